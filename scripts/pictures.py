@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bot.server.console.page import PARTS  # noqa: E402
-from bot.store.usage import Spent  # noqa: E402
+from bot.store.usage import TurnUsage  # noqa: E402
 from tests.browser.conftest import ARGUMENTS, CHROMIUM  # noqa: E402
 from tests.browser.tab import PHONE, opened  # noqa: E402
 from tests.platforms.web.serving import MODELS, World, world  # noqa: E402
@@ -55,7 +55,9 @@ async def furnish(service: World) -> None:
     people = ("web:owner", *(entry for entry, _ in PEOPLE))
     for conversation, text, person, tokens in zip(conversations, TALK, people, TOKENS, strict=False):
         turn = (await service.turn((await service.say(conversation, text))["turn"]))["id"]
-        await db.run(save_turn, turn, [], now, spent=Spent(person, tokens, tokens // 8, tokens + tokens // 8))
+        await db.run(
+            save_turn, turn, [], now, spent=TurnUsage(person, tokens, tokens // 8, tokens + tokens // 8)
+        )
     for when, text, kind in SCHEDULES:
         body = {"conversation": conversations[0], "when": when, "text": text, "kind": kind}
         await _done(service, "POST", "/api/schedules", body)

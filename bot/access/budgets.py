@@ -10,7 +10,7 @@ from bot.config.models import BudgetLimits, BudgetsConfig
 from bot.domain import ChatKind, Origin, person_of
 from bot.store import Database
 from bot.store.audit import Actor
-from bot.store.budgets import Budget, Limit, Of, What, find_refusal, list_budgets, set_budget
+from bot.store.budgets import Budget, BudgetScope, BudgetUnit, Limit, find_refusal, list_budgets, set_budget
 from bot.texts import Texts
 
 
@@ -41,11 +41,11 @@ class Budgets:
             return ()
         config = self._config()
         sides = [
-            (Of.PERSON, config.person, self._of_person(origin)),
-            (Of.ACCOUNT, config.account, None),
+            (BudgetScope.PERSON, config.person, self._of_person(origin)),
+            (BudgetScope.ACCOUNT, config.account, None),
         ]
         if origin.chat_kind is ChatKind.GROUP:
-            sides.insert(1, (Of.CHAT, config.chat, self._of(origin, origin.chat)))
+            sides.insert(1, (BudgetScope.CHAT, config.chat, self._of(origin, origin.chat)))
         return tuple(limit for side in sides for limit in _limits(origin, *side, texts))
 
     async def spent(self, origin: Origin, role: Role, texts: Texts, now: float) -> str:
@@ -53,7 +53,7 @@ class Budgets:
         found = [
             replace(limit, notice=texts(f"schedule_budget_{limit.of}", most=limit.most, minutes="{minutes}"))
             for limit in self.limits(origin, role, texts)
-            if limit.what is What.TOKENS
+            if limit.what is BudgetUnit.TOKENS
         ]
         return await self._db.run(find_refusal, found, now) if found else ""
 
@@ -71,11 +71,11 @@ class Budgets:
 
 
 def _limits(
-    origin: Origin, of: Of, config: BudgetLimits, given: Budget | None, texts: Texts
+    origin: Origin, of: BudgetScope, config: BudgetLimits, given: Budget | None, texts: Texts
 ) -> Iterator[Limit]:
     for what, configured, own in (
-        (What.MESSAGES, config.messages_per_hour, given.messages if given else None),
-        (What.TOKENS, config.tokens_per_day, given.tokens if given else None),
+        (BudgetUnit.MESSAGES, config.messages_per_hour, given.messages if given else None),
+        (BudgetUnit.TOKENS, config.tokens_per_day, given.tokens if given else None),
     ):
         most = configured if own is None else own
         if most:

@@ -9,7 +9,7 @@ import structlog
 from bot.access.policy import Role
 from bot.config import AccessEntry
 from bot.store import Database
-from bot.store.people import Given, list_role_grants
+from bot.store.people import RoleGrant, list_role_grants
 
 log = structlog.get_logger(__name__)
 
@@ -42,7 +42,7 @@ class People(Mapping[AccessEntry, Role]):
         return max(same, default=Role.STRANGER)
 
 
-def _read(one: Given) -> tuple[AccessEntry, Role] | None:
+def _read(one: RoleGrant) -> tuple[AccessEntry, Role] | None:
     """A row as the policy reads it; one that this version cannot read gives nothing."""
     try:
         return AccessEntry.parse(one.entry), Role[one.role.upper()]

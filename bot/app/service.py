@@ -54,7 +54,7 @@ from bot.store import Database, open_database
 from bot.store.budgets import purge_meters
 from bot.store.record import purge_record
 from bot.store.retention import purge_expired
-from bot.store.scheduled_runs import Opened
+from bot.store.scheduled_runs import OpenedTurn
 from bot.store.schedules import Schedule
 from bot.texts import Texts, texts_for
 
@@ -267,7 +267,7 @@ class Service:
             catch_up=lambda: self.config.schedules.catch_up_minutes * 60.0,
         )
 
-    def _opened(self, opened: Opened) -> None:
+    def _opened(self, opened: OpenedTurn) -> None:
         # A notice, too, may have left a question behind, which says so.
         self.dispatcher.chat.wake(opened.conversation)
         if opened.kind is not TurnKind.CHAT:

@@ -9,7 +9,7 @@ from bot.access import AccessPolicy, Power, Role, may
 from bot.access.pairing_codes import GOOD_FOR, new_code
 from bot.commands.registry import Registry
 from bot.domain import Busy, ChatKind, InboundChange, InboundEvent, InboundMessage, IsolationPolicy, Origin
-from bot.store.admission_types import Admission, Admitted, Heard, Verdict
+from bot.store.admission_types import Admission, InboxItem, RecordOnly, Verdict
 from bot.store.budgets import Limit
 from bot.store.people import Pairing
 from bot.texts import Texts
@@ -55,7 +55,7 @@ def clicked(event: InboundEvent) -> bool:
     return isinstance(event, InboundMessage) and event.clicked
 
 
-def answers_nothing(event: InboundEvent, found: Admitted | None) -> bool:
+def answers_nothing(event: InboundEvent, found: InboxItem | None) -> bool:
     """Whether it is a button that somebody pressed who may not answer, whatever the chat tells them."""
     told = isinstance(found, Admission) and found.verdict is Verdict.NOTICE
     return clicked(event) and (found is None or told)
@@ -76,11 +76,11 @@ class Admissions:
         self._new_id = new_id
         self._new_code = new_code
 
-    def admit_event(self, event: InboundEvent) -> Admitted | None:
+    def admit_event(self, event: InboundEvent) -> InboxItem | None:
         """What to store for an event; None for one that is none of our business."""
         admitted = self._change(event) if isinstance(event, InboundChange) else self.admit(event)
         if admitted is None and self._recorded(event.origin) and not clicked(event):
-            return Heard(event)
+            return RecordOnly(event)
         return admitted
 
     def records(self, chat: str) -> bool:

@@ -7,15 +7,15 @@ from bot.commands.escaping import quoted, quoted_person
 from bot.commands.registry import Invocation, Result, number_in
 from bot.domain import ChatKind
 from bot.store.audit import author_of
-from bot.store.interrupts import Decided, DecisionWord, decide_approval
-from bot.store.tool_grants import Permission, list_tool_grants, revoke_tool_grant
+from bot.store.interrupts import DecisionOutcome, DecisionWord, decide_approval
+from bot.store.tool_grants import ToolGrant, list_tool_grants, revoke_tool_grant
 
 _REFUSALS = {
-    Decided.NONE: "approval_none",
-    Decided.SEVERAL: "approval_several",
-    Decided.FOREIGN: "approval_foreign",
-    Decided.SENIOR: "approval_senior",
-    Decided.ONCE: "approval_once",
+    DecisionOutcome.NONE: "approval_none",
+    DecisionOutcome.SEVERAL: "approval_several",
+    DecisionOutcome.FOREIGN: "approval_foreign",
+    DecisionOutcome.SENIOR: "approval_senior",
+    DecisionOutcome.ONCE: "approval_once",
 }
 _WORDS = {"once": DecisionWord.ONCE, "here": DecisionWord.HERE, "always": DecisionWord.ALWAYS}
 FORGET = "forget"
@@ -59,13 +59,13 @@ async def _decide(call: Invocation, words: tuple[str, ...] | list[str], word: De
     decided, conversation = await services.db.run(
         decide_approval, call.turn, number, services.clock.now(), word, senior=call.may(Power.DECIDE)
     )
-    if decided is not Decided.DONE:
+    if decided is not DecisionOutcome.DONE:
         return Result(call.texts(_REFUSALS[decided], command=call.name))
     services.wake(conversation)
     return Result("", composed=True)
 
 
-def _shown(call: Invocation, found: list[Permission]) -> str:
+def _shown(call: Invocation, found: list[ToolGrant]) -> str:
     texts = call.texts
     if not found:
         return texts("approved_none")

@@ -15,8 +15,8 @@ from bot.errors import ScheduleRefused
 from bot.schedules.parse_when import parse_when
 from bot.schedules.service import Place, Preview
 from bot.schedules.wall_clock import find_zone
-from bot.store.audit import Deed, author_of, record_event
-from bot.store.scheduled_runs import Firing, list_scheduled_runs
+from bot.store.audit import AuditEvent, author_of, record_event
+from bot.store.scheduled_runs import ScheduledRun, list_scheduled_runs
 from bot.store.schedules import Schedule, ScheduleState, list_chat_schedules, load_chat_kind, load_schedule
 from bot.texts import Texts
 
@@ -164,7 +164,7 @@ async def _zone(call: Invocation) -> str:
     if len(call.words) == 1:
         return call.texts("digest_zone", zone=await desk.zone(address.account, address.chat))
     await desk.set_zone(address.account, address.chat, call.words[1])
-    deed = Deed("digest zone", f"{address.account}:{address.chat}", call.words[1])
+    deed = AuditEvent("digest zone", f"{address.account}:{address.chat}", call.words[1])
     await call.services.db.run(record_event, author_of(call.turn), deed, call.services.clock.now())
     return call.texts("digest_zone_set", zone=call.words[1])
 
@@ -229,7 +229,7 @@ async def _time(texts: Texts, at: float, zone: str) -> str:
     return f"{day} {shown:%Y-%m-%d %H:%M} {zone}"
 
 
-def _outcome(texts: Texts, past: Firing) -> str:
+def _outcome(texts: Texts, past: ScheduledRun) -> str:
     if past.skipped:
         return texts(f"digest_skipped_{past.skipped}")
     if past.delivered:

@@ -9,7 +9,7 @@ from bot.commands.registry import Invocation, Result
 from bot.domain import ChatKind, person_of
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused
 from bot.runtime.interface import Remembered
-from bot.store.audit import Deed, author_of, record_event
+from bot.store.audit import AuditEvent, author_of, record_event
 
 SHOW, FORGET, EXPORT = "show", "forget", "export"
 
@@ -46,7 +46,7 @@ async def _forget(call: Invocation, fact: str) -> str:
         return call.texts("memory_admins")
     await call.services.runtime.forget(scope_of(call), fact)
     if _in_group(call):
-        deed = Deed("memory forgotten", scope_of(call), fact)
+        deed = AuditEvent("memory forgotten", scope_of(call), fact)
         await call.services.db.run(record_event, author_of(call.turn), deed, call.services.clock.now())
     if fact:
         return call.texts("memory_fact_gone")

@@ -8,7 +8,7 @@ from bot.access.policy import LOCAL_PLATFORMS
 from bot.access.sign_in_links import CODE_LASTS, hash_of, new_secret
 from bot.commands.registry import Invocation, Result
 from bot.domain import ChatKind
-from bot.store.web_sessions import Pass, create_sign_in_code
+from bot.store.web_sessions import SecretHash, create_sign_in_code
 
 HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -24,7 +24,7 @@ async def page(call: Invocation) -> Result:
     if not address:
         return Result(texts("page_unset"))
     code, now = new_secret(), services.clock.now()
-    await services.db.run(create_sign_in_code, Pass(hash_of(code), now + CODE_LASTS), turn, now)
+    await services.db.run(create_sign_in_code, SecretHash(hash_of(code), now + CODE_LASTS), turn, now)
     kept = texts("page_not_kept")
     lines = [texts("page_link", link=kept, minutes=CODE_LASTS // 60)]
     if urlsplit(address).hostname in HERE:

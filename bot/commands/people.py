@@ -11,10 +11,10 @@ from bot.commands.escaping import quoted, quoted_person
 from bot.commands.registry import Invocation, Result
 from bot.commands.targets import HERE, account_of, home_of, reaches, twin, whom
 from bot.config import AccessEntry
-from bot.store.audit import Deed, author_of, count_audit_events, record_event
+from bot.store.audit import AuditEvent, author_of, count_audit_events, record_event
 from bot.store.people import (
-    Given,
-    Waiting,
+    PairingRequest,
+    RoleGrant,
     approve_pairing_by_command,
     grant_role,
     list_pairing_requests,
@@ -91,7 +91,7 @@ async def pair(call: Invocation) -> Result:
         return role
     found = [one for one in await services.db.run(list_pairing_requests, now, code) if _here(call, one)]
     if not found:
-        await services.db.run(record_event, author, Deed(WRONG_CODE), now)
+        await services.db.run(record_event, author, AuditEvent(WRONG_CODE), now)
         return Result(texts("pair_wrong"))
     who = found[0]
     text = texts("pair_done", who=quoted_person(who.person, who.name), role=_name(role))
@@ -132,7 +132,9 @@ async def _give(call: Invocation, who: str, wanted: Role) -> Result:
         return Result(refusal)
     now = services.clock.now()
     author = author_of(call.turn)
-    await services.db.run(grant_role, Given(str(entry), _name(wanted), "", author.person, now), author, now)
+    await services.db.run(
+        grant_role, RoleGrant(str(entry), _name(wanted), "", author.person, now), author, now
+    )
     await services.people.load()
     return Result(call.texts("role_given", who=entry, role=_name(wanted)))
 
@@ -157,7 +159,7 @@ def _refusal(call: Invocation, entry: AccessEntry, wanted: Role, *, whole: bool)
     return ""
 
 
-def _here(call: Invocation, one: Waiting) -> bool:
+def _here(call: Invocation, one: PairingRequest) -> bool:
     """Whether somebody waits at the account where it is asked; on the page and in the terminal all do."""
     return one.account == account_of(call) or home_of(call) in LOCAL_PLATFORMS
 
@@ -195,7 +197,7 @@ async def _everybody(call: Invocation) -> str:
     return "\n".join([call.texts("people_title"), "", *lines, *more])
 
 
-def _waiting(call: Invocation, found: Sequence[Waiting]) -> str:
+def _waiting(call: Invocation, found: Sequence[PairingRequest]) -> str:
     if not found:
         return call.texts("pair_nobody")
     now = call.services.clock.now()

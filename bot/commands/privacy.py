@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.commands.registry import Document, Invocation, Result
 from bot.domain import ChatKind, person_of
 from bot.privacy.data_export import exported, scopes_of
-from bot.store.audit import Deed, author_of, record_event
+from bot.store.audit import AuditEvent, author_of, record_event
 from bot.store.retention import Person
 
 EXPORT, ERASE, SURE = "export", "erase", "yes"
@@ -41,7 +41,7 @@ async def _export(call: Invocation) -> Result:
     services, person = call.services, _asker(call)
     now = services.clock.now()
     found = await exported(services.db, services.runtime, person, _scopes(call, person), now)
-    await services.db.run(record_event, author_of(call.turn), Deed("data exported", str(person)), now)
+    await services.db.run(record_event, author_of(call.turn), AuditEvent("data exported", str(person)), now)
     if len(found) > LARGEST:
         return Result(call.texts("data_too_large", megabytes=len(found) / 1_000_000))
     return Result(call.texts("data_exported"), documents=(Document(FILENAME, found.decode()),))
@@ -51,7 +51,7 @@ async def _erase(call: Invocation) -> Result:
     services, texts, person = call.services, call.texts, _asker(call)
     done = await services.forgetter.erase(person, _scopes(call, person))
     await services.db.run(
-        record_event, author_of(call.turn), Deed("data erased", str(person)), services.clock.now()
+        record_event, author_of(call.turn), AuditEvent("data erased", str(person)), services.clock.now()
     )
     lines = [
         texts("data_erased", messages=done.erased.messages, threads=len(done.erased.gone)),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bot.runtime.interface import RuntimePort
-from bot.store.retries import Answered
+from bot.store.retries import AnsweredTurn
 
 
-async def fork_of(runtime: RuntimePort, answered: Answered, new_id: Callable[[], str]) -> tuple[str, str]:
+async def fork_of(runtime: RuntimePort, answered: AnsweredTurn, new_id: Callable[[], str]) -> tuple[str, str]:
     """The thread and its checkpoint from before an answered turn ("" for the newest); a new thread where
     there was nothing before it. Raises RunMissing where it is gone, and RuntimeProblem.
     """

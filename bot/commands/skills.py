@@ -10,7 +10,7 @@ from bot.commands.registry import NAME, SWITCH, Invocation, Result, nearest, nea
 from bot.domain import Busy
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.runtime.interface import SkillInfo
-from bot.store.turns import Handed, hand_off_to_agent
+from bot.store.turns import AgentHandoff, hand_off_to_agent
 from bot.texts import Texts
 
 # Characters of what a skill says about itself that a list shows.
@@ -86,9 +86,9 @@ async def asked_or_unknown(call: Invocation) -> Result:
     return Result("", composed=True)
 
 
-def _handed(call: Invocation) -> Handed:
+def _handed(call: Invocation) -> AgentHandoff:
     services, texts = call.services, call.texts
-    return Handed(
+    return AgentHandoff(
         busy=Busy(call.turn.busy or services.busy(call.turn.address.account)),
         limits=call.limits,
         queue_limit=services.queue_limit,

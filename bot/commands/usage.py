@@ -10,7 +10,7 @@ from bot.commands.registry import Invocation, Result
 from bot.dispatch.run.request import author
 from bot.domain import ChatKind
 from bot.store.budgets import measure_limits
-from bot.store.usage import Spender, Spending, Spent, list_top_usage, load_last_usage, sum_usage
+from bot.store.usage import PersonTotals, TurnUsage, UsageSum, list_top_usage, load_last_usage, sum_usage
 from bot.texts import Texts
 
 DAY = 24 * 3600.0
@@ -70,13 +70,13 @@ async def _section(
     return [texts(title), "\n".join(lines)]
 
 
-def _person(texts: Texts, one: Spender) -> str:
+def _person(texts: Texts, one: PersonTotals) -> str:
     return _line(texts, quoted_person(one.person, one.name), one.spending)
 
 
-def _line(texts: Texts, what: str, spent: Spending) -> str:
+def _line(texts: Texts, what: str, spent: UsageSum) -> str:
     return texts("usage_line", what=what, turns=spent.turns, **_counts(spent))
 
 
-def _counts(of: Spending | Spent) -> dict[str, int]:
+def _counts(of: UsageSum | TurnUsage) -> dict[str, int]:
     return {"total": of.total_tokens, "input": of.input_tokens, "output": of.output_tokens}

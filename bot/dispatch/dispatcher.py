@@ -45,7 +45,7 @@ from bot.runtime.interface import RuntimePort
 from bot.schedules.service import Desk
 from bot.store import Database
 from bot.store.admission_types import Accepted
-from bot.store.audit import Actor, Deed, author_of, record_event
+from bot.store.audit import Actor, AuditEvent, author_of, record_event
 from bot.store.database import urgent
 from bot.store.interrupts import expire_approvals, open_interrupt
 from bot.store.turns import Claim, claim_turn, load_turn, stop_turn
@@ -431,7 +431,7 @@ class Dispatcher:
             Result(texts("admins_only", name=name)) if refused else await self._tried(command.handler, call)
         )
         if command.role > Role.MEMBER:
-            deed = Deed("refused" if refused else "command", f"/{name}", " ".join(words))
+            deed = AuditEvent("refused" if refused else "command", f"/{name}", " ".join(words))
             await self._db.run(record_event, author_of(turn), deed, self._clock.now())
         return result
 

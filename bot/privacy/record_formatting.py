@@ -9,7 +9,7 @@ import orjson
 
 from bot.domain import ChatKind, Earlier, Turn
 from bot.store import Database
-from bot.store.record import Said, is_first_turn, list_recorded_before
+from bot.store.record import RecordedMessage, is_first_turn, list_recorded_before
 from bot.store.schedules import EVENT
 from bot.texts import Texts
 
@@ -30,7 +30,9 @@ async def heard_before(
     scheduled = any(message.event_id.startswith(EVENT) for message in turn.messages)
     if turn.address.chat_kind is not ChatKind.GROUP or turn.answers or turn.repeats or scheduled:
         return ""
-    found: list[Said | Earlier] = [*await record.run(list_recorded_before, turn, FAR_BACK, MOST_BEFORE)]
+    found: list[RecordedMessage | Earlier] = [
+        *await record.run(list_recorded_before, turn, FAR_BACK, MOST_BEFORE)
+    ]
     if await record.run(is_first_turn, turn):
         known = {one.message_id for one in found}
         found += [one for one in await read(turn) if one.message_id not in known]
@@ -39,7 +41,7 @@ async def heard_before(
     return texts("note_heard", said="\n".join(told), left=left) if told else ""
 
 
-def lines(found: Sequence[Said | Earlier], zone: tzinfo, most: int) -> tuple[list[str], int]:
+def lines(found: Sequence[RecordedMessage | Earlier], zone: tzinfo, most: int) -> tuple[list[str], int]:
     """The newest messages that fit `most` characters, oldest first, and how many did not."""
     kept: list[str] = []
     size = 0
@@ -52,7 +54,7 @@ def lines(found: Sequence[Said | Earlier], zone: tzinfo, most: int) -> tuple[lis
     return kept[::-1], len(found) - len(kept)
 
 
-def _line(one: Said | Earlier, zone: tzinfo) -> str:
+def _line(one: RecordedMessage | Earlier, zone: tzinfo) -> str:
     at = datetime.fromtimestamp(one.sent_at, zone).strftime("%Y-%m-%d %H:%M")
     text = one.text if len(one.text) <= LONGEST_LINE else one.text[: LONGEST_LINE - 1] + "…"
     parts = [at, _quoted(one.sender.name or one.sender.id), _quoted(text), *([one.link] if one.link else [])]

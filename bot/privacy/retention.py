@@ -14,7 +14,7 @@ from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.runtime.interface import RuntimePort
 from bot.store import Database
 from bot.store.retention import (
-    Erased,
+    Erasure,
     Person,
     drop_abandoned_thread,
     erase_old_texts,
@@ -37,7 +37,7 @@ class Forgotten:
     be asked to forget.
     """
 
-    erased: Erased
+    erased: Erasure
     open_: int
     remembers: bool
 

@@ -11,7 +11,7 @@ from bot.schedules.due import Plan
 from bot.schedules.wall_clock import find_zone, wall
 from bot.store import Database
 from bot.store.record import list_recorded, list_recorded_chats
-from bot.store.scheduled_runs import Fire, Opened, Skip, list_scheduled_runs
+from bot.store.scheduled_runs import DueRun, OpenedTurn, SkipReason, list_scheduled_runs
 from bot.store.schedules import Schedule, ScheduleKind
 from bot.texts import Texts
 
@@ -29,7 +29,7 @@ class Host:
     (seconds).
     """
 
-    open_: Callable[[Opened], None]
+    open_: Callable[[OpenedTurn], None]
     allowed: Callable[[Schedule], bool]
     runs: Callable[[str], bool]
     spent: Callable[[Schedule], Awaitable[str]]
@@ -47,36 +47,36 @@ class Firings:
         self._clock = clock
         self._host = host
 
-    async def make(self, schedule: Schedule, made: Plan, *, again: int = 0) -> Fire:
+    async def make(self, schedule: Schedule, made: Plan, *, again: int = 0) -> DueRun:
         """The firing that a plan means; `again` is the id of the one that it repeats."""
         skip, text, notice = self._skip(schedule, made), "", ""
         if skip is None:
             text = await self._text(schedule, again)
             notice = await self._spent(schedule)
-            skip = Skip.BUDGET if notice else None if text else await self._empty(schedule)
-        return Fire(
+            skip = SkipReason.BUDGET if notice else None if text else await self._empty(schedule)
+        return DueRun(
             schedule,
             made.due,
             made.following,
             text,
             self._host.new_id(),
-            model=self._host.model(schedule.account) if skip is not Skip.ACCOUNT else "",
+            model=self._host.model(schedule.account) if skip is not SkipReason.ACCOUNT else "",
             missed=made.missed,
             skip=skip,
-            notice=await self._missed(schedule, made) if skip is Skip.MISSED else notice,
+            notice=await self._missed(schedule, made) if skip is SkipReason.MISSED else notice,
         )
 
-    async def _empty(self, schedule: Schedule) -> Skip:
+    async def _empty(self, schedule: Schedule) -> SkipReason:
         """Why there is nothing to make a digest of."""
         kept = [(one.account, one.chat) for one in await self._db.run(list_recorded_chats)]
-        return Skip.QUIET if (schedule.account, schedule.chat) in kept else Skip.UNRECORDED
+        return SkipReason.QUIET if (schedule.account, schedule.chat) in kept else SkipReason.UNRECORDED
 
-    def _skip(self, schedule: Schedule, made: Plan) -> Skip | None:
+    def _skip(self, schedule: Schedule, made: Plan) -> SkipReason | None:
         if not self._host.runs(schedule.account):
-            return Skip.ACCOUNT
+            return SkipReason.ACCOUNT
         if not self._host.allowed(schedule):
-            return Skip.ACCESS
-        return Skip.MISSED if made.late else None
+            return SkipReason.ACCESS
+        return SkipReason.MISSED if made.late else None
 
     async def _spent(self, schedule: Schedule) -> str:
         """What the chat hears where a budget is used up; a fixed text costs nothing."""
@@ -124,6 +124,6 @@ class Firings:
     async def _since(self, schedule: Schedule, again: int) -> float:
         """When the last digest was made that came to its chat, or was one of nothing."""
         for one in await self._db.run(list_scheduled_runs, schedule.id, limit=FIRINGS_READ):
-            if one.id != again and (one.delivered or one.skipped == Skip.QUIET):
+            if one.id != again and (one.delivered or one.skipped == SkipReason.QUIET):
                 return max(one.at, schedule.digested_at)
         return schedule.digested_at or min(schedule.made_at, self._clock.now() - FIRST_DIGEST)

@@ -20,11 +20,11 @@ from bot.schedules.scheduled_runs import Firings, Host
 from bot.schedules.wall_clock import find_zone, rule_in
 from bot.store import Database
 from bot.store.scheduled_runs import (
-    Closed,
-    Fire,
-    Opened,
-    Retry,
-    Skip,
+    DueRetry,
+    DueRun,
+    EndedRun,
+    OpenedTurn,
+    SkipReason,
     find_next_due,
     has_unjudged_runs,
     judge_run,
@@ -92,11 +92,11 @@ class Scheduler:
         nap = WATCH_EVERY if await self._db.run(has_unjudged_runs) else LONGEST_NAP
         return max(0.05, min(nap, due - self._clock.now())) if due else nap
 
-    async def firing(self, schedule: Schedule, due: float) -> Fire:
+    async def firing(self, schedule: Schedule, due: float) -> DueRun:
         """A firing of a schedule for that instant, outside of its order."""
         return await self._firings.make(schedule, Plan(due, schedule.next_at, 0, late=False))
 
-    def hand_over(self, opened: Sequence[Opened]) -> None:
+    def hand_over(self, opened: Sequence[OpenedTurn]) -> None:
         """Have the turns answered that a firing opened, and watch how they end."""
         for turn in opened:
             self._host.open_(turn)
@@ -128,15 +128,15 @@ class Scheduler:
         for turn in opened:
             self._host.open_(turn)
 
-    async def _told_once(self, one: Fire) -> Fire:
+    async def _told_once(self, one: DueRun) -> DueRun:
         """A chat hears of a used up budget once, not at every firing until it is possible again."""
-        if one.skip is not Skip.BUDGET:
+        if one.skip is not SkipReason.BUDGET:
             return one
         before = await self._db.run(list_scheduled_runs, one.schedule.id, limit=1)
-        known = bool(before) and before[0].skipped == Skip.BUDGET
+        known = bool(before) and before[0].skipped == SkipReason.BUDGET
         return replace(one, notice="") if known else one
 
-    async def _judge(self, closed: Closed) -> None:
+    async def _judge(self, closed: EndedRun) -> None:
         now = self._clock.now()
         again = not closed.good and not closed.permanent and closed.attempt <= len(RETRY_AFTER)
         retry_at = now + RETRY_AFTER[closed.attempt - 1] if again else 0.0
@@ -154,7 +154,7 @@ class Scheduler:
         if opened is not None:
             self._host.open_(opened)
 
-    async def _retry(self, retry: Retry) -> None:
+    async def _retry(self, retry: DueRetry) -> None:
         schedule = await self._db.run(load_schedule, retry.schedule)
         again = None
         if schedule is not None and schedule.state is not ScheduleState.PAUSED:

@@ -65,7 +65,7 @@ class Admission:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class RecordOnly:
     """What is only kept in the record of its chat: a message to others, or a change of somebody's who may not
     talk to the bot.
     """
@@ -73,7 +73,7 @@ class Heard:
     event: InboundEvent
 
 
-Admitted = Admission | InboundChange | Heard
+InboxItem = Admission | InboundChange | RecordOnly
 
 
 @dataclass(frozen=True, slots=True)

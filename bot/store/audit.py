@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain import Origin, Turn, person_of
-from bot.store import statements as sql
-from bot.store.connection import Connection
+from bot.store.connection import Connection, sql
 from bot.store.rows import NEWEST
 
 MOST_TEXT = 500
@@ -27,7 +26,7 @@ class Actor:
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class AuditEvent:
     """What was done: a short word, to whom or what, and how; each plain text that may quote anybody."""
 
     action: str
@@ -45,7 +44,27 @@ class AuditEntry:
     name: str
     account: str
     chat: str
-    deed: Deed
+    deed: AuditEvent
+
+
+# Insert an audit event, once per key.
+ADD_AUDIT = sql(
+    """INSERT INTO audit (key, at, person, name, account, chat, action, subject, detail)
+    VALUES (:key, :at, :person, :name, :account, :chat, :action, :subject, :detail)
+    ON CONFLICT (key) DO NOTHING"""
+)
+# Find an audit event by its key.
+FIND_AUDIT_KEY = sql("SELECT id FROM audit WHERE key = :key")
+# List audit events, newest first.
+LIST_AUDIT = sql("SELECT * FROM audit WHERE id < :before ORDER BY id DESC LIMIT :limit")
+# List the audit events by or about a person, newest first.
+LIST_AUDIT_OF_PERSON = sql(
+    """SELECT * FROM audit WHERE id < :before AND (person = :person OR subject = :person
+    OR subject IN (SELECT account || CAST(:on_account AS TEXT) FROM conversations WHERE platform = :platform))
+    ORDER BY id DESC LIMIT :limit"""
+)
+# Count the recent audit events of a person with an action.
+COUNT_AUDIT = sql("SELECT COUNT(*) FROM audit WHERE person = :person AND action = :action AND at > :since")
 
 
 def actor_of(origin: Origin, key: str) -> Actor:
@@ -61,10 +80,10 @@ def author_of(turn: Turn) -> Actor:
     return Actor(f"turn:{turn.id}", person, sender.name, address.account, address.chat)
 
 
-def record_event(connection: Connection, actor: Actor, deed: Deed, now: float) -> None:
+def record_event(connection: Connection, actor: Actor, deed: AuditEvent, now: float) -> None:
     """Write a deed down, once."""
     connection.execute(
-        sql.ADD_AUDIT,
+        ADD_AUDIT,
         {
             "key": actor.key,
             "at": now,
@@ -81,14 +100,14 @@ def record_event(connection: Connection, actor: Actor, deed: Deed, now: float) -
 
 def is_recorded(connection: Connection, actor: Actor) -> bool:
     """Whether this deed was written down before."""
-    return connection.execute(sql.KNOWN_DEED, {"key": actor.key}).first() is not None
+    return connection.execute(FIND_AUDIT_KEY, {"key": actor.key}).first() is not None
 
 
 def list_audit_entries(
     connection: Connection, before: int = NEWEST, limit: int = 50, person: str = ""
 ) -> list[AuditEntry]:
     """The newest deeds below that id: of one person (who did it, or whom it was done to), "" for all."""
-    statement = sql.AUDIT_OF_PERSON if person else sql.AUDIT
+    statement = LIST_AUDIT_OF_PERSON if person else LIST_AUDIT
     platform, _, id_ = person.partition(":")
     whose = {"person": person, "platform": platform, "on_account": f":{id_}"}
     given = {"before": before, "limit": limit, **(whose if person else {})}
@@ -98,9 +117,9 @@ def list_audit_entries(
 def count_audit_events(connection: Connection, person: str, action: str, since: float) -> int:
     """How often somebody did something since then."""
     given = {"person": person, "action": action, "since": since}
-    return int(connection.execute(sql.COUNT_DEEDS, given).scalar_one())
+    return int(connection.execute(COUNT_AUDIT, given).scalar_one())
 
 
 def _entry(row: Any) -> AuditEntry:
-    deed = Deed(row.action, row.subject, row.detail)
+    deed = AuditEvent(row.action, row.subject, row.detail)
     return AuditEntry(row.id, row.at, row.person, row.name, row.account, row.chat, deed)

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from bot.store import budget_statements as sql
-from bot.store.audit import Actor, Deed, record_event
-from bot.store.connection import Connection
+from bot.store.audit import Actor, AuditEvent, record_event
+from bot.store.connection import Connection, sql
 
 HOUR, DAY = 3600, 24 * 3600
 
 
-class Of(StrEnum):
+class BudgetScope(StrEnum):
     """Whose budget it is."""
 
     PERSON = "person"
@@ -27,7 +26,7 @@ class Of(StrEnum):
     ACCOUNT = "account"
 
 
-class What(StrEnum):
+class BudgetUnit(StrEnum):
     """What is counted: messages by the hour, tokens by the day."""
 
     MESSAGES = "messages"
@@ -36,7 +35,7 @@ class What(StrEnum):
     @property
     def period(self) -> int:
         """Seconds."""
-        return HOUR if self is What.MESSAGES else DAY
+        return HOUR if self is BudgetUnit.MESSAGES else DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +44,8 @@ class Limit:
     who comes too late; `{minutes}` in it is how long until it is possible again.
     """
 
-    of: Of
-    what: What
+    of: BudgetScope
+    what: BudgetUnit
     most: int
     person: str
     account: str
@@ -56,9 +55,9 @@ class Limit:
     @property
     def scope(self) -> str:
         """What its messages are counted under."""
-        if self.of is Of.CHAT:
+        if self.of is BudgetScope.CHAT:
             return scope_of_chat(self.account, self.chat)
-        return f"{self.of}:{self.person if self.of is Of.PERSON else self.account}"
+        return f"{self.of}:{self.person if self.of is BudgetScope.PERSON else self.account}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class LimitUsage:
     """How much of a limit is used, and for how many seconds that counts."""
 
     limit: Limit
@@ -83,29 +82,65 @@ class Used:
     seconds: float
 
 
+# Read a message counter of an hour.
+GET_METER = sql("SELECT value FROM meters WHERE scope = :scope AND start = :start")
+# Add one to a message counter.
+INCREMENT_METER = sql(
+    """INSERT INTO meters (scope, start, value) VALUES (:scope, :start, 1)
+    ON CONFLICT (scope, start) DO UPDATE SET value = meters.value + 1"""
+)
+# Delete message counters of earlier hours.
+DELETE_METERS = sql("DELETE FROM meters WHERE start < :before")
+SUM_USED = "SELECT COALESCE(SUM(t.total_tokens), 0) FROM turns t"
+HAS_TOKENS = "t.total_tokens > 0 AND t.created_at >= :since"
+# Sum the tokens of a person's turns.
+TOKENS_OF_PERSON = sql(f"{SUM_USED} WHERE t.person = :person AND {HAS_TOKENS}")
+# Sum the tokens of a chat's turns.
+TOKENS_OF_CHAT = sql(
+    f"""{SUM_USED} JOIN conversations c ON c.id = t.conversation_id WHERE {HAS_TOKENS} AND c.account =
+    :account
+    AND c.chat = :chat"""
+)
+# Sum the tokens of an account's turns.
+TOKENS_OF_ACCOUNT = sql(
+    f"""{SUM_USED} JOIN conversations c ON c.id = t.conversation_id WHERE {HAS_TOKENS} AND c.account =
+    :account"""
+)
+# List the configured budgets.
+LIST_BUDGETS = sql("SELECT entry, messages, tokens, given_by, given_at FROM budgets ORDER BY entry")
+# Set the budget of an access entry.
+SAVE_BUDGET = sql(
+    """INSERT INTO budgets (entry, messages, tokens, given_by, given_at) VALUES (:entry, :messages, :tokens,
+    :by, :now) ON CONFLICT (entry) DO UPDATE SET messages = excluded.messages, tokens = excluded.tokens,
+    given_by = excluded.given_by, given_at = excluded.given_at"""
+)
+# Delete the budget of an access entry.
+DELETE_BUDGET = sql("DELETE FROM budgets WHERE entry = :entry")
+
+
 def scope_of_chat(account: str, chat: str) -> str:
     """What the messages of a chat are counted under."""
-    return f"{Of.CHAT}:{account}:{chat}"
+    return f"{BudgetScope.CHAT}:{account}:{chat}"
 
 
-def measure_limit(connection: Connection, limit: Limit, now: float) -> Used:
+def measure_limit(connection: Connection, limit: Limit, now: float) -> LimitUsage:
     """How much of a limit is used now."""
     start = now - now % limit.what.period
     seconds = start + limit.what.period - now
-    if limit.what is What.MESSAGES:
-        row = connection.execute(sql.METER, {"scope": limit.scope, "start": start}).first()
-        return Used(limit, 0 if row is None else int(row.value), seconds)
+    if limit.what is BudgetUnit.MESSAGES:
+        row = connection.execute(GET_METER, {"scope": limit.scope, "start": start}).first()
+        return LimitUsage(limit, 0 if row is None else int(row.value), seconds)
     given: dict[str, Any] = {"since": start}
-    if limit.of is Of.PERSON:
+    if limit.of is BudgetScope.PERSON:
         given["person"] = limit.person
-        statement = sql.TOKENS_OF_PERSON
-    elif limit.of is Of.CHAT:
+        statement = TOKENS_OF_PERSON
+    elif limit.of is BudgetScope.CHAT:
         given |= {"account": limit.account, "chat": limit.chat}
-        statement = sql.TOKENS_OF_CHAT
+        statement = TOKENS_OF_CHAT
     else:
         given["account"] = limit.account
-        statement = sql.TOKENS_OF_ACCOUNT
-    return Used(limit, int(connection.execute(statement, given).scalar_one()), seconds)
+        statement = TOKENS_OF_ACCOUNT
+    return LimitUsage(limit, int(connection.execute(statement, given).scalar_one()), seconds)
 
 
 def find_refusal(connection: Connection, limits: Sequence[Limit], now: float) -> str:
@@ -134,26 +169,26 @@ def count_or_refuse(connection: Connection, limits: Sequence[Limit], now: float)
 def count_message(connection: Connection, limits: Sequence[Limit], now: float) -> None:
     """Count a message that was accepted."""
     for limit in limits:
-        if limit.what is What.MESSAGES:
+        if limit.what is BudgetUnit.MESSAGES:
             start = now - now % limit.what.period
-            connection.execute(sql.COUNT, {"scope": limit.scope, "start": start})
+            connection.execute(INCREMENT_METER, {"scope": limit.scope, "start": start})
 
 
 def list_budgets(connection: Connection) -> list[Budget]:
     """Every budget that was given, by entry."""
     return [
         Budget(row.entry, _read(row.messages), _read(row.tokens), row.given_by, row.given_at)
-        for row in connection.execute(sql.BUDGETS).all()
+        for row in connection.execute(LIST_BUDGETS).all()
     ]
 
 
 def set_budget(connection: Connection, one: Budget, actor: Actor, now: float) -> None:
     """Give a budget in place of another; one that says nothing is taken away."""
     if one.messages is None and one.tokens is None:
-        connection.execute(sql.TAKE, {"entry": one.entry})
+        connection.execute(DELETE_BUDGET, {"entry": one.entry})
     else:
         connection.execute(
-            sql.GIVE,
+            SAVE_BUDGET,
             {
                 "entry": one.entry,
                 "messages": _written(one.messages),
@@ -163,13 +198,16 @@ def set_budget(connection: Connection, one: Budget, actor: Actor, now: float) ->
             },
         )
     record_event(
-        connection, actor, Deed("budget", one.entry, f"{one.messages} messages, {one.tokens} tokens"), now
+        connection,
+        actor,
+        AuditEvent("budget", one.entry, f"{one.messages} messages, {one.tokens} tokens"),
+        now,
     )
 
 
 def purge_meters(connection: Connection, before: float) -> None:
     """Drop counts of hours before then."""
-    connection.execute(sql.FORGET, {"before": before})
+    connection.execute(DELETE_METERS, {"before": before})
 
 
 def _read(column: int) -> int | None:
@@ -180,6 +218,6 @@ def _written(value: int | None) -> int:
     return -1 if value is None else value
 
 
-def measure_limits(connection: Connection, limits: Sequence[Limit], now: float) -> list[Used]:
+def measure_limits(connection: Connection, limits: Sequence[Limit], now: float) -> list[LimitUsage]:
     """Return how much of each limit is used."""
     return [measure_limit(connection, limit, now) for limit in limits]

@@ -27,6 +27,11 @@ class Statement:
     lists: tuple[str, ...] = ()
 
 
+def sql(text: str, *lists: str) -> Statement:
+    """Return the statement with its whitespace collapsed; `lists` names its list parameters."""
+    return Statement(" ".join(text.split()), lists)
+
+
 class Rows(Protocol):
     """What a statement returned. Rows have their columns as attributes and by position."""
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain import ChatKind, ConversationKey, ReplyAddress, Sender, Turn, TurnState
-from bot.store import statements as sql
-from bot.store.connection import Connection
+from bot.store.connection import Connection, sql
 from bot.store.new_turn import open_notice, record_answer
-from bot.store.rows import NEWEST, sender_in
+from bot.store.rows import AT_WORK, NEWEST, OPEN, decode_sender
 
 MOST_SHOWN = 20
 
@@ -33,50 +32,6 @@ class Audience:
     address: ReplyAddress
     platform: str
     sender: Sender
-
-
-def list_threads(connection: Connection, conversation: int) -> list[ThreadView]:
-    """The latest threads of a conversation, in the order in which they began."""
-    found = connection.execute(sql.THREADS_OF, {"conversation": conversation}).all()
-    numbered = [*enumerate(found, start=1)][-MOST_SHOWN:]
-    return [
-        ThreadView(number, row.thread_id, _begin(connection, row.begun), row.used_at)
-        for number, row in numbered
-    ]
-
-
-def find_thread(connection: Connection, conversation: int, number: int) -> str:
-    """The id of a conversation's thread with that number, "" where there is none."""
-    given = {"conversation": conversation, "skipped": number - 1}
-    row = connection.execute(sql.THREAD_AT, given).first() if number > 0 else None
-    return "" if row is None else str(row.thread_id)
-
-
-def list_audiences(connection: Connection, since: float) -> list[Audience]:
-    """Every chat in which somebody was answered since then, once."""
-    found: dict[tuple[str, str], Audience] = {}
-    for row in connection.execute(sql.AUDIENCES, {"since": since}).all():
-        if row.sender is None or (row.account, row.chat) in found:
-            continue
-        address = ReplyAddress(row.account, row.chat, ChatKind(row.chat_kind))
-        sender = sender_in(row.sender)
-        found[row.account, row.chat] = Audience(row.id, address, row.platform, sender)
-    return [*found.values()]
-
-
-def open_announcements(
-    connection: Connection, chosen: Sequence[Audience], text: str, now: float
-) -> list[int]:
-    """Open a notice in each of these chats; the ids of their turns."""
-    return [
-        open_notice(connection, one.conversation, one.address, one.platform, "", text, now, size=0)
-        for one in chosen
-    ]
-
-
-def _begin(connection: Connection, turn: int) -> str:
-    text = connection.execute(sql.FIRST_TEXT, {"turn": turn}).scalar_one_or_none()
-    return " ".join(str(text or "").split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +67,123 @@ class LaneView:
     asked_by: int = 0
 
 
+# Create a conversation or mark it active; fills in an empty owner or title.
+TAKE_CONVERSATION = sql(
+    """INSERT INTO conversations (account, chat, topic, member, platform, chat_kind, thread_id, owner, title,
+    created_at, active_at) VALUES (:account, :chat, :topic, :member, :platform, :chat_kind, :thread_id,
+    :owner, :title, :now, :now) ON CONFLICT (account, chat, topic, member) DO UPDATE SET active_at =
+    excluded.active_at, owner = CASE WHEN conversations.owner = '' THEN excluded.owner ELSE
+    conversations.owner END, title = CASE WHEN conversations.title = '' THEN excluded.title ELSE
+    conversations.title END RETURNING id, thread_id, topic, member, question, asked_by, askers,
+    decisions, remembered, busy"""
+)
+# Read the open approval of a conversation.
+APPROVAL_OF = sql(
+    """SELECT id, thread_id, platform, question, asked_by FROM conversations
+    WHERE id = :id AND question <> '' AND decisions <> ''"""
+)
+# Set the model of a conversation.
+SET_MODEL = sql("UPDATE conversations SET model = :model WHERE id = :id")
+# Set the busy mode of a conversation.
+SET_BUSY = sql("UPDATE conversations SET busy = :busy WHERE id = :id")
+# Set plan mode of a conversation.
+SET_PLAN = sql("UPDATE conversations SET plan = :plan WHERE id = :id")
+# Set the custom agent of a conversation.
+SET_AGENT = sql("UPDATE conversations SET agent = :agent WHERE id = :id")
+# Set the title of a conversation.
+SET_TITLE = sql("UPDATE conversations SET title = :title WHERE id = :id")
+CONVERSATION_VIEW = (
+    "id, account, chat, topic, member, platform, chat_kind, thread_id, owner, model, plan, agent, busy,"
+    " title, created_at, active_at"
+)
+# Read a conversation.
+GET_CONVERSATION = sql(f"SELECT {CONVERSATION_VIEW} FROM conversations WHERE id = :id")
+# List the open chat turns of a conversation.
+LANE_STATE = sql(
+    f"""SELECT id, state, run_id, size, created_at FROM turns WHERE conversation_id = :conversation
+    AND kind = 'chat' AND state IN {OPEN} AND {AT_WORK} AND id < :before ORDER BY id"""
+)
+# List the conversations of an account, newest first.
+LIST_CONVERSATIONS = sql(
+    f"""SELECT {CONVERSATION_VIEW} FROM conversations WHERE account = :account AND id < :before
+    ORDER BY id DESC LIMIT :limit"""
+)
+# List the conversations that people own on an account, newest first.
+LIST_OWNED_CONVERSATIONS = sql(
+    f"""SELECT {CONVERSATION_VIEW} FROM conversations WHERE owner IN :owners AND account = :account
+    AND id < :before ORDER BY id DESC LIMIT :limit""",
+    "owners",
+)
+# List the threads of a conversation in the order in which they began.
+LIST_THREADS = sql(
+    """SELECT thread_id, MIN(id) AS begun, MAX(created_at) AS used_at FROM turns
+    WHERE conversation_id = :conversation AND kind = 'chat' AND thread_id <> ''
+    GROUP BY thread_id ORDER BY begun"""
+)
+# Find a thread of a conversation by its position.
+THREAD_AT = sql(
+    """SELECT thread_id, MIN(id) AS begun FROM turns
+    WHERE conversation_id = :conversation AND kind = 'chat' AND thread_id <> ''
+    GROUP BY thread_id ORDER BY begun LIMIT 1 OFFSET :skipped"""
+)
+# Read the first message of a turn.
+FIRST_TEXT = sql("SELECT text FROM inbound WHERE turn_id = :turn AND turn_id > 0 ORDER BY id LIMIT 1")
+# List recently active conversations with the last sender of each.
+LIST_AUDIENCES = sql(
+    """SELECT c.id, c.account, c.platform, c.chat, c.chat_kind, (SELECT i.sender FROM inbound i
+    JOIN turns t ON t.id = i.turn_id WHERE t.conversation_id = c.id AND t.kind = 'chat' AND i.turn_id > 0
+    ORDER BY i.id DESC LIMIT 1) AS sender
+    FROM conversations c WHERE c.active_at > :since ORDER BY c.active_at DESC"""
+)
+
+
+def list_threads(connection: Connection, conversation: int) -> list[ThreadView]:
+    """The latest threads of a conversation, in the order in which they began."""
+    found = connection.execute(LIST_THREADS, {"conversation": conversation}).all()
+    numbered = [*enumerate(found, start=1)][-MOST_SHOWN:]
+    return [
+        ThreadView(number, row.thread_id, _begin(connection, row.begun), row.used_at)
+        for number, row in numbered
+    ]
+
+
+def find_thread(connection: Connection, conversation: int, number: int) -> str:
+    """The id of a conversation's thread with that number, "" where there is none."""
+    given = {"conversation": conversation, "skipped": number - 1}
+    row = connection.execute(THREAD_AT, given).first() if number > 0 else None
+    return "" if row is None else str(row.thread_id)
+
+
+def list_audiences(connection: Connection, since: float) -> list[Audience]:
+    """Every chat in which somebody was answered since then, once."""
+    found: dict[tuple[str, str], Audience] = {}
+    for row in connection.execute(LIST_AUDIENCES, {"since": since}).all():
+        if row.sender is None or (row.account, row.chat) in found:
+            continue
+        address = ReplyAddress(row.account, row.chat, ChatKind(row.chat_kind))
+        sender = decode_sender(row.sender)
+        found[row.account, row.chat] = Audience(row.id, address, row.platform, sender)
+    return [*found.values()]
+
+
+def open_announcements(
+    connection: Connection, chosen: Sequence[Audience], text: str, now: float
+) -> list[int]:
+    """Open a notice in each of these chats; the ids of their turns."""
+    return [
+        open_notice(connection, one.conversation, one.address, one.platform, "", text, now, size=0)
+        for one in chosen
+    ]
+
+
+def _begin(connection: Connection, turn: int) -> str:
+    text = connection.execute(FIRST_TEXT, {"turn": turn}).scalar_one_or_none()
+    return " ".join(str(text or "").split())
+
+
 def load_conversation(connection: Connection, conversation_id: int) -> ConversationView | None:
     """One conversation, None where there is none with that id."""
-    row = connection.execute(sql.CONVERSATION, {"id": conversation_id}).first()
+    row = connection.execute(GET_CONVERSATION, {"id": conversation_id}).first()
     return None if row is None else _conversation(row)
 
 
@@ -124,19 +193,19 @@ def list_conversations(
     """Conversations of an account with ids below `before`, newest first: of all, or of these people."""
     given: dict[str, Any] = {"account": account, "before": before, "limit": limit}
     if owners:
-        found = connection.execute(sql.CONVERSATIONS_OWNED, {**given, "owners": list(owners)}).all()
+        found = connection.execute(LIST_OWNED_CONVERSATIONS, {**given, "owners": list(owners)}).all()
     else:
-        found = connection.execute(sql.CONVERSATIONS_OF, given).all()
+        found = connection.execute(LIST_CONVERSATIONS, given).all()
     return [_conversation(row) for row in found]
 
 
 def load_lane(connection: Connection, conversation_id: int, before: int = NEWEST) -> LaneView:
     """The lane of a conversation now, as far as its turns have ids below `before`."""
     given = {"conversation": conversation_id, "before": before}
-    open_turns = connection.execute(sql.LANE_STATE, given).all()
+    open_turns = connection.execute(LANE_STATE, given).all()
     at_work = [row for row in open_turns if row.state != TurnState.ACCEPTED.value]
     queued = sum(row.size for row in open_turns if row.state == TurnState.ACCEPTED.value)
-    asking = connection.execute(sql.APPROVAL_OF, {"id": conversation_id}).first()
+    asking = connection.execute(APPROVAL_OF, {"id": conversation_id}).first()
     asked_by = int(asking.asked_by) if asking is not None else 0
     if not at_work:
         return LaneView(None, None, "", 0.0, queued, asked_by)
@@ -173,27 +242,27 @@ def announce_by_command(
 
 def set_model(connection: Connection, conversation: int, model: str) -> None:
     """Set the model of a conversation ("" for the account's default)."""
-    connection.execute(sql.SET_MODEL, {"id": conversation, "model": model})
+    connection.execute(SET_MODEL, {"id": conversation, "model": model})
 
 
 def set_busy_mode(connection: Connection, conversation: int, busy: str) -> None:
     """Set what happens to messages during a run ("" for the account's default)."""
-    connection.execute(sql.SET_BUSY, {"id": conversation, "busy": busy})
+    connection.execute(SET_BUSY, {"id": conversation, "busy": busy})
 
 
 def set_plan_mode(connection: Connection, conversation: int, on: bool) -> None:
     """Turn plan mode of a conversation on or off."""
-    connection.execute(sql.SET_PLAN, {"id": conversation, "plan": int(on)})
+    connection.execute(SET_PLAN, {"id": conversation, "plan": int(on)})
 
 
 def set_agent(connection: Connection, conversation: int, agent: str) -> None:
     """Set the custom agent of a conversation ("" for the account's default)."""
-    connection.execute(sql.SET_AGENT, {"id": conversation, "agent": agent})
+    connection.execute(SET_AGENT, {"id": conversation, "agent": agent})
 
 
 def set_title(connection: Connection, conversation: int, title: str) -> None:
     """Set the title of a conversation."""
-    connection.execute(sql.SET_TITLE, {"id": conversation, "title": title})
+    connection.execute(SET_TITLE, {"id": conversation, "title": title})
 
 
 def ensure_private_conversation(
@@ -201,7 +270,7 @@ def ensure_private_conversation(
 ) -> int:
     """Return the id of a private chat's conversation, creating it if needed."""
     row = connection.execute(
-        sql.TAKE_CONVERSATION,
+        TAKE_CONVERSATION,
         {
             "account": key.account,
             "chat": key.chat,

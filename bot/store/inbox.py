@@ -10,27 +10,74 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.domain import Busy, InboundChange, InboundEvent, InboundMessage, Stopped, TurnKind
-from bot.store import statements as sql
-from bot.store.admission_types import Accepted, Admission, Admitted, Heard, Refusal, Verdict
-from bot.store.audit import Deed, actor_of, record_event
+from bot.store.admission_types import Accepted, Admission, InboxItem, RecordOnly, Refusal, Verdict
+from bot.store.audit import AuditEvent, actor_of, record_event
 from bot.store.budgets import count_message, find_refusal
-from bot.store.connection import Connection
-from bot.store.interrupts import approval_in, is_button_of, is_foreign, is_readable
+from bot.store.connection import Connection, sql
+from bot.store.interrupts import (
+    CLOSE_INTERRUPT,
+    SET_ANSWERS,
+    decode_approval,
+    is_button_of,
+    is_foreign,
+    is_readable,
+)
 from bot.store.message_edits import apply_edit
 from bot.store.new_turn import open_notice, open_turn
-from bot.store.people import Knock, request_pairing, set_pairing_address
+from bot.store.people import PairingOutcome, request_pairing, set_pairing_address
 from bot.store.record import apply_change, record_message
-from bot.store.routing import Place, hold_conversation, route_message
-from bot.store.rows import address_out, attachments_out, sender_out
+from bot.store.routing import ConversationRoute, hold_conversation, route_message
+from bot.store.rows import encode_address, encode_attachments, encode_sender
+from bot.store.scheduled_runs import ADD_INBOUND
+from bot.store.steering import SET_INBOUND_TURN
 from bot.store.tool_grants import record_tool_grant
+from bot.store.turns import COUNT_QUEUED, IS_RUNNING, STOP_RUNNING
 
 ONCE_A_DAY = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """The turn that a message is part of, and whether it was refused, waits for a decision, ends a run or may
+    join it.
+    """
+
+    turn: int
+    refused: bool = False
+    waits: bool = False
+    interrupts: bool = False
+    steers: bool = False
+
+
+# Store the receive cursor of an account.
+SAVE_CURSOR = sql(
+    "INSERT INTO accounts (account, cursor) VALUES (:account, :cursor)"
+    " ON CONFLICT (account) DO UPDATE SET cursor = excluded.cursor"
+)
+# Read the receive cursor of an account.
+GET_CURSOR = sql("SELECT cursor FROM accounts WHERE account = :account")
+# Find a message by its event id.
+FIND_EVENT = sql("SELECT id FROM inbound WHERE account = :account AND event_id = :event_id")
+# Add a message to the newest turn that still waits on this thread, if the queue limit allows.
+JOIN_TURN = sql(
+    """UPDATE turns SET size = size + 1,
+    ready_at = CASE WHEN :ready_at > ready_at THEN :ready_at ELSE ready_at END, address = :address
+    WHERE id = (SELECT MAX(w.id) FROM turns w WHERE w.conversation_id = :conversation AND w.kind = 'chat'
+    AND w.state = 'accepted' AND w.answers = '') AND state = 'accepted' AND repeats = 0
+    AND thread_id = :thread_id AND size < :limit RETURNING id"""
+)
+# Record a once-a-day notice; returns no row if one was sent after `before`.
+CLAIM_NOTICE = sql(
+    """INSERT INTO notices (account, person, kind, told_at) VALUES (:account, :person, :kind, :now)
+    ON CONFLICT (account, person, kind) DO UPDATE SET told_at = excluded.told_at
+    WHERE notices.told_at <= :before RETURNING told_at"""
+)
 
 
 def accept_batch(
     connection: Connection,
     account: str,
-    admitted: Sequence[Admitted],
+    admitted: Sequence[InboxItem],
     cursor: str,
     now: float,
     queue_limit: int,
@@ -38,7 +85,7 @@ def accept_batch(
     """Store a batch in its order and the receive cursor ("" leaves it); duplicates are dropped."""
     taken: list[Accepted | Refusal] = []
     for one in admitted:
-        if isinstance(one, Heard):
+        if isinstance(one, RecordOnly):
             _hear(connection, one.event)
         elif isinstance(one, InboundChange):
             apply_edit(connection, one, now)
@@ -48,7 +95,7 @@ def accept_batch(
         else:
             taken += _accept_one(connection, one, now, queue_limit)
     if cursor:
-        connection.execute(sql.SAVE_CURSOR, {"account": account, "cursor": cursor})
+        connection.execute(SAVE_CURSOR, {"account": account, "cursor": cursor})
     return taken
 
 
@@ -59,7 +106,7 @@ def _in_vain(connection: Connection, admission: Admission, queue_limit: int) -> 
         return None
     row = hold_conversation(connection, admission)
     event = {"account": message.origin.account, "event_id": message.event_id}
-    if connection.execute(sql.KNOWN_EVENT, event).first():
+    if connection.execute(FIND_EVENT, event).first():
         return None
     reason = _why_not(connection, admission, row, queue_limit)
     return None if reason is None else Refusal(message.event_id, reason)
@@ -72,11 +119,11 @@ def _why_not(connection: Connection, admission: Admission, row: Any, queue_limit
         return admission.foreign_notice
     if row is None or not row.question or not is_button_of(connection, row.asked_by, message):
         return admission.stale_notice
-    approval = approval_in(row)
+    approval = decode_approval(row)
     if approval is not None:
         theirs = approval.decided_by(message, senior=admission.senior)
         return None if theirs else admission.foreign_notice
-    queued = connection.execute(sql.QUEUED, {"conversation": row.id}).scalar_one()
+    queued = connection.execute(COUNT_QUEUED, {"conversation": row.id}).scalar_one()
     return admission.full_notice if queued >= queue_limit else None
 
 
@@ -88,7 +135,7 @@ def _accept_one(connection: Connection, admission: Admission, now: float, queue_
     place = route_message(connection, told, now)
     opened = _open(connection, told, place, now, queue_limit)
     turn, refused = opened.turn, opened.refused
-    connection.execute(sql.SET_INBOUND_TURN, {"turn": turn, "id": inbound})
+    connection.execute(SET_INBOUND_TURN, {"turn": turn, "id": inbound})
     if told.recorded and told.verdict is Verdict.CHAT:
         record_message(connection, told.message)
     if told.pairing:
@@ -114,31 +161,18 @@ def _told(connection: Connection, admission: Admission, now: float) -> Admission
         return admission
     origin = admission.message.origin
     event = {"account": origin.account, "event_id": admission.message.event_id}
-    if connection.execute(sql.KNOWN_EVENT, event).first():
+    if connection.execute(FIND_EVENT, event).first():
         return None
     knocked = request_pairing(connection, admission.pairing, origin, now)
-    if knocked is Knock.NEW:
+    if knocked is PairingOutcome.NEW:
         return admission
-    if knocked is Knock.KNOWN or not _may_tell(connection, admission, "crowded", now):
+    if knocked is PairingOutcome.KNOWN or not _may_tell(connection, admission, "crowded", now):
         return None
     return replace(admission, pairing=None, notice=admission.crowded_notice)
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    """The turn that a message is part of, and whether it was refused, waits for a decision, ends a run or may
-    join it.
-    """
-
-    turn: int
-    refused: bool = False
-    waits: bool = False
-    interrupts: bool = False
-    steers: bool = False
-
-
 def _open(
-    connection: Connection, admission: Admission, place: Place, now: float, queue_limit: int
+    connection: Connection, admission: Admission, place: ConversationRoute, now: float, queue_limit: int
 ) -> _Opened:
     if admission.verdict is Verdict.COMMAND:
         return _Opened(_add_turn(connection, admission, place, TurnKind.COMMAND, now))
@@ -157,31 +191,33 @@ def _open(
         count_message(connection, admission.budgets, now)
     if busy is Busy.INTERRUPT and not refused:
         stop = {"conversation": place.conversation, "why": Stopped.INTERRUPTED.value}
-        ended = connection.execute(sql.STOP_RUNNING, stop).first()
+        ended = connection.execute(STOP_RUNNING, stop).first()
     waits = not refused and place.approval is not None
     steers = busy is Busy.STEER and not refused
     return _Opened(turn, refused, waits, interrupts=ended is not None, steers=steers)
 
 
-def _refusal(connection: Connection, admission: Admission, place: Place, busy: Busy, now: float) -> str:
+def _refusal(
+    connection: Connection, admission: Admission, place: ConversationRoute, busy: Busy, now: float
+) -> str:
     """Why a message is not taken now, "" if it is."""
     here = {"conversation": place.conversation}
-    if busy is Busy.REJECT and connection.execute(sql.IS_RUNNING, here).first():
+    if busy is Busy.REJECT and connection.execute(IS_RUNNING, here).first():
         return admission.busy_notice
     return find_refusal(connection, admission.budgets, now)
 
 
 def _store(connection: Connection, message: InboundMessage, now: float) -> int | None:
     stored: int | None = connection.execute(
-        sql.ADD_INBOUND,
+        ADD_INBOUND,
         {
             "account": message.origin.account,
             "event_id": message.event_id,
             # The message of a click is the bot's own: what becomes of it does not concern the answer.
             "message_id": "" if message.clicked else message.origin.message_id,
-            "sender": sender_out(message.origin.sender),
+            "sender": encode_sender(message.origin.sender),
             "text": message.text,
-            "attachments": attachments_out(message.attachments),
+            "attachments": encode_attachments(message.attachments),
             "group_key": message.group_key,
             "sent_at": message.sent_at,
             "now": now,
@@ -194,7 +230,7 @@ def _may_tell(connection: Connection, admission: Admission, kind: str, now: floa
     """Whether a once-a-day notice of this kind is due; marks it as told."""
     origin = admission.message.origin
     told = connection.execute(
-        sql.TELL_ONCE,
+        CLAIM_NOTICE,
         {
             "account": origin.account,
             "person": origin.sender.id,
@@ -207,19 +243,19 @@ def _may_tell(connection: Connection, admission: Admission, kind: str, now: floa
 
 
 def _click(
-    connection: Connection, admission: Admission, place: Place, now: float, queue_limit: int
+    connection: Connection, admission: Admission, place: ConversationRoute, now: float, queue_limit: int
 ) -> tuple[int, bool]:
     """A click answers the question that is open: any other was refused (`_in_vain`)."""
     if place.approval is not None:
         return _decide(connection, admission, place, now), False
     turn, refused = _queue(connection, admission, place, now, queue_limit)
     if not refused:
-        connection.execute(sql.SET_ANSWERS, {"answers": place.question, "id": turn})
-        connection.execute(sql.CLOSE_QUESTION, {"id": place.conversation})
+        connection.execute(SET_ANSWERS, {"answers": place.question, "id": turn})
+        connection.execute(CLOSE_INTERRUPT, {"id": place.conversation})
     return turn, refused
 
 
-def _decides(connection: Connection, admission: Admission, place: Place) -> bool:
+def _decides(connection: Connection, admission: Admission, place: ConversationRoute) -> bool:
     """Whether a message is the word that an open approval waits for. While the question is still on its way
     only an answer that it offers is: other words may be about something else.
     """
@@ -229,13 +265,13 @@ def _decides(connection: Connection, admission: Admission, place: Place) -> bool
     return approval.offers(admission.message.text) or is_readable(connection, place.asked_by)
 
 
-def _decide(connection: Connection, admission: Admission, place: Place, now: float) -> int:
+def _decide(connection: Connection, admission: Admission, place: ConversationRoute, now: float) -> int:
     """A decision is a turn of its own, however many messages wait for it; the question is closed with it."""
     origin = admission.message.origin
     turn = _add_turn(connection, admission, place, TurnKind.CHAT, now)
-    connection.execute(sql.SET_ANSWERS, {"answers": place.question, "id": turn})
-    connection.execute(sql.CLOSE_QUESTION, {"id": place.conversation})
-    done = Deed("approval", f"turn {place.asked_by}", admission.message.text)
+    connection.execute(SET_ANSWERS, {"answers": place.question, "id": turn})
+    connection.execute(CLOSE_INTERRUPT, {"id": place.conversation})
+    done = AuditEvent("approval", f"turn {place.asked_by}", admission.message.text)
     actor = actor_of(origin, f"turn:{turn}")
     record_event(connection, actor, done, now)
     if place.approval is not None:
@@ -244,7 +280,9 @@ def _decide(connection: Connection, admission: Admission, place: Place, now: flo
     return turn
 
 
-def _told_to_wait(connection: Connection, admission: Admission, place: Place, now: float) -> list[Accepted]:
+def _told_to_wait(
+    connection: Connection, admission: Admission, place: ConversationRoute, now: float
+) -> list[Accepted]:
     """A message waits for a decision, and its author hears so once a day."""
     if not _may_tell(connection, admission, "approval", now):
         return []
@@ -253,19 +291,19 @@ def _told_to_wait(connection: Connection, admission: Admission, place: Place, no
 
 
 def _queue(
-    connection: Connection, admission: Admission, place: Place, now: float, queue_limit: int
+    connection: Connection, admission: Admission, place: ConversationRoute, now: float, queue_limit: int
 ) -> tuple[int, bool]:
     """Join the turn that waits, or open one; what does not fit is refused."""
-    queued = connection.execute(sql.QUEUED, {"conversation": place.conversation}).scalar_one()
+    queued = connection.execute(COUNT_QUEUED, {"conversation": place.conversation}).scalar_one()
     if queued >= queue_limit:
         return _notice(connection, admission, place, admission.full_notice, now), True
     joined = connection.execute(
-        sql.JOIN_TURN,
+        JOIN_TURN,
         {
             "conversation": place.conversation,
             "thread_id": place.thread_id,
             "ready_at": now + admission.hold if admission.hold else 0.0,
-            "address": address_out(place.address),
+            "address": encode_address(place.address),
             "limit": queue_limit,
         },
     ).scalar_one_or_none()
@@ -274,7 +312,9 @@ def _queue(
     return _add_turn(connection, admission, place, TurnKind.CHAT, now), False
 
 
-def _add_turn(connection: Connection, admission: Admission, place: Place, kind: TurnKind, now: float) -> int:
+def _add_turn(
+    connection: Connection, admission: Admission, place: ConversationRoute, kind: TurnKind, now: float
+) -> int:
     return open_turn(
         connection,
         place.conversation,
@@ -288,7 +328,9 @@ def _add_turn(connection: Connection, admission: Admission, place: Place, kind: 
     )
 
 
-def _notice(connection: Connection, admission: Admission, place: Place, text: str, now: float) -> int:
+def _notice(
+    connection: Connection, admission: Admission, place: ConversationRoute, text: str, now: float
+) -> int:
     platform = admission.message.origin.platform
     return open_notice(
         connection,
@@ -304,4 +346,4 @@ def _notice(connection: Connection, admission: Admission, place: Place, text: st
 
 def load_cursor(connection: Connection, account: str) -> str:
     """Return the receive cursor of an account ("" if there is none)."""
-    return str(connection.execute(sql.GET_CURSOR, {"account": account}).scalar_one_or_none() or "")
+    return str(connection.execute(GET_CURSOR, {"account": account}).scalar_one_or_none() or "")

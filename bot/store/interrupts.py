@@ -12,12 +12,15 @@ from enum import Enum, auto
 from typing import Any
 
 from bot.domain import InboundMessage, Sender, Stopped, Turn, TurnKind
-from bot.store import statements as sql
-from bot.store.audit import Actor, Deed, author_of, record_event
-from bot.store.connection import Connection
+from bot.store.audit import Actor, AuditEvent, author_of, record_event
+from bot.store.connection import Connection, sql
+from bot.store.conversations import APPROVAL_OF
 from bot.store.new_turn import open_turn
-from bot.store.rows import address_in, choices_in, people_in, people_out, words_out
-from bot.store.tool_grants import Remembered, record_tool_grant, remembered_in, remembered_out
+from bot.store.rows import OPEN, decode_address, decode_choices, decode_senders, encode_senders, encode_words
+from bot.store.tool_grants import GrantOffer, decode_grant_offer, encode_grant_offer, record_tool_grant
+
+WORDS = ("approve", "reject")
+"""What decides an approval that offers no answers of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class Approval:
 
     people: Collection[str]
     words: Collection[str]
-    remembered: Remembered | None = None
+    remembered: GrantOffer | None = None
 
     def decided_by(self, message: InboundMessage, *, senior: bool) -> bool:
         """Whether a message decides: any click or words of who asked, and of an admin (`senior`) a click, or
@@ -49,126 +52,6 @@ class Approval:
         return text.strip().casefold() in self.words
 
 
-def approval_in(row: Any) -> Approval | None:
-    """The approval that is open in a conversation's row; None for none."""
-    if not row.question or not row.decisions:
-        return None
-    people = [person.id for person in people_in(row.askers)]
-    return Approval(people, choices_in(row.decisions), remembered_in(row.remembered))
-
-
-def open_interrupt(
-    connection: Connection,
-    turn: Turn,
-    question: str,
-    decisions: Sequence[str] | None = None,
-    now: float = 0.0,
-    remembered: Remembered | None = None,
-) -> None:
-    """A run stopped with a question, the interrupt of this id. Where the thread was left meanwhile, so is the
-    question.
-
-    `decisions` are the answers of an approval, None where anybody may answer. Who asked for the work is who
-    wrote the turn's messages; where these were an answer, whoever had asked before it.
-    """
-    wrote = {message.sender.id: message.sender for message in turn.messages}
-    people = turn.askers or tuple(wrote.values())
-    values = {
-        "question": question,
-        "turn": turn.id,
-        "askers": people_out(people),
-        "now": now,
-        "remembered": remembered_out(remembered),
-        "decisions": "" if decisions is None else words_out([word.casefold() for word in decisions]),
-    }
-    here = {"conversation": turn.conversation, "turn": turn.id, "question": question}
-    if connection.execute(sql.ASK, {**values, **here, "thread_id": turn.thread_id}).first() is not None:
-        return
-    if connection.execute(sql.ASKED_ELSEWHERE, here).first() is not None:
-        at = (turn.conversation, TurnKind.CHAT, turn.address, turn.platform, turn.thread_id)
-        opened = open_turn(connection, *at, now, size=0)
-        connection.execute(sql.SET_ANSWERS, {"answers": question, "id": opened})
-        connection.execute(sql.STOP_TURN, {"id": opened, "why": Stopped.LEFT.value})
-
-
-def expire_approvals(connection: Connection, before: float, now: float) -> list[int]:
-    """Approvals that were asked for before then are over: the runs go on without, as turns that nobody wrote.
-
-    The ids of their conversations.
-    """
-    found = connection.execute(sql.APPROVALS_BEFORE, {"before": before}).all()
-    for row in found:
-        _go_on(connection, row, now)
-    return [row.id for row in found]
-
-
-def give_up_approval(connection: Connection, conversation: int, now: float) -> tuple[int, int]:
-    """Nobody is asked any more for the approval that is open in a conversation: the turn that asked for it,
-    and a new one that nobody wrote, which goes on without. Zeros where none is open.
-    """
-    row = connection.execute(sql.APPROVAL_OF, {"id": conversation}).first()
-    return (0, 0) if row is None else (int(row.asked_by), _go_on(connection, row, now))
-
-
-def abandon_interrupt(
-    connection: Connection, conversation: int, thread_id: str, actor: Actor | None, now: float
-) -> None:
-    """A conversation turns to another thread. A question that stays behind on the old one gets a turn that
-    nobody wrote, which shows that; whose deed it was is written down where it was an approval.
-    """
-    row = connection.execute(sql.QUESTION_OF, {"id": conversation}).first()
-    connection.execute(sql.ROTATE_THREAD, {"thread_id": thread_id, "id": conversation})
-    if row is None:
-        return
-    left = _go_on(connection, row, now)
-    connection.execute(sql.STOP_TURN, {"id": left, "why": Stopped.LEFT.value})
-    if actor is not None and row.decisions:
-        deed = Deed("approval", f"turn {row.asked_by}", "left")
-        record_event(connection, replace(actor, key=f"turn:{left}"), deed, now)
-
-
-def _go_on(connection: Connection, row: Any, now: float) -> int:
-    address = address_in(connection.execute(sql.ADDRESS_OF, {"id": row.asked_by}).scalar_one())
-    turn = open_turn(connection, row.id, TurnKind.CHAT, address, row.platform, row.thread_id, now, size=0)
-    connection.execute(sql.SET_ANSWERS, {"answers": row.question, "id": turn})
-    connection.execute(sql.CLOSE_QUESTION, {"id": row.id})
-    return turn
-
-
-def origin_of(connection: Connection, conversation: int) -> tuple[tuple[Sender, ...], int]:
-    """Who asked for the work that a conversation's newest question was about, and the turn that asked (0
-    while it is open: then another one was answered).
-    """
-    row = connection.execute(sql.ASKERS, {"id": conversation}).one()
-    return people_in(row.askers), 0 if row.question else row.asked_by
-
-
-def is_button_of(connection: Connection, turn: int, message: InboundMessage) -> bool:
-    """Whether a button was pressed below the question that this turn asked."""
-    values = {"turn": turn, "message_id": message.origin.reply_to}
-    return connection.execute(sql.ASKED_WITH, values).first() is not None
-
-
-def is_readable(connection: Connection, turn: int) -> bool:
-    """Whether people may have read the question that this turn asks."""
-    return connection.execute(sql.QUESTION_STANDS, {"id": turn}).first() is not None
-
-
-def is_foreign(connection: Connection, message: InboundMessage, *, senior: bool) -> bool:
-    """Whether somebody pressed a button of an approval that is not theirs to give, in any conversation of the
-    chat.
-    """
-    origin = message.origin
-    values = {"account": origin.account, "chat": origin.chat, "message_id": origin.reply_to}
-    open_ones = connection.execute(sql.APPROVALS_WITH, values).all()
-    found = [approval for row in open_ones if (approval := approval_in(row)) is not None]
-    return bool(found) and not any(approval.decided_by(message, senior=senior) for approval in found)
-
-
-WORDS = ("approve", "reject")
-"""What decides an approval that offers no answers of its own."""
-
-
 class DecisionWord(Enum):
     """What `/approve` and `/reject` say: yes for once, for this conversation, on the whole account, or no."""
 
@@ -178,7 +61,7 @@ class DecisionWord(Enum):
     NO = auto()
 
 
-class Decided(Enum):
+class DecisionOutcome(Enum):
     """What came of `/approve` or `/reject`: done, no such approval, several, not theirs to give, for admins,
     or only for once.
     """
@@ -191,43 +74,232 @@ class Decided(Enum):
     FOREIGN = auto()
 
 
+# Switch a conversation to another agent thread and close its interrupt.
+ROTATE_THREAD = sql("UPDATE conversations SET thread_id = :thread_id, question = '' WHERE id = :id")
+# Replace the text of a message.
+SET_INBOUND_TEXT = sql("UPDATE inbound SET text = :text, changed_at = :at WHERE id = :id")
+# Open an interrupt in a conversation if it is still on this thread.
+OPEN_INTERRUPT = sql(
+    """UPDATE conversations SET question = :question, asked_by = :turn, askers = :askers,
+    decisions = :decisions, remembered = :remembered, asked_at = :now
+    WHERE id = :conversation AND thread_id = :thread_id RETURNING id"""
+)
+# Record the turn of an interrupt on an abandoned thread, once.
+MARK_ASKED_ELSEWHERE = sql(
+    f"""UPDATE conversations SET asked_by = :turn WHERE id = :conversation AND question = '' AND NOT EXISTS
+    (SELECT 1 FROM turns t WHERE t.conversation_id = :conversation AND t.answers = :question
+    AND t.stopped = {Stopped.LEFT.value}) RETURNING id"""
+)
+# Read who asked for the work of the newest interrupt.
+REQUESTERS = sql("SELECT askers, asked_by, question FROM conversations WHERE id = :id")
+# Check that a message holds the buttons of a turn's interrupt. The platform id of a new post may not be
+# stored yet when its button is pressed; an older interrupt has its id.
+FIND_BUTTON = sql(
+    """SELECT 1 FROM parts WHERE turn_id = :turn AND choices <> '' AND (platform_id = :message_id
+    OR (platform_id = '' AND NOT EXISTS (SELECT 1 FROM parts o JOIN turns t ON t.id = o.turn_id
+    WHERE t.conversation_id = (SELECT a.conversation_id FROM turns a WHERE a.id = :turn)
+    AND o.platform_id = :message_id)))"""
+)
+# List the open approvals of a chat that may have been posted as this message.
+APPROVALS_OF_MESSAGE = sql(
+    """SELECT c.question, c.askers, c.decisions, c.remembered FROM conversations c
+    JOIN parts p ON p.turn_id = c.asked_by
+    WHERE c.account = :account AND c.chat = :chat AND c.question <> '' AND c.decisions <> ''
+    AND p.choices <> '' AND (p.platform_id = :message_id OR p.platform_id = '')"""
+)
+# Close the interrupt of a conversation.
+CLOSE_INTERRUPT = sql("UPDATE conversations SET question = '' WHERE id = :id")
+# Read the open interrupt of a conversation.
+INTERRUPT_OF = sql(
+    """SELECT id, thread_id, platform, question, asked_by, decisions FROM conversations
+    WHERE id = :id AND question <> '' AND EXISTS (SELECT 1 FROM turns t WHERE t.id = asked_by)"""
+)
+# List the open approvals of a chat.
+APPROVALS_IN_CHAT = sql(
+    """SELECT id, thread_id, question, asked_by, askers, decisions, remembered FROM conversations
+    WHERE account = :account AND chat = :chat AND question <> '' AND decisions <> ''"""
+)
+# List the approvals that were opened before an instant.
+APPROVALS_BEFORE = sql(
+    """SELECT id, thread_id, platform, question, asked_by FROM conversations
+    WHERE question <> '' AND decisions <> '' AND asked_at < :before"""
+)
+# Read the reply address of a turn.
+ADDRESS_OF = sql("SELECT address FROM turns WHERE id = :id")
+# Turn a command into the chat turn that decides an approval.
+MAKE_DECISION = sql(
+    """UPDATE turns SET kind = 'chat', conversation_id = :conversation, thread_id = :thread_id,
+    address = :address, answers = :answers WHERE id = :id AND kind = 'command' AND state = 'accepted'"""
+)
+# Set the interrupt that a turn answers.
+SET_ANSWERS = sql("UPDATE turns SET answers = :answers WHERE id = :id")
+# Check that people may have read an interrupt: its post is on its way or delivered (the receipt may come
+# after an answer).
+IS_INTERRUPT_READABLE = sql(
+    f"""SELECT 1 FROM turns t WHERE t.id = :id AND (t.state NOT IN {OPEN} OR (t.state = 'delivering' AND
+    (SELECT p.state FROM parts p WHERE p.turn_id = t.id AND p.kind = 'text' AND p.content <> ''
+    ORDER BY p.position DESC LIMIT 1) IN ('intended', 'final')))"""
+)
+# Mark a turn as stopped.
+STOP_TURN = sql("UPDATE turns SET stopped = :why WHERE id = :id")
+
+
+def decode_approval(row: Any) -> Approval | None:
+    """The approval that is open in a conversation's row; None for none."""
+    if not row.question or not row.decisions:
+        return None
+    people = [person.id for person in decode_senders(row.askers)]
+    return Approval(people, decode_choices(row.decisions), decode_grant_offer(row.remembered))
+
+
+def open_interrupt(
+    connection: Connection,
+    turn: Turn,
+    question: str,
+    decisions: Sequence[str] | None = None,
+    now: float = 0.0,
+    remembered: GrantOffer | None = None,
+) -> None:
+    """A run stopped with a question, the interrupt of this id. Where the thread was left meanwhile, so is the
+    question.
+
+    `decisions` are the answers of an approval, None where anybody may answer. Who asked for the work is who
+    wrote the turn's messages; where these were an answer, whoever had asked before it.
+    """
+    wrote = {message.sender.id: message.sender for message in turn.messages}
+    people = turn.askers or tuple(wrote.values())
+    values = {
+        "question": question,
+        "turn": turn.id,
+        "askers": encode_senders(people),
+        "now": now,
+        "remembered": encode_grant_offer(remembered),
+        "decisions": "" if decisions is None else encode_words([word.casefold() for word in decisions]),
+    }
+    here = {"conversation": turn.conversation, "turn": turn.id, "question": question}
+    if (
+        connection.execute(OPEN_INTERRUPT, {**values, **here, "thread_id": turn.thread_id}).first()
+        is not None
+    ):
+        return
+    if connection.execute(MARK_ASKED_ELSEWHERE, here).first() is not None:
+        at = (turn.conversation, TurnKind.CHAT, turn.address, turn.platform, turn.thread_id)
+        opened = open_turn(connection, *at, now, size=0)
+        connection.execute(SET_ANSWERS, {"answers": question, "id": opened})
+        connection.execute(STOP_TURN, {"id": opened, "why": Stopped.LEFT.value})
+
+
+def expire_approvals(connection: Connection, before: float, now: float) -> list[int]:
+    """Approvals that were asked for before then are over: the runs go on without, as turns that nobody wrote.
+
+    The ids of their conversations.
+    """
+    found = connection.execute(APPROVALS_BEFORE, {"before": before}).all()
+    for row in found:
+        _go_on(connection, row, now)
+    return [row.id for row in found]
+
+
+def give_up_approval(connection: Connection, conversation: int, now: float) -> tuple[int, int]:
+    """Nobody is asked any more for the approval that is open in a conversation: the turn that asked for it,
+    and a new one that nobody wrote, which goes on without. Zeros where none is open.
+    """
+    row = connection.execute(APPROVAL_OF, {"id": conversation}).first()
+    return (0, 0) if row is None else (int(row.asked_by), _go_on(connection, row, now))
+
+
+def abandon_interrupt(
+    connection: Connection, conversation: int, thread_id: str, actor: Actor | None, now: float
+) -> None:
+    """A conversation turns to another thread. A question that stays behind on the old one gets a turn that
+    nobody wrote, which shows that; whose deed it was is written down where it was an approval.
+    """
+    row = connection.execute(INTERRUPT_OF, {"id": conversation}).first()
+    connection.execute(ROTATE_THREAD, {"thread_id": thread_id, "id": conversation})
+    if row is None:
+        return
+    left = _go_on(connection, row, now)
+    connection.execute(STOP_TURN, {"id": left, "why": Stopped.LEFT.value})
+    if actor is not None and row.decisions:
+        deed = AuditEvent("approval", f"turn {row.asked_by}", "left")
+        record_event(connection, replace(actor, key=f"turn:{left}"), deed, now)
+
+
+def _go_on(connection: Connection, row: Any, now: float) -> int:
+    address = decode_address(connection.execute(ADDRESS_OF, {"id": row.asked_by}).scalar_one())
+    turn = open_turn(connection, row.id, TurnKind.CHAT, address, row.platform, row.thread_id, now, size=0)
+    connection.execute(SET_ANSWERS, {"answers": row.question, "id": turn})
+    connection.execute(CLOSE_INTERRUPT, {"id": row.id})
+    return turn
+
+
+def origin_of(connection: Connection, conversation: int) -> tuple[tuple[Sender, ...], int]:
+    """Who asked for the work that a conversation's newest question was about, and the turn that asked (0
+    while it is open: then another one was answered).
+    """
+    row = connection.execute(REQUESTERS, {"id": conversation}).one()
+    return decode_senders(row.askers), 0 if row.question else row.asked_by
+
+
+def is_button_of(connection: Connection, turn: int, message: InboundMessage) -> bool:
+    """Whether a button was pressed below the question that this turn asked."""
+    values = {"turn": turn, "message_id": message.origin.reply_to}
+    return connection.execute(FIND_BUTTON, values).first() is not None
+
+
+def is_readable(connection: Connection, turn: int) -> bool:
+    """Whether people may have read the question that this turn asks."""
+    return connection.execute(IS_INTERRUPT_READABLE, {"id": turn}).first() is not None
+
+
+def is_foreign(connection: Connection, message: InboundMessage, *, senior: bool) -> bool:
+    """Whether somebody pressed a button of an approval that is not theirs to give, in any conversation of the
+    chat.
+    """
+    origin = message.origin
+    values = {"account": origin.account, "chat": origin.chat, "message_id": origin.reply_to}
+    open_ones = connection.execute(APPROVALS_OF_MESSAGE, values).all()
+    found = [approval for row in open_ones if (approval := decode_approval(row)) is not None]
+    return bool(found) and not any(approval.decided_by(message, senior=senior) for approval in found)
+
+
 def decide_approval(
     connection: Connection, command: Turn, number: int, now: float, given: DecisionWord, *, senior: bool
-) -> tuple[Decided, int]:
+) -> tuple[DecisionOutcome, int]:
     """Make the decision that a command is: of the approval that the turn `number` asked for in this chat, or
     of the only one (0). The command's turn goes on as that decision; with it the id of its conversation.
     """
     here = {"account": command.address.account, "chat": command.address.chat}
     found = [
         row
-        for row in connection.execute(sql.APPROVALS_IN, here).all()
+        for row in connection.execute(APPROVALS_IN_CHAT, here).all()
         if not number or row.asked_by == number
     ]
     if len(found) != 1:
-        return (Decided.SEVERAL if found else Decided.NONE), 0
+        return (DecisionOutcome.SEVERAL if found else DecisionOutcome.NONE), 0
     row, message = found[0], command.messages[-1]
-    approval, words = approval_in(row), choices_in(row.decisions)
+    approval, words = decode_approval(row), decode_choices(row.decisions)
     if approval is None or (message.sender.id not in approval.people and not senior):
-        return Decided.FOREIGN, 0
+        return DecisionOutcome.FOREIGN, 0
     if given is DecisionWord.ALWAYS and not senior:
-        return Decided.SENIOR, 0
+        return DecisionOutcome.SENIOR, 0
     kept = approval.remembered
     if kept is None and given in (DecisionWord.HERE, DecisionWord.ALWAYS):
-        return Decided.ONCE, 0
+        return DecisionOutcome.ONCE, 0
     word = _word(given, words, kept)
-    connection.execute(sql.CHANGE_INBOUND, {"text": word, "at": now, "id": message.id})
-    address = connection.execute(sql.ADDRESS_OF, {"id": row.asked_by}).scalar_one()
+    connection.execute(SET_INBOUND_TEXT, {"text": word, "at": now, "id": message.id})
+    address = connection.execute(ADDRESS_OF, {"id": row.asked_by}).scalar_one()
     turned = {"conversation": row.id, "thread_id": row.thread_id, "address": address, "answers": row.question}
-    connection.execute(sql.MAKE_DECISION, {**turned, "id": command.id})
-    connection.execute(sql.CLOSE_QUESTION, {"id": row.id})
-    deed = Deed("approval", f"turn {row.asked_by}", word)
+    connection.execute(MAKE_DECISION, {**turned, "id": command.id})
+    connection.execute(CLOSE_INTERRUPT, {"id": row.id})
+    deed = AuditEvent("approval", f"turn {row.asked_by}", word)
     actor = author_of(command)
     record_event(connection, actor, deed, now)
     record_tool_grant(connection, kept, word, int(row.id), actor, now)
-    return Decided.DONE, int(row.id)
+    return DecisionOutcome.DONE, int(row.id)
 
 
-def _word(given: DecisionWord, words: Sequence[str], kept: Remembered | None) -> str:
+def _word(given: DecisionWord, words: Sequence[str], kept: GrantOffer | None) -> str:
     """How the approval itself calls that decision."""
     if kept is not None and given in (DecisionWord.HERE, DecisionWord.ALWAYS):
         return kept.here if given is DecisionWord.HERE else kept.always

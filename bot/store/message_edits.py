@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 from bot.domain import ChangeNote, InboundChange, TurnKind, TurnState
-from bot.store import statements as sql
-from bot.store.connection import Connection
-from bot.store.rows import address_in, address_out, sender_in
+from bot.store.connection import Connection, sql
+from bot.store.interrupts import SET_INBOUND_TEXT
+from bot.store.new_turn import SET_STATE
+from bot.store.rows import decode_address, decode_sender, encode_address
 
 # Characters that the agent is told of an old text, by which it knows the message, and of the new one.
 OLD_SHOWN, NEW_SHOWN = 120, 2000
@@ -21,11 +22,57 @@ MOST_NOTES = 10
 NEVER_BEGUN = frozenset({TurnState.CANCELLED.value, TurnState.EXPIRED.value})
 
 
+# Change the reply address of a turn.
+SET_ADDRESS = sql("UPDATE turns SET address = :address WHERE id = :id")
+# Find the stored message that an edit or a deletion refers to, with its turn.
+FIND_EDITED = sql(
+    """SELECT i.id, i.turn_id, i.text, i.changed_at, t.kind, t.state, t.run_id, t.thread_id, t.conversation_id
+    FROM inbound i JOIN turns t ON t.id = i.turn_id JOIN conversations c ON c.id = t.conversation_id
+    WHERE i.account = :account AND i.message_id = :message_id AND i.turn_id > 0 AND i.deleted = 0
+    AND c.chat = :chat ORDER BY i.id DESC LIMIT 1"""
+)
+# Insert an edit unless its event is known; returns its id.
+ADD_EDIT = sql(
+    """INSERT INTO changes (account, event_id, inbound_id, conversation_id, thread_id, old_text, new_text,
+    deleted, changed_at) VALUES (:account, :event_id, :inbound, :conversation, :thread_id, :old_text,
+    :new_text, :deleted, :at) ON CONFLICT (account, event_id) DO NOTHING RETURNING id"""
+)
+# Mark an edit as one that needs no note to the agent.
+SETTLE_EDIT = sql("UPDATE changes SET turn_id = -1 WHERE id = :id")
+# Lock a turn that has not begun and reduce its size by the messages taken out.
+HOLD_TURN = sql(
+    """UPDATE turns SET size = size - :gone WHERE id = :id AND state = 'accepted' AND repeats = 0
+    RETURNING size, address"""
+)
+# Delete the text and attachments of a message, and mark it deleted.
+CLEAR_INBOUND = sql(
+    "UPDATE inbound SET text = '', attachments = '', deleted = 1, changed_at = :at WHERE id = :id"
+)
+# Delete the texts of a message's edits.
+CLEAR_EDITS = sql("UPDATE changes SET old_text = '', new_text = '' WHERE inbound_id = :inbound")
+# Find the newest message of a turn that is not deleted.
+LAST_MESSAGE_ID = sql(
+    """SELECT message_id FROM inbound WHERE turn_id = :turn AND turn_id > 0 AND deleted = 0
+    ORDER BY id DESC LIMIT 1"""
+)
+# Assign all pending edits of a conversation to a turn.
+ASSIGN_EDITS = sql(
+    """UPDATE changes SET turn_id = :turn WHERE conversation_id = :conversation AND turn_id = 0
+    RETURNING id"""
+)
+# List the edits that a turn reports to the agent.
+EDITS_OF_TURN = sql(
+    """SELECT h.inbound_id, h.old_text, h.new_text, h.deleted, i.sender, i.turn_id AS source
+    FROM changes h JOIN inbound i ON i.id = h.inbound_id WHERE h.turn_id = :turn AND h.turn_id > 0
+    AND h.thread_id = :thread_id ORDER BY h.id"""
+)
+
+
 def apply_edit(connection: Connection, happened: InboundChange, now: float) -> None:
     """Take over what became of a message; one that no chat turn has is nobody's business."""
     origin = happened.origin
     row = connection.execute(
-        sql.FIND_CHANGED,
+        FIND_EDITED,
         {"account": origin.account, "chat": origin.chat, "message_id": origin.message_id},
     ).first()
     if row is None or row.kind != TurnKind.CHAT.value or happened.at < row.changed_at:
@@ -36,14 +83,14 @@ def apply_edit(connection: Connection, happened: InboundChange, now: float) -> N
     if added is None:
         return
     gone = happened.text is None
-    waiting = connection.execute(sql.HOLD_TURN, {"id": row.turn_id, "gone": int(gone)}).first()
+    waiting = connection.execute(HOLD_TURN, {"id": row.turn_id, "gone": int(gone)}).first()
     if waiting is not None or (row.state in NEVER_BEGUN and not row.run_id):
-        connection.execute(sql.SETTLE_CHANGE, {"id": added})
+        connection.execute(SETTLE_EDIT, {"id": added})
     if not gone:
-        connection.execute(sql.CHANGE_INBOUND, {"text": happened.text, "at": happened.at, "id": row.id})
+        connection.execute(SET_INBOUND_TEXT, {"text": happened.text, "at": happened.at, "id": row.id})
         return
-    connection.execute(sql.EMPTY_INBOUND, {"at": happened.at, "id": row.id})
-    connection.execute(sql.EMPTY_CHANGES, {"inbound": row.id})
+    connection.execute(CLEAR_INBOUND, {"at": happened.at, "id": row.id})
+    connection.execute(CLEAR_EDITS, {"inbound": row.id})
     if waiting is not None:
         drop_message(connection, row.turn_id, waiting, origin.message_id, now, TurnState.CANCELLED)
 
@@ -51,13 +98,13 @@ def apply_edit(connection: Connection, happened: InboundChange, now: float) -> N
 def list_notes(connection: Connection, turn: int, thread_id: str, repeats: int) -> Sequence[ChangeNote]:
     """What a turn tells the agent; not of the messages that it asks again, since it asks them as they are."""
     found: dict[int, ChangeNote] = {}
-    for row in connection.execute(sql.CHANGES_OF_TURN, {"turn": turn, "thread_id": thread_id}).all():
+    for row in connection.execute(EDITS_OF_TURN, {"turn": turn, "thread_id": thread_id}).all():
         if repeats and row.source == repeats:
             continue
         earlier = found.pop(row.inbound_id, None)
         before = row.old_text if earlier is None else earlier.before
         after = None if row.deleted else row.new_text
-        found[row.inbound_id] = ChangeNote(sender_in(row.sender), "" if row.deleted else before, after)
+        found[row.inbound_id] = ChangeNote(decode_sender(row.sender), "" if row.deleted else before, after)
     return list(found.values())[-MOST_NOTES:]
 
 
@@ -65,7 +112,7 @@ def take_notes(
     connection: Connection, turn: int, conversation: int, thread_id: str, repeats: int
 ) -> Sequence[ChangeNote]:
     """Whatever was not told yet is told with this turn; what happened on another thread is dropped."""
-    told = connection.execute(sql.TELL_CHANGES, {"turn": turn, "conversation": conversation}).all()
+    told = connection.execute(ASSIGN_EDITS, {"turn": turn, "conversation": conversation}).all()
     return list_notes(connection, turn, thread_id, repeats) if told else ()
 
 
@@ -73,7 +120,7 @@ def _add(connection: Connection, happened: InboundChange, row: Any) -> int | Non
     """Write it down; None where this event was taken over before."""
     gone = happened.text is None
     added: int | None = connection.execute(
-        sql.ADD_CHANGE,
+        ADD_EDIT,
         {
             "account": happened.origin.account,
             "event_id": happened.event_id,
@@ -95,16 +142,16 @@ def drop_message(
     """A message left a waiting turn: the reply answers one that is there, and an empty turn ends quietly, as
     `end`.
     """
-    last = connection.execute(sql.LAST_MESSAGE, {"turn": turn}).scalar_one_or_none()
+    last = connection.execute(LAST_MESSAGE_ID, {"turn": turn}).scalar_one_or_none()
     if last is None:
         error = "deleted" if end is TurnState.CANCELLED else ""
         closed = {"id": turn, "state": end.value, "error": error, "finished_at": now}
-        connection.execute(sql.SET_STATE, closed)
+        connection.execute(SET_STATE, closed)
         return
-    address = address_in(waiting.address)
+    address = decode_address(waiting.address)
     if address.reply_to == message_id:
-        moved = address_out(replace(address, reply_to=last))
-        connection.execute(sql.SET_ADDRESS, {"address": moved, "id": turn})
+        moved = encode_address(replace(address, reply_to=last))
+        connection.execute(SET_ADDRESS, {"address": moved, "id": turn})
 
 
 def _cut(text: str, most: int) -> str:

@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 from bot.domain import Part, PartKind, ReplyAddress, Turn, TurnKind, TurnState
-from bot.store import statements as sql
-from bot.store.connection import Connection
-from bot.store.rows import address_out, choices_out
+from bot.store.connection import Connection, sql
+from bot.store.rows import encode_address, encode_choices
+
+# Insert a turn; returns its id.
+ADD_TURN = sql(
+    """INSERT INTO turns (conversation_id, kind, state, address, platform, thread_id, model, repeats,
+    checkpoint, size, ready_at, created_at) VALUES (:conversation, :kind, :state, :address, :platform,
+    :thread_id, :model, :repeats, :checkpoint, :size, :ready_at, :now) RETURNING id"""
+)
+# Set the state of a turn.
+SET_STATE = sql("UPDATE turns SET state = :state, error = :error, finished_at = :finished_at WHERE id = :id")
+# Insert or replace a reply part.
+SAVE_PART = sql(
+    """INSERT INTO parts (turn_id, position, kind, state, content, filename, platform_id, repeated, category,
+    choices, updated_at) VALUES (:turn, :position, :kind, :state, :content, :filename, :platform_id,
+    :repeated, :category, :choices, :now) ON CONFLICT (turn_id, position) DO UPDATE SET
+    kind = excluded.kind, state = excluded.state, content = excluded.content, filename = excluded.filename,
+    platform_id = excluded.platform_id, repeated = excluded.repeated, category = excluded.category, choices =
+    excluded.choices, updated_at = excluded.updated_at"""
+)
 
 
 def open_turn(
@@ -27,12 +44,12 @@ def open_turn(
     """Add a turn with `size` messages; its id."""
     return int(
         connection.execute(
-            sql.ADD_TURN,
+            ADD_TURN,
             {
                 "conversation": conversation,
                 "kind": kind.value,
                 "state": state.value,
-                "address": address_out(address),
+                "address": encode_address(address),
                 "platform": platform,
                 "thread_id": thread_id,
                 "model": model,
@@ -78,7 +95,7 @@ def open_notice(
 def save_part(connection: Connection, turn: int, part: Part, now: float, category: str = "") -> None:
     """Write a part as it is now."""
     connection.execute(
-        sql.SAVE_PART,
+        SAVE_PART,
         {
             "turn": turn,
             "position": part.index,
@@ -89,7 +106,7 @@ def save_part(connection: Connection, turn: int, part: Part, now: float, categor
             "platform_id": part.platform_id,
             "repeated": int(part.repeated),
             "category": category,
-            "choices": choices_out(part.choices),
+            "choices": encode_choices(part.choices),
             "now": now,
         },
     )
@@ -99,4 +116,4 @@ def record_answer(connection: Connection, command: Turn, text: str, now: float) 
     """Record a command's answer with what it does, so that a crash does not do it twice."""
     save_part(connection, command.id, Part(0, PartKind.TEXT, text), now)
     delivering = {"id": command.id, "state": TurnState.DELIVERING.value, "error": "", "finished_at": 0.0}
-    connection.execute(sql.SET_STATE, delivering)
+    connection.execute(SET_STATE, delivering)

@@ -6,18 +6,17 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from bot.domain import Origin, ReplyAddress, Turn, person_of
-from bot.store import statements as sql
-from bot.store.audit import Actor, Deed, author_of, record_event
-from bot.store.connection import Connection
+from bot.store.audit import Actor, AuditEvent, author_of, record_event
+from bot.store.connection import Connection, sql
 from bot.store.new_turn import open_notice, record_answer
-from bot.store.rows import address_in, address_out
+from bot.store.rows import decode_address, encode_address
 
 MOST_WAITING = 5
 """So many strangers of one account wait at once with a code."""
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class RoleGrant:
     """A role that was given: to whom (an access entry, a `name` where one was known), by whom and when."""
 
     entry: str
@@ -36,7 +35,7 @@ class Pairing:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PairingRequest:
     """A stranger who has a code: `person` is `platform:id`."""
 
     code: str
@@ -51,7 +50,7 @@ class Waiting:
         return _on(self.account, self.person)
 
 
-class Knock(Enum):
+class PairingOutcome(Enum):
     """What became of a stranger's message: a code is theirs now, was before, or too many wait."""
 
     NEW = auto()
@@ -59,44 +58,85 @@ class Knock(Enum):
     CROWDED = auto()
 
 
-def list_role_grants(connection: Connection) -> list[Given]:
+# List the granted roles.
+LIST_ROLES = sql("SELECT entry, role, name, given_by, given_at FROM roles ORDER BY entry")
+# Grant a role to an access entry, keeping a known name.
+SET_ROLE = sql(
+    """INSERT INTO roles (entry, role, name, given_by, given_at) VALUES (:entry, :role, :name, :by, :now)
+    ON CONFLICT (entry) DO UPDATE SET role = excluded.role, given_by = excluded.given_by,
+    given_at = excluded.given_at,
+    name = CASE WHEN excluded.name = '' THEN roles.name ELSE excluded.name END"""
+)
+# Revoke the role of an access entry.
+DELETE_ROLE = sql("DELETE FROM roles WHERE entry = :entry RETURNING role")
+# Delete expired pairing codes.
+EXPIRE_PAIRINGS = sql("DELETE FROM pairings WHERE expires_at <= :now")
+# List the people with a pairing code.
+LIST_PAIRED_PEOPLE = sql("SELECT code, account, person FROM pairings")
+# Delete a pairing code.
+DELETE_PAIRING = sql("DELETE FROM pairings WHERE code = :code")
+# Find the pairing code of a person.
+FIND_PAIRING = sql("SELECT code FROM pairings WHERE account = :account AND person = :person")
+# Count the pairing codes of an account.
+COUNT_PAIRINGS = sql("SELECT COUNT(*) FROM pairings WHERE account = :account")
+# Insert a pairing code.
+ADD_PAIRING = sql(
+    """INSERT INTO pairings (code, account, person, name, expires_at)
+    VALUES (:code, :account, :person, :name, :expires_at)"""
+)
+# Set where the holder of a code is notified.
+SET_PAIRING_ADDRESS = sql(
+    "UPDATE pairings SET conversation_id = :conversation, address = :address WHERE code = :code"
+)
+# List the valid pairing codes.
+LIST_PAIRINGS = sql(
+    "SELECT code, account, person, name, expires_at FROM pairings WHERE expires_at > :now ORDER BY expires_at"
+)
+# Delete a valid pairing code and return its holder.
+TAKE_PAIRING = sql(
+    """DELETE FROM pairings WHERE code = :code AND expires_at > :now
+    RETURNING account, person, name, conversation_id, address"""
+)
+
+
+def list_role_grants(connection: Connection) -> list[RoleGrant]:
     """Every role that was given, by entry."""
     return [
-        Given(row.entry, row.role, row.name, row.given_by, row.given_at)
-        for row in connection.execute(sql.GIVEN).all()
+        RoleGrant(row.entry, row.role, row.name, row.given_by, row.given_at)
+        for row in connection.execute(LIST_ROLES).all()
     ]
 
 
-def grant_role(connection: Connection, one: Given, actor: Actor, now: float) -> None:
+def grant_role(connection: Connection, one: RoleGrant, actor: Actor, now: float) -> None:
     """Give a role in place of another one; somebody who waited with a code does so no longer."""
     connection.execute(
-        sql.GIVE,
+        SET_ROLE,
         {"entry": one.entry, "role": one.role, "name": one.name, "by": actor.person, "now": now},
     )
-    for row in connection.execute(sql.ALL_WAITING).all():
+    for row in connection.execute(LIST_PAIRED_PEOPLE).all():
         if one.entry in (row.person, _on(row.account, row.person)):
-            connection.execute(sql.FORGET_WAITING, {"code": row.code})
-    record_event(connection, actor, Deed("give", one.entry, one.role), now)
+            connection.execute(DELETE_PAIRING, {"code": row.code})
+    record_event(connection, actor, AuditEvent("give", one.entry, one.role), now)
 
 
 def revoke_role(connection: Connection, entry: str, actor: Actor, now: float) -> bool:
     """Take a role back; whether there was one."""
-    taken = connection.execute(sql.TAKE, {"entry": entry}).first() is not None
+    taken = connection.execute(DELETE_ROLE, {"entry": entry}).first() is not None
     if taken:
-        record_event(connection, actor, Deed("take", entry), now)
+        record_event(connection, actor, AuditEvent("take", entry), now)
     return taken
 
 
-def request_pairing(connection: Connection, pairing: Pairing, origin: Origin, now: float) -> Knock:
+def request_pairing(connection: Connection, pairing: Pairing, origin: Origin, now: float) -> PairingOutcome:
     """A stranger wrote in private: the code is theirs unless they have one, or too many wait."""
-    connection.execute(sql.EXPIRE_WAITING, {"now": now})
+    connection.execute(EXPIRE_PAIRINGS, {"now": now})
     person = person_of(origin.platform, origin.sender)
-    if connection.execute(sql.WAITING_OF, {"account": origin.account, "person": person}).first():
-        return Knock.KNOWN
-    if connection.execute(sql.COUNT_WAITING, {"account": origin.account}).scalar_one() >= MOST_WAITING:
-        return Knock.CROWDED
+    if connection.execute(FIND_PAIRING, {"account": origin.account, "person": person}).first():
+        return PairingOutcome.KNOWN
+    if connection.execute(COUNT_PAIRINGS, {"account": origin.account}).scalar_one() >= MOST_WAITING:
+        return PairingOutcome.CROWDED
     connection.execute(
-        sql.ADD_WAITING,
+        ADD_PAIRING,
         {
             "code": pairing.code,
             "account": origin.account,
@@ -105,7 +145,7 @@ def request_pairing(connection: Connection, pairing: Pairing, origin: Origin, no
             "expires_at": now + pairing.seconds,
         },
     )
-    return Knock.NEW
+    return PairingOutcome.NEW
 
 
 def _on(account: str, person: str) -> str:
@@ -114,15 +154,15 @@ def _on(account: str, person: str) -> str:
 
 def set_pairing_address(connection: Connection, code: str, conversation: int, address: ReplyAddress) -> None:
     """Where somebody who waits with this code hears that they are let in."""
-    given = {"code": code, "conversation": conversation, "address": address_out(address)}
-    connection.execute(sql.ANSWER_WAITING, given)
+    given = {"code": code, "conversation": conversation, "address": encode_address(address)}
+    connection.execute(SET_PAIRING_ADDRESS, given)
 
 
-def list_pairing_requests(connection: Connection, now: float, code: str = "") -> list[Waiting]:
+def list_pairing_requests(connection: Connection, now: float, code: str = "") -> list[PairingRequest]:
     """Who waits with a code that is still good; only the one with this code where one is given."""
-    found = connection.execute(sql.WAITING, {"now": now}).all()
+    found = connection.execute(LIST_PAIRINGS, {"now": now}).all()
     return [
-        Waiting(row.code, row.account, row.person, row.name, row.expires_at)
+        PairingRequest(row.code, row.account, row.person, row.name, row.expires_at)
         for row in found
         if not code or row.code == code
     ]
@@ -135,14 +175,16 @@ def approve_pairing(
 
     None where nobody waits with it any more.
     """
-    row = connection.execute(sql.END_WAITING, {"code": code, "now": now}).first()
+    row = connection.execute(TAKE_PAIRING, {"code": code, "now": now}).first()
     if row is None:
         return None
-    grant_role(connection, Given(_on(row.account, row.person), role, row.name, actor.person, now), actor, now)
+    grant_role(
+        connection, RoleGrant(_on(row.account, row.person), role, row.name, actor.person, now), actor, now
+    )
     return open_notice(
         connection,
         row.conversation_id,
-        address_in(row.address),
+        decode_address(row.address),
         row.person.partition(":")[0],
         "",
         welcome,

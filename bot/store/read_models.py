@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain import Part, Stopped, ToolStep, TurnKind, TurnMessage, TurnState
-from bot.store import statements as sql
-from bot.store.connection import Connection
-from bot.store.rows import NEWEST, message_in, part_in, steps_in
-from bot.store.usage import Spent, decode_usage
+from bot.store.connection import Connection, sql
+from bot.store.rows import NEWEST, OPEN, decode_message, decode_part, decode_steps
+from bot.store.usage import TurnUsage, decode_usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +33,45 @@ class TurnView:
     finished_at: float
     messages: tuple[TurnMessage, ...] = ()
     parts: tuple[Part, ...] = ()
-    spent: Spent | None = None
+    spent: TurnUsage | None = None
     steps: tuple[ToolStep, ...] = ()
     asks: bool = False
     left: bool = False
+
+
+TURN_VIEW = (
+    "id, conversation_id, kind, state, thread_id, run_id, repeats, replaced, stopped, error, created_at,"
+    " finished_at, person, input_tokens, output_tokens, total_tokens, steps,"
+    " EXISTS (SELECT 1 FROM conversations c WHERE c.id = conversation_id AND c.asked_by = turns.id"
+    " AND c.question <> '') AS asks"
+)
+# List the turns of a conversation, newest first.
+LIST_CONVERSATION_TURNS = sql(
+    f"""SELECT {TURN_VIEW} FROM turns WHERE conversation_id = :conversation AND id < :before
+    ORDER BY id DESC LIMIT :limit"""
+)
+# List the turns of a person's own conversations on an account and in the web console.
+LIST_OWNED_TURNS = sql(
+    f"""SELECT {TURN_VIEW} FROM turns WHERE conversation_id IN (SELECT id FROM conversations
+    WHERE owner = :owner AND (account = :account OR platform = 'web')) AND id < :before
+    ORDER BY id DESC LIMIT :limit"""
+)
+# List all turns, newest first.
+LIST_TURNS = sql(f"SELECT {TURN_VIEW} FROM turns WHERE id < :before ORDER BY id DESC LIMIT :limit")
+# List the messages of several turns.
+MESSAGES_OF_TURNS = sql(
+    """SELECT turn_id, id, event_id, message_id, sender, text, attachments, sent_at, deleted FROM inbound
+    WHERE turn_id IN :turns AND turn_id > 0 ORDER BY id""",
+    "turns",
+)
+# List the reply parts of several turns.
+PARTS_OF_TURNS = sql(
+    """SELECT turn_id, position, kind, state, content, filename, platform_id, repeated, choices FROM parts
+    WHERE turn_id IN :turns ORDER BY turn_id, position""",
+    "turns",
+)
+# Count the open turns by kind and state.
+COUNT_OPEN_TURNS = sql(f"SELECT kind, state, COUNT(*) FROM turns WHERE state IN {OPEN} GROUP BY kind, state")
 
 
 def list_turns(
@@ -48,9 +82,9 @@ def list_turns(
     """
     given = {"before": before, "limit": limit}
     if conversation_id is None:
-        return _whole(connection, connection.execute(sql.TURNS, given).all())
+        return _whole(connection, connection.execute(LIST_TURNS, given).all())
     of = {**given, "conversation": conversation_id}
-    return _whole(connection, connection.execute(sql.TURNS_OF, of).all())
+    return _whole(connection, connection.execute(LIST_CONVERSATION_TURNS, of).all())
 
 
 def list_turns_of_owner(
@@ -58,7 +92,7 @@ def list_turns_of_owner(
 ) -> list[TurnView]:
     """Turns of somebody's own conversations there and at the page."""
     given = {"owner": owner, "account": account, "before": before, "limit": limit}
-    return _whole(connection, connection.execute(sql.TURNS_OWNED, given).all())
+    return _whole(connection, connection.execute(LIST_OWNED_TURNS, given).all())
 
 
 def _whole(connection: Connection, found: Sequence[Any]) -> list[TurnView]:
@@ -66,17 +100,17 @@ def _whole(connection: Connection, found: Sequence[Any]) -> list[TurnView]:
     if not ids:
         return []
     messages: dict[int, list[TurnMessage]] = {}
-    for row in connection.execute(sql.MESSAGES_OF_TURNS, {"turns": ids}).all():
-        messages.setdefault(row.turn_id, []).append(message_in(row))
+    for row in connection.execute(MESSAGES_OF_TURNS, {"turns": ids}).all():
+        messages.setdefault(row.turn_id, []).append(decode_message(row))
     parts: dict[int, list[Part]] = {}
-    for row in connection.execute(sql.PARTS_OF_TURNS, {"turns": ids}).all():
-        parts.setdefault(row.turn_id, []).append(part_in(row))
+    for row in connection.execute(PARTS_OF_TURNS, {"turns": ids}).all():
+        parts.setdefault(row.turn_id, []).append(decode_part(row))
     return [_turn(row, messages.get(row.id, ()), parts.get(row.id, ())) for row in found]
 
 
 def count_open_turns(connection: Connection) -> dict[tuple[str, str], int]:
     """How many turns are open, by (kind, state)."""
-    return {(row[0], row[1]): row[2] for row in connection.execute(sql.OPEN_COUNTS).all()}
+    return {(row[0], row[1]): row[2] for row in connection.execute(COUNT_OPEN_TURNS).all()}
 
 
 def _turn(row: Any, messages: Sequence[TurnMessage], parts: Sequence[Part]) -> TurnView:
@@ -96,7 +130,7 @@ def _turn(row: Any, messages: Sequence[TurnMessage], parts: Sequence[Part]) -> T
         messages=tuple(messages),
         parts=tuple(parts),
         spent=decode_usage(row),
-        steps=steps_in(row.steps),
+        steps=decode_steps(row.steps),
         asks=bool(row.asks),
         left=row.stopped == Stopped.LEFT.value,
     )

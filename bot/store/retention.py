@@ -13,20 +13,23 @@ from typing import Any
 import orjson
 
 from bot.domain import OPEN_STATES, Sender, TurnState
-from bot.store import retention_statements as sql
-from bot.store.connection import Connection, Statement
+from bot.store.connection import Connection, Statement, sql
 from bot.store.database import Database
-from bot.store.rows import attachments_in, part_in, sender_out, steps_in
-from bot.store.statements import EMPTY_CHANGES, FORGET_AUDIT, FORGET_KNOWN, PARTS_OF_TURNS
+from bot.store.message_edits import CLEAR_EDITS
+from bot.store.read_models import PARTS_OF_TURNS
+from bot.store.rows import OPEN, decode_attachments, decode_part, decode_steps, encode_sender
 from bot.store.web_sessions import delete_web_access
 
 STEP = 2000
 """Ids that one transaction looks at."""
 NOBODY = Sender("")
+KNOWN_MESSAGES_KEPT = 90 * 24 * 3600.0
+AUDIT_KEPT = 400 * 24 * 3600.0
+"""More than a year (seconds)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RetentionStep:
     """How far a piece of work has come: up to which id, and whether there is more."""
 
     upto: int
@@ -58,7 +61,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenMessage:
     """A message of somebody's with what was answered to it, and the tools that were called for it."""
 
     id: int
@@ -72,88 +75,227 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Erased:
+class Erasure:
     """What became of somebody's messages: how many are gone, which threads are, and where others wrote."""
 
     messages: int = 0
     gone: frozenset[str] = frozenset()
     shared: frozenset[str] = frozenset()
 
-    def __add__(self, other: Erased) -> Erased:
+    def __add__(self, other: Erasure) -> Erasure:
         gone = self.gone | other.gone
         shared = (self.shared | other.shared) - gone
-        return Erased(self.messages + other.messages, gone, shared)
+        return Erasure(self.messages + other.messages, gone, shared)
+
+
+# Delete remembered group messages and message edits that are too old to matter.
+PURGE_MESSAGE_HISTORY = [
+    sql("DELETE FROM known_messages WHERE seen_at < :before"),
+    sql("DELETE FROM changes WHERE changed_at < :before"),
+]
+# Delete old audit events.
+PURGE_AUDIT = sql("DELETE FROM audit WHERE at < :before")
+# Read the last turn whose texts were deleted.
+GET_MARK = sql("SELECT turn_id FROM forgotten WHERE account = :account")
+# Store the last turn whose texts were deleted.
+SET_MARK = sql(
+    """INSERT INTO forgotten (account, turn_id) VALUES (:account, :turn)
+    ON CONFLICT (account) DO UPDATE SET turn_id = excluded.turn_id"""
+)
+# Read the newest turn id.
+NEWEST_TURN = sql("SELECT COALESCE(MAX(id), 0) FROM turns")
+# List the turns of an account in a range of ids.
+TURNS_AFTER = sql(
+    """SELECT t.id, t.state, t.created_at, t.conversation_id FROM turns t
+    JOIN conversations c ON c.id = t.conversation_id
+    WHERE t.id > :after AND t.id <= :upto AND c.account = :account ORDER BY t.id"""
+)
+# Delete the texts of several turns.
+DELETE_TEXTS = [
+    sql("DELETE FROM parts WHERE turn_id IN :turns", "turns"),
+    sql("DELETE FROM firings WHERE turn_id > 0 AND turn_id IN :turns", "turns"),
+    sql(
+        """DELETE FROM changes WHERE inbound_id IN (SELECT id FROM inbound WHERE turn_id > 0
+        AND turn_id IN :turns)""",
+        "turns",
+    ),
+    sql("DELETE FROM inbound WHERE turn_id > 0 AND turn_id IN :turns", "turns"),
+    sql("UPDATE turns SET steps = '' WHERE id IN :turns AND steps <> ''", "turns"),
+]
+# List the threads of a conversation that were last used before an instant and have no open turn.
+UNUSED_THREADS = sql(
+    f"""SELECT thread_id FROM turns WHERE conversation_id = :conversation AND thread_id <> ''
+    GROUP BY thread_id HAVING MAX(created_at) < :before
+    AND MAX(CASE WHEN state IN {OPEN} THEN 1 ELSE 0 END) = 0"""
+)
+# Queue a thread for deletion on the runtime.
+ADD_ABANDONED = sql(
+    """INSERT INTO leaving_threads (thread_id, conversation_id, since) VALUES (:thread, :conversation, :now)
+    ON CONFLICT (thread_id) DO NOTHING"""
+)
+# Remove a thread from the closed turns of a conversation.
+DETACH_TURNS = sql(
+    f"""UPDATE turns SET thread_id = '' WHERE conversation_id = :conversation AND thread_id = :thread
+    AND state NOT IN {OPEN}"""
+)
+# Give a conversation a fresh thread if it is still on this one.
+REPLACE_THREAD = sql(
+    """UPDATE conversations SET thread_id = :new, title = '', question = '', asked_by = 0, askers = '',
+    decisions = '' WHERE id = :conversation AND thread_id = :thread"""
+)
+# List queued threads without open chat turns.
+LIST_ABANDONED = sql(
+    f"""SELECT thread_id FROM leaving_threads l WHERE NOT EXISTS (SELECT 1 FROM turns t
+    WHERE t.conversation_id = l.conversation_id AND t.thread_id = l.thread_id AND t.kind = 'chat'
+    AND t.state IN {OPEN}) ORDER BY since LIMIT :limit"""
+)
+# Check whether threads are queued for deletion.
+HAS_ABANDONED = sql("SELECT 1 FROM leaving_threads LIMIT 1")
+# Remove a deleted thread from the queue.
+DELETE_ABANDONED = sql("DELETE FROM leaving_threads WHERE thread_id = :thread")
+PLATFORM_ACCOUNTS = "(SELECT account FROM conversations WHERE platform = :platform)"
+WEB_ACCOUNTS = "(SELECT account FROM conversations WHERE platform = 'web')"
+# Matches a person's messages: `:prefix` starts the sender column on their platform, `:linked` in the web
+# console.
+WRITTEN_BY = (
+    f"(i.account IN {PLATFORM_ACCOUNTS} AND substr(i.sender, 1, :length) = :prefix"
+    f" OR i.account IN {WEB_ACCOUNTS} AND substr(i.sender, 1, :linked_length) = :linked)"
+)
+# Read the newest message id.
+NEWEST_MESSAGE = sql("SELECT COALESCE(MAX(id), 0) FROM inbound")
+# List a person's messages in a range of ids, with their turns.
+LIST_MESSAGES = sql(
+    f"""SELECT i.id, i.turn_id, i.text, i.attachments, i.sender, i.sent_at, t.kind, t.state,
+    t.steps, t.conversation_id, t.thread_id, c.account, c.chat, c.chat_kind, c.title FROM inbound i
+    JOIN turns t ON t.id = i.turn_id
+    JOIN conversations c ON c.id = t.conversation_id WHERE i.id > :after AND i.id <= :upto AND i.turn_id > 0
+    AND i.deleted = 0 AND {WRITTEN_BY} ORDER BY i.id"""
+)
+# Count a person's messages that are in progress.
+COUNT_OPEN_MESSAGES = sql(
+    f"""SELECT COUNT(*) FROM turns t JOIN inbound i ON i.turn_id = t.id WHERE t.kind = 'chat'
+    AND t.state IN {OPEN} AND i.turn_id > 0 AND i.deleted = 0 AND {WRITTEN_BY}"""
+)
+# Delete the text, attachments and sender of a message.
+ANONYMIZE_MESSAGE = sql(
+    """UPDATE inbound SET text = '', attachments = '', sender = :nobody, message_id = '', deleted = 1
+    WHERE id = :id"""
+)
+# Check whether a turn has messages that are not deleted.
+OTHERS_IN_TURN = sql("SELECT 1 FROM inbound WHERE turn_id = :turn AND turn_id > 0 AND deleted = 0 LIMIT 1")
+# Delete the answer of a turn and of its retries, which have no messages of their own.
+DELETE_ANSWER = [
+    sql(
+        """DELETE FROM parts WHERE turn_id = :turn OR turn_id IN (SELECT id FROM turns
+        WHERE conversation_id = :conversation AND repeats = :turn)"""
+    ),
+    sql(
+        """UPDATE turns SET steps = '' WHERE id = :turn
+        OR (conversation_id = :conversation AND repeats = :turn)"""
+    ),
+]
+# Check whether a thread has messages that are not deleted.
+MESSAGES_IN_THREAD = sql(
+    """SELECT 1 FROM turns t JOIN inbound i ON i.turn_id = t.id WHERE t.conversation_id = :conversation
+    AND t.thread_id = :thread AND t.kind = 'chat' AND i.turn_id > 0 AND i.deleted = 0 LIMIT 1"""
+)
+# List a person's recorded messages.
+LIST_RECORDED_OF = sql(
+    f"""SELECT i.id, i.account, i.chat, i.text, i.sent_at, i.link FROM record i WHERE {WRITTEN_BY}
+    ORDER BY i.id"""
+)
+# Delete a person's recorded messages.
+DELETE_RECORDED_OF = sql(f"DELETE FROM record WHERE id IN (SELECT i.id FROM record i WHERE {WRITTEN_BY})")
+# Delete a person's pairing codes.
+DELETE_PAIRINGS_OF = sql("DELETE FROM pairings WHERE person = :person")
+# Delete a person's once-a-day notices.
+DELETE_NOTICES_OF = sql(f"DELETE FROM notices WHERE person = :id AND account IN {PLATFORM_ACCOUNTS}")
+# Remove a person from the token usage of earlier days.
+DETACH_USAGE = sql(
+    "UPDATE turns SET person = '' WHERE person = :person AND total_tokens > 0 AND created_at < :before"
+)
+# List a person's roles.
+LIST_ROLES_OF = sql(
+    """SELECT entry, role, name, given_by, given_at FROM roles WHERE entry = :person
+    OR entry IN (SELECT account || CAST(:on_account AS TEXT) FROM conversations WHERE platform = :platform)
+    ORDER BY entry"""
+)
+# List a person's schedules.
+LIST_SCHEDULES_OF = sql(
+    """SELECT id, kind, state, text, spoken, zone, account, chat, made_at FROM schedules
+    WHERE person = :person AND state <> 'draft' ORDER BY id"""
+)
 
 
 def load_mark(connection: Connection, account: str) -> int:
     """Up to which turn an account's texts are gone."""
-    return int(connection.execute(sql.MARK, {"account": account}).scalar_one_or_none() or 0)
+    return int(connection.execute(GET_MARK, {"account": account}).scalar_one_or_none() or 0)
 
 
 def erase_old_texts(
     connection: Connection, account: str, before: float, now: float, new_id: Callable[[], str]
-) -> Step:
+) -> RetentionStep:
     """Delete the texts of the next turns of an account that were accepted before then, as far as they are
     closed, and let those threads leave that were not used since.
     """
     after = load_mark(connection, account)
-    newest = int(connection.execute(sql.NEWEST_TURN).scalar_one())
+    newest = int(connection.execute(NEWEST_TURN).scalar_one())
     upto = min(after + STEP, newest)
     given = {"account": account, "after": after, "upto": upto}
     old: list[int] = []
     conversations: set[int] = set()
     stopped = False
-    for row in connection.execute(sql.TURNS_AFTER, given).all():
+    for row in connection.execute(TURNS_AFTER, given).all():
         if row.created_at >= before or TurnState(row.state) in OPEN_STATES:
             upto, stopped = row.id - 1, True
             break
         old.append(row.id)
         conversations.add(row.conversation_id)
     if old:
-        for statement in sql.DELETE_TEXTS:
+        for statement in DELETE_TEXTS:
             connection.execute(statement, {"turns": old})
     for conversation in sorted(conversations):
         here = {"conversation": conversation, "before": before}
-        for row in connection.execute(sql.THREADS_BEFORE, here).all():
+        for row in connection.execute(UNUSED_THREADS, here).all():
             _leave(connection, conversation, row.thread_id, new_id(), now)
-    connection.execute(sql.SET_MARK, {"account": account, "turn": upto})
-    return Step(upto, not stopped and upto < newest)
+    connection.execute(SET_MARK, {"account": account, "turn": upto})
+    return RetentionStep(upto, not stopped and upto < newest)
 
 
 def list_abandoned_threads(connection: Connection, limit: int = 50) -> list[str]:
     """Threads to delete on the runtime, in which nothing is worked on."""
-    return [str(row.thread_id) for row in connection.execute(sql.LEAVING, {"limit": limit}).all()]
+    return [str(row.thread_id) for row in connection.execute(LIST_ABANDONED, {"limit": limit}).all()]
 
 
 def has_abandoned_threads(connection: Connection) -> bool:
     """Whether threads are still to be deleted."""
-    return connection.execute(sql.ANY_LEAVING).first() is not None
+    return connection.execute(HAS_ABANDONED).first() is not None
 
 
 def drop_abandoned_thread(connection: Connection, thread: str) -> None:
     """The runtime has deleted a thread."""
-    connection.execute(sql.LEFT, {"thread": thread})
+    connection.execute(DELETE_ABANDONED, {"thread": thread})
 
 
 def find_newest_message(connection: Connection) -> int:
     """The id of the newest message."""
-    return int(connection.execute(sql.NEWEST_MESSAGE).scalar_one())
+    return int(connection.execute(NEWEST_MESSAGE).scalar_one())
 
 
-def list_written(connection: Connection, person: Person, after: int) -> list[Written]:
+def list_written(connection: Connection, person: Person, after: int) -> list[WrittenMessage]:
     """Somebody's messages among the next `STEP` ids, with the answers to them."""
     found = _messages(connection, person, after)
     answers = _answers(connection, sorted({row.turn_id for row in found}))
     return [
-        Written(
+        WrittenMessage(
             row.id,
             row.account,
             row.chat,
             row.text,
-            tuple(one.filename for one in attachments_in(row.attachments)),
+            tuple(one.filename for one in decode_attachments(row.attachments)),
             row.sent_at,
             answers.get(row.turn_id, ""),
-            tuple(f"{step.tool} {step.arguments}".strip() for step in steps_in(row.steps)),
+            tuple(f"{step.tool} {step.arguments}".strip() for step in decode_steps(row.steps)),
         )
         for row in found
     ]
@@ -161,7 +303,7 @@ def list_written(connection: Connection, person: Person, after: int) -> list[Wri
 
 def erase_messages(
     connection: Connection, person: Person, after: int, now: float, new_id: Callable[[], str]
-) -> Erased:
+) -> Erasure:
     """Empty somebody's messages among the next `STEP` ids, as far as their turns are closed. Answers go where
     nobody else was answered with them, threads where nobody's words are left.
     """
@@ -170,10 +312,10 @@ def erase_messages(
     for row in _messages(connection, person, after):
         if TurnState(row.state) in OPEN_STATES:
             continue
-        connection.execute(sql.EMPTY, {"nobody": sender_out(NOBODY), "id": row.id})
-        connection.execute(EMPTY_CHANGES, {"inbound": row.id})
-        if connection.execute(sql.OTHERS_IN_TURN, {"turn": row.turn_id}).first() is None:
-            for statement in sql.DELETE_ANSWER:
+        connection.execute(ANONYMIZE_MESSAGE, {"nobody": encode_sender(NOBODY), "id": row.id})
+        connection.execute(CLEAR_EDITS, {"inbound": row.id})
+        if connection.execute(OTHERS_IN_TURN, {"turn": row.turn_id}).first() is None:
+            for statement in DELETE_ANSWER:
                 connection.execute(statement, {"turn": row.turn_id, "conversation": row.conversation_id})
         messages += 1
         if row.kind == "chat" and row.thread_id:
@@ -181,7 +323,7 @@ def erase_messages(
     gone = {place for place in places if not _anybody_in(connection, *place)}
     for conversation, thread in sorted(gone):
         _leave(connection, conversation, thread, new_id(), now)
-    return Erased(messages, _threads(gone), _threads(places - gone))
+    return Erasure(messages, _threads(gone), _threads(places - gone))
 
 
 def erase_traces(connection: Connection, person: Person, spent_before: float) -> int:
@@ -189,33 +331,33 @@ def erase_traces(connection: Connection, person: Person, spent_before: float) ->
 
     What their turns cost since `spent_before` stays theirs: budgets go by it.
     """
-    connection.execute(sql.DELETE_RECORDED, person.given)
-    connection.execute(sql.DELETE_PAIRING, {"person": str(person)})
+    connection.execute(DELETE_RECORDED_OF, person.given)
+    connection.execute(DELETE_PAIRINGS_OF, {"person": str(person)})
     delete_web_access(connection, str(person))
-    connection.execute(sql.DELETE_NOTICES, {"id": person.id, "platform": person.platform})
-    connection.execute(sql.DELETE_SPENT, {"person": str(person), "before": spent_before})
-    return int(connection.execute(sql.OPEN_MESSAGES, person.given).scalar_one())
+    connection.execute(DELETE_NOTICES_OF, {"id": person.id, "platform": person.platform})
+    connection.execute(DETACH_USAGE, {"person": str(person), "before": spent_before})
+    return int(connection.execute(COUNT_OPEN_MESSAGES, person.given).scalar_one())
 
 
 def list_recorded_of(connection: Connection, person: Person) -> Sequence[Any]:
     """What the chat record has of somebody: rows of account, chat, text, sent_at, link."""
-    return connection.execute(sql.RECORDED, person.given).all()
+    return connection.execute(LIST_RECORDED_OF, person.given).all()
 
 
 def list_roles_of(connection: Connection, person: Person) -> Sequence[Any]:
     """The roles that somebody was given: rows of entry, role, name, given_by, given_at."""
     whose = {"person": str(person), "platform": person.platform, "on_account": f":{person.id}"}
-    return connection.execute(sql.ROLE_OF, whose).all()
+    return connection.execute(LIST_ROLES_OF, whose).all()
 
 
 def list_schedules_of(connection: Connection, person: Person) -> Sequence[Any]:
     """What somebody scheduled: rows of id, kind, state, text, spoken, zone, account, chat, made_at."""
-    return connection.execute(sql.SCHEDULES_OF, {"person": str(person)}).all()
+    return connection.execute(LIST_SCHEDULES_OF, {"person": str(person)}).all()
 
 
 def _anybody_in(connection: Connection, conversation: int, thread: str) -> bool:
     here = {"conversation": conversation, "thread": thread}
-    return connection.execute(sql.LEFT_IN_THREAD, here).first() is not None
+    return connection.execute(MESSAGES_IN_THREAD, here).first() is not None
 
 
 def _threads(places: Iterable[tuple[int, str]]) -> frozenset[str]:
@@ -224,7 +366,7 @@ def _threads(places: Iterable[tuple[int, str]]) -> frozenset[str]:
 
 def _messages(connection: Connection, person: Person, after: int) -> Sequence[Any]:
     given = {**person.given, "after": after, "upto": after + STEP}
-    return connection.execute(sql.MESSAGES, given).all()
+    return connection.execute(LIST_MESSAGES, given).all()
 
 
 def _answers(connection: Connection, turns: Sequence[int]) -> dict[int, str]:
@@ -233,24 +375,19 @@ def _answers(connection: Connection, turns: Sequence[int]) -> dict[int, str]:
         return {}
     texts: dict[int, list[str]] = {}
     for row in connection.execute(PARTS_OF_TURNS, {"turns": turns}).all():
-        part = part_in(row)
+        part = decode_part(row)
         texts.setdefault(row.turn_id, []).append(part.filename or part.content)
     return {turn: "\n\n".join(filter(None, found)) for turn, found in texts.items()}
 
 
 def _leave(connection: Connection, conversation: int, thread: str, fresh: str, now: float) -> None:
     here = {"conversation": conversation, "thread": thread}
-    connection.execute(sql.LEAVE, {**here, "now": now})
-    connection.execute(sql.ROTATE, {**here, "new": fresh})
-    connection.execute(sql.UNNAME, here)
+    connection.execute(ADD_ABANDONED, {**here, "now": now})
+    connection.execute(REPLACE_THREAD, {**here, "new": fresh})
+    connection.execute(DETACH_TURNS, here)
 
 
-KNOWN_MESSAGES_KEPT = 90 * 24 * 3600.0
-AUDIT_KEPT = 400 * 24 * 3600.0
-"""More than a year (seconds)."""
-
-
-async def iterate_written(db: Database, person: Person) -> AsyncIterator[Sequence[Written]]:
+async def iterate_written(db: Database, person: Person) -> AsyncIterator[Sequence[WrittenMessage]]:
     """Yield a person's messages with the answers to them, oldest first, one transaction per batch."""
     for after in range(0, await db.run(find_newest_message), STEP):
         yield await db.run(list_written, person, after)
@@ -258,12 +395,12 @@ async def iterate_written(db: Database, person: Person) -> AsyncIterator[Sequenc
 
 async def erase_person(
     db: Database, person: Person, spent_before: float, now: float, new_id: Callable[[], str]
-) -> tuple[Erased, int]:
+) -> tuple[Erasure, int]:
     """Erase what is stored about a person, and count their messages that are still in progress.
 
     One transaction per batch of messages; if interrupted, it can be run again.
     """
-    erased = Erased()
+    erased = Erasure()
     for after in range(0, await db.run(find_newest_message), STEP):
         erased += await db.run(erase_messages, person, after, now, new_id)
     return erased, await db.run(erase_traces, person, spent_before)
@@ -271,9 +408,9 @@ async def erase_person(
 
 async def purge_expired(db: Database, now: float) -> None:
     """Delete known message ids and message edits after 90 days and audit events after 400 days."""
-    for statement in FORGET_KNOWN:
+    for statement in PURGE_MESSAGE_HISTORY:
         await db.run(_purge, statement, now - KNOWN_MESSAGES_KEPT)
-    await db.run(_purge, FORGET_AUDIT, now - AUDIT_KEPT)
+    await db.run(_purge, PURGE_AUDIT, now - AUDIT_KEPT)
 
 
 def _purge(connection: Connection, statement: Statement, before: float) -> None:

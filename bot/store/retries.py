@@ -6,18 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain import ReplyAddress, Turn, TurnKind
-from bot.store import statements as sql
-from bot.store.audit import Actor, Deed, author_of, record_event
+from bot.store.audit import Actor, AuditEvent, author_of, record_event
 from bot.store.budgets import Limit, count_message
-from bot.store.connection import Connection
+from bot.store.connection import Connection, sql
 from bot.store.conversations import ConversationView
-from bot.store.interrupts import abandon_interrupt
+from bot.store.interrupts import ADDRESS_OF, abandon_interrupt
 from bot.store.new_turn import open_turn, record_answer
-from bot.store.rows import address_in
+from bot.store.rows import OPEN, decode_address
+
+THE_LAST = -1
+"""What a turn repeats that waits for the one before it: whatever was answered last by then."""
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class RetryTarget:
     """Where a turn is answered again, what it begins from, and who wants that."""
 
     conversation: int
@@ -29,10 +31,56 @@ class Again:
     actor: Actor
 
 
+@dataclass(frozen=True, slots=True)
+class AnsweredTurn:
+    """The last answered turn of a conversation; `source` is the turn whose messages it answered."""
+
+    id: int
+    source: int
+    thread_id: str
+    run_id: str
+
+
+# Copy the answered interrupt from another turn.
+COPY_ANSWERS = sql("UPDATE turns SET answers = (SELECT answers FROM turns WHERE id = :source) WHERE id = :id")
+# Check whether a conversation has an open chat turn.
+HAS_OPEN_TURN = sql(
+    f"SELECT 1 FROM turns WHERE conversation_id = :conversation AND kind = 'chat' AND state IN {OPEN} LIMIT 1"
+)
+# Find the last answered turn on the current thread whose messages still exist.
+LAST_ANSWERED = sql(
+    """SELECT id, thread_id, run_id, repeats, size FROM turns WHERE conversation_id = :conversation
+    AND kind = 'chat' AND state IN ('done', 'failed', 'cancelled')
+    AND thread_id = (SELECT thread_id FROM conversations WHERE id = :conversation) AND EXISTS (SELECT 1
+    FROM inbound i WHERE i.turn_id = CASE WHEN repeats > 0 THEN repeats ELSE turns.id END AND i.turn_id > 0
+    AND i.deleted = 0) ORDER BY id DESC LIMIT 1"""
+)
+# Check whether a retry waits in a conversation.
+FIND_QUEUED_RETRY = sql(
+    """SELECT 1 FROM turns WHERE conversation_id = :conversation AND kind = 'chat' AND state = 'accepted'
+    AND repeats < 0 LIMIT 1"""
+)
+# Resolve a queued retry, if its conversation is still on its thread.
+BEGIN_RETRY = sql(
+    """UPDATE turns SET repeats = :repeats, thread_id = :thread_id, checkpoint = :checkpoint WHERE id = :id
+    AND state = 'accepted' AND repeats < 0 AND thread_id = (SELECT c.thread_id FROM conversations c
+    WHERE c.id = turns.conversation_id) RETURNING conversation_id"""
+)
+# Mark a turn as replaced by a later answer.
+MARK_REPLACED = sql("UPDATE turns SET replaced = 1 WHERE id = :id")
+# Cancel the automatic retry of a failed scheduled run that a person retried.
+SETTLE_RUN = sql(
+    """UPDATE firings SET judged = 1, retry_at = 0 WHERE turn_id = :turn AND turn_id > 0 AND EXISTS (SELECT 1
+    FROM turns t WHERE t.id = :turn AND t.state = 'failed')"""
+)
+# Lock a conversation's row, so that messages accepted at the same moment come before or after.
+LOCK_CONVERSATION = sql("UPDATE conversations SET active_at = active_at WHERE id = :conversation")
+
+
 def open_retry(
     connection: Connection,
     command: Turn,
-    answered: Answered,
+    answered: AnsweredTurn,
     *,
     checkpoint: str,
     thread_id: str,
@@ -48,7 +96,7 @@ def open_retry(
     record_answer(connection, command, text, now)
     author = author_of(command)
     at = (command.conversation, command.address, command.platform, command.model)
-    again = Again(*at, thread_id, checkpoint, author)
+    again = RetryTarget(*at, thread_id, checkpoint, author)
     return _again(connection, answered, again, limits, now)
 
 
@@ -59,7 +107,7 @@ def queue_retry(
     last by then. One waits at a time.
     """
     record_answer(connection, command, text, now)
-    if connection.execute(sql.RETRY_WAITS, {"conversation": command.conversation}).first() is not None:
+    if connection.execute(FIND_QUEUED_RETRY, {"conversation": command.conversation}).first() is not None:
         return
     count_message(connection, limits, now)
     open_turn(
@@ -77,24 +125,24 @@ def queue_retry(
 
 
 def begin_retry(
-    connection: Connection, turn: int, answered: Answered, *, checkpoint: str, thread_id: str, now: float
+    connection: Connection, turn: int, answered: AnsweredTurn, *, checkpoint: str, thread_id: str, now: float
 ) -> bool:
     """Tell a turn that waited what it repeats, and from where; False where it waits no more, or the thread
     was left meanwhile.
     """
     begun = {"id": turn, "repeats": answered.source, "thread_id": thread_id, "checkpoint": checkpoint}
-    row = connection.execute(sql.BEGIN_RETRY, begun).first()
+    row = connection.execute(BEGIN_RETRY, begun).first()
     if row is None:
         return False
     _replaced(connection, answered)
     abandon_interrupt(connection, row.conversation_id, thread_id, None, now)
-    connection.execute(sql.COPY_ANSWERS, {"id": turn, "source": answered.source})
+    connection.execute(COPY_ANSWERS, {"id": turn, "source": answered.source})
     return True
 
 
 def repeat_answer(
     connection: Connection,
-    answered: Answered,
+    answered: AnsweredTurn,
     view: ConversationView,
     *,
     checkpoint: str,
@@ -108,23 +156,23 @@ def repeat_answer(
     way there, or something else was answered meanwhile. `model` is the account's.
     """
     here = {"conversation": view.id}
-    connection.execute(sql.HOLD_CONVERSATION, here)
-    busy = connection.execute(sql.ANY_OPEN, here).first() is not None
+    connection.execute(LOCK_CONVERSATION, here)
+    busy = connection.execute(HAS_OPEN_TURN, here).first() is not None
     if busy or find_last_answered(connection, view.id) != answered:
         return 0
-    address = address_in(connection.execute(sql.ADDRESS_OF, {"id": answered.id}).scalar_one())
+    address = decode_address(connection.execute(ADDRESS_OF, {"id": answered.id}).scalar_one())
     if address.chat != view.key.chat:
         # The chat has got another id since.
         address = replace(address, chat=view.key.chat, reply_to="")
-    again = Again(view.id, address, view.platform, model, thread_id, checkpoint, actor)
+    again = RetryTarget(view.id, address, view.platform, model, thread_id, checkpoint, actor)
     opened = _again(connection, answered, again, limits, now)
-    done = Deed("retry", f"turn {answered.id}", f"{address.account} {address.chat}")
+    done = AuditEvent("retry", f"turn {answered.id}", f"{address.account} {address.chat}")
     record_event(connection, actor, done, now)
     return opened
 
 
 def _again(
-    connection: Connection, answered: Answered, again: Again, limits: Sequence[Limit], now: float
+    connection: Connection, answered: AnsweredTurn, again: RetryTarget, limits: Sequence[Limit], now: float
 ) -> int:
     count_message(connection, limits, now)
     _replaced(connection, answered)
@@ -142,31 +190,17 @@ def _again(
         checkpoint=again.checkpoint,
         size=0,
     )
-    connection.execute(sql.COPY_ANSWERS, {"id": opened, "source": answered.source})
+    connection.execute(COPY_ANSWERS, {"id": opened, "source": answered.source})
     return opened
 
 
-def _replaced(connection: Connection, answered: Answered) -> None:
+def _replaced(connection: Connection, answered: AnsweredTurn) -> None:
     """The answer has another one in its place."""
-    connection.execute(sql.MARK_REPLACED, {"id": answered.id})
-    connection.execute(sql.SETTLE_FIRING, {"turn": answered.id})
+    connection.execute(MARK_REPLACED, {"id": answered.id})
+    connection.execute(SETTLE_RUN, {"turn": answered.id})
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """The last answered turn of a conversation; `source` is the turn whose messages it answered."""
-
-    id: int
-    source: int
-    thread_id: str
-    run_id: str
-
-
-def find_last_answered(connection: Connection, conversation: int) -> Answered | None:
+def find_last_answered(connection: Connection, conversation: int) -> AnsweredTurn | None:
     """The turn that `/retry` would answer again: the last one of the thread that the conversation is on."""
-    row = connection.execute(sql.LAST_ANSWERED, {"conversation": conversation}).first()
-    return None if row is None else Answered(row.id, row.repeats or row.id, row.thread_id, row.run_id)
-
-
-THE_LAST = -1
-"""What a turn repeats that waits for the one before it: whatever was answered last by then."""
+    row = connection.execute(LAST_ANSWERED, {"conversation": conversation}).first()
+    return None if row is None else AnsweredTurn(row.id, row.repeats or row.id, row.thread_id, row.run_id)

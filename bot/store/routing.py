@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.domain import ChatKind, ConversationKey, InboundMessage, Origin, ReplyAddress, person_of
-from bot.store import statements as sql
 from bot.store.admission_types import Admission, Verdict
 from bot.store.audit import actor_of
-from bot.store.connection import Connection
-from bot.store.conversations import find_thread
-from bot.store.interrupts import Approval, abandon_interrupt, approval_in
+from bot.store.connection import Connection, sql
+from bot.store.conversations import TAKE_CONVERSATION, find_thread
+from bot.store.interrupts import Approval, abandon_interrupt, decode_approval
 from bot.store.schedules import SCHEDULED
+from bot.store.turns import REMEMBER_MESSAGE
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ConversationRoute:
     """Where a message landed; `model` is the account's, which holds where the conversation chooses none."""
 
     conversation: int
@@ -29,12 +29,35 @@ class Place:
     busy: str = ""
 
 
-def route_message(connection: Connection, admission: Admission, now: float) -> Place:
+# Lock a conversation's row until the end of the transaction, so that simultaneous clicks are serialized.
+LOCK_CONVERSATION_AT = sql(
+    """UPDATE conversations SET active_at = active_at WHERE account = :account AND chat = :chat
+    AND topic = :topic AND member = :member RETURNING id, question, asked_by, askers, decisions, remembered"""
+)
+# Find the conversation of a message that was posted or received in a group.
+FIND_CONVERSATION_OF_MESSAGE = sql(
+    """SELECT c.id, c.topic, c.member FROM known_messages k JOIN conversations c ON c.id = k.conversation_id
+    WHERE k.account = :account AND k.chat = :chat AND k.message_id = :message_id"""
+)
+# Find the conversation whose open interrupt was posted as this message.
+FIND_CONVERSATION_OF_BUTTON = sql(
+    """SELECT c.topic, c.member FROM conversations c JOIN parts p ON p.turn_id = c.asked_by
+    WHERE c.account = :account AND c.chat = :chat AND c.question <> '' AND p.choices <> ''
+    AND p.platform_id = :message_id"""
+)
+# Find the most recently active conversation of a chat.
+LATEST_CONVERSATION = sql(
+    """SELECT id, topic, member FROM conversations WHERE account = :account AND chat = :chat
+    ORDER BY active_at DESC LIMIT 1"""
+)
+
+
+def route_message(connection: Connection, admission: Admission, now: float) -> ConversationRoute:
     """The conversation of a message, made if need be, and where it is answered."""
     origin = admission.message.origin
     key = _key(connection, admission)
     row = connection.execute(
-        sql.TAKE_CONVERSATION,
+        TAKE_CONVERSATION,
         {
             "account": key.account,
             "chat": key.chat,
@@ -62,8 +85,10 @@ def route_message(connection: Connection, admission: Admission, now: float) -> P
         topic=origin.topic,
         reply_to=origin.message_id if origin.chat_kind is ChatKind.GROUP else "",
     )
-    approval = approval_in(row)
-    return Place(row.id, thread_id, admission.model, address, row.question, row.asked_by, approval, row.busy)
+    approval = decode_approval(row)
+    return ConversationRoute(
+        row.id, thread_id, admission.model, address, row.question, row.asked_by, approval, row.busy
+    )
 
 
 def hold_conversation(connection: Connection, admission: Admission) -> Any:
@@ -72,7 +97,7 @@ def hold_conversation(connection: Connection, admission: Admission) -> Any:
     """
     key = _key(connection, admission)
     given = {"account": key.account, "chat": key.chat, "topic": key.topic, "member": key.member}
-    return connection.execute(sql.HOLD_AT, given).first()
+    return connection.execute(LOCK_CONVERSATION_AT, given).first()
 
 
 def _owner(origin: Origin) -> str:
@@ -104,7 +129,7 @@ def _key(connection: Connection, admission: Admission) -> ConversationKey:
         chain = known.topic if known is not None else chain
     elif admission.verdict is not Verdict.CHAT:
         latest = connection.execute(
-            sql.LATEST_IN_CHAT, {"account": origin.account, "chat": origin.chat}
+            LATEST_CONVERSATION, {"account": origin.account, "chat": origin.chat}
         ).first()
         chain = latest.topic if latest is not None else chain
     return policy.key(origin, chain)
@@ -114,7 +139,7 @@ def _own(connection: Connection, message: InboundMessage) -> ConversationKey | N
     origin = message.origin
     if message.clicked:
         given = {"account": origin.account, "chat": origin.chat, "message_id": origin.reply_to}
-        row = connection.execute(sql.ASKED_BY_MESSAGE, given).first()
+        row = connection.execute(FIND_CONVERSATION_OF_BUTTON, given).first()
         return ConversationKey(origin.account, origin.chat, row.topic, row.member) if row else None
     below = origin.topic or origin.reply_to
     known = _known(connection, origin, below) if below and origin.chat_kind is ChatKind.GROUP else None
@@ -125,13 +150,13 @@ def _own(connection: Connection, message: InboundMessage) -> ConversationKey | N
 
 def _known(connection: Connection, origin: Origin, message_id: str) -> Any:
     given = {"account": origin.account, "chat": origin.chat, "message_id": message_id}
-    return connection.execute(sql.FIND_KNOWN, given).first()
+    return connection.execute(FIND_CONVERSATION_OF_MESSAGE, given).first()
 
 
 def _remember(connection: Connection, message: InboundMessage, conversation: int, now: float) -> None:
     origin = message.origin
     connection.execute(
-        sql.REMEMBER,
+        REMEMBER_MESSAGE,
         {
             "account": origin.account,
             "chat": origin.chat,

@@ -26,57 +26,63 @@ from bot.domain import (
     TurnState,
 )
 
+UNSAID: tuple[Any, ...] = ("", "", "", (), False, "")
+"""What a sender has of which the column says nothing."""
+NEWEST = 2**62
 
-def address_out(address: ReplyAddress) -> str:
+
+# The states of a turn that has not ended, as a list in SQL.
+OPEN = "('accepted', 'running', 'waiting', 'delivering')"
+# A turn that only shows that an interrupt was abandoned is no work.
+AT_WORK = f"stopped <> {Stopped.LEFT.value}"
+
+
+def encode_address(address: ReplyAddress) -> str:
     """The column form of an address."""
     return orjson.dumps(
         [address.account, address.chat, address.chat_kind.value, address.topic, address.reply_to]
     ).decode()
 
 
-def address_in(column: str) -> ReplyAddress:
+def decode_address(column: str) -> ReplyAddress:
     """The address of a column."""
     account, chat, kind, topic, reply_to = orjson.loads(column)
     return ReplyAddress(account, chat, ChatKind(kind), topic, reply_to)
 
 
-def sender_out(sender: Sender) -> str:
+def encode_sender(sender: Sender) -> str:
     """The column form of a sender."""
     known = [sender.id, sender.name, sender.username]
     more = [list(sender.belongs), sender.guest] if sender.belongs or sender.guest or sender.account else []
     return orjson.dumps([*known, *more, *([sender.account] if sender.account else [])]).decode()
 
 
-UNSAID: tuple[Any, ...] = ("", "", "", (), False, "")
-"""What a sender has of which the column says nothing."""
-
-
-def sender_in(column: str) -> Sender:
+def decode_sender(column: str) -> Sender:
     """The sender of a column."""
     written: list[Any] = orjson.loads(column)
     person, name, username, belongs, guest, account = [*written, *UNSAID[len(written) :]]
     return Sender(person, name, username, belongs=tuple(belongs), guest=guest, account=account)
 
 
-def people_out(people: Sequence[Sender]) -> str:
+def encode_senders(people: Sequence[Sender]) -> str:
     """The column form of several senders."""
-    return orjson.dumps([sender_out(person) for person in people]).decode()
+    return orjson.dumps([encode_sender(person) for person in people]).decode()
 
 
-def people_in(column: str) -> tuple[Sender, ...]:
+def decode_senders(column: str) -> tuple[Sender, ...]:
     """The senders of a column; earlier versions wrote their ids alone."""
     written = orjson.loads(column) if column else []
-    return tuple(sender_in(one) if one.startswith("[") else Sender(one) for one in written)
+    return tuple(decode_sender(one) if one.startswith("[") else Sender(one) for one in written)
 
 
-def attachments_out(attachments: Sequence[Attachment]) -> str:
+def encode_attachments(attachments: Sequence[Attachment]) -> str:
     """The column form of attachments ("" for none)."""
     if not attachments:
         return ""
     return orjson.dumps([[a.kind.value, a.filename, a.ref, a.size, a.mime] for a in attachments]).decode()
 
 
-def attachments_in(column: str) -> tuple[Attachment, ...]:
+def decode_attachments(column: str) -> tuple[Attachment, ...]:
     """The attachments of a column."""
     rows = orjson.loads(column) if column else []
     return tuple(
@@ -84,28 +90,28 @@ def attachments_in(column: str) -> tuple[Attachment, ...]:
     )
 
 
-def words_out(words: Sequence[str]) -> str:
+def encode_words(words: Sequence[str]) -> str:
     """The column form of words, of none too ("" stands for "not said")."""
     return orjson.dumps(list(words)).decode()
 
 
-def choices_out(choices: Sequence[str]) -> str:
+def encode_choices(choices: Sequence[str]) -> str:
     """The column form of choices."""
-    return words_out(choices) if choices else ""
+    return encode_words(choices) if choices else ""
 
 
-def choices_in(column: str) -> tuple[str, ...]:
+def decode_choices(column: str) -> tuple[str, ...]:
     """The choices of a column."""
     return tuple(orjson.loads(column)) if column else ()
 
 
-def steps_out(steps: Sequence[ToolStep]) -> str:
+def encode_steps(steps: Sequence[ToolStep]) -> str:
     """The column form of tool calls."""
     told = [[one.tool, one.arguments, one.state.value, one.result, one.seconds] for one in steps]
     return orjson.dumps(told).decode()
 
 
-def steps_in(column: str) -> tuple[ToolStep, ...]:
+def decode_steps(column: str) -> tuple[ToolStep, ...]:
     """The tool calls of a column."""
     found = orjson.loads(column) if column else []
     return tuple(
@@ -114,21 +120,21 @@ def steps_in(column: str) -> tuple[ToolStep, ...]:
     )
 
 
-def message_in(row: Any) -> TurnMessage:
+def decode_message(row: Any) -> TurnMessage:
     """A message of a turn."""
     return TurnMessage(
         id=row.id,
         event_id=row.event_id,
         message_id=row.message_id,
-        sender=sender_in(row.sender),
+        sender=decode_sender(row.sender),
         text=row.text,
         sent_at=row.sent_at,
-        attachments=attachments_in(row.attachments),
+        attachments=decode_attachments(row.attachments),
         deleted=bool(row.deleted),
     )
 
 
-def part_in(row: Any) -> Part:
+def decode_part(row: Any) -> Part:
     """A part of a reply."""
     return Part(
         index=row.position,
@@ -138,11 +144,11 @@ def part_in(row: Any) -> Part:
         platform_id=row.platform_id,
         filename=row.filename,
         repeated=bool(row.repeated),
-        choices=choices_in(row.choices),
+        choices=decode_choices(row.choices),
     )
 
 
-def turn_in(
+def decode_turn(
     row: Any,
     messages: Sequence[TurnMessage],
     notes: Sequence[ChangeNote] = (),
@@ -157,7 +163,7 @@ def turn_in(
         conversation=row.conversation_id,
         kind=TurnKind(row.kind),
         state=TurnState(row.state),
-        address=address_in(row.address),
+        address=decode_address(row.address),
         thread_id=row.thread_id,
         platform=row.platform,
         created_at=row.created_at,
@@ -179,6 +185,3 @@ def turn_in(
         approved=tuple(approved),
         error=row.error,
     )
-
-
-NEWEST = 2**62

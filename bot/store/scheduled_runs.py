@@ -7,28 +7,37 @@ from enum import StrEnum
 from typing import Any
 
 from bot.domain import ChatKind, ReplyAddress, TurnKind, TurnState
-from bot.store import schedule_statements as sql
-from bot.store import statements as common
-from bot.store.audit import Actor, Deed, is_recorded, record_event
-from bot.store.connection import Connection
+from bot.store.audit import Actor, AuditEvent, is_recorded, record_event
+from bot.store.connection import Connection, sql
+from bot.store.conversations import TAKE_CONVERSATION
 from bot.store.interrupts import abandon_interrupt
 from bot.store.new_turn import open_notice, open_turn
-from bot.store.rows import NEWEST, sender_out
+from bot.store.rows import NEWEST, OPEN, encode_sender
 from bot.store.schedules import (
     BATCH,
     EVENT,
     NOW,
+    SCHEDULE_COLUMNS,
     SCHEDULED,
     Schedule,
     ScheduleKind,
     ScheduleState,
+    decode_schedule,
     load_schedule,
-    schedule_in,
 )
+from bot.store.steering import SET_INBOUND_TURN
 from bot.store.web_sessions import find_chat_owner
 
+UNDELIVERED = "undelivered"
+"""The error of a turn whose answer is there and could not be brought whole."""
+PERMANENT = frozenset({"auth", "permission", "not_found", "invalid_payload"})
+ALERT_AFTER = 3
+"""Firings in a row that came to nothing before somebody is told."""
+LONGEST_TITLE = 60
+ASKED_FOR = 24 * 3600.0
 
-class Skip(StrEnum):
+
+class SkipReason(StrEnum):
     """Why a firing brought nothing."""
 
     OVERLAP = "overlap"
@@ -40,17 +49,8 @@ class Skip(StrEnum):
     BUDGET = "budget"
 
 
-def attempt_of(event: str) -> int:
-    """Which try of a firing a message with this event id stands for; 0 where no schedule wrote it."""
-    parts = event.split(":")
-    if not event.startswith(EVENT) or len(parts) != 4:
-        return 0
-    _, _, due, last = parts
-    return 1 if due == NOW else int(last) if last.isdecimal() else 0
-
-
 @dataclass(frozen=True, slots=True)
-class Fire:
+class DueRun:
     """A firing that is due: for the instant `due`, after `missed` others that came too late; `following` is
     the next one (0.0: none). `skip` says why it brings nothing, `notice` what the chat hears of that. `text`
     is what it brings or asks, `thread_id` a fresh thread's id, `model` the account's.
@@ -63,12 +63,12 @@ class Fire:
     thread_id: str
     model: str = ""
     missed: int = 0
-    skip: Skip | None = None
+    skip: SkipReason | None = None
     notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedTurn:
     """A turn that a firing opened, for the dispatcher."""
 
     turn: int
@@ -77,7 +77,7 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Firing:
+class ScheduledRun:
     """A firing as it stands. `state` is its turn's (None: there is none), `delivered` says that the platform
     has named every message of it; `problem` says what went wrong ("" for nothing).
     """
@@ -97,7 +97,7 @@ class Firing:
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class EndedRun:
     """A firing whose turn has ended. `good`: it ran, and all of it was delivered; `permanent`: trying again
     does not help, or says again what stands there already or may stand.
     """
@@ -111,7 +111,7 @@ class Closed:
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
+class DueRetry:
     """A firing that is to be tried again since `retry_at`."""
 
     id: int
@@ -121,11 +121,140 @@ class Retry:
     retry_at: float
 
 
-UNDELIVERED = "undelivered"
-"""The error of a turn whose answer is there and could not be brought whole."""
+# Insert a message unless its event is known; returns its id.
+ADD_INBOUND = sql(
+    """INSERT INTO inbound (account, event_id, message_id, sender, text, attachments, group_key, sent_at,
+    accepted_at) VALUES (:account, :event_id, :message_id, :sender, :text, :attachments, :group_key, :sent_at,
+    :now) ON CONFLICT (account, event_id) DO NOTHING RETURNING id"""
+)
+# List the schedules that are due.
+LIST_DUE = sql(
+    f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE state = 'active' AND next_at <= :now
+    ORDER BY next_at, id LIMIT :limit"""
+)
+# Read when the next schedule is due.
+NEXT_DUE = sql("SELECT MIN(next_at) FROM schedules WHERE state = 'active'")
+# Move a schedule to its next instant, if nobody else has.
+ADVANCE_SCHEDULE = sql(
+    """UPDATE schedules SET next_at = :following, state = :state WHERE id = :id AND state = 'active'
+    AND next_at = :next_at RETURNING id"""
+)
+# Insert a run, once per instant; returns its id.
+ADD_RUN = sql(
+    """INSERT INTO firings (schedule_id, due_at, at, attempt, missed) VALUES (:schedule, :due, :now, 1,
+    :missed) ON CONFLICT (schedule_id, due_at) DO NOTHING RETURNING id"""
+)
+# Mark a run as skipped.
+SKIP_RUN = sql("UPDATE firings SET skipped = :reason, judged = 1, turn_id = :turn WHERE id = :id")
+# Set the turn of a run.
+SET_RUN_TURN = sql("UPDATE firings SET turn_id = :turn WHERE id = :id")
+# Check whether a run of a schedule is still in progress.
+FIND_OPEN_RUN = sql(
+    f"""SELECT 1 FROM firings f JOIN turns t ON t.id = f.turn_id WHERE f.schedule_id = :schedule
+    AND f.judged = 0 AND t.state IN {OPEN}"""
+)
+DELIVERED_PARTS = (
+    "(SELECT COUNT(*) FROM parts p WHERE p.turn_id = t.id AND p.state = 'final' AND p.platform_id <> '')"
+)
+LOST_PARTS = (
+    "(SELECT COUNT(*) FROM parts p WHERE p.turn_id = t.id AND p.state = 'undelivered' AND p.category <> '')"
+)
+# Parts that were sent or may have been: a post of unknown outcome is repeated once before it is given up.
+SENT_PARTS = (
+    "(SELECT COUNT(*) FROM parts p WHERE p.turn_id = t.id AND (p.platform_id <> '' OR p.repeated = 1"
+    " OR p.state = 'final'))"
+)
+FAILURE_CATEGORY = "(SELECT MIN(p.category) FROM parts p WHERE p.turn_id = t.id AND p.category <> '')"
+# List the runs whose turns have ended and that were not judged.
+LIST_ENDED = sql(
+    f"""SELECT f.id, f.schedule_id, f.attempt, t.state, t.error, {DELIVERED_PARTS} AS delivered,
+    {LOST_PARTS} AS lost,
+    {SENT_PARTS} AS sent, {FAILURE_CATEGORY} AS category FROM firings f JOIN turns t ON t.id = f.turn_id
+    WHERE f.judged = 0 AND f.turn_id > 0 AND t.state NOT IN {OPEN} ORDER BY f.id LIMIT :limit"""
+)
+# Check whether a run was not judged yet.
+FIND_UNJUDGED = sql("SELECT 1 FROM firings WHERE judged = 0 AND turn_id > 0 LIMIT 1")
+# Mark an attempt as judged, once.
+JUDGE_RUN = sql(
+    """UPDATE firings SET judged = 1, retry_at = :retry_at WHERE id = :id AND judged = 0
+    AND attempt = :attempt RETURNING id"""
+)
+# Reset the failures of a schedule.
+RESET_FAILURES = sql("UPDATE schedules SET failures = 0, alerted = 0 WHERE id = :id")
+# Store how far a digest came, since its run may be deleted before the next one. A retried run has read up
+# to the retry's turn.
+SET_DIGESTED_AT = sql(
+    """UPDATE schedules SET digested_at = (
+    SELECT CASE WHEN t.id IS NULL THEN f.at ELSE t.created_at END FROM firings f
+    LEFT JOIN turns t ON t.id = f.turn_id AND f.turn_id > 0 WHERE f.id = :firing)
+    WHERE kind = 'digest' AND id = (SELECT f.schedule_id FROM firings f WHERE f.id = :firing)"""
+)
+# Count a failure of a schedule.
+COUNT_FAILURE = sql("UPDATE schedules SET failures = failures + 1 WHERE id = :id RETURNING failures, alerted")
+# Mark that the failures of a schedule were reported.
+MARK_ALERTED = sql("UPDATE schedules SET alerted = 1 WHERE id = :id")
+# List the runs whose retry is due.
+LIST_DUE_RETRIES = sql(
+    """SELECT id, schedule_id, due_at, attempt, retry_at FROM firings WHERE retry_at > 0 AND retry_at <= :now
+    ORDER BY retry_at LIMIT :limit"""
+)
+# Read when the next retry is due.
+NEXT_RETRY = sql("SELECT MIN(retry_at) FROM firings WHERE retry_at > 0")
+# Begin the retry of a run, if nobody else has.
+TAKE_RETRY = sql(
+    """UPDATE firings SET retry_at = 0, judged = 0, attempt = attempt + 1 WHERE id = :id
+    AND retry_at = :retry_at RETURNING attempt"""
+)
+# Cancel the retry of a run.
+DROP_RETRY = sql("UPDATE firings SET retry_at = 0 WHERE id = :id AND retry_at = :retry_at RETURNING id")
+RUN_COLUMNS = (
+    "f.id, f.schedule_id, f.due_at, f.at, f.attempt, f.missed, f.skipped, f.retry_at, f.turn_id, t.state,"
+    f" t.error, {DELIVERED_PARTS} AS delivered, {LOST_PARTS} AS lost, {FAILURE_CATEGORY} AS category"
+)
+# List the runs of a schedule, newest first.
+LIST_RUNS = sql(
+    f"""SELECT {RUN_COLUMNS} FROM firings f LEFT JOIN turns t ON t.id = f.turn_id AND f.turn_id > 0
+    WHERE f.schedule_id = :schedule AND f.id < :before ORDER BY f.id DESC LIMIT :limit"""
+)
+# List the runs that were due in a span.
+LIST_RUNS_BETWEEN = sql(
+    f"""SELECT {RUN_COLUMNS} FROM firings f LEFT JOIN turns t ON t.id = f.turn_id AND f.turn_id > 0
+    WHERE f.due_at >= :begin AND f.due_at < :end ORDER BY f.due_at, f.id LIMIT :limit"""
+)
+# List the runs of a person's schedules that were due in a span.
+LIST_PERSON_RUNS_BETWEEN = sql(
+    f"""SELECT {RUN_COLUMNS} FROM firings f LEFT JOIN turns t ON t.id = f.turn_id AND f.turn_id > 0
+    WHERE f.due_at >= :begin AND f.due_at < :end AND f.schedule_id IN (SELECT id FROM schedules
+    WHERE person = :person) ORDER BY f.due_at, f.id LIMIT :limit"""
+)
+# Find the private chat in which a person was answered last.
+PRIVATE_CHAT_OF = sql(
+    """SELECT c.id, c.platform, c.account, c.chat, c.chat_kind FROM turns t
+    JOIN conversations c ON c.id = t.conversation_id WHERE t.person = :person AND t.total_tokens > 0
+    AND c.account = :account AND c.chat_kind = 'private' ORDER BY t.created_at DESC LIMIT 1"""
+)
+# Read the thread of a conversation without open turns or an open interrupt, which a scheduled turn would
+# answer.
+QUIET_THREAD = sql(
+    f"""SELECT thread_id FROM conversations WHERE id = :id AND question = '' AND NOT EXISTS (SELECT 1
+    FROM turns t WHERE t.conversation_id = conversations.id AND t.kind = 'chat' AND t.state IN {OPEN})"""
+)
+# Read the thread of a conversation without open turns, whose interrupt, if any, was left unanswered for
+# long.
+IDLE_THREAD = sql(
+    f"""SELECT thread_id FROM conversations WHERE id = :id AND (question = '' OR asked_at < :before)
+    AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.conversation_id = conversations.id AND t.kind = 'chat'
+    AND t.state IN {OPEN})"""
+)
 
 
-PERMANENT = frozenset({"auth", "permission", "not_found", "invalid_payload"})
+def attempt_of(event: str) -> int:
+    """Which try of a firing a message with this event id stands for; 0 where no schedule wrote it."""
+    parts = event.split(":")
+    if not event.startswith(EVENT) or len(parts) != 4:
+        return 0
+    _, _, due, last = parts
+    return 1 if due == NOW else int(last) if last.isdecimal() else 0
 
 
 def _problem(row: Any) -> str:
@@ -134,18 +263,18 @@ def _problem(row: Any) -> str:
     return str(row.category or row.error or row.state)
 
 
-def closed_in(row: Any) -> Closed:
+def decode_ended_run(row: Any) -> EndedRun:
     """The ended firing of a row."""
     good = row.state == TurnState.DONE.value and row.delivered > 0 and row.lost == 0
     partly = row.error == UNDELIVERED and row.sent > 0
     permanent = partly or row.category in PERMANENT or row.state == TurnState.CANCELLED.value
-    return Closed(row.id, row.schedule_id, row.attempt, good, permanent, "" if good else _problem(row))
+    return EndedRun(row.id, row.schedule_id, row.attempt, good, permanent, "" if good else _problem(row))
 
 
-def firing_in(row: Any) -> Firing:
+def decode_scheduled_run(row: Any) -> ScheduledRun:
     """The firing of a row."""
     state = TurnState(row.state) if row.state else None
-    return Firing(
+    return ScheduledRun(
         id=row.id,
         schedule=row.schedule_id,
         due_at=row.due_at,
@@ -161,7 +290,7 @@ def firing_in(row: Any) -> Firing:
     )
 
 
-def open_due_run(connection: Connection, one: Fire, now: float) -> list[Opened] | None:
+def open_due_run(connection: Connection, one: DueRun, now: float) -> list[OpenedTurn] | None:
     """Advance a schedule and open the turn of its firing; what was opened.
 
     None where somebody else has taken it, or it fired for that instant before.
@@ -169,28 +298,28 @@ def open_due_run(connection: Connection, one: Fire, now: float) -> list[Opened] 
     schedule = one.schedule
     state = ScheduleState.ACTIVE if one.following else ScheduleState.DONE
     advance = {"id": schedule.id, "next_at": schedule.next_at, "following": one.following}
-    if connection.execute(sql.ADVANCE, {**advance, "state": state.value}).first() is None:
+    if connection.execute(ADVANCE_SCHEDULE, {**advance, "state": state.value}).first() is None:
         return None
     firing = {"schedule": schedule.id, "due": one.due, "now": now, "missed": one.missed}
-    added = connection.execute(sql.ADD_FIRING, firing).scalar_one_or_none()
+    added = connection.execute(ADD_RUN, firing).scalar_one_or_none()
     if added is None:
         return None
-    overlaps = connection.execute(sql.STILL_OPEN, {"schedule": schedule.id}).first() is not None
-    skip = one.skip or (Skip.OVERLAP if overlaps else None)
+    overlaps = connection.execute(FIND_OPEN_RUN, {"schedule": schedule.id}).first() is not None
+    skip = one.skip or (SkipReason.OVERLAP if overlaps else None)
     if skip is not None:
         told = _tell(connection, schedule, one.notice, now) if one.notice and one.skip else None
-        connection.execute(
-            sql.SKIP_FIRING, {"id": added, "reason": skip.value, "turn": told.turn if told else 0}
-        )
-        if skip is Skip.QUIET:
-            connection.execute(sql.DIGESTED, {"firing": added})
+        connection.execute(SKIP_RUN, {"id": added, "reason": skip.value, "turn": told.turn if told else 0})
+        if skip is SkipReason.QUIET:
+            connection.execute(SET_DIGESTED_AT, {"firing": added})
         return [told] if told else []
     opened = _open(connection, one, f"{EVENT}{schedule.id}:{one.due:.0f}:1", now)
-    connection.execute(sql.SET_FIRING_TURN, {"id": added, "turn": opened.turn})
+    connection.execute(SET_RUN_TURN, {"id": added, "turn": opened.turn})
     return [opened]
 
 
-def trigger_schedule(connection: Connection, one: Fire, actor: Actor, now: float) -> list[Opened] | None:
+def trigger_schedule(
+    connection: Connection, one: DueRun, actor: Actor, now: float
+) -> list[OpenedTurn] | None:
     """Fire a schedule now, whatever it is due for; None where it still works on an earlier firing.
 
     A command that is carried out again after a crash has done it already: nothing is opened then.
@@ -198,116 +327,120 @@ def trigger_schedule(connection: Connection, one: Fire, actor: Actor, now: float
     schedule = one.schedule
     if is_recorded(connection, actor):
         return []
-    if connection.execute(sql.STILL_OPEN, {"schedule": schedule.id}).first() is not None:
+    if connection.execute(FIND_OPEN_RUN, {"schedule": schedule.id}).first() is not None:
         return None
     firing = {"schedule": schedule.id, "due": now, "now": now, "missed": 0}
-    added = connection.execute(sql.ADD_FIRING, firing).scalar_one_or_none()
+    added = connection.execute(ADD_RUN, firing).scalar_one_or_none()
     if added is None:
         return None
     opened = _open(connection, one, f"{EVENT}{schedule.id}:{NOW}:{now}", now)
-    connection.execute(sql.SET_FIRING_TURN, {"id": added, "turn": opened.turn})
-    record_event(connection, actor, Deed("schedule triggered", f"schedule {schedule.id}"), now)
+    connection.execute(SET_RUN_TURN, {"id": added, "turn": opened.turn})
+    record_event(connection, actor, AuditEvent("schedule triggered", f"schedule {schedule.id}"), now)
     return [opened]
 
 
-def list_ended_runs(connection: Connection) -> list[Closed]:
+def list_ended_runs(connection: Connection) -> list[EndedRun]:
     """Firings whose turns have ended and that nobody has judged."""
-    return [closed_in(row) for row in connection.execute(sql.CLOSED, {"limit": BATCH}).all()]
+    return [decode_ended_run(row) for row in connection.execute(LIST_ENDED, {"limit": BATCH}).all()]
 
 
-def judge_run(connection: Connection, one: Closed, retry_at: float, alert: str, now: float) -> Opened | None:
+def judge_run(
+    connection: Connection, one: EndedRun, retry_at: float, alert: str, now: float
+) -> OpenedTurn | None:
     """Write down how a firing went. One that is to be tried again gets its time; one that came to nothing
     counts, and after several in a row its maker is told once (`alert`).
     """
     judged = {"id": one.id, "attempt": one.attempt, "retry_at": retry_at}
-    if connection.execute(sql.JUDGE, judged).first() is None or retry_at:
+    if connection.execute(JUDGE_RUN, judged).first() is None or retry_at:
         return None
     if one.good:
-        connection.execute(sql.SUCCEEDED, {"id": one.schedule})
-        connection.execute(sql.DIGESTED, {"firing": one.id})
+        connection.execute(RESET_FAILURES, {"id": one.schedule})
+        connection.execute(SET_DIGESTED_AT, {"firing": one.id})
         return None
-    failed = connection.execute(sql.FAILED, {"id": one.schedule}).first()
+    failed = connection.execute(COUNT_FAILURE, {"id": one.schedule}).first()
     if failed is None or failed.failures < ALERT_AFTER or failed.alerted:
         return None
-    connection.execute(sql.ALERTED, {"id": one.schedule})
+    connection.execute(MARK_ALERTED, {"id": one.schedule})
     schedule = load_schedule(connection, one.schedule)
     return None if schedule is None else _alert(connection, schedule, alert, now)
 
 
-def list_due_retries(connection: Connection, now: float) -> list[Retry]:
+def list_due_retries(connection: Connection, now: float) -> list[DueRetry]:
     """Firings that are to be tried again now."""
-    found = connection.execute(sql.RETRIES_DUE, {"now": now, "limit": BATCH}).all()
-    return [Retry(row.id, row.schedule_id, row.due_at, row.attempt, row.retry_at) for row in found]
+    found = connection.execute(LIST_DUE_RETRIES, {"now": now, "limit": BATCH}).all()
+    return [DueRetry(row.id, row.schedule_id, row.due_at, row.attempt, row.retry_at) for row in found]
 
 
-def open_run_retry(connection: Connection, one: Retry, again: Fire | None, now: float) -> Opened | None:
+def open_run_retry(
+    connection: Connection, one: DueRetry, again: DueRun | None, now: float
+) -> OpenedTurn | None:
     """Open another turn for a firing, unless somebody else has. `again` None gives it up; one that brings
     nothing does so, too, and its chat hears the notice: the failed tries before have said nothing.
     """
     here = {"id": one.id, "retry_at": one.retry_at}
     if again is None or again.skip is not None:
-        if connection.execute(sql.DROP_RETRY, here).first() is None:
+        if connection.execute(DROP_RETRY, here).first() is None:
             return None
-        if again is None or again.skip is not Skip.QUIET:
-            connection.execute(sql.FAILED, {"id": one.schedule}).first()
+        if again is None or again.skip is not SkipReason.QUIET:
+            connection.execute(COUNT_FAILURE, {"id": one.schedule}).first()
         return _tell(connection, again.schedule, again.notice, now) if again and again.notice else None
-    taken = connection.execute(sql.TAKE_RETRY, here).first()
+    taken = connection.execute(TAKE_RETRY, here).first()
     if taken is None:
         return None
     opened = _open(connection, again, f"{EVENT}{one.schedule}:{one.due_at}:{taken.attempt}", now)
-    connection.execute(sql.SET_FIRING_TURN, {"id": one.id, "turn": opened.turn})
+    connection.execute(SET_RUN_TURN, {"id": one.id, "turn": opened.turn})
     return opened
 
 
 def list_scheduled_runs(
     connection: Connection, schedule: int, before: int = NEWEST, limit: int = 50
-) -> list[Firing]:
+) -> list[ScheduledRun]:
     """The firings of a schedule, newest first."""
     given = {"schedule": schedule, "before": before, "limit": limit}
-    return [firing_in(row) for row in connection.execute(sql.FIRINGS, given).all()]
+    return [decode_scheduled_run(row) for row in connection.execute(LIST_RUNS, given).all()]
 
 
 def list_runs_between(
     connection: Connection, begin: float, end: float, limit: int, person: str = ""
-) -> list[Firing]:
+) -> list[ScheduledRun]:
     """Firings that were due from `begin` until before `end`, by time: of all, or of one person's."""
     given = {"begin": begin, "end": end, "limit": limit, **({"person": person} if person else {})}
-    statement = sql.FIRINGS_BETWEEN_OF if person else sql.FIRINGS_BETWEEN
-    return [firing_in(row) for row in connection.execute(statement, given).all()]
+    statement = LIST_PERSON_RUNS_BETWEEN if person else LIST_RUNS_BETWEEN
+    return [decode_scheduled_run(row) for row in connection.execute(statement, given).all()]
 
 
 def find_next_due(connection: Connection) -> float:
     """When the next firing or retry is due; 0.0 where none is."""
-    found = [connection.execute(one).scalar_one_or_none() for one in (sql.NEXT_DUE, sql.NEXT_RETRY)]
+    found = [connection.execute(one).scalar_one_or_none() for one in (NEXT_DUE, NEXT_RETRY)]
     return min((float(one) for one in found if one), default=0.0)
 
 
 def has_unjudged_runs(connection: Connection) -> bool:
     """Whether a firing's turn has not been judged yet."""
-    return connection.execute(sql.ANY_OPEN).first() is not None
+    return connection.execute(FIND_UNJUDGED).first() is not None
 
 
 def list_due_schedules(connection: Connection, now: float) -> list[Schedule]:
     """Schedules that are due, the longest waiting first."""
-    return [schedule_in(row) for row in connection.execute(sql.DUE, {"now": now, "limit": BATCH}).all()]
+    return [decode_schedule(row) for row in connection.execute(LIST_DUE, {"now": now, "limit": BATCH}).all()]
 
 
-def _open(connection: Connection, one: Fire, event: str, now: float) -> Opened:
+def _open(connection: Connection, one: DueRun, event: str, now: float) -> OpenedTurn:
     schedule = one.schedule
     conversation, thread = _conversation(connection, schedule, one.thread_id, now)
     here = (schedule.address, schedule.platform, thread)
     if schedule.kind is ScheduleKind.MESSAGE:
         turn = open_notice(connection, conversation, *here, one.text, now, model=one.model, size=0)
-        return Opened(turn, conversation, TurnKind.NOTICE)
+        return OpenedTurn(turn, conversation, TurnKind.NOTICE)
     address, platform, _ = here
     turn = open_turn(connection, conversation, TurnKind.CHAT, address, platform, thread, now, model=one.model)
     inbound = connection.execute(
-        common.ADD_INBOUND,
+        ADD_INBOUND,
         {
             "account": schedule.account,
             "event_id": event,
             "message_id": "",
-            "sender": sender_out(schedule.maker),
+            "sender": encode_sender(schedule.maker),
             "text": one.text,
             "attachments": "",
             "group_key": "",
@@ -315,8 +448,8 @@ def _open(connection: Connection, one: Fire, event: str, now: float) -> Opened:
             "now": now,
         },
     ).scalar_one()
-    connection.execute(common.SET_INBOUND_TURN, {"turn": turn, "id": inbound})
-    return Opened(turn, conversation, TurnKind.CHAT)
+    connection.execute(SET_INBOUND_TURN, {"turn": turn, "id": inbound})
+    return OpenedTurn(turn, conversation, TurnKind.CHAT)
 
 
 def _conversation(connection: Connection, schedule: Schedule, thread_id: str, now: float) -> tuple[int, str]:
@@ -324,13 +457,13 @@ def _conversation(connection: Connection, schedule: Schedule, thread_id: str, no
     asked there, else its own, begun anew; where people talk there, one for this firing alone.
     """
     if schedule.conversation:
-        row = connection.execute(sql.QUIET_THREAD, {"id": schedule.conversation}).first()
+        row = connection.execute(QUIET_THREAD, {"id": schedule.conversation}).first()
         if row is not None:
             return schedule.conversation, row.thread_id
     name = f"{SCHEDULED}{schedule.id}"
     row = _own(connection, schedule, name, thread_id, now)
     if row.thread_id != thread_id:
-        if connection.execute(sql.IDLE_THREAD, {"id": row.id, "before": now - ASKED_FOR}).first() is None:
+        if connection.execute(IDLE_THREAD, {"id": row.id, "before": now - ASKED_FOR}).first() is None:
             # Somebody talks about an earlier firing there, or is asked something.
             return _own(connection, schedule, f"{name}-{thread_id}", thread_id, now).id, thread_id
         abandon_interrupt(connection, row.id, thread_id, None, now)
@@ -340,7 +473,7 @@ def _conversation(connection: Connection, schedule: Schedule, thread_id: str, no
 def _own(connection: Connection, schedule: Schedule, topic: str, thread_id: str, now: float) -> Any:
     """The row of a conversation that belongs to a schedule alone, made if need be."""
     return connection.execute(
-        common.TAKE_CONVERSATION,
+        TAKE_CONVERSATION,
         {
             "account": schedule.account,
             "chat": schedule.chat,
@@ -363,29 +496,19 @@ def _owner(connection: Connection, schedule: Schedule) -> str:
     return find_chat_owner(connection, schedule.account, schedule.chat) or schedule.person
 
 
-def _tell(connection: Connection, schedule: Schedule, text: str, now: float) -> Opened:
+def _tell(connection: Connection, schedule: Schedule, text: str, now: float) -> OpenedTurn:
     turn = open_notice(
         connection, schedule.made_in, schedule.address, schedule.platform, "", text, now, size=0
     )
-    return Opened(turn, schedule.made_in, TurnKind.NOTICE)
+    return OpenedTurn(turn, schedule.made_in, TurnKind.NOTICE)
 
 
-def _alert(connection: Connection, schedule: Schedule, text: str, now: float) -> Opened:
+def _alert(connection: Connection, schedule: Schedule, text: str, now: float) -> OpenedTurn:
     """Tell who made a schedule, in private where they have been answered there."""
     given = {"person": schedule.person, "account": schedule.account}
-    row = connection.execute(sql.PRIVATE_CHAT_OF, given).first()
+    row = connection.execute(PRIVATE_CHAT_OF, given).first()
     if row is None:
         return _tell(connection, schedule, text, now)
     address = ReplyAddress(row.account, row.chat, ChatKind(row.chat_kind))
     turn = open_notice(connection, row.id, address, row.platform, "", text, now, size=0)
-    return Opened(turn, row.id, TurnKind.NOTICE)
-
-
-ALERT_AFTER = 3
-"""Firings in a row that came to nothing before somebody is told."""
-
-
-LONGEST_TITLE = 60
-
-
-ASKED_FOR = 24 * 3600.0
+    return OpenedTurn(turn, row.id, TurnKind.NOTICE)

@@ -9,142 +9,16 @@ from enum import StrEnum
 from typing import Any
 
 from bot.domain import ChatKind, Origin, ReplyAddress, Sender, person_of
-from bot.store import schedule_statements as sql
-from bot.store.audit import Actor, Deed, record_event
-from bot.store.connection import Connection
-from bot.store.rows import NEWEST, address_in, sender_in, sender_out
+from bot.store.audit import Actor, AuditEvent, record_event
+from bot.store.connection import Connection, sql
+from bot.store.rows import NEWEST, decode_address, decode_sender, encode_sender
 
 BATCH = 100
 """So many rows are looked at in one go."""
-
-
-def add_schedule(connection: Connection, one: Schedule, actor: Actor | None, now: float) -> int:
-    """Write a schedule down; its id. A draft is not yet a deed (`actor` None)."""
-    made = int(
-        connection.execute(
-            sql.ADD,
-            {
-                "kind": one.kind.value,
-                "state": one.state.value,
-                "text": one.text,
-                "spoken": one.spoken,
-                "rule": one.rule,
-                "zone": one.zone,
-                "account": one.account,
-                "platform": one.platform,
-                "chat": one.chat,
-                "chat_kind": one.chat_kind.value,
-                "topic": one.topic,
-                "conversation": one.conversation,
-                "made_in": one.made_in,
-                "maker": sender_out(one.maker),
-                "person": one.person,
-                "now": now,
-                "next_at": one.next_at,
-            },
-        ).scalar_one()
-    )
-    if actor is not None:
-        record_event(connection, actor, Deed("schedule", f"schedule {made}", one.spoken), now)
-    return made
-
-
-def load_schedule(connection: Connection, schedule: int) -> Schedule | None:
-    """One schedule."""
-    row = connection.execute(sql.GET, {"id": schedule}).first()
-    return None if row is None else schedule_in(row)
-
-
-def list_schedules(
-    connection: Connection, before: int = NEWEST, limit: int = 50, person: str = ""
-) -> list[Schedule]:
-    """Schedules, newest first: of all, or of one person."""
-    given = {"before": before, "limit": limit, **({"person": person} if person else {})}
-    statement = sql.LISTED_OF if person else sql.LISTED
-    return [schedule_in(row) for row in connection.execute(statement, given).all()]
-
-
-def list_chat_schedules(connection: Connection, account: str, chat: str) -> list[Schedule]:
-    """The schedules of a chat, in the order in which they were made."""
-    return [
-        schedule_in(row) for row in connection.execute(sql.OF_CHAT, {"account": account, "chat": chat}).all()
-    ]
-
-
-def count_chat_schedules(connection: Connection, account: str, chat: str) -> int:
-    """How many schedules of a chat are active or paused."""
-    return int(connection.execute(sql.COUNT_IN_CHAT, {"account": account, "chat": chat}).scalar_one())
-
-
-def update_schedule(
-    connection: Connection, was: Schedule, now_is: Schedule, actor: Actor, now: float
-) -> bool:
-    """Put a schedule in place of what it was; False where its state has changed meanwhile."""
-    changed = connection.execute(
-        sql.CHANGE,
-        {
-            "id": was.id,
-            "before": was.state.value,
-            "state": now_is.state.value,
-            "text": now_is.text,
-            "spoken": now_is.spoken,
-            "rule": now_is.rule,
-            "zone": now_is.zone,
-            "next_at": now_is.next_at,
-        },
-    ).first()
-    if changed is not None:
-        deed = Deed("schedule", f"schedule {was.id}", f"{now_is.state.value}: {now_is.spoken}")
-        record_event(connection, actor, deed, now)
-    return changed is not None
-
-
-def delete_schedule(connection: Connection, schedule: int, actor: Actor, now: float) -> bool:
-    """Delete a schedule with its firings; whether there was one."""
-    connection.execute(sql.DELETE_FIRINGS, {"id": schedule})
-    gone = connection.execute(sql.DELETE, {"id": schedule}).first() is not None
-    if gone:
-        record_event(connection, actor, Deed("schedule deleted", f"schedule {schedule}"), now)
-    return gone
-
-
-def purge_schedules(connection: Connection, drafts: float, old: float) -> None:
-    """Drop drafts and firings from before those instants."""
-    connection.execute(sql.FORGET_DRAFTS, {"before": drafts})
-    connection.execute(sql.FORGET_FIRINGS, {"before": old})
-
-
-def load_last_address(connection: Connection, conversation: int) -> ReplyAddress | None:
-    """Where a conversation was answered last, None where it never was."""
-    found = connection.execute(sql.LAST_ADDRESS, {"id": conversation}).scalar_one_or_none()
-    return None if found is None else address_in(found)
-
-
-def load_time_zone(connection: Connection, account: str, chat: str) -> str:
-    """The time zone of a chat, "" where none was chosen."""
-    row = connection.execute(sql.CHAT, {"account": account, "chat": chat}).first()
-    return "" if row is None else str(row.zone)
-
-
-def load_chat_kind(connection: Connection, account: str, chat: str) -> ChatKind | None:
-    """What kind of chat that is; None where nobody has talked with the bot in it."""
-    row = connection.execute(sql.CHAT_KIND, {"account": account, "chat": chat}).first()
-    return None if row is None else ChatKind(row.chat_kind)
-
-
-def set_time_zone(connection: Connection, account: str, chat: str, name: str) -> None:
-    """The time zone of a chat."""
-    connection.execute(sql.SET_ZONE, {"account": account, "chat": chat, "zone": name})
-
-
 EVENT = "schedule:"
 """What the event id of a message begins with that a schedule wrote."""
-
-
 NOW = "now"
 """What stands in it for the instant where somebody had it fired."""
-
-
 SCHEDULED = "schedule-"
 """What the topic of a conversation begins with that belongs to a schedule alone."""
 
@@ -214,7 +88,188 @@ class Schedule:
         return person_of(self.platform, self.maker)
 
 
-def schedule_in(row: Any) -> Schedule:
+SCHEDULE_COLUMNS = (
+    "id, kind, state, text, spoken, rule, zone, account, platform, chat, chat_kind, topic, conversation_id,"
+    " made_in, maker, person, made_at, next_at, failures, alerted,"
+    " digested_at"
+)
+# Insert a schedule; returns its id.
+ADD_SCHEDULE = sql(
+    """INSERT INTO schedules (kind, state, text, spoken, rule, zone, account, platform, chat, chat_kind,
+    topic, conversation_id, made_in, maker, person, made_at, next_at) VALUES (:kind, :state, :text, :spoken,
+    :rule, :zone, :account, :platform, :chat, :chat_kind, :topic, :conversation, :made_in, :maker, :person,
+    :now, :next_at) RETURNING id"""
+)
+# Read a schedule.
+GET_SCHEDULE = sql(f"SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE id = :id")
+# List schedules, newest first.
+LIST_SCHEDULES = sql(
+    f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE id < :before AND state <> 'draft' ORDER BY id DESC
+    LIMIT :limit"""
+)
+# List a person's schedules, newest first.
+LIST_PERSON_SCHEDULES = sql(
+    f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE person = :person AND id < :before AND state <> 'draft'
+    ORDER BY id DESC LIMIT :limit"""
+)
+# List the schedules of a chat.
+LIST_CHAT_SCHEDULES = sql(
+    f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE account = :account AND chat = :chat AND state <>
+    'draft'
+    ORDER BY id"""
+)
+# Count the active and paused schedules of a chat.
+COUNT_CHAT_SCHEDULES = sql(
+    """SELECT COUNT(*) FROM schedules WHERE account = :account AND chat = :chat
+    AND state IN ('active', 'paused')"""
+)
+# Update a schedule if its state is as expected.
+UPDATE_SCHEDULE = sql(
+    """UPDATE schedules SET state = :state, text = :text, spoken = :spoken, rule = :rule, zone = :zone,
+    next_at = :next_at, failures = 0, alerted = 0 WHERE id = :id AND state = :before RETURNING id"""
+)
+# Delete the runs of a schedule.
+DELETE_RUNS = sql("DELETE FROM firings WHERE schedule_id = :id")
+# Delete a schedule.
+DELETE_SCHEDULE = sql("DELETE FROM schedules WHERE id = :id RETURNING id")
+# Delete old drafts.
+PURGE_DRAFTS = sql("DELETE FROM schedules WHERE state = 'draft' AND made_at < :before")
+# Delete old runs that need no retry.
+PURGE_RUNS = sql("DELETE FROM firings WHERE at < :before AND judged = 1 AND retry_at = 0")
+# Read where a conversation was answered last.
+LAST_ADDRESS = sql("SELECT address FROM turns WHERE conversation_id = :id ORDER BY id DESC LIMIT 1")
+# Read the time zone of a chat.
+GET_TIME_ZONE = sql("SELECT zone FROM chats WHERE account = :account AND chat = :chat")
+# Set the time zone of a chat.
+SET_TIME_ZONE = sql(
+    """INSERT INTO chats (account, chat, zone) VALUES (:account, :chat, :zone)
+    ON CONFLICT (account, chat) DO UPDATE SET zone = excluded.zone"""
+)
+# Read the kind of a known chat.
+GET_CHAT_KIND = sql("SELECT chat_kind FROM conversations WHERE account = :account AND chat = :chat LIMIT 1")
+
+
+def add_schedule(connection: Connection, one: Schedule, actor: Actor | None, now: float) -> int:
+    """Write a schedule down; its id. A draft is not yet a deed (`actor` None)."""
+    made = int(
+        connection.execute(
+            ADD_SCHEDULE,
+            {
+                "kind": one.kind.value,
+                "state": one.state.value,
+                "text": one.text,
+                "spoken": one.spoken,
+                "rule": one.rule,
+                "zone": one.zone,
+                "account": one.account,
+                "platform": one.platform,
+                "chat": one.chat,
+                "chat_kind": one.chat_kind.value,
+                "topic": one.topic,
+                "conversation": one.conversation,
+                "made_in": one.made_in,
+                "maker": encode_sender(one.maker),
+                "person": one.person,
+                "now": now,
+                "next_at": one.next_at,
+            },
+        ).scalar_one()
+    )
+    if actor is not None:
+        record_event(connection, actor, AuditEvent("schedule", f"schedule {made}", one.spoken), now)
+    return made
+
+
+def load_schedule(connection: Connection, schedule: int) -> Schedule | None:
+    """One schedule."""
+    row = connection.execute(GET_SCHEDULE, {"id": schedule}).first()
+    return None if row is None else decode_schedule(row)
+
+
+def list_schedules(
+    connection: Connection, before: int = NEWEST, limit: int = 50, person: str = ""
+) -> list[Schedule]:
+    """Schedules, newest first: of all, or of one person."""
+    given = {"before": before, "limit": limit, **({"person": person} if person else {})}
+    statement = LIST_PERSON_SCHEDULES if person else LIST_SCHEDULES
+    return [decode_schedule(row) for row in connection.execute(statement, given).all()]
+
+
+def list_chat_schedules(connection: Connection, account: str, chat: str) -> list[Schedule]:
+    """The schedules of a chat, in the order in which they were made."""
+    return [
+        decode_schedule(row)
+        for row in connection.execute(LIST_CHAT_SCHEDULES, {"account": account, "chat": chat}).all()
+    ]
+
+
+def count_chat_schedules(connection: Connection, account: str, chat: str) -> int:
+    """How many schedules of a chat are active or paused."""
+    return int(connection.execute(COUNT_CHAT_SCHEDULES, {"account": account, "chat": chat}).scalar_one())
+
+
+def update_schedule(
+    connection: Connection, was: Schedule, now_is: Schedule, actor: Actor, now: float
+) -> bool:
+    """Put a schedule in place of what it was; False where its state has changed meanwhile."""
+    changed = connection.execute(
+        UPDATE_SCHEDULE,
+        {
+            "id": was.id,
+            "before": was.state.value,
+            "state": now_is.state.value,
+            "text": now_is.text,
+            "spoken": now_is.spoken,
+            "rule": now_is.rule,
+            "zone": now_is.zone,
+            "next_at": now_is.next_at,
+        },
+    ).first()
+    if changed is not None:
+        deed = AuditEvent("schedule", f"schedule {was.id}", f"{now_is.state.value}: {now_is.spoken}")
+        record_event(connection, actor, deed, now)
+    return changed is not None
+
+
+def delete_schedule(connection: Connection, schedule: int, actor: Actor, now: float) -> bool:
+    """Delete a schedule with its firings; whether there was one."""
+    connection.execute(DELETE_RUNS, {"id": schedule})
+    gone = connection.execute(DELETE_SCHEDULE, {"id": schedule}).first() is not None
+    if gone:
+        record_event(connection, actor, AuditEvent("schedule deleted", f"schedule {schedule}"), now)
+    return gone
+
+
+def purge_schedules(connection: Connection, drafts: float, old: float) -> None:
+    """Drop drafts and firings from before those instants."""
+    connection.execute(PURGE_DRAFTS, {"before": drafts})
+    connection.execute(PURGE_RUNS, {"before": old})
+
+
+def load_last_address(connection: Connection, conversation: int) -> ReplyAddress | None:
+    """Where a conversation was answered last, None where it never was."""
+    found = connection.execute(LAST_ADDRESS, {"id": conversation}).scalar_one_or_none()
+    return None if found is None else decode_address(found)
+
+
+def load_time_zone(connection: Connection, account: str, chat: str) -> str:
+    """The time zone of a chat, "" where none was chosen."""
+    row = connection.execute(GET_TIME_ZONE, {"account": account, "chat": chat}).first()
+    return "" if row is None else str(row.zone)
+
+
+def load_chat_kind(connection: Connection, account: str, chat: str) -> ChatKind | None:
+    """What kind of chat that is; None where nobody has talked with the bot in it."""
+    row = connection.execute(GET_CHAT_KIND, {"account": account, "chat": chat}).first()
+    return None if row is None else ChatKind(row.chat_kind)
+
+
+def set_time_zone(connection: Connection, account: str, chat: str, name: str) -> None:
+    """The time zone of a chat."""
+    connection.execute(SET_TIME_ZONE, {"account": account, "chat": chat, "zone": name})
+
+
+def decode_schedule(row: Any) -> Schedule:
     """The schedule of a row."""
     return Schedule(
         id=row.id,
@@ -231,7 +286,7 @@ def schedule_in(row: Any) -> Schedule:
         topic=row.topic,
         conversation=row.conversation_id,
         made_in=row.made_in,
-        maker=sender_in(row.maker),
+        maker=decode_sender(row.maker),
         made_at=row.made_at,
         next_at=row.next_at,
         failures=row.failures,

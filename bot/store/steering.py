@@ -7,20 +7,38 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain import Turn, TurnMessage, TurnState
-from bot.store import statements as common
-from bot.store import steering_statements as sql
-from bot.store.connection import Connection
-from bot.store.message_edits import drop_message
-from bot.store.rows import message_in
+from bot.store.connection import Connection, sql
+from bot.store.message_edits import HOLD_TURN, drop_message
+from bot.store.rows import decode_message
 from bot.store.schedules import EVENT
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class Steerable:
     """The messages that may join, in their order. `more` > 0: look again in so many seconds."""
 
     messages: tuple[TurnMessage, ...] = ()
     more: float = 0.0
+
+
+# Make a message part of a turn.
+SET_INBOUND_TURN = sql("UPDATE inbound SET turn_id = :turn WHERE id = :id")
+# List the messages of a conversation that wait for a turn.
+LIST_WAITING = sql(
+    """SELECT i.id, i.event_id, i.message_id, i.sender, i.text, i.attachments, i.sent_at, i.deleted,
+    t.thread_id, t.answers, t.ready_at FROM inbound i JOIN turns t ON t.id = i.turn_id
+    WHERE t.conversation_id = :conversation AND t.kind = 'chat' AND t.state = 'accepted' AND i.turn_id > 0
+    ORDER BY i.id"""
+)
+# Find a message that still waits; a deleted one may have been the only message of its turn.
+FIND_WAITING = sql(
+    """SELECT i.turn_id, i.message_id, i.deleted FROM inbound i JOIN turns t ON t.id = i.turn_id
+    WHERE i.id = :id AND i.turn_id > 0 AND i.turn_id <> :turn AND t.kind = 'chat'
+    AND t.conversation_id = (SELECT r.conversation_id FROM turns r WHERE r.id = :turn)
+    AND (t.state = 'accepted' OR (t.state = 'cancelled' AND t.run_id = ''))"""
+)
+# Make the edits of a message pending again.
+REOPEN_EDITS = sql("UPDATE changes SET turn_id = 0 WHERE inbound_id = :inbound AND turn_id = -1")
 
 
 def accepts_steering(turn: Turn) -> bool:
@@ -28,20 +46,20 @@ def accepts_steering(turn: Turn) -> bool:
     return not turn.repeats and not any(message.event_id.startswith(EVENT) for message in turn.messages)
 
 
-def load_steerable(connection: Connection, turn: Turn, now: float) -> Behind:
+def load_steerable(connection: Connection, turn: Turn, now: float) -> Steerable:
     """What waits behind a turn, up to the first message that may not join it: there is one order."""
     people = {person.id for person in (*(message.sender for message in turn.messages), *turn.askers)}
     found: list[TurnMessage] = []
-    for row in connection.execute(sql.WAITING_MESSAGES, {"conversation": turn.conversation}).all():
+    for row in connection.execute(LIST_WAITING, {"conversation": turn.conversation}).all():
         if row.deleted:
             continue
-        message = message_in(row)
+        message = decode_message(row)
         if message.sender.id not in people or not _may_join(row, message, turn):
             break
         if row.ready_at > now:
-            return Behind(tuple(found), row.ready_at - now)
+            return Steerable(tuple(found), row.ready_at - now)
         found.append(message)
-    return Behind(tuple(found))
+    return Steerable(tuple(found))
 
 
 def _may_join(row: Any, message: TurnMessage, turn: Turn) -> bool:
@@ -54,12 +72,12 @@ def join_messages(connection: Connection, turn: int, messages: Sequence[int], no
     told what their authors changed meanwhile.
     """
     for message in messages:
-        row = connection.execute(sql.JOINING, {"id": message, "turn": turn}).first()
+        row = connection.execute(FIND_WAITING, {"id": message, "turn": turn}).first()
         if row is None:
             continue
-        connection.execute(common.SET_INBOUND_TURN, {"turn": turn, "id": message})
-        connection.execute(sql.REOPEN_CHANGES, {"inbound": message})
+        connection.execute(SET_INBOUND_TURN, {"turn": turn, "id": message})
+        connection.execute(REOPEN_EDITS, {"inbound": message})
         gone = {"id": row.turn_id, "gone": int(not row.deleted)}
-        left = connection.execute(common.HOLD_TURN, gone).first()
+        left = connection.execute(HOLD_TURN, gone).first()
         if left is not None:
             drop_message(connection, row.turn_id, left, row.message_id, now, TurnState.DONE)

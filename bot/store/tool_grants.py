@@ -7,14 +7,13 @@ from typing import Any
 
 import orjson
 
-from bot.store import tool_grant_statements as sql
-from bot.store.audit import Actor, Deed, record_event
-from bot.store.connection import Connection
+from bot.store.audit import Actor, AuditEvent, record_event
+from bot.store.connection import Connection, sql
 from bot.store.rows import NEWEST
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class GrantOffer:
     """What may be said of later calls of a tool: the words that allow it in this conversation (`here`), and
     those that allow it on the whole account (`always`, for admins).
     """
@@ -25,7 +24,7 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
-class Permission:
+class ToolGrant:
     """A tool that needs no approval in a conversation (0: on the whole account), and who said so."""
 
     id: int
@@ -37,18 +36,37 @@ class Permission:
     at: float
 
 
-def remembered_out(one: Remembered | None) -> str:
+GRANT_COLUMNS = "id, account, conversation_id, tool, person, name, given_at"
+# Insert a tool grant unless it exists.
+ADD_TOOL_GRANT = sql(
+    """INSERT INTO permissions (account, conversation_id, tool, person, name, given_at)
+    VALUES (:account, :conversation, :tool, :person, :name, :now)
+    ON CONFLICT (account, conversation_id, tool) DO NOTHING"""
+)
+# List the tool grants of a conversation and its account.
+LIST_GRANTS_IN = sql(
+    f"""SELECT {GRANT_COLUMNS} FROM permissions WHERE account = :account AND conversation_id IN (0,
+    :conversation)
+    ORDER BY id"""
+)
+# List all tool grants, newest first.
+LIST_GRANTS = sql(f"SELECT {GRANT_COLUMNS} FROM permissions WHERE id < :before ORDER BY id DESC LIMIT :limit")
+# Delete a tool grant.
+DELETE_TOOL_GRANT = sql("DELETE FROM permissions WHERE id = :id RETURNING tool")
+
+
+def encode_grant_offer(one: GrantOffer | None) -> str:
     """The column form, "" for none."""
     return orjson.dumps([one.tool, one.here, one.always]).decode() if one else ""
 
 
-def remembered_in(column: str) -> Remembered | None:
+def decode_grant_offer(column: str) -> GrantOffer | None:
     """What a column says."""
-    return Remembered(*orjson.loads(column)) if column else None
+    return GrantOffer(*orjson.loads(column)) if column else None
 
 
 def record_tool_grant(
-    connection: Connection, one: Remembered | None, words: str, conversation: int, actor: Actor, now: float
+    connection: Connection, one: GrantOffer | None, words: str, conversation: int, actor: Actor, now: float
 ) -> None:
     """Take note of what an approval was decided with, where that is to hold for later calls."""
     said = words.strip().casefold()
@@ -56,33 +74,35 @@ def record_tool_grant(
         return
     here = conversation if said == one.here.casefold() else 0
     values = {"account": actor.account, "conversation": here, "tool": one.tool, "now": now}
-    connection.execute(sql.PERMIT, {**values, "person": actor.person, "name": actor.name})
+    connection.execute(ADD_TOOL_GRANT, {**values, "person": actor.person, "name": actor.name})
 
 
 def list_granted_tools(connection: Connection, account: str, conversation: int) -> tuple[str, ...]:
     """The tools that need no approval in a conversation."""
-    found = connection.execute(sql.PERMITTED, {"account": account, "conversation": conversation}).all()
+    found = connection.execute(LIST_GRANTS_IN, {"account": account, "conversation": conversation}).all()
     return tuple(sorted({str(row.tool) for row in found}))
 
 
-def list_tool_grants(connection: Connection, account: str, conversation: int) -> list[Permission]:
+def list_tool_grants(connection: Connection, account: str, conversation: int) -> list[ToolGrant]:
     """What holds in a conversation, oldest first."""
-    found = connection.execute(sql.PERMITTED, {"account": account, "conversation": conversation}).all()
+    found = connection.execute(LIST_GRANTS_IN, {"account": account, "conversation": conversation}).all()
     return [_permission(row) for row in found]
 
 
-def list_all_tool_grants(connection: Connection, before: int = NEWEST, limit: int = 50) -> list[Permission]:
+def list_all_tool_grants(connection: Connection, before: int = NEWEST, limit: int = 50) -> list[ToolGrant]:
     """All of them, newest first."""
-    return [_permission(row) for row in connection.execute(sql.ALL, {"before": before, "limit": limit}).all()]
+    return [
+        _permission(row) for row in connection.execute(LIST_GRANTS, {"before": before, "limit": limit}).all()
+    ]
 
 
 def revoke_tool_grant(connection: Connection, number: int, actor: Actor, now: float) -> bool:
     """Have the tool ask again; whether there was such a permission."""
-    row = connection.execute(sql.TAKE, {"id": number}).first()
+    row = connection.execute(DELETE_TOOL_GRANT, {"id": number}).first()
     if row is not None:
-        record_event(connection, actor, Deed("permission taken back", str(row.tool)), now)
+        record_event(connection, actor, AuditEvent("permission taken back", str(row.tool)), now)
     return row is not None
 
 
-def _permission(row: Any) -> Permission:
-    return Permission(row.id, row.account, row.conversation_id, row.tool, row.person, row.name, row.given_at)
+def _permission(row: Any) -> ToolGrant:
+    return ToolGrant(row.id, row.account, row.conversation_id, row.tool, row.person, row.name, row.given_at)

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.store import statements as sql
-from bot.store.connection import Connection
-from bot.store.rows import sender_in
+from bot.store.connection import Connection, sql
+from bot.store.rows import decode_sender
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class TurnUsage:
     """What one turn cost in tokens, and who wrote it (`platform:id`, "" for nobody)."""
 
     person: str
@@ -22,7 +21,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
+class UsageSum:
     """What so many turns cost together, in tokens."""
 
     turns: int
@@ -32,100 +31,20 @@ class Spending:
 
 
 @dataclass(frozen=True, slots=True)
-class Spender:
+class PersonTotals:
     """What somebody's turns cost; `name` is the one of their newest message."""
 
     person: str
     name: str
-    spending: Spending
+    spending: UsageSum
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class DayTotals:
     """What the turns of a day cost; `day` counts them from 1970 on."""
 
     day: int
-    spending: Spending
-
-
-def save_usage(connection: Connection, turn: int, spent: Spent) -> None:
-    """Write what a turn cost."""
-    counts = {"input": spent.input_tokens, "output": spent.output_tokens, "total": spent.total_tokens}
-    connection.execute(sql.SET_SPENT, {"id": turn, "person": spent.person, **counts})
-
-
-def decode_usage(row: Any) -> Spent | None:
-    """What the turn of this row cost, None where nothing was counted."""
-    if not row.total_tokens:
-        return None
-    return Spent(row.person, row.input_tokens, row.output_tokens, row.total_tokens)
-
-
-def sum_usage(
-    connection: Connection, since: float, person: str | None = None, conversation: int | None = None
-) -> Spending:
-    """The sum over turns since then: of a person, else of a conversation, else over all."""
-    if person is not None:
-        found = connection.execute(sql.SPENT_BY_PERSON, {"since": since, "person": person})
-    elif conversation is not None:
-        given = {"since": since, "conversation": conversation}
-        found = connection.execute(sql.SPENT_IN_CONVERSATION, given)
-    else:
-        found = connection.execute(sql.SPENT_BY_ALL, {"since": since})
-    return _spending(found.one())
-
-
-def load_person_usage(connection: Connection, since: float, person: str) -> Spender:
-    """What somebody's turns cost since then."""
-    return Spender(person, _name(connection, person), sum_usage(connection, since, person, None))
-
-
-def sum_usage_by_day(
-    connection: Connection, since: float, ahead: float, person: str | None = None
-) -> list[Day]:
-    """The days since then that cost anything, of a person or of all; clocks are `ahead` of UTC by so many
-    seconds.
-    """
-    given = {"since": since, "ahead": ahead}
-    if person is None:
-        found = connection.execute(sql.DAYS, given).all()
-    else:
-        found = connection.execute(sql.DAYS_OF_PERSON, {**given, "person": person}).all()
-    return [Day(int(row.day), _spending(row)) for row in found]
-
-
-def load_last_usage(connection: Connection, conversation: int) -> Spent | None:
-    """What the newest turn of a conversation cost that cost anything."""
-    row = connection.execute(sql.LAST_SPENT, {"conversation": conversation}).first()
-    return None if row is None else decode_usage(row)
-
-
-def list_person_usage(
-    connection: Connection, since: float, after: str = "", limit: int = 50
-) -> list[Spender]:
-    """People after `after` in the order of their ids, with what their turns cost since then."""
-    given = {"since": since, "after": after, "limit": limit}
-    return _named(connection, connection.execute(sql.SPENDERS, given).all())
-
-
-def list_top_usage(connection: Connection, since: float, limit: int) -> list[Spender]:
-    """The people whose turns cost most since then."""
-    given = {"since": since, "limit": limit}
-    return _named(connection, connection.execute(sql.TOP_SPENDERS, given).all())
-
-
-def _named(connection: Connection, found: Sequence[Any]) -> list[Spender]:
-    return [Spender(row.who, _name(connection, row.who), _spending(row)) for row in found]
-
-
-def _name(connection: Connection, person: str) -> str:
-    sender = connection.execute(sql.SPENDER_NAME, {"person": person}).scalar_one_or_none()
-    return sender_in(sender).name if sender else ""
-
-
-def _spending(row: Any) -> Spending:
-    # PostgreSQL sums big numbers up as decimals.
-    return Spending(int(row.turns), int(row.input), int(row.output), int(row.total))
+    spending: UsageSum
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +56,150 @@ class Counter:
     value: int
 
 
+# Add one to a durable counter.
+INCREMENT_COUNTER = sql(
+    "INSERT INTO counters (account, name, value) VALUES (:account, :name, 1)"
+    " ON CONFLICT (account, name) DO UPDATE SET value = counters.value + 1"
+)
+# List every durable counter.
+LIST_COUNTERS = sql("SELECT account, name, value FROM counters ORDER BY account, name")
+# Store the token usage of a turn.
+SET_USAGE = sql(
+    """UPDATE turns SET person = :person, input_tokens = :input, output_tokens = :output,
+    total_tokens = :total WHERE id = :id"""
+)
+USAGE_SUMS = (
+    "COUNT(*) AS turns, COALESCE(SUM(input_tokens), 0) AS input, COALESCE(SUM(output_tokens), 0) AS output,"
+    " COALESCE(SUM(total_tokens), 0) AS total"
+)
+HAS_USAGE = "total_tokens > 0 AND created_at >= :since"
+# Sum the tokens of all turns.
+USAGE_OF_ALL = sql(f"SELECT {USAGE_SUMS} FROM turns WHERE {HAS_USAGE}")
+# Sum the tokens of a person's turns.
+USAGE_OF_PERSON = sql(f"SELECT {USAGE_SUMS} FROM turns WHERE person = :person AND {HAS_USAGE}")
+# Sum the tokens of a conversation's turns.
+USAGE_OF_CONVERSATION = sql(
+    f"SELECT {USAGE_SUMS} FROM turns WHERE conversation_id = :conversation AND {HAS_USAGE}"
+)
+# Sum the tokens by day. Both databases divide whole seconds alike.
+USAGE_BY_DAY = sql(
+    f"""SELECT CAST(created_at + :ahead AS BIGINT) / 86400 AS day, {USAGE_SUMS} FROM turns WHERE {HAS_USAGE}
+    GROUP BY 1 ORDER BY 1"""
+)
+# Sum a person's tokens by day.
+USAGE_OF_PERSON_BY_DAY = sql(
+    f"""SELECT CAST(created_at + :ahead AS BIGINT) / 86400 AS day, {USAGE_SUMS} FROM turns
+    WHERE person = :person AND {HAS_USAGE} GROUP BY 1 ORDER BY 1"""
+)
+# Sum the tokens by person. The person is an expression, since SQLite would otherwise scan the whole
+# history in their order instead of using the index on time.
+USAGE_BY_PERSON = sql(
+    f"""SELECT person || '' AS who, {USAGE_SUMS} FROM turns WHERE {HAS_USAGE} AND person || '' > :after
+    GROUP BY 1
+    ORDER BY 1 LIMIT :limit"""
+)
+# Sum the tokens by person, highest first.
+TOP_USAGE = sql(
+    f"""SELECT person || '' AS who, {USAGE_SUMS} FROM turns WHERE {HAS_USAGE} AND person <> '' GROUP BY 1
+    ORDER BY total DESC, 1 LIMIT :limit"""
+)
+# Read the token usage of the newest turn of a conversation that has any.
+LAST_USAGE = sql(
+    """SELECT person, input_tokens, output_tokens, total_tokens FROM turns
+    WHERE conversation_id = :conversation AND total_tokens > 0 ORDER BY id DESC LIMIT 1"""
+)
+# Read a person's name as of their newest message that cost tokens.
+NAME_OF_PERSON = sql(
+    """SELECT i.sender FROM turns t JOIN inbound i ON i.turn_id = t.id WHERE i.turn_id > 0
+    AND t.person = :person AND t.total_tokens > 0 ORDER BY t.created_at DESC, i.id DESC LIMIT 1"""
+)
+
+
+def save_usage(connection: Connection, turn: int, spent: TurnUsage) -> None:
+    """Write what a turn cost."""
+    counts = {"input": spent.input_tokens, "output": spent.output_tokens, "total": spent.total_tokens}
+    connection.execute(SET_USAGE, {"id": turn, "person": spent.person, **counts})
+
+
+def decode_usage(row: Any) -> TurnUsage | None:
+    """What the turn of this row cost, None where nothing was counted."""
+    if not row.total_tokens:
+        return None
+    return TurnUsage(row.person, row.input_tokens, row.output_tokens, row.total_tokens)
+
+
+def sum_usage(
+    connection: Connection, since: float, person: str | None = None, conversation: int | None = None
+) -> UsageSum:
+    """The sum over turns since then: of a person, else of a conversation, else over all."""
+    if person is not None:
+        found = connection.execute(USAGE_OF_PERSON, {"since": since, "person": person})
+    elif conversation is not None:
+        given = {"since": since, "conversation": conversation}
+        found = connection.execute(USAGE_OF_CONVERSATION, given)
+    else:
+        found = connection.execute(USAGE_OF_ALL, {"since": since})
+    return _spending(found.one())
+
+
+def load_person_usage(connection: Connection, since: float, person: str) -> PersonTotals:
+    """What somebody's turns cost since then."""
+    return PersonTotals(person, _name(connection, person), sum_usage(connection, since, person, None))
+
+
+def sum_usage_by_day(
+    connection: Connection, since: float, ahead: float, person: str | None = None
+) -> list[DayTotals]:
+    """The days since then that cost anything, of a person or of all; clocks are `ahead` of UTC by so many
+    seconds.
+    """
+    given = {"since": since, "ahead": ahead}
+    if person is None:
+        found = connection.execute(USAGE_BY_DAY, given).all()
+    else:
+        found = connection.execute(USAGE_OF_PERSON_BY_DAY, {**given, "person": person}).all()
+    return [DayTotals(int(row.day), _spending(row)) for row in found]
+
+
+def load_last_usage(connection: Connection, conversation: int) -> TurnUsage | None:
+    """What the newest turn of a conversation cost that cost anything."""
+    row = connection.execute(LAST_USAGE, {"conversation": conversation}).first()
+    return None if row is None else decode_usage(row)
+
+
+def list_person_usage(
+    connection: Connection, since: float, after: str = "", limit: int = 50
+) -> list[PersonTotals]:
+    """People after `after` in the order of their ids, with what their turns cost since then."""
+    given = {"since": since, "after": after, "limit": limit}
+    return _named(connection, connection.execute(USAGE_BY_PERSON, given).all())
+
+
+def list_top_usage(connection: Connection, since: float, limit: int) -> list[PersonTotals]:
+    """The people whose turns cost most since then."""
+    given = {"since": since, "limit": limit}
+    return _named(connection, connection.execute(TOP_USAGE, given).all())
+
+
+def _named(connection: Connection, found: Sequence[Any]) -> list[PersonTotals]:
+    return [PersonTotals(row.who, _name(connection, row.who), _spending(row)) for row in found]
+
+
+def _name(connection: Connection, person: str) -> str:
+    sender = connection.execute(NAME_OF_PERSON, {"person": person}).scalar_one_or_none()
+    return decode_sender(sender).name if sender else ""
+
+
+def _spending(row: Any) -> UsageSum:
+    # PostgreSQL sums big numbers up as decimals.
+    return UsageSum(int(row.turns), int(row.input), int(row.output), int(row.total))
+
+
 def list_counters(connection: Connection) -> list[Counter]:
     """Every durable count."""
-    return [Counter(row.account, row.name, row.value) for row in connection.execute(sql.COUNTERS).all()]
+    return [Counter(row.account, row.name, row.value) for row in connection.execute(LIST_COUNTERS).all()]
 
 
 def increment_counter(connection: Connection, account: str, name: str) -> None:
     """Add one to a durable counter of an account."""
-    connection.execute(sql.COUNT_UP, {"account": account, "name": name})
+    connection.execute(INCREMENT_COUNTER, {"account": account, "name": name})

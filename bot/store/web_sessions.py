@@ -6,51 +6,95 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain import Sender, Turn, person_of
-from bot.store import web_session_statements as sql
-from bot.store.audit import Actor, Deed, author_of, record_event
-from bot.store.connection import Connection
-from bot.store.rows import sender_in, sender_out
+from bot.store.audit import Actor, AuditEvent, author_of, record_event
+from bot.store.connection import Connection, sql
+from bot.store.rows import decode_sender, encode_sender
 
 ASKED, SIGNED_IN, SIGNED_OUT = "page link", "signed in", "signed out"
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class SecretHash:
     """The hash of a secret, and until when that is good."""
 
     hash: str
     expires_at: float
 
 
-def create_sign_in_code(connection: Connection, code: Pass, command: Turn, now: float) -> None:
+# Set the sign-in code of a person on an account.
+SET_CODE = sql(
+    """INSERT INTO page_codes (person, account, hash, sender, chat, expires_at) VALUES (:person, :account,
+    :hash, :sender, :chat, :expires_at) ON CONFLICT (person, account) DO UPDATE SET hash = excluded.hash,
+    sender = excluded.sender, chat = excluded.chat, expires_at = excluded.expires_at"""
+)
+# Delete a valid sign-in code and return its person.
+TAKE_CODE = sql(
+    "DELETE FROM page_codes WHERE hash = :hash AND expires_at > :now RETURNING person, account, sender, chat"
+)
+# Delete expired sign-in codes.
+EXPIRE_CODES = sql("DELETE FROM page_codes WHERE expires_at <= :now")
+# Insert a session.
+OPEN_SESSION = sql(
+    """INSERT INTO page_sessions (hash, person, sender, expires_at)
+    VALUES (:hash, :person, :sender, :expires_at)"""
+)
+# Read a valid session.
+GET_SESSION = sql("SELECT sender FROM page_sessions WHERE hash = :hash AND expires_at > :now")
+# Delete a session.
+DELETE_SESSION = sql("DELETE FROM page_sessions WHERE hash = :hash")
+# Delete expired sessions.
+EXPIRE_SESSIONS = sql("DELETE FROM page_sessions WHERE expires_at <= :now")
+# Delete the sign-in codes and sessions of a person.
+DELETE_WEB_ACCESS = [
+    sql("DELETE FROM page_codes WHERE person = :person"),
+    sql("DELETE FROM page_sessions WHERE person = :person"),
+]
+# List the owned conversations that are on a thread.
+OWNED_NOW = sql(
+    "SELECT account, platform FROM conversations WHERE owner IN :owners AND thread_id = :thread", "owners"
+)
+# List the owned conversations that were on a thread earlier.
+OWNED_BEFORE = sql(
+    """SELECT c.account, c.platform FROM conversations c WHERE c.owner IN :owners AND EXISTS (SELECT 1
+    FROM turns t WHERE t.conversation_id = c.id AND t.thread_id = :thread)""",
+    "owners",
+)
+# Find the owner of a private chat.
+FIND_OWNER = sql(
+    """SELECT owner FROM conversations WHERE account = :account AND chat = :chat AND owner <> ''
+    ORDER BY id LIMIT 1"""
+)
+
+
+def create_sign_in_code(connection: Connection, code: SecretHash, command: Turn, now: float) -> None:
     """Let the author of a command sign in by a code; a former one of theirs is good no more."""
     sender, account = command.messages[-1].sender, command.address.account
     person = person_of(command.platform, sender)
-    connection.execute(sql.EXPIRE_CODES, {"now": now})
+    connection.execute(EXPIRE_CODES, {"now": now})
     connection.execute(
-        sql.OFFER,
+        SET_CODE,
         {
             "person": person,
             "account": account,
             "hash": code.hash,
-            "sender": sender_out(replace(sender, id=person, account=account)),
+            "sender": encode_sender(replace(sender, id=person, account=account)),
             "chat": command.address.chat,
             "expires_at": code.expires_at,
         },
     )
-    record_event(connection, author_of(command), Deed(ASKED), now)
+    record_event(connection, author_of(command), AuditEvent(ASKED), now)
 
 
 def redeem_sign_in_code(
-    connection: Connection, code: str, session: Pass, key: str, now: float
+    connection: Connection, code: str, session: SecretHash, key: str, now: float
 ) -> Sender | None:
     """Take a code for a session; who that is, None for a code that is not good (any more)."""
-    row = connection.execute(sql.TAKE_CODE, {"hash": code, "now": now}).first()
+    row = connection.execute(TAKE_CODE, {"hash": code, "now": now}).first()
     if row is None:
         return None
-    connection.execute(sql.EXPIRE_SESSIONS, {"now": now})
+    connection.execute(EXPIRE_SESSIONS, {"now": now})
     connection.execute(
-        sql.OPEN_SESSION,
+        OPEN_SESSION,
         {
             "hash": session.hash,
             "person": row.person,
@@ -58,26 +102,26 @@ def redeem_sign_in_code(
             "expires_at": session.expires_at,
         },
     )
-    sender = sender_in(row.sender)
+    sender = decode_sender(row.sender)
     actor = Actor(key, row.person, sender.name, row.account, row.chat)
-    record_event(connection, actor, Deed(SIGNED_IN), now)
+    record_event(connection, actor, AuditEvent(SIGNED_IN), now)
     return sender
 
 
 def load_session(connection: Connection, session: str, now: float) -> Sender | None:
     """Who a session is of, None where it is over or never was."""
-    row = connection.execute(sql.SESSION, {"hash": session, "now": now}).first()
-    return None if row is None else sender_in(row.sender)
+    row = connection.execute(GET_SESSION, {"hash": session, "now": now}).first()
+    return None if row is None else decode_sender(row.sender)
 
 
 def end_session(connection: Connection, session: str) -> None:
     """End a session."""
-    connection.execute(sql.END_SESSION, {"hash": session})
+    connection.execute(DELETE_SESSION, {"hash": session})
 
 
 def delete_web_access(connection: Connection, person: str) -> None:
     """End everything of somebody's."""
-    for statement in sql.FORGET_PERSON:
+    for statement in DELETE_WEB_ACCESS:
         connection.execute(statement, {"person": person})
 
 
@@ -86,11 +130,11 @@ def find_owned_conversations(
 ) -> list[tuple[str, str]]:
     """Account and platform of the conversations of these people that are on a thread, or were."""
     given = {"thread": thread, "owners": list(owners)}
-    found = connection.execute(sql.OWNED_NOW, given).all()
-    return [(row.account, row.platform) for row in found or connection.execute(sql.OWNED_BEFORE, given).all()]
+    found = connection.execute(OWNED_NOW, given).all()
+    return [(row.account, row.platform) for row in found or connection.execute(OWNED_BEFORE, given).all()]
 
 
 def find_chat_owner(connection: Connection, account: str, chat: str) -> str:
     """Whose a private chat is, "" where nobody knows."""
-    found = connection.execute(sql.OWNER_OF_CHAT, {"account": account, "chat": chat}).first()
+    found = connection.execute(FIND_OWNER, {"account": account, "chat": chat}).first()
     return "" if found is None else str(found.owner)

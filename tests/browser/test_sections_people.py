@@ -8,12 +8,12 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from bot.store.admission_types import Verdict
-from bot.store.audit import Actor, Deed, record_event
+from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.conversations import list_conversations
 from bot.store.people import Pairing
 from bot.store.read_models import list_turns
 from bot.store.turns import save_turn
-from bot.store.usage import Spent
+from bot.store.usage import TurnUsage
 from tests.browser.tab import PHONE, opened
 from tests.contract.store.inbound_messages import BEN, accept, admission, message
 from tests.platforms.web.serving import World, world
@@ -119,7 +119,9 @@ async def test_deeds_of_all_and_of_one(browser: Browser, tmp_path: Path) -> None
         now = service.service.clock.now()
         for number in range(52):
             actor = Actor(f"k{number}", f"telegram:{number % 2}", "Ann", "tg", "c1")
-            await service.service.db.run(record_event, actor, Deed("command", f"/{number}"), now + number)
+            await service.service.db.run(
+                record_event, actor, AuditEvent("command", f"/{number}"), now + number
+            )
         async with opened(browser, service, "/#/audit") as tab:
             await tab.row("Ann (telegram:1)", "command", "/51", "tg · c1")
             await expect(tab.box.locator("tbody tr")).to_have_count(50)
@@ -138,7 +140,7 @@ async def test_tokens_by_day_and_by_person(browser: Browser, tmp_path: Path) -> 
         conversation = await service.open()
         for person, tokens in (("web:owner", 1000), ("telegram:7", 500)):
             turn = (await service.turn((await service.say(conversation, "hello"))["turn"]))["id"]
-            spent = Spent(person, tokens, 1, tokens + 1)
+            spent = TurnUsage(person, tokens, 1, tokens + 1)
             await service.service.db.run(save_turn, turn, [], service.service.clock.now(), spent=spent)
         async with opened(browser, service, "/#/usage", viewport=PHONE) as tab:
             await expect(tab.box.locator(".facts").first).to_contain_text("1,502")

@@ -9,7 +9,7 @@ from playwright.async_api import Browser, expect
 
 from bot.domain import ProgressState, ToolStep
 from bot.store.turns import save_turn
-from bot.store.usage import Spent
+from bot.store.usage import TurnUsage
 from tests.browser.tab import DONE, PHONE, opened
 from tests.platforms.web.serving import world
 
@@ -133,7 +133,7 @@ async def test_a_transcript_shows_what_was_called_and_what_it_cost(browser: Brow
     async with world(tmp_path) as service:
         conversation = await service.open()
         turn = (await service.turn((await service.say(conversation, "hello"))["turn"]))["id"]
-        now, spent = service.service.clock.now(), Spent("web:owner", 100, 20, 120)
+        now, spent = service.service.clock.now(), TurnUsage("web:owner", 100, 20, 120)
         await service.service.db.run(save_turn, turn, [], now, steps=steps, spent=spent)
         async with opened(browser, service, f"/#/conversations/{conversation}", viewport=PHONE) as tab:
             calls = tab.box.locator(f"#steps-{turn}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.dispatch.approvals.render_arguments import shown_arguments, shown_name
 from bot.render.partial_markdown import close_fence
-from bot.store.tool_grants import Remembered
+from bot.store.tool_grants import GrantOffer
 from bot.texts import Texts
 
 APPROVAL = "approval"
@@ -25,7 +25,7 @@ class Question:
     text: str = ""
     choices: tuple[str, ...] = ()
     approval: bool = False
-    remembered: Remembered | None = None
+    remembered: GrantOffer | None = None
 
 
 def question_of(value: Any, texts: Texts, mask: Callable[[str], str]) -> Question:
@@ -42,7 +42,7 @@ def question_of(value: Any, texts: Texts, mask: Callable[[str], str]) -> Questio
     asked = mask(_text(value.get("question")) or _text(value.get("message")))
     choices, remembered = _choices(value.get("options")), None
     if approval and value.get("remember") is True and len(choices) == 2 and _text(value.get("tool")):
-        remembered = Remembered(_text(value["tool"]), texts("approve_here"), texts("approve_always"))
+        remembered = GrantOffer(_text(value["tool"]), texts("approve_here"), texts("approve_always"))
         choices = (choices[0], remembered.here, remembered.always, choices[1])
     return Question("\n\n".join(filter(None, [*above, asked])), choices, approval, remembered)
 

@@ -21,7 +21,7 @@ from bot.errors import (
 )
 from bot.faults import Step, reach
 from bot.platforms.base import Operation
-from bot.store.usage import Spent, increment_counter
+from bot.store.usage import TurnUsage, increment_counter
 
 log = structlog.get_logger(__name__)
 
@@ -49,7 +49,7 @@ class Delivery:
         self,
         parts: Sequence[Part],
         error: str = "",
-        spent: Spent | None = None,
+        spent: TurnUsage | None = None,
         joined: Sequence[int] = (),
         steps: Sequence[ToolStep] = (),
     ) -> None:

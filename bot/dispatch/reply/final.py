@@ -12,7 +12,7 @@ from bot.dispatch.run.session import Outcome
 from bot.domain import Part, PartKind, PartState, Turn, TurnState
 from bot.platforms.base import AsksChoice
 from bot.schedules.retry_policy import is_tried_again
-from bot.store.usage import Spent
+from bot.store.usage import TurnUsage
 
 LONGEST_CHOICE = 60
 """Characters of a choice that every platform's buttons show whole (Slack: 75, Discord: 80); a longer one is
@@ -38,12 +38,12 @@ def unsaid(turn: Turn, outcome: Outcome, parts: Sequence[Part]) -> Outcome:
     return replace(outcome, text="", artifacts=())
 
 
-def spent_on(turn: Turn, outcome: Outcome) -> Spent | None:
+def spent_on(turn: Turn, outcome: Outcome) -> TurnUsage | None:
     """What a turn's run cost, put down to its author; None where nobody counted."""
     used = outcome.used
     if used is None:
         return None
-    return Spent(author(turn), used.input_tokens, used.output_tokens, used.total_tokens)
+    return TurnUsage(author(turn), used.input_tokens, used.output_tokens, used.total_tokens)
 
 
 def final_parts(outcome: Outcome, outlet: Outlet) -> list[Part]:

@@ -36,7 +36,7 @@ from bot.platforms.base import (
 from bot.runtime.interface import RuntimePort
 from bot.store import Database
 from bot.store.turns import PartChange, save_turn
-from bot.store.usage import Spent, increment_counter
+from bot.store.usage import TurnUsage, increment_counter
 
 REPEATED_COUNTER = "possibly_repeated"
 DOCUMENT_TYPE = "application/json"
@@ -162,7 +162,7 @@ class ReplyCalls:
         *,
         error: str = "",
         keep: int | None = None,
-        spent: Spent | None = None,
+        spent: TurnUsage | None = None,
         joined: Sequence[int] = (),
         steps: Sequence[ToolStep] = (),
     ) -> None:

@@ -19,7 +19,14 @@ from bot.server.api.errors import missing
 from bot.server.api.pagination import DEFAULT, Cursor, Limit, Names, before
 from bot.server.api.scope_checks import check_reach, reached
 from bot.store.audit import AuditEntry, list_audit_entries
-from bot.store.people import Given, Waiting, grant_role, list_pairing_requests, list_role_grants, revoke_role
+from bot.store.people import (
+    PairingRequest,
+    RoleGrant,
+    grant_role,
+    list_pairing_requests,
+    list_role_grants,
+    revoke_role,
+)
 
 router = APIRouter(prefix="/api", tags=["access"])
 
@@ -81,7 +88,7 @@ async def give(entry: Entry, body: NewRole, services: Services, by: By) -> schem
     now = services.clock.now()
     waiting = await services.db.run(list_pairing_requests, now)
     names = {known: stranger.name for stranger in waiting for known in (stranger.person, stranger.entry)}
-    one = Given(str(who), body.role, names.get(str(who), ""), by.person, now)
+    one = RoleGrant(str(who), body.role, names.get(str(who), ""), by.person, now)
     await services.db.run(grant_role, one, actor(services, by), one.at)
     await services.people.load()
     found = [given for given in await services.db.run(list_role_grants) if given.entry == one.entry]
@@ -166,14 +173,14 @@ def as_entry(text: str) -> AccessEntry:
         raise HTTPException(422, f"entry: {error}") from None
 
 
-def given_shape(services: ApiServices, by: Caller, one: Given) -> schemas.Given:
+def given_shape(services: ApiServices, by: Caller, one: RoleGrant) -> schemas.Given:
     """A role that was given, as the caller sees it."""
     who = as_entry(one.entry)
     mine = by.role.may_give(Role.STRANGER, services.held(who)) and reached(services, by, who.scope)
     return schemas.Given(entry=one.entry, role=one.role, name=one.name, by=one.by, at=one.at, changeable=mine)
 
 
-def _waiting(one: Waiting) -> schemas.Waiting:
+def _waiting(one: PairingRequest) -> schemas.Waiting:
     return schemas.Waiting(
         account=one.account, entry=one.entry, person=one.person, name=one.name, expires_at=one.expires_at
     )

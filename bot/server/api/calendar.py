@@ -13,7 +13,7 @@ from bot.server.api import schemas
 from bot.server.api.auth import By, open_to
 from bot.server.api.dependencies import Services
 from bot.server.api.schedules import reached, shown, whose
-from bot.store.scheduled_runs import Firing, list_runs_between
+from bot.store.scheduled_runs import ScheduledRun, list_runs_between
 from bot.store.schedules import ScheduleState, list_schedules
 
 LONGEST = 100 * 24 * 3600.0
@@ -48,7 +48,7 @@ async def calendar(services: Services, by: By, begin: Instant, end: Instant) -> 
     )
 
 
-def _past(one: Firing) -> schemas.CalendarFiring:
+def _past(one: ScheduledRun) -> schemas.CalendarFiring:
     return schemas.CalendarFiring(
         schedule=one.schedule, at=one.due_at, past=True, delivered=one.delivered, skipped=one.skipped
     )

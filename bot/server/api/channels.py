@@ -12,7 +12,7 @@ from bot.server.api.auth import By, open_to
 from bot.server.api.dependencies import Services
 from bot.server.api.errors import missing
 from bot.server.api.pagination import DEFAULT, Cursor, Limit
-from bot.store.audit import Deed, record_event
+from bot.store.audit import AuditEvent, record_event
 
 router = APIRouter(prefix="/api", tags=["channels"])
 
@@ -31,7 +31,9 @@ async def restart(account: str, services: Services, by: By) -> schemas.Restarted
     """Start an account anew."""
     if not services.accounts.restart(account):
         raise missing("account")
-    await services.db.run(record_event, actor(services, by), Deed("restart", account), services.clock.now())
+    await services.db.run(
+        record_event, actor(services, by), AuditEvent("restart", account), services.clock.now()
+    )
     return schemas.Restarted(account=account)
 
 

@@ -14,8 +14,14 @@ from bot.server.api.audit_actor import actor
 from bot.server.api.auth import NOT_YOURS, By, Caller
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.scope_checks import check_reach, reached
-from bot.store.audit import Deed, count_audit_events, record_event
-from bot.store.people import Given, Waiting, approve_pairing, list_pairing_requests, list_role_grants
+from bot.store.audit import AuditEvent, count_audit_events, record_event
+from bot.store.people import (
+    PairingRequest,
+    RoleGrant,
+    approve_pairing,
+    list_pairing_requests,
+    list_role_grants,
+)
 
 router = APIRouter(prefix="/api/access", tags=["access"])
 
@@ -43,7 +49,7 @@ async def pair(body: Code, services: Services, by: By) -> schemas.Given:
     within = [one for one in found if reached(services, by, one.account)]
     given = await _admit(services, by, within[0], body.role) if within else None
     if given is None:
-        await db.run(record_event, actor(services, by), Deed(WRONG_CODE), now)
+        await db.run(record_event, actor(services, by), AuditEvent(WRONG_CODE), now)
         raise HTTPException(404, NOBODY if by.role is Role.OWNER else f"{NOBODY} {ELSEWHERE}")
     return given
 
@@ -68,7 +74,7 @@ async def let_in(entry: Entry, body: NewRole, services: Services, by: By) -> sch
     return given
 
 
-async def _admit(services: ApiServices, by: Caller, one: Waiting, role: str) -> schemas.Given | None:
+async def _admit(services: ApiServices, by: Caller, one: PairingRequest, role: str) -> schemas.Given | None:
     """Give a stranger a role and tell them so; None where they do not wait any more."""
     db, now = services.db, services.clock.now()
     welcome = services.texts(one.account)("pair_welcome")
@@ -78,7 +84,9 @@ async def _admit(services: ApiServices, by: Caller, one: Waiting, role: str) -> 
     await services.people.load()
     services.deliver(told)
     given = [known for known in await db.run(list_role_grants) if known.entry == one.entry]
-    return given_shape(services, by, given[0] if given else Given(one.entry, role, one.name, by.person, now))
+    return given_shape(
+        services, by, given[0] if given else RoleGrant(one.entry, role, one.name, by.person, now)
+    )
 
 
 def _check(by: Caller, role: str) -> None:

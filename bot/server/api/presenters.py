@@ -18,7 +18,7 @@ from bot.server.api.auth import Caller
 from bot.server.api.dependencies import ApiServices
 from bot.store.conversations import ConversationView
 from bot.store.read_models import TurnView
-from bot.store.usage import Day, Spender, Spending, Spent
+from bot.store.usage import DayTotals, PersonTotals, TurnUsage, UsageSum
 
 # Rendering takes about a millisecond for 2,000 characters; longer texts must not hold the loop up.
 LONG = 4_000
@@ -138,23 +138,23 @@ async def _part(of: Part, url: str, choices: Sequence[str] = ()) -> schemas.Part
     )
 
 
-def spending(of: Spending) -> schemas.Spending:
+def spending(of: UsageSum) -> schemas.Spending:
     """What turns cost together, as it is shown."""
     return schemas.Spending(**asdict(of))
 
 
-def person(of: Spender) -> schemas.PersonUsage:
+def person(of: PersonTotals) -> schemas.PersonUsage:
     """What somebody's turns cost, as it is shown."""
     return schemas.PersonUsage(person=of.person, name=of.name, **asdict(of.spending))
 
 
-def day(of: Day) -> schemas.DayUsage:
+def day(of: DayTotals) -> schemas.DayUsage:
     """What a day's turns cost, as it is shown."""
     shown = EPOCH + timedelta(days=of.day)
     return schemas.DayUsage(day=shown.isoformat(), **asdict(of.spending))
 
 
-def _tokens(of: Spent | None) -> schemas.Tokens | None:
+def _tokens(of: TurnUsage | None) -> schemas.Tokens | None:
     if of is None:
         return None
     return schemas.Tokens(

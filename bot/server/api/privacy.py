@@ -15,7 +15,7 @@ from bot.server.api.audit_actor import actor
 from bot.server.api.auth import NOT_YOURS, By, Caller, open_to
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import missing
-from bot.store.audit import Deed, record_event
+from bot.store.audit import AuditEvent, record_event
 from bot.store.retention import Person
 
 router = APIRouter(prefix="/api/people", tags=["people"])
@@ -30,7 +30,7 @@ async def export(whom: Whom, services: Services, by: By) -> Response:
     """
     person, now = _person(services, by, whom), services.clock.now()
     found = await exported(services.db, services.runtime, person, _scopes(services, person), now)
-    await services.db.run(record_event, actor(services, by), Deed("data exported", str(person)), now)
+    await services.db.run(record_event, actor(services, by), AuditEvent("data exported", str(person)), now)
     return Response(found, media_type="application/json")
 
 
@@ -43,7 +43,7 @@ async def erase(whom: Whom, services: Services, by: By) -> schemas.Erased:
     person = _person(services, by, whom)
     done = await services.forgetter.erase(person, _scopes(services, person))
     await services.db.run(
-        record_event, actor(services, by), Deed("data erased", str(person)), services.clock.now()
+        record_event, actor(services, by), AuditEvent("data erased", str(person)), services.clock.now()
     )
     return schemas.Erased(
         messages=done.erased.messages,

@@ -20,7 +20,7 @@ from bot.server.api.auth import NOT_YOURS, WEB, Caller
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.errors import missing
 from bot.server.api.read_audit import note
-from bot.store.audit import Deed, record_event
+from bot.store.audit import AuditEvent, record_event
 from bot.store.budgets import count_or_refuse
 from bot.store.web_sessions import find_owned_conversations
 
@@ -86,7 +86,7 @@ async def note_change(services: ApiServices, by: Caller, wanted: Wanted, made: s
     subject = await _changed(services, by, wanted, made)
     if subject is not None:
         how = f"{wanted.method} {wanted.path}".strip()
-        deed = Deed(f"{wanted.area} changed", subject, how)
+        deed = AuditEvent(f"{wanted.area} changed", subject, how)
         await services.db.run(record_event, actor(services, by), deed, services.clock.now())
 
 

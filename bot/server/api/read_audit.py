@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.server.api.audit_actor import actor
 from bot.server.api.auth import Caller
 from bot.server.api.dependencies import ApiServices
-from bot.store.audit import Deed, record_event
+from bot.store.audit import AuditEvent, record_event
 from bot.store.conversations import ConversationView
 
 READ = "read"
@@ -28,4 +28,4 @@ async def note(services: ApiServices, by: Caller, subject: str, detail: str) -> 
     """Write down that something of others was read."""
     now = services.clock.now()
     reader = actor(services, by, f"{READ}:{by.person}:{subject}:{now // HOUR:.0f}")
-    await services.db.run(record_event, reader, Deed(READ, subject, detail), now)
+    await services.db.run(record_event, reader, AuditEvent(READ, subject, detail), now)

@@ -21,7 +21,7 @@ from bot.server.api.errors import UNREACHABLE, refusal
 from bot.server.api.proxy_policy import Wanted, may_pass, note_change
 from bot.server.api.read_audit import note
 from bot.server.api.sign_in_links import Links
-from bot.store.audit import Deed, record_event
+from bot.store.audit import AuditEvent, record_event
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["agent runtime"])
@@ -69,7 +69,7 @@ async def langgraph(path: str, request: Request, services: Services, by: By) -> 
     answer = await passed(request, request.app.state.runtime.langgraph, f"/{path}", watch)
     changes = request.method in CHANGING or (request.method == "POST" and path.endswith("/state"))
     if changes and answer.status_code < 400:
-        deed = Deed("agent runtime changed", f"/{path}", request.method)
+        deed = AuditEvent("agent runtime changed", f"/{path}", request.method)
         await services.db.run(record_event, actor(services, by), deed, services.clock.now())
     return answer
 

@@ -19,7 +19,7 @@ from bot.server.api.auth import By, Caller, open_to
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import missing
 from bot.server.api.pagination import DEFAULT, Cursor, Limit, before
-from bot.store.scheduled_runs import Firing, list_scheduled_runs
+from bot.store.scheduled_runs import ScheduledRun, list_scheduled_runs
 from bot.store.schedules import Schedule, ScheduleKind, ScheduleState, list_schedules, load_schedule
 
 # In whose language refusals are said.
@@ -227,7 +227,7 @@ def _previewed(found: Preview) -> schemas.PreviewedSchedule:
     return schemas.PreviewedSchedule(**shown(found.schedule).model_dump(), firings=list(found.firings))
 
 
-def _run(one: Firing) -> schemas.Run:
+def _run(one: ScheduledRun) -> schemas.Run:
     return schemas.Run(
         id=one.id,
         due_at=one.due_at,

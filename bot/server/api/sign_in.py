@@ -18,7 +18,7 @@ from bot.server.api.audit_actor import actor
 from bot.server.api.auth import By, caller_or_none, open_to
 from bot.server.api.dependencies import Services
 from bot.server.api.sign_in_links import Links
-from bot.store.audit import Deed, record_event
+from bot.store.audit import AuditEvent, record_event
 from bot.store.web_sessions import SIGNED_OUT
 
 COOKIE = "roebot_session"
@@ -135,7 +135,7 @@ async def sign_out(request: Request, services: Services, known: Linked) -> Respo
         await known.end(key)
     by = caller_or_none(request)
     if by is not None and by.session:
-        await services.db.run(record_event, actor(services, by), Deed(SIGNED_OUT), services.clock.now())
+        await services.db.run(record_event, actor(services, by), AuditEvent(SIGNED_OUT), services.clock.now())
     response = Response(status_code=204)
     for name in (COOKIE, sign_in_links.COOKIE):
         response.delete_cookie(name, httponly=True, samesite="strict")

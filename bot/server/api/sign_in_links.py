@@ -6,7 +6,7 @@ from bot.access import Role
 from bot.access.sign_in_links import SESSION_LASTS, hash_of, new_secret
 from bot.server.api.auth import Caller, How
 from bot.server.api.dependencies import ApiServices
-from bot.store.web_sessions import Pass, end_session, load_session, redeem_sign_in_code
+from bot.store.web_sessions import SecretHash, end_session, load_session, redeem_sign_in_code
 
 COOKIE = "roebot_person"
 
@@ -21,7 +21,7 @@ class Links:
         """The key of a fresh session for a code, and whose it is; None for a code that is not good."""
         services, key = self._services, new_secret()
         now, hashed = services.clock.now(), hash_of(key)
-        session = Pass(hashed, now + SESSION_LASTS)
+        session = SecretHash(hashed, now + SESSION_LASTS)
         sender = await services.db.run(
             redeem_sign_in_code, hash_of(code), session, f"sign in:{services.new_id()}", now
         )

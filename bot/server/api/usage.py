@@ -14,8 +14,8 @@ from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import missing
 from bot.server.api.pagination import DEFAULT, Limit, Names
 from bot.store.usage import (
-    Spender,
-    Spending,
+    PersonTotals,
+    UsageSum,
     list_person_usage,
     load_person_usage,
     sum_usage,
@@ -78,7 +78,7 @@ def since(services: ApiServices, days: int) -> float:
 
 
 def _shown(
-    begin: float, total: Spending, found: Sequence[Spender], *, following: str | None
+    begin: float, total: UsageSum, found: Sequence[PersonTotals], *, following: str | None
 ) -> schemas.Usage:
     people = [presenters.person(one) for one in found]
     return schemas.Usage(since=begin, total=presenters.spending(total), people=people, next=following)

@@ -30,7 +30,7 @@ from bot.schedules.scheduler import Scheduler
 from bot.schedules.service import Desk
 from bot.store import Database, open_database
 from bot.store.database import SqliteDatabase
-from bot.store.scheduled_runs import Opened
+from bot.store.scheduled_runs import OpenedTurn
 from bot.testing.adapter import MANIFEST, RecordingAdapter
 from bot.testing.clock import ManualClock
 from bot.testing.runtime import ScriptedRuntime
@@ -185,7 +185,7 @@ class Bench:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _open(self, dispatcher: Dispatcher, opened: Opened) -> None:
+    def _open(self, dispatcher: Dispatcher, opened: OpenedTurn) -> None:
         dispatcher.chat.wake(opened.conversation)
         if opened.kind is not TurnKind.CHAT:
             dispatcher.control.wake(opened.turn)

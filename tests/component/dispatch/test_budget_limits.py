@@ -10,10 +10,10 @@ from bot.config.models import BudgetLimits, BudgetsConfig
 from bot.domain import ChatKind
 from bot.runtime.interface import Usage, Used
 from bot.store.audit import Actor
-from bot.store.people import Given, grant_role
+from bot.store.people import RoleGrant, grant_role
 from bot.store.read_models import list_turns
 from bot.store.turns import save_turn
-from bot.store.usage import Spent
+from bot.store.usage import TurnUsage
 from bot.testing.runtime import ScriptedRun, saying
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_digest_command import later, scheduled
@@ -68,7 +68,7 @@ async def test_so_many_tokens_a_day(team: Bench) -> None:
             await team.adapter.hears(f"{number}", chat="private-7")
             await team.rest(1.5)
             turn = (await team.db.run(list_turns, 1))[0]
-            spent = Spent("recording:7", 50, 50, 100)
+            spent = TurnUsage("recording:7", 50, 50, 100)
             await team.db.run(save_turn, turn.id, [], team.clock.now(), state=turn.state, spent=spent)
         refused = await told(team, "more")
         assert refused.startswith("Your daily token limit (150) is used up.")
@@ -127,7 +127,7 @@ async def test_many_people_have_no_budget_together(team: Bench, who: str) -> Non
 @pytest.mark.parametrize("entry", ["rec:1", "recording:1"])
 @pytest.mark.parametrize("who", ["1", "rec:1", "recording:1"])
 async def test_who_was_made_an_owner_gets_none(team: Bench, entry: str, who: str) -> None:
-    one = Given(entry, "owner", "", "web:owner", 0.0)
+    one = RoleGrant(entry, "owner", "", "web:owner", 0.0)
     await team.db.run(grant_role, one, Actor("test", "web:owner", "", "web", ""), 0.0)
     async with team.running():
         assert "is an owner, and limits don't apply to owners" in await told(
@@ -141,7 +141,7 @@ async def test_the_longest_wait_is_told(team: Bench) -> None:
     async with team.running():
         assert await told(team, "one") == "ok"
         turn = (await team.db.run(list_turns, 1))[0]
-        spent = Spent("recording:7", 50, 50, 100)
+        spent = TurnUsage("recording:7", 50, 50, 100)
         await team.db.run(save_turn, turn.id, [], team.clock.now(), state=turn.state, spent=spent)
         assert (await told(team, "two")).startswith("Your daily token limit (100) is used up.")
 
@@ -156,7 +156,7 @@ async def test_commands_clicks_and_decisions_cost_nothing(team: Bench) -> None:
 
 async def test_owners_are_held_to_nothing(team: Bench) -> None:
     team.budgets = BudgetsConfig(person=BudgetLimits(messages_per_hour=1))
-    one = Given("recording:1", "owner", "", "web:owner", 0.0)
+    one = RoleGrant("recording:1", "owner", "", "web:owner", 0.0)
     await team.db.run(grant_role, one, Actor("test", "web:owner", "", "web", ""), 0.0)
     async with team.running():
         assert [await told(team, f"{number}", "1") for number in range(3)] == ["ok"] * 3

@@ -7,7 +7,7 @@ import orjson
 from bot.domain import ChatKind
 from bot.store.audit import Actor, list_audit_entries
 from bot.store.conversations import list_conversations
-from bot.store.people import Given, grant_role
+from bot.store.people import RoleGrant, grant_role
 from bot.store.read_models import list_turns
 from bot.store.retention import has_abandoned_threads
 from bot.testing.runtime import saying
@@ -45,7 +45,7 @@ async def test_an_export_is_a_file(at: Bench) -> None:
     at.runtime.remembered = {"person:rec:recording:7": {"f1": "Likes numbers."}}
     for entry in ("rec:7", "other:7"):
         by = Actor(entry, "web:owner", "", "web", "")
-        await at.db.run(grant_role, Given(entry, "member", "Ann", "", 0.0), by, 0.0)
+        await at.db.run(grant_role, RoleGrant(entry, "member", "Ann", "", 0.0), by, 0.0)
     async with at.running():
         await says(at, "two and two?")
         await at.adapter.hears("/data export")

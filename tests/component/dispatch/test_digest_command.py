@@ -10,7 +10,7 @@ from bot.access import Role
 from bot.domain import ChatKind, Isolation, IsolationPolicy, Sender
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.schedules.service import Place
-from bot.store.audit import Deed, list_audit_entries
+from bot.store.audit import AuditEvent, list_audit_entries
 from bot.store.conversations import load_conversation
 from bot.store.interrupts import open_interrupt
 from bot.store.scheduled_runs import list_scheduled_runs
@@ -124,7 +124,7 @@ async def test_the_time_zone_of_a_chat_and_one_that_is_said(at: Bench) -> None:
         assert "no time zone `Nowhere/Town`" in await says(at, "/digest zone Nowhere/Town")
         assert "time zone is now Asia/Tokyo" in await says(at, "/digest zone Asia/Tokyo")
         deeds = [one.deed for one in await at.db.run(list_audit_entries) if one.deed.action == "digest zone"]
-        assert deeds == [Deed("digest zone", "rec:c1", "Asia/Tokyo")]
+        assert deeds == [AuditEvent("digest zone", "rec:c1", "Asia/Tokyo")]
         assert "- Tue 1970-01-13 09:00 Asia/Tokyo" in await says(at, "/digest daily 9:00 say hi")
         said = await says(at, "/digest daily 9:00 america/new_york say hi")
         assert "`daily 9:00`: I post `hi`. Next runs:" in said

@@ -6,7 +6,7 @@ import pytest
 
 from bot.access import Role
 from bot.domain import ChatKind
-from bot.store.audit import Deed, list_audit_entries
+from bot.store.audit import AuditEvent, list_audit_entries
 from bot.store.read_models import list_turns
 from tests.component.dispatch.bench import Bench
 
@@ -103,7 +103,7 @@ async def test_what_a_group_has_forgotten_is_written_down(at: Bench) -> None:
     assert await at.db.run(list_audit_entries) == []
     await told(at, "/memory forget fact_4", group=True)
     [deed] = [one.deed for one in await at.db.run(list_audit_entries)]
-    assert deed == Deed("memory forgotten", GROUP, "fact_4")
+    assert deed == AuditEvent("memory forgotten", GROUP, "fact_4")
 
 
 @pytest.mark.parametrize("text", ["/memory burn", "/memory export all", "/memory show fact_1"])

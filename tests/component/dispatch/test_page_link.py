@@ -12,7 +12,7 @@ from bot.access.sign_in_links import CODE_LASTS, hash_of
 from bot.domain import ChatKind
 from bot.store.audit import list_audit_entries
 from bot.store.read_models import list_turns
-from bot.store.web_sessions import Pass, redeem_sign_in_code
+from bot.store.web_sessions import SecretHash, redeem_sign_in_code
 from tests.component.dispatch.bench import Bench, bench
 
 LINK = re.compile(r"https://bot\.example\.org/#code=([0-9a-f]{40})")
@@ -42,7 +42,7 @@ async def test_the_link_is_told_and_not_kept(at: Bench) -> None:
         assert found[1] not in kept
         assert "not stored" in kept
         now = at.clock.now()
-        sender = await at.db.run(redeem_sign_in_code, hash_of(found[1]), Pass("s", now + 1), "k", now)
+        sender = await at.db.run(redeem_sign_in_code, hash_of(found[1]), SecretHash("s", now + 1), "k", now)
         assert sender is not None
         assert (sender.id, sender.account) == ("recording:7", "rec")
 
@@ -55,9 +55,9 @@ async def test_a_new_link_ends_the_one_before_and_time_ends_each(at: Bench) -> N
             assert found is not None
             codes.append(hash_of(found[1]))
         now = at.clock.now()
-        assert await at.db.run(redeem_sign_in_code, codes[0], Pass("s", now + 1), "k", now) is None
+        assert await at.db.run(redeem_sign_in_code, codes[0], SecretHash("s", now + 1), "k", now) is None
         late = now + CODE_LASTS
-        assert await at.db.run(redeem_sign_in_code, codes[1], Pass("s", late + 1), "k", late) is None
+        assert await at.db.run(redeem_sign_in_code, codes[1], SecretHash("s", late + 1), "k", late) is None
 
 
 async def test_a_group_hears_no_link(at: Bench) -> None:

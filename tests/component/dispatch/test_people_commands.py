@@ -13,8 +13,15 @@ from bot.commands.people import MOST_WRONG
 from bot.config import AccessConfig
 from bot.domain import ChatKind, Origin, Sender
 from bot.store.admission_types import Verdict
-from bot.store.audit import Actor, Deed, list_audit_entries
-from bot.store.people import MOST_WAITING, Given, Pairing, grant_role, list_pairing_requests, list_role_grants
+from bot.store.audit import Actor, AuditEvent, list_audit_entries
+from bot.store.people import (
+    MOST_WAITING,
+    Pairing,
+    RoleGrant,
+    grant_role,
+    list_pairing_requests,
+    list_role_grants,
+)
 from bot.testing.runtime import saying
 from tests.component.dispatch.bench import Bench
 from tests.contract.store.inbound_messages import accept, admission, message
@@ -60,11 +67,11 @@ async def knocks(at: Bench, person: str = STRANGER) -> str:
 
 async def crown(at: Bench) -> None:
     """Somebody is an owner, by the page."""
-    one = Given(f"recording:{OWNER}", "owner", "", "web:owner", 0.0)
+    one = RoleGrant(f"recording:{OWNER}", "owner", "", "web:owner", 0.0)
     await at.db.run(grant_role, one, Actor("test", "web:owner", "", "web", ""), 0.0)
 
 
-async def deeds(at: Bench) -> list[Deed]:
+async def deeds(at: Bench) -> list[AuditEvent]:
     return [one.deed for one in await at.db.run(list_audit_entries)]
 
 
@@ -80,7 +87,7 @@ class TestPairing:
                 lambda: team.adapter.texts(f"private-{STRANGER}")[-1].startswith("You now have access.")
             )
             assert await says(team, "hi again", STRANGER) == "hello"
-        assert await deeds(team) == [Deed("give", "rec:30", "member")]
+        assert await deeds(team) == [AuditEvent("give", "rec:30", "member")]
 
     async def test_an_owner_can_make_more_of_them(self, team: Bench) -> None:
         async with team.running():
@@ -142,7 +149,7 @@ class TestPairing:
         async with team.running():
             code = await knocks(team)
             assert await says(team, f"/pair {code}", MEMBER) == "Only admins can use `/pair`."
-            assert await deeds(team) == [Deed("refused", "/pair", code)]
+            assert await deeds(team) == [AuditEvent("refused", "/pair", code)]
 
     async def test_who_waits_is_shown_without_the_codes(self, team: Bench) -> None:
         async with team.running():
@@ -211,7 +218,7 @@ class TestAccounts:
             assert await says(team, "/allow far:30", OWNER) == "Set the role of `far:30` to **member**."
 
     async def test_what_was_given_for_the_platform_is_kept_and_can_be_changed(self, team: Bench) -> None:
-        one = Given("recording:30", "member", "", "", 0.0)
+        one = RoleGrant("recording:30", "member", "", "", 0.0)
         await team.db.run(grant_role, one, Actor("earlier", "web:owner", "", "web", ""), 0.0)
         async with team.running():
             assert await says(team, "hi", STRANGER) == "hello"
@@ -226,7 +233,7 @@ class TestAccounts:
     async def test_who_is_left_with_the_role_of_the_platform_is_told(self, team: Bench) -> None:
         for entry in ("rec:30", "recording:30"):
             actor = Actor(entry, "web:owner", "", "web", "")
-            await team.db.run(grant_role, Given(entry, "member", "", "", 0.0), actor, 0.0)
+            await team.db.run(grant_role, RoleGrant(entry, "member", "", "", 0.0), actor, 0.0)
         async with team.running():
             told = (
                 "Removed the role of `rec:30`, but `recording:30` still has the role **member**, "
@@ -251,9 +258,9 @@ class TestRoles:
             await knocks(team)
             assert await says(team, f"/revoke {STRANGER}") == "`rec:30` has no granted role to remove."
         assert await deeds(team) == [
-            Deed("command", "/revoke", STRANGER),
-            Deed("take", "rec:30"),
-            Deed("give", "rec:30", "member"),
+            AuditEvent("command", "/revoke", STRANGER),
+            AuditEvent("take", "rec:30"),
+            AuditEvent("give", "rec:30", "member"),
         ]
 
     async def test_a_group(self, team: Bench) -> None:
@@ -314,8 +321,8 @@ class TestRoles:
 
     async def test_a_row_that_cannot_be_read_gives_nothing(self, team: Bench) -> None:
         odd = Actor("odd", "web:owner", "", "web", "")
-        await team.db.run(grant_role, Given("nonsense", "member", "", "", 0.0), odd, 0.0)
-        await team.db.run(grant_role, Given("recording:30", "king", "", "", 0.0), odd, 0.0)
+        await team.db.run(grant_role, RoleGrant("nonsense", "member", "", "", 0.0), odd, 0.0)
+        await team.db.run(grant_role, RoleGrant("recording:30", "king", "", "", 0.0), odd, 0.0)
         async with team.running():
             await knocks(team)
             assert await says(team, "hi", MEMBER) == "hello"

@@ -12,7 +12,7 @@ from bot.config.models import BudgetLimits, BudgetsConfig
 from bot.domain import Attachment, AttachmentKind, Busy, ChatKind, TurnKind, TurnState
 from bot.runtime.interface import SkillInfo
 from bot.store.read_models import list_turns
-from bot.store.turns import Handed, hand_off_to_agent, list_open_control_turns, load_turn
+from bot.store.turns import AgentHandoff, hand_off_to_agent, list_open_control_turns, load_turn
 from bot.testing.runtime import ScriptedRun, saying
 from bot.texts import texts_for
 from tests.component.dispatch.bench import QUEUE, Bench
@@ -25,7 +25,7 @@ ACTIONS = SkillInfo("meeting-actions", "Turns notes into actions.", f"{PUBLIC}/m
 OFF = SkillInfo("release-notes", "Writes release notes.", f"{PUBLIC}/release-notes/SKILL.md", False)
 BROKEN = SkillInfo("/mnt/skills/custom/lame/SKILL.md", problem="lame/SKILL.md: name: is missing")
 TAUGHT = (ACTIONS, OFF, BROKEN)
-HANDED = Handed(Busy.QUEUE, (), QUEUE, "", "")
+HANDED = AgentHandoff(Busy.QUEUE, (), QUEUE, "", "")
 NOTE = f"[This message asks for the skill meeting-actions. Read {ACTIONS.path} first and follow it.]"
 
 

@@ -11,7 +11,7 @@ from bot.access import Role
 from bot.domain import ChatKind, Isolation, IsolationPolicy, Origin, Sender, TurnState
 from bot.runtime.interface import Answer, Attempt, Ended, Failed, Gap, Usage, Used
 from bot.store.read_models import list_turns
-from bot.store.usage import Spent
+from bot.store.usage import TurnUsage
 from bot.testing.runtime import ScriptedRun, saying
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
@@ -32,7 +32,7 @@ def costing(*steps: int) -> Callable[[ScriptedRun], None]:
     return script
 
 
-async def spent(at: Bench, turn: int = -1) -> Spent | None:
+async def spent(at: Bench, turn: int = -1) -> TurnUsage | None:
     """What a turn of the first conversation cost, the newest unless another is named."""
     views = await at.db.run(list_turns, 1)
     return views[0].spent if turn < 0 else next(view.spent for view in views if view.id == turn)
@@ -63,7 +63,7 @@ class TestCounting:
         async with at.running():
             await at.adapter.hears("hi")
             assert await closed(at) == [TurnState.DONE]
-        assert await spent(at) == Spent("recording:7", 150, 15, 165)
+        assert await spent(at) == TurnUsage("recording:7", 150, 15, 165)
 
     async def test_a_run_that_tells_nothing_is_not_counted(self, at: Bench) -> None:
         at.runtime.script = saying("done")
@@ -83,7 +83,7 @@ class TestCounting:
             await at.adapter.hears("hi")
             await closed(at)
         assert at.adapter.texts() == ["whole"]
-        assert await spent(at) == Spent("recording:7", 200, 40, 240)
+        assert await spent(at) == TurnUsage("recording:7", 200, 40, 240)
 
     async def test_a_connection_that_breaks_counts_nothing_twice(self, at: Bench) -> None:
         def script(run: ScriptedRun) -> None:
@@ -97,16 +97,18 @@ class TestCounting:
             await at.adapter.hears("hi")
             await closed(at)
         assert at.runtime.cut_after is None
-        assert await spent(at) == Spent("recording:7", 200, 40, 240)
+        assert await spent(at) == TurnUsage("recording:7", 200, 40, 240)
 
     @pytest.mark.parametrize(
         ("told", "expected"),
         [
-            (Usage(900, 90, 990), Spent("recording:7", 900, 90, 990)),
-            (None, Spent("recording:7", 100, 20, 120)),
+            (Usage(900, 90, 990), TurnUsage("recording:7", 900, 90, 990)),
+            (None, TurnUsage("recording:7", 100, 20, 120)),
         ],
     )
-    async def test_after_a_gap_the_run_is_asked(self, at: Bench, told: Usage | None, expected: Spent) -> None:
+    async def test_after_a_gap_the_run_is_asked(
+        self, at: Bench, told: Usage | None, expected: TurnUsage
+    ) -> None:
         def script(run: ScriptedRun) -> None:
             at.runtime.answers[run.request.thread_id] = Answer(("whole",))
             if told is not None:
@@ -141,7 +143,7 @@ class TestCounting:
             await at.adapter.hears("hi")
             assert await closed(at) == [TurnState.DONE]
         assert at.adapter.texts() == ["whole"]
-        assert await spent(at) == Spent("recording:7", 100, 20, 120)
+        assert await spent(at) == TurnUsage("recording:7", 100, 20, 120)
 
     async def test_what_was_stopped_or_failed_counts_as_far_as_it_came(self, at: Bench) -> None:
         async with at.running():
@@ -154,8 +156,8 @@ class TestCounting:
             at.runtime.script = lambda run: run.emit(STEP, STEP, Failed("Error", "no"), Ended("error"))
             await at.adapter.hears("again")
             assert TurnState.FAILED in await closed(at, 3)
-        assert await spent(at, 1) == Spent("recording:7", 100, 20, 120)
-        assert await spent(at) == Spent("recording:7", 200, 40, 240)
+        assert await spent(at, 1) == TurnUsage("recording:7", 100, 20, 120)
+        assert await spent(at) == TurnUsage("recording:7", 200, 40, 240)
 
     async def test_a_run_that_the_runtime_lost_cost_something_too(self, at: Bench) -> None:
         async with at.running():
@@ -169,7 +171,7 @@ class TestCounting:
             run.say("b")
             assert await closed(at) == [TurnState.DONE]
         assert at.adapter.texts() == ["done"]
-        assert await spent(at) == Spent("recording:7", 150, 25, 175)
+        assert await spent(at) == TurnUsage("recording:7", 150, 25, 175)
 
     async def test_a_restart_in_the_middle_counts_once(self, at: Bench) -> None:
         async with at.running():
@@ -181,7 +183,7 @@ class TestCounting:
             run.emit(STEP)
             run.end()
             assert await closed(at) == [TurnState.DONE]
-        assert await spent(at) == Spent("recording:7", 200, 40, 240)
+        assert await spent(at) == TurnUsage("recording:7", 200, 40, 240)
 
     async def test_what_several_asked_together_counts_for_the_last(self, at: Bench) -> None:
         group: dict[str, Any] = {"chat": "g1", "kind": ChatKind.GROUP}
@@ -194,7 +196,7 @@ class TestCounting:
             at.runtime.script = costing(100)
             at.runtime.runs["run-1"].end("error")
             await closed(at, 2)
-        assert await spent(at) == Spent("recording:8", 100, 10, 110)
+        assert await spent(at) == TurnUsage("recording:8", 100, 10, 110)
         assert list(at.runtime.runs.values())[-1].request.configurable["user_id"] == "recording:8"
 
 

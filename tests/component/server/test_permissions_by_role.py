@@ -15,7 +15,7 @@ from bot.access import Power, Role
 from bot.domain import ChatKind
 from bot.runtime.interface import AgentInfo, Ended, Interrupted
 from bot.store.audit import Actor
-from bot.store.people import Given, grant_role, revoke_role
+from bot.store.people import RoleGrant, grant_role, revoke_role
 from bot.testing.runtime import ScriptedRun
 from tests.component.dispatch.adapters import Asking
 from tests.component.dispatch.bench import Bench, bench
@@ -100,7 +100,7 @@ async def at(tmp_path: Path) -> AsyncIterator[Bench]:
 
 async def gives(at: Bench, person: str, role: Role) -> None:
     by = Actor(f"{person} {role}", "web:owner", "", "web", "")
-    await at.db.run(grant_role, Given(f"recording:{person}", role.name.lower(), "", "", 0.0), by, 0.0)
+    await at.db.run(grant_role, RoleGrant(f"recording:{person}", role.name.lower(), "", "", 0.0), by, 0.0)
 
 
 async def says(at: Bench, text: str, person: str, chat: str = "team") -> str:

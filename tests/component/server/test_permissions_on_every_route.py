@@ -20,7 +20,7 @@ from bot.domain import ChatKind, InboundMessage, Origin, Sender
 from bot.server.api.app import create_app
 from bot.server.api.auth import least_of
 from bot.store.audit import Actor
-from bot.store.people import Given, grant_role
+from bot.store.people import RoleGrant, grant_role
 from bot.testing.runtime import saying
 from tests.component.dispatch.bench import Bench, bench
 from tests.platforms.web.people import CHATS, give, signed_in
@@ -206,7 +206,7 @@ async def at(tmp_path: Path) -> AsyncIterator[Bench]:
         made.role, made.default = None, "pair"
         made.runtime.script = saying("hello")
         for role, by in ((Role.OWNER, "owner"), (Role.BLOCKED, "blocked")):
-            one = Given(f"recording:{PEOPLE[role]}", by, "", "", 0.0)
+            one = RoleGrant(f"recording:{PEOPLE[role]}", by, "", "", 0.0)
             await made.db.run(grant_role, one, Actor(by, "web:owner", "", "web", ""), 0.0)
         yield made
 

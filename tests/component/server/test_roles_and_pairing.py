@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.store.admission_types import Verdict
-from bot.store.audit import Actor, Deed, record_event
+from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.people import Pairing
 from bot.store.read_models import list_turns
 from tests.contract.store.inbound_messages import accept, admission, message
@@ -133,7 +133,9 @@ async def test_deeds_page_by_page_and_of_one_person(tmp_path: Path) -> None:
         now = service.service.clock.now()
         for number in range(5):
             actor = Actor(f"k{number}", f"telegram:{number % 2}", "", "tg", "c1")
-            await service.service.db.run(record_event, actor, Deed("command", f"/{number}"), now + number)
+            await service.service.db.run(
+                record_event, actor, AuditEvent("command", f"/{number}"), now + number
+            )
         first = (await service.http.get("/api/audit", params={"limit": 3})).json()
         assert [one["subject"] for one in first["entries"]] == ["/4", "/3", "/2"]
         rest = (await service.http.get("/api/audit", params={"limit": 3, "cursor": first["next"]})).json()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.store.turns import save_turn
-from bot.store.usage import Spent
+from bot.store.usage import TurnUsage
 from tests.platforms.web.serving import World, world
 
 NOTHING = {"turns": 0, "input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
@@ -20,7 +20,7 @@ async def spends(service: World, conversation: int, tokens: int, person: str = "
     posted = await service.say(conversation, "hello")
     turn: int = (await service.turn(posted["turn"]))["id"]
     db, now = service.service.db, service.service.clock.now()
-    await db.run(save_turn, turn, [], now, spent=Spent(person, tokens, 1, tokens + 1))
+    await db.run(save_turn, turn, [], now, spent=TurnUsage(person, tokens, 1, tokens + 1))
     return turn
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.domain import Attachment, ChatKind, InboundChange, InboundMessage, IsolationPolicy, Origin, Sender
 from bot.store import Database
-from bot.store.admission_types import Accepted, Admission, Admitted, Refusal, Verdict
+from bot.store.admission_types import Accepted, Admission, InboxItem, Refusal, Verdict
 from bot.store.inbox import accept_batch
 
 ids = itertools.count(1)
@@ -52,7 +52,7 @@ def changed(of: InboundMessage, text: str | None, *, at: float = 50.0, event: st
     return InboundChange(event or f"e{next(ids)}", of.origin, text, at)
 
 
-async def accept(db: Database, *admitted: Admitted, cursor: str = "", now: float = 100.0) -> list[Accepted]:
+async def accept(db: Database, *admitted: InboxItem, cursor: str = "", now: float = 100.0) -> list[Accepted]:
     taken = await db.run(accept_batch, "tg", admitted, cursor, now, QUEUE)
     return [one for one in taken if isinstance(one, Accepted)]
 

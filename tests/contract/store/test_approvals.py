@@ -19,7 +19,7 @@ from bot.domain import (
 )
 from bot.store import Database
 from bot.store.admission_types import Admission, Refusal, Verdict
-from bot.store.audit import Deed, list_audit_entries
+from bot.store.audit import AuditEvent, list_audit_entries
 from bot.store.interrupts import open_interrupt
 from bot.store.retries import find_last_answered, open_retry
 from bot.store.turns import PartChange, claim_turn, load_turn, save_turn, set_run
@@ -103,7 +103,7 @@ async def test_who_leaves_an_approval_stands_in_the_audit(db: Database) -> None:
         await accept(db, admission(leaving, Verdict.COMMAND, rotate=True))
     [entry] = await db.run(list_audit_entries)
     assert (entry.person, entry.name, entry.account, entry.chat) == ("telegram:8", "Ben", "tg", "c1")
-    assert entry.deed == Deed("approval", f"turn {asked.id}", "left")
+    assert entry.deed == AuditEvent("approval", f"turn {asked.id}", "left")
 
 
 async def test_a_click_of_who_asked_decides_once(db: Database) -> None:

@@ -10,12 +10,12 @@ from bot.domain import ChatKind, Isolation, IsolationPolicy
 from bot.store import Database, tool_grants
 from bot.store.admission_types import Accepted
 from bot.store.audit import Actor
-from bot.store.budgets import Budget, Limit, Of, What, list_budgets, measure_limits, set_budget
+from bot.store.budgets import Budget, BudgetScope, BudgetUnit, Limit, list_budgets, measure_limits, set_budget
 from bot.store.chat_migration import migrate_chat
-from bot.store.people import Given, grant_role, list_role_grants
+from bot.store.people import RoleGrant, grant_role, list_role_grants
 from bot.store.record import list_recorded_chats, set_recording
 from bot.store.schedules import add_schedule, load_schedule, load_time_zone, set_time_zone
-from bot.store.tool_grants import Remembered, list_tool_grants
+from bot.store.tool_grants import GrantOffer, list_tool_grants
 from tests.contract.store.inbound_messages import accept, admission, message
 from tests.contract.store.test_schedules import ONE
 
@@ -32,7 +32,7 @@ async def hears(db: Database, chat: str = OLD, **more: object) -> Accepted:
 
 
 async def give(db: Database, entry: str, role: str) -> None:
-    await db.run(grant_role, Given(entry, role, "", "", 0.0), replace(ACTOR, key=f"give {entry}"), 0.0)
+    await db.run(grant_role, RoleGrant(entry, role, "", "", 0.0), replace(ACTOR, key=f"give {entry}"), 0.0)
 
 
 async def roles(db: Database) -> dict[str, str]:
@@ -67,7 +67,7 @@ async def test_who_is_shut_out_stays_so_where_the_new_chat_has_a_role(
 
 
 async def test_budgets_follow_with_what_is_used_of_them(db: Database) -> None:
-    limit = Limit(Of.CHAT, What.MESSAGES, 5, "telegram:7", "tg", OLD, "full")
+    limit = Limit(BudgetScope.CHAT, BudgetUnit.MESSAGES, 5, "telegram:7", "tg", OLD, "full")
     moved = replace(limit, chat=NEW)
     for chat, held in ((OLD, limit), (OLD, limit), (NEW, moved)):
         await hears(db, chat, budgets=(held,))
@@ -93,7 +93,7 @@ async def test_what_hangs_on_a_conversation_goes_to_the_one_that_the_new_chat_ha
     old, new = await hears(db), await hears(db, NEW)
     here, there = old.conversation, new.conversation
     for conversation, tool in ((here, "bash"), (here, "ls"), (there, "ls")):
-        remembered = Remembered(tool, "here", "always")
+        remembered = GrantOffer(tool, "here", "always")
         await db.run(tool_grants.record_tool_grant, remembered, "here", conversation, ACTOR, 0.0)
     made = replace(ONE, chat=OLD, conversation=old.conversation, made_in=old.conversation)
     number = await db.run(add_schedule, made, None, 0.0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from bot.domain import InboundMessage, PartState, Turn, TurnKind, TurnState
 from bot.store import Database
 from bot.store.admission_types import Accepted, Verdict
-from bot.store.audit import Actor, Deed, count_audit_events, list_audit_entries, record_event
+from bot.store.audit import Actor, AuditEvent, count_audit_events, list_audit_entries, record_event
 from bot.store.people import (
     MOST_WAITING,
-    Given,
     Pairing,
+    RoleGrant,
     approve_pairing_by_command,
     grant_role,
     list_pairing_requests,
@@ -75,7 +75,7 @@ async def test_a_code_is_told_once_and_let_in_once(db: Database) -> None:
     answered = await db.run(load_turn, pairing.id)
     assert answered.turn is not None
     assert (answered.turn.state, answered.parts[0].content) == (TurnState.DELIVERING, "done")
-    assert await db.run(list_role_grants) == [Given("tg:7", "member", "Ann", "telegram:8", 200.0)]
+    assert await db.run(list_role_grants) == [RoleGrant("tg:7", "member", "Ann", "telegram:8", 200.0)]
     assert (
         await db.run(
             approve_pairing_by_command, "AAAA-AAAA", "owner", "again", await command(db), "done", 201.0
@@ -83,7 +83,7 @@ async def test_a_code_is_told_once_and_let_in_once(db: Database) -> None:
         is None
     )
     assert [one.role for one in await db.run(list_role_grants)] == ["member"]
-    assert [one.deed for one in await db.run(list_audit_entries)] == [Deed("give", "tg:7", "member")]
+    assert [one.deed for one in await db.run(list_audit_entries)] == [AuditEvent("give", "tg:7", "member")]
 
 
 async def test_a_code_expires(db: Database) -> None:
@@ -118,24 +118,24 @@ async def test_few_wait_on_an_account(db: Database) -> None:
 
 
 async def test_a_role_takes_the_place_of_another_and_keeps_the_name(db: Database) -> None:
-    await db.run(grant_role, Given("telegram:7", "member", "Ann", "", 0.0), BOSS, 100.0)
+    await db.run(grant_role, RoleGrant("telegram:7", "member", "Ann", "", 0.0), BOSS, 100.0)
     other = Actor("turn:2", "web:owner", "", "web", "")
-    await db.run(grant_role, Given("telegram:7", "admin", "", "", 0.0), other, 101.0)
-    assert await db.run(list_role_grants) == [Given("telegram:7", "admin", "Ann", "web:owner", 101.0)]
+    await db.run(grant_role, RoleGrant("telegram:7", "admin", "", "", 0.0), other, 101.0)
+    assert await db.run(list_role_grants) == [RoleGrant("telegram:7", "admin", "Ann", "web:owner", 101.0)]
     third = Actor("turn:3", "web:owner", "", "web", "")
     assert await db.run(revoke_role, "telegram:7", third, 102.0)
     assert not await db.run(revoke_role, "telegram:7", third, 103.0)
     assert await db.run(list_role_grants) == []
     assert [(one.person, one.deed) for one in await db.run(list_audit_entries)] == [
-        ("web:owner", Deed("take", "telegram:7")),
-        ("web:owner", Deed("give", "telegram:7", "admin")),
-        ("telegram:1", Deed("give", "telegram:7", "member")),
+        ("web:owner", AuditEvent("take", "telegram:7")),
+        ("web:owner", AuditEvent("give", "telegram:7", "admin")),
+        ("telegram:1", AuditEvent("give", "telegram:7", "member")),
     ]
 
 
 async def test_a_deed_is_written_down_once(db: Database) -> None:
     for detail in ("first", "again"):
-        await db.run(record_event, BOSS, Deed("command", "/mcp", detail), 100.0)
+        await db.run(record_event, BOSS, AuditEvent("command", "/mcp", detail), 100.0)
     [found] = await db.run(list_audit_entries)
     assert (found.at, found.person, found.name, found.account, found.chat) == (
         100.0,
@@ -144,14 +144,14 @@ async def test_a_deed_is_written_down_once(db: Database) -> None:
         "tg",
         "c1",
     )
-    assert found.deed == Deed("command", "/mcp", "first")
+    assert found.deed == AuditEvent("command", "/mcp", "first")
 
 
 async def test_deeds_by_and_to_somebody_page_by_page(db: Database) -> None:
     for number in range(6):
         person = f"telegram:{number % 2}"
         actor = Actor(f"k{number}", person, "", "tg", "c1")
-        await db.run(record_event, actor, Deed("give", f"telegram:{number}"), 100.0 + number)
+        await db.run(record_event, actor, AuditEvent("give", f"telegram:{number}"), 100.0 + number)
     assert [one.deed.subject[-1] for one in await db.run(list_audit_entries, limit=4)] == ["5", "4", "3", "2"]
     rest = await db.run(list_audit_entries, before=(await db.run(list_audit_entries, limit=4))[-1].id)
     assert [one.deed.subject[-1] for one in rest] == ["1", "0"]
@@ -166,7 +166,7 @@ async def test_deeds_by_and_to_somebody_page_by_page(db: Database) -> None:
 
 
 async def test_old_deeds_are_forgotten(db: Database) -> None:
-    await db.run(record_event, BOSS, Deed("command"), 100.0)
+    await db.run(record_event, BOSS, AuditEvent("command"), 100.0)
     await purge_expired(db, 100.0 + 399 * 24 * HOUR)
     assert len(await db.run(list_audit_entries)) == 1
     await purge_expired(db, 100.0 + 401 * 24 * HOUR)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bot.domain import Attachment, AttachmentKind, ChatKind, InboundMessage, TurnState
 from bot.store import Database
-from bot.store.admission_types import Heard
+from bot.store.admission_types import RecordOnly
 from bot.store.audit import Actor, list_audit_entries
 from bot.store.chat_migration import migrate_chat
 from bot.store.record import (
@@ -36,7 +36,7 @@ async def kept(db: Database, **more: object) -> list[str]:
 
 async def test_a_message_is_kept_once_as_it_was(db: Database) -> None:
     one = group("hello", sender=BEN, topic="t")
-    assert await accept(db, Heard(one), Heard(one)) == []
+    assert await accept(db, RecordOnly(one), RecordOnly(one)) == []
     [found] = await db.run(list_recorded, "tg", "g", 0.0, 1e9)
     assert (found.sender, found.topic, found.message_id) == (BEN, "t", one.origin.message_id)
     assert (found.text, found.sent_at, found.link) == ("hello", 100.0, one.link)
@@ -46,7 +46,7 @@ async def test_a_message_is_kept_once_as_it_was(db: Database) -> None:
 
 async def test_files_are_named_and_what_says_nothing_is_not_kept(db: Database) -> None:
     file = Attachment(AttachmentKind.FILE, "plan.pdf", "ref")
-    await accept(db, Heard(group("see", attachments=(file,))), Heard(group("  ")))
+    await accept(db, RecordOnly(group("see", attachments=(file,))), RecordOnly(group("  ")))
     assert await kept(db) == ["see\n[plan.pdf]"]
 
 
@@ -57,7 +57,7 @@ async def test_what_is_meant_for_the_bot_is_kept_where_its_chat_is_recorded(db: 
 
 async def test_time_topic_and_number(db: Database) -> None:
     for number in range(6):
-        await accept(db, Heard(group(f"{number}", at=float(number), topic="ab"[number % 2])))
+        await accept(db, RecordOnly(group(f"{number}", at=float(number), topic="ab"[number % 2])))
     assert [one.text for one in await db.run(list_recorded, "tg", "g", 1.0, 4.0)] == ["2", "3", "4"]
     assert [one.text for one in await db.run(list_recorded, "tg", "g", -1.0, 9.0, 2)] == ["4", "5"]
     assert await kept(db, topic="b") == ["1", "3", "5"]
@@ -65,8 +65,8 @@ async def test_time_topic_and_number(db: Database) -> None:
 
 async def test_changes_are_followed(db: Database) -> None:
     one, two = group("one"), group("two")
-    await accept(db, Heard(one), Heard(two))
-    await accept(db, changed(one, "uno"), Heard(changed(two, None)))
+    await accept(db, RecordOnly(one), RecordOnly(two))
+    await accept(db, changed(one, "uno"), RecordOnly(changed(two, None)))
     assert await kept(db) == ["uno"]
 
 
@@ -75,7 +75,7 @@ async def test_days_are_kept_and_the_end_deletes(db: Database) -> None:
     await db.run(set_recording, "tg", "g", 3, replace(ACTOR, key="turn:2"), 200.0)
     [chat] = await db.run(list_recorded_chats)
     assert (chat.account, chat.chat, chat.days, chat.since) == ("tg", "g", 3, 100.0)
-    await accept(db, Heard(group("old", at=0.0)), Heard(group("young", at=DAY)))
+    await accept(db, RecordOnly(group("old", at=0.0)), RecordOnly(group("young", at=DAY)))
     await db.run(purge_record, 3.5 * DAY)
     assert await kept(db) == ["young"]
     await db.run(set_recording, "tg", "g", 0, replace(ACTOR, key="turn:3"), 300.0)
@@ -86,9 +86,9 @@ async def test_days_are_kept_and_the_end_deletes(db: Database) -> None:
 
 async def test_what_was_said_before_a_turn(db: Database) -> None:
     first = group("first question", at=50.0)
-    [asked] = await accept(db, Heard(group("a", at=10.0)), admission(first, recorded=True), now=51.0)
+    [asked] = await accept(db, RecordOnly(group("a", at=10.0)), admission(first, recorded=True), now=51.0)
     await db.run(save_turn, asked.turn, [], 52.0, state=TurnState.DONE)
-    await accept(db, Heard(group("b", at=60.0)), Heard(group("c", at=99.0)))
+    await accept(db, RecordOnly(group("b", at=60.0)), RecordOnly(group("c", at=99.0)))
     second = group("second question", at=100.0, reply_to=first.origin.message_id)
     [taken] = await accept(db, admission(second, recorded=True), now=101.0)
     turn = (await db.run(load_turn, taken.turn)).turn
@@ -100,7 +100,7 @@ async def test_what_was_said_before_a_turn(db: Database) -> None:
 
 async def test_a_chat_that_moves_takes_its_record_along(db: Database) -> None:
     await db.run(set_recording, "tg", "g", 2, ACTOR, 100.0)
-    await accept(db, Heard(group("hello")))
+    await accept(db, RecordOnly(group("hello")))
     await db.run(migrate_chat, "tg", "g", "h")
     assert [one.text for one in await db.run(list_recorded, "tg", "h", 0.0, 1e9)] == ["hello"]
     assert [chat.chat for chat in await db.run(list_recorded_chats)] == ["h"]

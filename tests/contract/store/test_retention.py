@@ -20,14 +20,14 @@ from bot.domain import (
     TurnState,
 )
 from bot.store import Database, retention
-from bot.store.admission_types import Accepted, Heard
+from bot.store.admission_types import Accepted, RecordOnly
 from bot.store.audit import Actor
 from bot.store.conversations import list_threads, load_conversation
 from bot.store.read_models import list_turns
 from bot.store.record import list_recorded
 from bot.store.retention import (
     Person,
-    Written,
+    WrittenMessage,
     drop_abandoned_thread,
     erase_old_texts,
     erase_person,
@@ -38,7 +38,7 @@ from bot.store.retention import (
 )
 from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.turns import PartChange, claim_turn, save_turn
-from bot.store.usage import Spent, load_person_usage, sum_usage
+from bot.store.usage import TurnUsage, load_person_usage, sum_usage
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, changed, message
 
 DAY = 86_400.0
@@ -57,7 +57,7 @@ async def answered(
     """The turn of an accepted message is answered."""
     await db.run(claim_turn, accepted.conversation, at)
     part = Part(0, PartKind.TEXT, text, PartState.FINAL, platform_id="m")
-    spent = Spent(person, 1, 1, 2) if person else None
+    spent = TurnUsage(person, 1, 1, 2) if person else None
     await db.run(save_turn, accepted.turn, [PartChange(part)], at, state=TurnState.DONE, spent=spent)
 
 
@@ -86,7 +86,7 @@ async def thread(db: Database, conversation: int) -> str:
     return view.thread_id
 
 
-async def written(db: Database, person: Person = ANN_HERE) -> list[Written]:
+async def written(db: Database, person: Person = ANN_HERE) -> list[WrittenMessage]:
     return [one async for found in iterate_written(db, person) for one in found]
 
 
@@ -147,7 +147,7 @@ async def test_what_is_kept_about_somebody(db: Database) -> None:
     await answered(db, one, "my answer")
     group = {"chat": "g", "kind": ChatKind.GROUP}
     await asks(db, "bens", sender=BEN, **group)
-    await accept(db, Heard(message("heard", chat="g", kind=ChatKind.GROUP)))
+    await accept(db, RecordOnly(message("heard", chat="g", kind=ChatKind.GROUP)))
     [found] = await written(db)
     assert (found.text, found.files, found.answer) == ("my question", ("plan.pdf",), "my answer")
     assert (found.account, found.chat) == ("tg", "c1")
@@ -216,8 +216,8 @@ async def test_what_others_wrote_stays(db: Database) -> None:
     assert bens.conversation == mine.conversation
     await answered(db, bens, "to Ben")
     here = await thread(db, mine.conversation)
-    await accept(db, Heard(message("a", chat="g", kind=ChatKind.GROUP)))
-    await accept(db, Heard(message("b", chat="g", kind=ChatKind.GROUP, sender=BEN)))
+    await accept(db, RecordOnly(message("a", chat="g", kind=ChatKind.GROUP)))
+    await accept(db, RecordOnly(message("b", chat="g", kind=ChatKind.GROUP, sender=BEN)))
     assert await erase(db) == (1, set(), {here}, 0)
     assert await texts(db, mine.conversation) == [([""], []), (["bens"], ["to Ben"])]
     assert [one.text for one in await db.run(list_recorded, "tg", "g", 0.0, 1e9)] == ["b"]

@@ -16,9 +16,9 @@ from bot.store.conversations import load_conversation
 from bot.store.interrupts import open_interrupt
 from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.scheduled_runs import (
-    Fire,
-    Opened,
-    Skip,
+    DueRun,
+    OpenedTurn,
+    SkipReason,
     attempt_of,
     find_next_due,
     has_unjudged_runs,
@@ -81,12 +81,12 @@ async def made(db: Database, one: Schedule = ONE) -> Schedule:
     return found
 
 
-def fire(one: Schedule, **more: object) -> Fire:
+def fire(one: Schedule, **more: object) -> DueRun:
     """Its firing that is due."""
-    return replace(Fire(one, one.next_at, one.next_at + 3600.0, "now: what is new?", "thread-9"), **more)  # type: ignore[arg-type]
+    return replace(DueRun(one, one.next_at, one.next_at + 3600.0, "now: what is new?", "thread-9"), **more)  # type: ignore[arg-type]
 
 
-async def opened(db: Database, of: Fire, now: float = 3600.0) -> Opened:
+async def opened(db: Database, of: DueRun, now: float = 3600.0) -> OpenedTurn:
     found = await db.run(open_due_run, of, now)
     assert found is not None
     [turn] = found
@@ -164,7 +164,7 @@ async def test_the_last_firing_ends_it(db: Database) -> None:
 
 async def test_what_is_skipped_is_written_down(db: Database) -> None:
     one = await made(db)
-    told = await opened(db, fire(one, skip=Skip.MISSED, missed=4, notice="missed"))
+    told = await opened(db, fire(one, skip=SkipReason.MISSED, missed=4, notice="missed"))
     assert [part.content for part in (await db.run(load_turn, told.turn)).parts] == ["missed"]
     later = await db.run(load_schedule, one.id)
     assert later is not None
@@ -387,7 +387,7 @@ async def test_how_far_a_digest_came_outlives_its_firing(db: Database) -> None:
     after = await db.run(load_schedule, one.id)
     assert after is not None
     assert after.digested_at == 3600.0
-    assert await db.run(open_due_run, fire(after, skip=Skip.QUIET), 7200.0) == []
+    assert await db.run(open_due_run, fire(after, skip=SkipReason.QUIET), 7200.0) == []
     quiet = await db.run(load_schedule, one.id)
     assert quiet is not None
     assert quiet.digested_at == 7200.0
@@ -406,7 +406,7 @@ async def test_a_retry_that_brings_nothing_is_given_up_and_says_why_once(db: Dat
     [closed] = await db.run(list_ended_runs)
     await db.run(judge_run, closed, 3660.0, "alert", 3600.0)
     [retry] = await db.run(list_due_retries, 3660.0)
-    nothing = fire(one, skip=Skip.BUDGET, notice="The budget is used up.")
+    nothing = fire(one, skip=SkipReason.BUDGET, notice="The budget is used up.")
     taken = await asyncio.gather(*(db.run(open_run_retry, retry, nothing, 3660.0) for _ in range(4)))
     [told] = [found for found in taken if found]
     [part] = (await db.run(load_turn, told.turn)).parts

@@ -41,7 +41,7 @@ from bot.store.inbox import accept_batch, load_cursor
 from bot.store.read_models import list_turns
 from bot.store.retries import find_last_answered, open_retry, repeat_answer
 from bot.store.turns import (
-    Handed,
+    AgentHandoff,
     PartChange,
     claim_turn,
     hand_off_to_agent,
@@ -57,9 +57,9 @@ from bot.store.usage import increment_counter, list_counters
 from .inbound_messages import ANN, BEN, QUEUE, accept, admission, changed, message
 
 
-def handed(queue_limit: int) -> Handed:
+def handed(queue_limit: int) -> AgentHandoff:
     """How a command is given to the agent."""
-    return Handed(Busy.QUEUE, (), queue_limit, "busy", "full")
+    return AgentHandoff(Busy.QUEUE, (), queue_limit, "busy", "full")
 
 
 async def test_a_message_becomes_a_turn_that_can_be_claimed(db: Database) -> None:

@@ -8,18 +8,17 @@ from pathlib import Path
 import pytest
 
 from bot.domain import ChatKind, Part, PartKind, Sender, TurnState
-from bot.store import Database, open_database
-from bot.store import statements as sql
+from bot.store import Database, open_database, usage
 from bot.store.admission_types import Verdict
 from bot.store.connection import Connection, Statement
 from bot.store.read_models import list_turns
 from bot.store.retries import find_last_answered, open_retry
 from bot.store.turns import PartChange, claim_turn, load_turn, save_turn
 from bot.store.usage import (
-    Day,
-    Spender,
-    Spending,
-    Spent,
+    DayTotals,
+    PersonTotals,
+    TurnUsage,
+    UsageSum,
     list_person_usage,
     list_top_usage,
     load_last_usage,
@@ -30,7 +29,7 @@ from bot.store.usage import (
 
 from .inbound_messages import ANN, BEN, accept, admission, message
 
-NOTHING = Spending(0, 0, 0, 0)
+NOTHING = UsageSum(0, 0, 0, 0)
 ANNS, BENS = "telegram:7", "telegram:8"
 
 
@@ -40,15 +39,15 @@ async def answered(
     """A turn that cost so many tokens in and a tenth of it out; (conversation, turn)."""
     [accepted] = await accept(db, admission(message(chat=chat, sender=sender)), now=now)
     await db.run(claim_turn, accepted.conversation, now + 1)
-    spent = Spent(f"telegram:{sender.id}", tokens, tokens // 10, tokens + tokens // 10)
+    spent = TurnUsage(f"telegram:{sender.id}", tokens, tokens // 10, tokens + tokens // 10)
     change = PartChange(Part(0, PartKind.TEXT, "So."))
     await db.run(save_turn, accepted.turn, [change], now + 2, state=TurnState.DELIVERING, spent=spent)
     await db.run(save_turn, accepted.turn, [], now + 3, state=TurnState.DONE)
     return accepted.conversation, accepted.turn
 
 
-def sums(turns: int, tokens: int) -> Spending:
-    return Spending(turns, tokens, tokens // 10, tokens + tokens // 10)
+def sums(turns: int, tokens: int) -> UsageSum:
+    return UsageSum(turns, tokens, tokens // 10, tokens + tokens // 10)
 
 
 async def test_a_turn_tells_what_it_cost(db: Database) -> None:
@@ -56,7 +55,7 @@ async def test_a_turn_tells_what_it_cost(db: Database) -> None:
     [asked] = await accept(db, admission(message("/status"), Verdict.COMMAND))
     assert asked.conversation == conversation
     command, chat = await db.run(list_turns, conversation)
-    assert chat.spent == Spent(ANNS, 100, 10, 110)
+    assert chat.spent == TurnUsage(ANNS, 100, 10, 110)
     assert command.spent is None
 
 
@@ -64,10 +63,10 @@ async def test_what_is_known_of_a_turn_stays_until_it_is_told_anew(db: Database)
     conversation, turn = await answered(db, 100)
     await db.run(save_turn, turn, [], 104.0, state=TurnState.DONE)
     [view] = await db.run(list_turns, conversation)
-    assert view.spent == Spent(ANNS, 100, 10, 110)
-    await db.run(save_turn, turn, [], 105.0, spent=Spent(ANNS, 5, 1, 6))
+    assert view.spent == TurnUsage(ANNS, 100, 10, 110)
+    await db.run(save_turn, turn, [], 105.0, spent=TurnUsage(ANNS, 5, 1, 6))
     [view] = await db.run(list_turns, conversation)
-    assert view.spent == Spent(ANNS, 5, 1, 6)
+    assert view.spent == TurnUsage(ANNS, 5, 1, 6)
     assert view.state is TurnState.DONE
 
 
@@ -109,7 +108,7 @@ async def test_the_last_one_that_cost_anything(db: Database) -> None:
     conversation, _ = await answered(db, 100)
     await answered(db, 40, sender=BEN)
     await accept(db, admission(message("/usage"), Verdict.COMMAND))
-    assert await db.run(load_last_usage, conversation) == Spent(BENS, 40, 4, 44)
+    assert await db.run(load_last_usage, conversation) == TurnUsage(BENS, 40, 4, 44)
     assert await db.run(load_last_usage, 99) is None
 
 
@@ -118,9 +117,9 @@ async def test_people_by_their_ids_page_by_page(db: Database) -> None:
         await answered(db, 10 * number, sender=Sender(f"{number}", f"P{number}"))
     await answered(db, 70, sender=Sender("1", "P1"))
     expected = [
-        Spender("telegram:1", "P1", sums(2, 80)),
-        Spender("telegram:2", "P2", sums(1, 20)),
-        Spender("telegram:3", "P3", sums(1, 30)),
+        PersonTotals("telegram:1", "P1", sums(2, 80)),
+        PersonTotals("telegram:2", "P2", sums(1, 20)),
+        PersonTotals("telegram:3", "P3", sums(1, 30)),
     ]
     assert await db.run(list_person_usage, 0.0) == expected
     assert await db.run(list_person_usage, 0.0, limit=2) == expected[:2]
@@ -133,7 +132,7 @@ async def test_those_who_used_most_come_first(db: Database) -> None:
         await answered(db, 100 * (number % 3 + 1), sender=Sender(f"{number}", ""))
     found = await db.run(list_top_usage, 0.0, 3)
     assert [one.person for one in found] == ["telegram:2", "telegram:1", "telegram:4"]
-    assert found[0] == Spender("telegram:2", "", sums(1, 300))
+    assert found[0] == PersonTotals("telegram:2", "", sums(1, 300))
 
 
 async def test_a_name_is_the_one_of_the_newest_message(db: Database) -> None:
@@ -142,14 +141,14 @@ async def test_a_name_is_the_one_of_the_newest_message(db: Database) -> None:
     await answered(db, 10, sender=BEN, now=300.0)
     [ann, ben] = await db.run(list_person_usage, 0.0)
     assert (ann.name, ben.name) == ("Anna", BEN.name)
-    assert await db.run(load_person_usage, 0.0, ANNS) == Spender(ANNS, "Anna", sums(2, 20))
-    assert await db.run(load_person_usage, 250.0, ANNS) == Spender(ANNS, "Anna", NOTHING)
-    assert await db.run(load_person_usage, 0.0, "telegram:9") == Spender("telegram:9", "", NOTHING)
+    assert await db.run(load_person_usage, 0.0, ANNS) == PersonTotals(ANNS, "Anna", sums(2, 20))
+    assert await db.run(load_person_usage, 250.0, ANNS) == PersonTotals(ANNS, "Anna", NOTHING)
+    assert await db.run(load_person_usage, 0.0, "telegram:9") == PersonTotals("telegram:9", "", NOTHING)
 
 
 async def test_a_turn_that_is_nobodys_counts_for_all_but_for_no_person(db: Database) -> None:
     conversation, turn = await answered(db, 100)
-    await db.run(save_turn, turn, [], 104.0, spent=Spent("", 100, 10, 110))
+    await db.run(save_turn, turn, [], 104.0, spent=TurnUsage("", 100, 10, 110))
     assert await db.run(sum_usage, 0.0) == sums(1, 100)
     assert await db.run(sum_usage, 0.0, conversation=conversation) == sums(1, 100)
     assert await db.run(list_person_usage, 0.0) == []
@@ -166,10 +165,10 @@ async def test_an_answer_that_was_asked_for_again_cost_twice(db: Database) -> No
     again = await db.run(
         open_retry, commanding, last, checkpoint="", thread_id=last.thread_id, text="ok", now=105.0
     )
-    await db.run(save_turn, again, [], 106.0, state=TurnState.DONE, spent=Spent(ANNS, 50, 5, 55))
+    await db.run(save_turn, again, [], 106.0, state=TurnState.DONE, spent=TurnUsage(ANNS, 50, 5, 55))
     assert await db.run(sum_usage, 0.0, person=ANNS) == sums(2, 150)
     # The turn of a retry has no messages of its own.
-    assert await db.run(list_person_usage, 0.0) == [Spender(ANNS, ANN.name, sums(2, 150))]
+    assert await db.run(list_person_usage, 0.0) == [PersonTotals(ANNS, ANN.name, sums(2, 150))]
 
 
 async def test_large_sums_are_exact(db: Database) -> None:
@@ -185,7 +184,7 @@ async def test_a_group_counts_for_each_who_asked(db: Database) -> None:
             db, admission(message(chat="-1", kind=ChatKind.GROUP, topic="5", sender=sender))
         )
         await db.run(claim_turn, accepted.conversation, 101.0)
-        spent = Spent(f"telegram:{sender.id}", 10, 1, 11)
+        spent = TurnUsage(f"telegram:{sender.id}", 10, 1, 11)
         await db.run(save_turn, accepted.turn, [], 102.0, state=TurnState.DONE, spent=spent)
         made.append(accepted.conversation)
     assert made[0] == made[1]
@@ -196,15 +195,15 @@ async def test_a_group_counts_for_each_who_asked(db: Database) -> None:
 @pytest.mark.parametrize(
     ("statement", "given", "index"),
     [
-        (sql.SPENT_BY_ALL, {}, "COVERING INDEX turns_spent"),
-        (sql.SPENT_BY_PERSON, {"person": ANNS}, "INDEX turns_of_person"),
-        (sql.SPENT_IN_CONVERSATION, {"conversation": 1}, "INDEX turns_of_conversation"),
-        (sql.LAST_SPENT, {"conversation": 1}, "INDEX turns_of_conversation"),
-        (sql.SPENDERS, {"after": "", "limit": 10}, "COVERING INDEX turns_spent"),
-        (sql.TOP_SPENDERS, {"limit": 10}, "COVERING INDEX turns_spent"),
-        (sql.SPENDER_NAME, {"person": ANNS}, "INDEX turns_of_person"),
-        (sql.DAYS, {"ahead": 0.0}, "COVERING INDEX turns_spent"),
-        (sql.DAYS_OF_PERSON, {"ahead": 0.0, "person": ANNS}, "INDEX turns_of_person"),
+        (usage.USAGE_OF_ALL, {}, "COVERING INDEX turns_spent"),
+        (usage.USAGE_OF_PERSON, {"person": ANNS}, "INDEX turns_of_person"),
+        (usage.USAGE_OF_CONVERSATION, {"conversation": 1}, "INDEX turns_of_conversation"),
+        (usage.LAST_USAGE, {"conversation": 1}, "INDEX turns_of_conversation"),
+        (usage.USAGE_BY_PERSON, {"after": "", "limit": 10}, "COVERING INDEX turns_spent"),
+        (usage.TOP_USAGE, {"limit": 10}, "COVERING INDEX turns_spent"),
+        (usage.NAME_OF_PERSON, {"person": ANNS}, "INDEX turns_of_person"),
+        (usage.USAGE_BY_DAY, {"ahead": 0.0}, "COVERING INDEX turns_spent"),
+        (usage.USAGE_OF_PERSON_BY_DAY, {"ahead": 0.0, "person": ANNS}, "INDEX turns_of_person"),
     ],
 )
 async def test_no_sum_reads_every_turn(
@@ -229,8 +228,20 @@ async def test_days_as_the_clocks_of_a_place_show_them(db: Database) -> None:
     await answered(db, 100, now=20 * day + 5)
     await answered(db, 200, now=21 * day - 5, chat="c2")
     await answered(db, 30, now=21 * day + 5, sender=BEN, chat="c3")
-    assert await db.run(sum_usage_by_day, 0.0, 0.0) == [Day(20, sums(2, 300)), Day(21, sums(1, 30))]
-    assert await db.run(sum_usage_by_day, 0.0, 3600.0) == [Day(20, sums(1, 100)), Day(21, sums(2, 230))]
-    assert await db.run(sum_usage_by_day, 0.0, -3600.0) == [Day(19, sums(1, 100)), Day(20, sums(2, 230))]
-    assert await db.run(sum_usage_by_day, 0.0, 0.0, BENS) == [Day(21, sums(1, 30))]
-    assert await db.run(sum_usage_by_day, 20 * day + 6, 0.0) == [Day(20, sums(1, 200)), Day(21, sums(1, 30))]
+    assert await db.run(sum_usage_by_day, 0.0, 0.0) == [
+        DayTotals(20, sums(2, 300)),
+        DayTotals(21, sums(1, 30)),
+    ]
+    assert await db.run(sum_usage_by_day, 0.0, 3600.0) == [
+        DayTotals(20, sums(1, 100)),
+        DayTotals(21, sums(2, 230)),
+    ]
+    assert await db.run(sum_usage_by_day, 0.0, -3600.0) == [
+        DayTotals(19, sums(1, 100)),
+        DayTotals(20, sums(2, 230)),
+    ]
+    assert await db.run(sum_usage_by_day, 0.0, 0.0, BENS) == [DayTotals(21, sums(1, 30))]
+    assert await db.run(sum_usage_by_day, 20 * day + 6, 0.0) == [
+        DayTotals(20, sums(1, 200)),
+        DayTotals(21, sums(1, 30)),
+    ]

@@ -13,7 +13,7 @@ from bot.store.inbox import accept_batch
 from bot.store.retention import Person, erase_person, iterate_written
 from bot.store.turns import load_turn
 from bot.store.web_sessions import (
-    Pass,
+    SecretHash,
     create_sign_in_code,
     end_session,
     find_owned_conversations,
@@ -34,11 +34,11 @@ async def asked(db: Database, sender: Sender = ANN, chat: str = "c1") -> Turn:
 
 
 async def test_a_code_is_good_once(db: Database) -> None:
-    await db.run(create_sign_in_code, Pass("code", 100.0 + LASTS), await asked(db), 100.0)
-    assert await db.run(redeem_sign_in_code, "other", Pass("s0", 900.0), "k0", 101.0) is None
-    ann = await db.run(redeem_sign_in_code, "code", Pass("s1", 900.0), "k1", 101.0)
+    await db.run(create_sign_in_code, SecretHash("code", 100.0 + LASTS), await asked(db), 100.0)
+    assert await db.run(redeem_sign_in_code, "other", SecretHash("s0", 900.0), "k0", 101.0) is None
+    ann = await db.run(redeem_sign_in_code, "code", SecretHash("s1", 900.0), "k1", 101.0)
     assert ann == Sender("telegram:7", "Ann", "ann", account="tg")
-    assert await db.run(redeem_sign_in_code, "code", Pass("s2", 900.0), "k2", 101.0) is None
+    assert await db.run(redeem_sign_in_code, "code", SecretHash("s2", 900.0), "k2", 101.0) is None
     assert await db.run(load_session, "s1", 899.0) == ann
     assert [await db.run(load_session, key, 101.0) for key in ("s0", "s2", "code")] == [None] * 3
     deeds = [(one.person, one.deed.action, one.chat) for one in await db.run(list_audit_entries)]
@@ -47,14 +47,14 @@ async def test_a_code_is_good_once(db: Database) -> None:
 
 async def test_codes_and_sessions_expire_and_a_new_code_ends_the_former(db: Database) -> None:
     command = await asked(db)
-    await db.run(create_sign_in_code, Pass("late", 100.0 + LASTS), command, 100.0)
-    assert await db.run(redeem_sign_in_code, "late", Pass("s0", 9e9), "k0", 100.0 + LASTS) is None
-    await db.run(create_sign_in_code, Pass("first", 800.0 + LASTS), command, 800.0)
-    await db.run(create_sign_in_code, Pass("second", 800.0 + LASTS), command, 800.0)
-    await db.run(create_sign_in_code, Pass("bens", 800.0 + LASTS), await asked(db, BEN, "c2"), 800.0)
-    assert await db.run(redeem_sign_in_code, "first", Pass("s1", 2000.0), "k1", 801.0) is None
-    assert await db.run(redeem_sign_in_code, "second", Pass("s1", 2000.0), "k1", 801.0) is not None
-    assert await db.run(redeem_sign_in_code, "bens", Pass("s2", 2000.0), "k2", 801.0) is not None
+    await db.run(create_sign_in_code, SecretHash("late", 100.0 + LASTS), command, 100.0)
+    assert await db.run(redeem_sign_in_code, "late", SecretHash("s0", 9e9), "k0", 100.0 + LASTS) is None
+    await db.run(create_sign_in_code, SecretHash("first", 800.0 + LASTS), command, 800.0)
+    await db.run(create_sign_in_code, SecretHash("second", 800.0 + LASTS), command, 800.0)
+    await db.run(create_sign_in_code, SecretHash("bens", 800.0 + LASTS), await asked(db, BEN, "c2"), 800.0)
+    assert await db.run(redeem_sign_in_code, "first", SecretHash("s1", 2000.0), "k1", 801.0) is None
+    assert await db.run(redeem_sign_in_code, "second", SecretHash("s1", 2000.0), "k1", 801.0) is not None
+    assert await db.run(redeem_sign_in_code, "bens", SecretHash("s2", 2000.0), "k2", 801.0) is not None
     assert await db.run(load_session, "s1", 2000.0) is None
     await db.run(end_session, "s1")
     assert await db.run(load_session, "s1", 900.0) is None
@@ -63,12 +63,12 @@ async def test_codes_and_sessions_expire_and_a_new_code_ends_the_former(db: Data
 
 async def test_erasing_a_person_signs_them_out(db: Database) -> None:
     command = await asked(db)
-    await db.run(create_sign_in_code, Pass("one", 700.0), command, 100.0)
-    await db.run(redeem_sign_in_code, "one", Pass("s1", 2000.0), "k1", 101.0)
-    await db.run(create_sign_in_code, Pass("two", 700.0), command, 100.0)
+    await db.run(create_sign_in_code, SecretHash("one", 700.0), command, 100.0)
+    await db.run(redeem_sign_in_code, "one", SecretHash("s1", 2000.0), "k1", 101.0)
+    await db.run(create_sign_in_code, SecretHash("two", 700.0), command, 100.0)
     await erase_person(db, Person("telegram", "7"), 0.0, 102.0, lambda: "fresh")
     assert await db.run(load_session, "s1", 102.0) is None
-    assert await db.run(redeem_sign_in_code, "two", Pass("s2", 2000.0), "k2", 102.0) is None
+    assert await db.run(redeem_sign_in_code, "two", SecretHash("s2", 2000.0), "k2", 102.0) is None
 
 
 async def test_a_private_conversation_is_somebodys_a_groups_is_nobodys(db: Database) -> None:

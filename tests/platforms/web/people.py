@@ -13,9 +13,9 @@ from bot.domain import Sender
 from bot.store.admission_types import Accepted, Verdict
 from bot.store.audit import Actor
 from bot.store.inbox import accept_batch
-from bot.store.people import Given, Pairing, grant_role
+from bot.store.people import Pairing, RoleGrant, grant_role
 from bot.store.turns import load_turn
-from bot.store.web_sessions import Pass, create_sign_in_code
+from bot.store.web_sessions import SecretHash, create_sign_in_code
 from tests.contract.store.inbound_messages import ANN, QUEUE, accept, admission, message
 from tests.platforms.web.serving import World
 
@@ -25,7 +25,7 @@ CHATS = 'channels: {tg: {platform: telegram, enabled: false, bot_token: "1:x"}}\
 
 async def give(service: World, person: str, role: str) -> None:
     """Give somebody a role."""
-    one = Given(person, role, "", "", 0.0)
+    one = RoleGrant(person, role, "", "", 0.0)
     await service.service.db.run(grant_role, one, Actor(f"{person} {role}", "web:owner", "", "web", ""), 0.0)
     await service.service.people.load()
 
@@ -37,7 +37,7 @@ async def code_for(service: World, sender: Sender = ANN) -> str:
     [taken] = await accept(db, asked, now=now)
     command = (await db.run(load_turn, taken.turn)).turn
     assert command is not None
-    await db.run(create_sign_in_code, Pass(hash_of(code), now + CODE_LASTS), command, now)
+    await db.run(create_sign_in_code, SecretHash(hash_of(code), now + CODE_LASTS), command, now)
     return code
 
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from bot.domain import Sender
 from bot.privacy.record_formatting import LONGEST_LINE, lines
-from bot.store.record import Said
+from bot.store.record import RecordedMessage
 
 
-def said(text: str, number: int = 1, link: str = "") -> Said:
-    return Said(number, f"m{number}", "", Sender("7", "Ann"), text, float(number), link)
+def said(text: str, number: int = 1, link: str = "") -> RecordedMessage:
+    return RecordedMessage(number, f"m{number}", "", Sender("7", "Ann"), text, float(number), link)
 
 
 def test_a_line_says_when_who_what_and_where() -> None:
