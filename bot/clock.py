@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-FOLLOWED = 1.0
+MAX_DRIFT = 1.0
 """Seconds from which on a wall that is ahead is followed; less is the reading of two clocks."""
 
 
@@ -37,12 +37,10 @@ class SystemClock:
         self._offset = wall() - steady()
 
     def now(self) -> float:
-        """See Clock."""
         ahead = self._wall() - self._steady() - self._offset
-        if ahead > FOLLOWED:
+        if ahead > MAX_DRIFT:
             self._offset += ahead
         return self._steady() + self._offset
 
     async def sleep(self, seconds: float) -> None:
-        """See Clock."""
         await asyncio.sleep(max(0.0, seconds))

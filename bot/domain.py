@@ -81,7 +81,7 @@ class IsolationPolicy:
 
     isolation: Isolation = Isolation.TOPIC
 
-    def key(self, origin: Origin, chain: str = "") -> ConversationKey:
+    def conversation_key(self, origin: Origin, chain: str = "") -> ConversationKey:
         """The key of `origin`; `chain` is the root of the reply chain it belongs to ("" if none)."""
         topic = "" if self.isolation is Isolation.CHAT else (origin.topic or chain)
         member = origin.sender.id if self.isolation is Isolation.MEMBER else ""
@@ -273,7 +273,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class HistoryMessage:
     """A message that stands in a thread since before somebody turned to the bot there; `link` leads to it
     ("" where nothing does).
     """

@@ -42,11 +42,11 @@ class FaultPlan:
         step, _, count = environment.get(VARIABLE, "").partition(":")
         self._step = Step(step) if step else None
         self._left = int(count) if count else 1
-        self.acts: dict[Step, Callable[[], None]] = {}
+        self.actions: dict[Step, Callable[[], None]] = {}
 
     def reach(self, step: Step) -> None:
         """The process is at `step` now."""
-        act = self.acts.pop(step, None)
+        act = self.actions.pop(step, None)
         if act is not None:
             act()
         if step is not self._step:
@@ -65,10 +65,10 @@ def reach(step: Step) -> None:
 
 
 @contextmanager
-def acting(step: Step, act: Callable[[], None]) -> Iterator[None]:
+def act_at(step: Step, act: Callable[[], None]) -> Iterator[None]:
     """Call `act` when this process is at `step` for the next time within the block."""
-    _plan.acts[step] = act
+    _plan.actions[step] = act
     try:
         yield
     finally:
-        _plan.acts.pop(step, None)
+        _plan.actions.pop(step, None)

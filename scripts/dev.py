@@ -17,7 +17,7 @@ from pathlib import Path
 
 import httpx
 
-from bot.app.home import Running, running
+from bot.app.home import RunningService, find_service
 from bot.cli.chat.input import Lines
 from bot.domain import OPEN_STATES
 from bot.testing.emulators.telegram import TelegramEmulator
@@ -58,7 +58,7 @@ access: {{owners: ["telegram:{FIRST_PERSON}"]}}
 
 
 @asynccontextmanager
-async def service(home: Path, config: str, env: Mapping[str, str]) -> AsyncIterator[Running]:
+async def service(home: Path, config: str, env: Mapping[str, str]) -> AsyncIterator[RunningService]:
     """`roebot run` as a process that ends with the block. Raises DevFailed."""
     path = home / "config.yaml"
     path.write_text(config)
@@ -80,9 +80,9 @@ async def service(home: Path, config: str, env: Mapping[str, str]) -> AsyncItera
                 await process.wait()
 
 
-async def _started(process: asyncio.subprocess.Process, home: Path) -> Running:
+async def _started(process: asyncio.subprocess.Process, home: Path) -> RunningService:
     async with asyncio.timeout(START_SECONDS):
-        while (found := running(home)) is None or not await _live(found):
+        while (found := find_service(home)) is None or not await _live(found):
             if process.returncode is not None:
                 said = (home / "service.log").read_text().strip().splitlines()
                 raise DevFailed("\n".join(["the service ended:", *said[-LAST_LINES:]]))
@@ -90,7 +90,7 @@ async def _started(process: asyncio.subprocess.Process, home: Path) -> Running:
     return found
 
 
-async def _live(found: Running) -> bool:
+async def _live(found: RunningService) -> bool:
     """Whether the service is ready and its account at the emulator is connected."""
     async with httpx.AsyncClient(base_url=found.url, trust_env=False) as http:
         try:
@@ -144,7 +144,7 @@ async def _show(person: Person, transcript: Transcript) -> None:
         await asyncio.sleep(LOOK_EVERY)
 
 
-async def play(emulator: TelegramEmulator, found: Running, script: str) -> None:
+async def play(emulator: TelegramEmulator, found: RunningService, script: str) -> None:
     """Lines from a pipe: say each, wait for its answer, show it. Raises TimeoutError."""
     person, transcript = Person(emulator), Transcript(emulator)
     async with httpx.AsyncClient(base_url=found.url, trust_env=False) as http:

@@ -12,12 +12,12 @@ import structlog
 
 from agent.shared.gc_tuning import freeze_heap
 from agent.shared.install_hints import install_command, own_extra
-from bot.bus.admission import Admissions
+from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import AccountInbox, MessageBus
 from bot.clock import Clock
 from bot.config import AccountConfig
 from bot.config.accounts import PLATFORMS
-from bot.dispatch.account_channel import Outlet
+from bot.dispatch.account_channel import AccountChannel
 from bot.dispatch.pacing.governor import RateGovernor
 from bot.domain import AccountState, Live
 from bot.errors import AccountError, AccountRefused, DeliveryError, StartError
@@ -68,10 +68,10 @@ class Account:
     """One running account."""
 
     config: AccountConfig
-    outlet: Outlet
+    channel: AccountChannel
     inbox: AccountInbox
     state: AccountState
-    again: asyncio.Event = field(default_factory=asyncio.Event)
+    restart: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
 
@@ -84,13 +84,13 @@ class AccountDirectory:
         self._broken: dict[str, tuple[str, AccountState]] = {}
         self._off: dict[str, tuple[str, AccountState]] = {}
         # A reply that is under way keeps its outlet over a change of the configuration.
-        self._outlets: dict[tuple[str, str], Outlet] = {}
+        self._channels: dict[tuple[str, str], AccountChannel] = {}
         self._leaving: dict[str, asyncio.Task[None]] = {}
         self._watchers: list[Callable[[str, AccountState], None]] = []
         self._group: asyncio.TaskGroup | None = None
         self._hints: Callable[[str], list[CommandHint]] = lambda _account: []
 
-    def add(self, config: AccountConfig, inbox: AccountInbox) -> Outlet | None:
+    def add_account(self, config: AccountConfig, inbox: AccountInbox) -> AccountChannel | None:
         """Take an account in, before `run`. One that cannot be loaded is failed; the others go on."""
         try:
             manifest = load_manifest(config.platform)
@@ -102,8 +102,8 @@ class AccountDirectory:
             return None
         self._broken.pop(config.name, None)
         governor = RateGovernor(manifest.budgets, self._clock, scale=config.rate_scale)
-        outlet = self._outlets.setdefault(
-            (config.name, config.platform), Outlet(config.name, adapter, manifest, governor)
+        outlet = self._channels.setdefault(
+            (config.name, config.platform), AccountChannel(config.name, adapter, manifest, governor)
         )
         outlet.adapter, outlet.governor = adapter, governor
         outlet.assistant, outlet.agent = config.assistant_id or "", config.agent or ""
@@ -111,16 +111,16 @@ class AccountDirectory:
         self._accounts[config.name] = Account(config, outlet, inbox, state)
         return outlet
 
-    def switched_off(self, configs: Sequence[AccountConfig]) -> None:
+    def set_disabled(self, configs: Sequence[AccountConfig]) -> None:
         """These are configured but not enabled: they are shown as stopped."""
         now = self._clock.now()
         stopped = AccountState(Live.STOPPED, "not enabled in the configuration", since=now)
         self._off = {config.name: (config.platform, stopped) for config in configs}
 
-    def configure(
+    def apply_config(
         self,
         configs: Sequence[AccountConfig],
-        admissions: Callable[[AccountConfig], Admissions],
+        admissions: Callable[[AccountConfig], AdmissionPolicy],
         bus: MessageBus,
     ) -> bool:
         """Take over a changed configuration: rules at once, a changed account by starting it anew.
@@ -129,64 +129,61 @@ class AccountDirectory:
         """
         wanted = {config.name: config for config in configs if config.enabled}
         for name in [name for name in self._accounts if name not in wanted]:
-            self._remove(name)
+            self._remove_account(name)
         self._broken = {name: broken for name, broken in self._broken.items() if name in wanted}
         came = False
         for name, config in wanted.items():
             known = self._accounts.get(name)
             if known is not None and known.config.platform != config.platform:
-                self._remove(name)
+                self._remove_account(name)
                 known = None
             if known is None:
-                if self.add(config, bus.inbox(name, admissions(config))) is not None:
-                    self._begin(self._accounts[name])
+                if self.add_account(config, bus.open_inbox(name, admissions(config))) is not None:
+                    self._start_task(self._accounts[name])
                     came = True
                 continue
             known.inbox.admissions = admissions(config)
             if known.config != config:
-                self._change(known, config)
-        self.switched_off([config for config in configs if not config.enabled])
+                self._change_account(known, config)
+        self.set_disabled([config for config in configs if not config.enabled])
         return came
 
-    def _change(self, account: Account, config: AccountConfig) -> None:
-        outlet = account.outlet
+    def _change_account(self, account: Account, config: AccountConfig) -> None:
+        outlet = account.channel
         if config.rate_scale != account.config.rate_scale:
             outlet.governor = RateGovernor(outlet.manifest.budgets, self._clock, scale=config.rate_scale)
         outlet.adapter = load_factory(outlet.manifest)(config.name, config)
         outlet.assistant, outlet.agent = config.assistant_id or "", config.agent or ""
         account.config = config
-        account.again.set()
+        account.restart.set()
 
-    def _remove(self, name: str) -> None:
+    def _remove_account(self, name: str) -> None:
         """Stop an account. One that comes back under its name waits until this one has let go."""
         account = self._accounts.pop(name)
-        account.outlet.ready.clear()
+        account.channel.ready.clear()
         if account.task is not None:
             account.task.cancel()
             self._leaving[name] = account.task
 
-    def watch(self, watcher: Callable[[str, AccountState], None]) -> None:
+    def watch_states(self, watcher: Callable[[str, AccountState], None]) -> None:
         """Tell `watcher` of every change of state."""
         self._watchers.append(watcher)
 
-    def get(self, account: str) -> Outlet | None:
-        """See Accounts."""
+    def get(self, account: str) -> AccountChannel | None:
         found = self._accounts.get(account)
-        return found.outlet if found else None
+        return found.channel if found else None
 
     def state(self, account: str) -> AccountState:
-        """See Accounts."""
         found = self._accounts.get(account)
         if found is None:
             nobody = ("", AccountState(Live.STOPPED, "not in the configuration"))
             return {**self._off, **self._broken}.get(account, nobody)[1]
-        limited = found.outlet.governor.limited_for()
+        limited = found.channel.governor.limited_for()
         if found.state.live is Live.LIVE and limited > 0:
             return replace(found.state, live=Live.LIMITED, reason=f"for {limited:.0f} s more")
         return found.state
 
     def states(self) -> Mapping[str, tuple[str, AccountState]]:
-        """See Accounts."""
         live = {name: (found.config.platform, self.state(name)) for name, found in self._accounts.items()}
         return {**self._off, **self._broken, **live}
 
@@ -194,7 +191,7 @@ class AccountDirectory:
         """Start an account anew, now; whether there is one of that name."""
         found = self._accounts.get(account)
         if found is not None:
-            found.again.set()
+            found.restart.set()
         return found is not None
 
     async def run(self, hints: Callable[[str], list[CommandHint]]) -> None:
@@ -204,12 +201,12 @@ class AccountDirectory:
             self._group = group
             try:
                 for account in self._accounts.values():
-                    self._begin(account)
+                    self._start_task(account)
                 await asyncio.get_running_loop().create_future()
             finally:
                 self._group = None
 
-    def _begin(self, account: Account) -> None:
+    def _start_task(self, account: Account) -> None:
         if self._group is not None:
             name = f"account:{account.config.name}"
             before = self._leaving.pop(account.config.name, None)
@@ -221,26 +218,28 @@ class AccountDirectory:
         failures = 0
         while True:
             started = self._clock.now()
-            account.again.clear()
+            account.restart.clear()
             try:
-                reason, refused = await self._once(account)
+                reason, refused = await self._run_once(account)
             finally:
-                self._report(account, AccountState(Live.STOPPED))
+                self._report_state(account, AccountState(Live.STOPPED))
             failures = 0 if self._clock.now() - started > LASTED else failures + 1
             if reason:
-                self._report(account, AccountState(Live.FAILED, reason))
+                self._report_state(account, AccountState(Live.FAILED, reason))
                 log.error("account_failed", account=account.config.name, reason=reason, refused=refused)
-            if not account.again.is_set():
-                await self._pause(account, None if refused else BACKOFF[min(failures, len(BACKOFF)) - 1])
+            if not account.restart.is_set():
+                await self._wait_for_restart(
+                    account, None if refused else BACKOFF[min(failures, len(BACKOFF)) - 1]
+                )
 
-    async def _once(self, account: Account) -> tuple[str, bool]:
+    async def _run_once(self, account: Account) -> tuple[str, bool]:
         """One life of an account: why it ended ("" if it was told to), and whether trying again is no use."""
-        self._report(account, AccountState(Live.CONNECTING))
-        context = AdapterContext(account.inbox, lambda state: self._report(account, state), self._clock)
-        adapter = account.outlet.adapter
+        self._report_state(account, AccountState(Live.CONNECTING))
+        context = AdapterContext(account.inbox, lambda state: self._report_state(account, state), self._clock)
+        adapter = account.channel.adapter
         work = asyncio.ensure_future(adapter.start(context))
-        again = asyncio.ensure_future(account.again.wait())
-        menu = asyncio.ensure_future(self._menu(account))
+        again = asyncio.ensure_future(account.restart.wait())
+        menu = asyncio.ensure_future(self._register_menu(account))
         tasks: set[asyncio.Future[Any]] = {work, again}
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -262,18 +261,18 @@ class AccountDirectory:
             await adapter.stop()
         return "", False
 
-    async def _menu(self, account: Account) -> None:
+    async def _register_menu(self, account: Account) -> None:
         """Put the commands into the platform's own menu, once connected."""
-        await account.outlet.ready.wait()
-        adapter = account.outlet.adapter
+        await account.channel.ready.wait()
+        adapter = account.channel.adapter
         if isinstance(adapter, RegistersCommands):
             try:
                 await adapter.register_commands(self._hints(account.config.name))
             except DeliveryError as error:
                 log.warning("menu_failed", account=account.config.name, category=error.category.value)
 
-    async def _pause(self, account: Account, seconds: float | None) -> None:
-        waiting: set[asyncio.Future[Any]] = {asyncio.ensure_future(account.again.wait())}
+    async def _wait_for_restart(self, account: Account, seconds: float | None) -> None:
+        waiting: set[asyncio.Future[Any]] = {asyncio.ensure_future(account.restart.wait())}
         if seconds is not None:
             waiting.add(asyncio.ensure_future(self._clock.sleep(seconds)))
         try:
@@ -282,7 +281,7 @@ class AccountDirectory:
             for task in waiting:
                 task.cancel()
 
-    def _report(self, account: Account, state: AccountState) -> None:
+    def _report_state(self, account: Account, state: AccountState) -> None:
         old = account.state
         changed = state.live is not old.live
         account.state = replace(
@@ -291,8 +290,8 @@ class AccountDirectory:
             identity=state.identity or old.identity,
             last_event=state.last_event or old.last_event,
         )
-        if state.live is Live.LIVE and not account.outlet.ready.is_set():
-            account.outlet.ready.set()
+        if state.live is Live.LIVE and not account.channel.ready.is_set():
+            account.channel.ready.set()
             # The platform's SDK is loaded now.
             freeze_heap()
         if changed:

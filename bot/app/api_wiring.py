@@ -15,13 +15,13 @@ from bot.server.api.dependencies import ApiServices
 from bot.server.api.runtime_proxy import TIMEOUT
 
 if TYPE_CHECKING:
-    from bot.app.service import Service
+    from bot.app.service import BotService
 
 MEGABYTE = 1_000_000
 VERSION = version("roebot")
 
 
-def api_services(service: Service, *, port: int) -> ApiServices:
+def api_services(service: BotService, *, port: int) -> ApiServices:
     """What `create_app` takes, of a service that listens on `port`."""
     config = service.config
     return ApiServices(
@@ -31,7 +31,7 @@ def api_services(service: Service, *, port: int) -> ApiServices:
         runtime=service.runtime,
         runtime_client=lambda: _runtime_client(service),
         management_client=(lambda: _management_client(service)) if config.runtime.management_url else None,
-        runtime_trouble=lambda: service.child.trouble if service.child else "",
+        runtime_trouble=lambda: service.child.failure if service.child else "",
         runtime_start=lambda: service.child.starts if service.child else 0,
         commands=service.commands,
         texts=service.texts,
@@ -44,14 +44,14 @@ def api_services(service: Service, *, port: int) -> ApiServices:
         forgetter=service.forgetter,
         access=lambda: service.config.access,
         own_rules=lambda: _own_rules(service),
-        role=service.role_at_home,
-        held=service.held,
+        role=service.role_on_home_account,
+        held=service.highest_role,
         policy=service.policy,
         server=config.server,
         home=service.settings.home,
         clock=service.clock,
         version=VERSION,
-        running=lambda: service.dispatcher.running,
+        running=lambda: service.dispatcher.run_count,
         deliver=service.dispatcher.control.wake,
         new_id=_new_id,
         port=port,
@@ -59,18 +59,18 @@ def api_services(service: Service, *, port: int) -> ApiServices:
     )
 
 
-def _runtime_client(service: Service) -> httpx.AsyncClient:
+def _runtime_client(service: BotService) -> httpx.AsyncClient:
     """A client of the LangGraph API; for the bundled runtime it stays valid over restarts of the process."""
     if service.child is not None:
         return service.child.client(timeout=TIMEOUT)
     return _client(service, service.config.runtime.url)
 
 
-def _management_client(service: Service) -> httpx.AsyncClient:
+def _management_client(service: BotService) -> httpx.AsyncClient:
     return _client(service, service.config.runtime.management_url)
 
 
-def _client(service: Service, url: str | None) -> httpx.AsyncClient:
+def _client(service: BotService, url: str | None) -> httpx.AsyncClient:
     assert url is not None
     key = service.config.runtime.api_key
     headers = {"x-api-key": key.get_secret_value()} if key else {}
@@ -78,7 +78,7 @@ def _client(service: Service, url: str | None) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=url, headers=headers, timeout=TIMEOUT, limits=limits, trust_env=False)
 
 
-def _own_rules(service: Service) -> list[OwnRules]:
+def _own_rules(service: BotService) -> list[OwnRules]:
     config = service.config
     return [
         OwnRules(name, account.platform, account.access, config.access_for(name))
@@ -86,20 +86,20 @@ def _own_rules(service: Service) -> list[OwnRules]:
     ]
 
 
-def _isolation(service: Service, account: str) -> IsolationPolicy:
+def _isolation(service: BotService, account: str) -> IsolationPolicy:
     found = service.config.channels.get(account)
     return IsolationPolicy(Isolation(found.isolation)) if found else IsolationPolicy()
 
 
-def _model(service: Service, account: str) -> str:
+def _model(service: BotService, account: str) -> str:
     found = service.config.channels.get(account)
     return (found.model or "") if found else ""
 
 
-def _inbox(service: Service, account: str) -> Inbox | None:
+def _inbox(service: BotService, account: str) -> Inbox | None:
     for one in service.config.accounts:
         if one.name == account:
-            return service.bus.inbox(account, service.admissions(one))
+            return service.bus.open_inbox(account, service.make_admission_policy(one))
     return None
 
 

@@ -19,7 +19,7 @@ FOLDERS = ("logs", "inbox", "threads")
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningService:
     """How the service that owns a home is reached, and which configuration file it follows ("": none, so
     everything has its default; None: it does not say). Has no secret in it.
     """
@@ -55,13 +55,13 @@ def prepare_home(home: Path) -> None:
 
 
 @contextmanager
-def owned(home: Path) -> Iterator[None]:
+def lock_home(home: Path) -> Iterator[None]:
     """Hold the home for this process. Raises StartError where another service has it."""
     with (home / "service.lock").open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            found = running(home)
+            found = find_service(home)
             where = f" (process {found.pid}, {found.url})" if found else ""
             raise StartError(
                 f"another service uses {home} already{where}. Stop it with `make stop`,"
@@ -73,18 +73,18 @@ def owned(home: Path) -> Iterator[None]:
             (home / "service.json").unlink(missing_ok=True)
 
 
-def announce(home: Path, url: str, config: Path | None) -> None:
+def write_service_file(home: Path, url: str, config: Path | None) -> None:
     """Write down where the service of this home is, and which configuration it follows. Blocking."""
     path = home / "service.json"
     path.touch(mode=0o600)
     followed = str(config.resolve()) if config else ""
-    path.write_text(json.dumps(asdict(Running(os.getpid(), url, followed))))
+    path.write_text(json.dumps(asdict(RunningService(os.getpid(), url, followed))))
 
 
-def running(home: Path) -> Running | None:
+def find_service(home: Path) -> RunningService | None:
     """The service that owns this home, None where there is none (or it died without a word)."""
     try:
-        found = Running(**json.loads((home / "service.json").read_text()))
+        found = RunningService(**json.loads((home / "service.json").read_text()))
         os.kill(found.pid, 0)
     except (OSError, ValueError, TypeError):
         return None

@@ -13,7 +13,7 @@ import uvicorn
 from bot.errors import StartError
 
 if TYPE_CHECKING:
-    from bot.app.service import Service
+    from bot.app.service import BotService
 
 BACKLOG = 1024
 STOP_SECONDS = 1.5
@@ -35,7 +35,7 @@ class _Server(uvicorn.Server):
         self._ready()
 
 
-def bind(host: str, port: int) -> socket.socket:
+def bind_socket(host: str, port: int) -> socket.socket:
     """A bound socket. Raises StartError with what to do where the port is taken or the address is not
     ours.
     """
@@ -53,14 +53,14 @@ def bind(host: str, port: int) -> socket.socket:
     return bound
 
 
-def address_of(bound: socket.socket) -> str:
+def socket_url(bound: socket.socket) -> str:
     """The URL at which this machine reaches a bound socket."""
     host, port = bound.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-async def _served(server: uvicorn.Server, bound: socket.socket) -> None:
+async def _serve_until_cancelled(server: uvicorn.Server, bound: socket.socket) -> None:
     """Serve until cancelled, then let the server close its connections itself."""
     work = asyncio.ensure_future(server.serve(sockets=[bound]))
     try:
@@ -72,13 +72,13 @@ async def _served(server: uvicorn.Server, bound: socket.socket) -> None:
         raise
 
 
-async def serve_api(service: Service, ready: Callable[[str], None]) -> None:
+async def serve_api(service: BotService, ready: Callable[[str], None]) -> None:
     """Serve page, API and pass-through until cancelled; `ready` gets the address once it answers."""
     from bot.app.api_wiring import api_services
     from bot.server.api.app import create_app
 
     server = service.config.server
-    bound = bind(server.host, server.port)
+    bound = bind_socket(server.host, server.port)
     try:
         app = create_app(api_services(service, port=bound.getsockname()[1]))
         config = uvicorn.Config(
@@ -90,6 +90,6 @@ async def serve_api(service: Service, ready: Callable[[str], None]) -> None:
             timeout_graceful_shutdown=1,
             server_header=False,
         )
-        await _served(_Server(config, lambda: ready(address_of(bound))), bound)
+        await _serve_until_cancelled(_Server(config, lambda: ready(socket_url(bound))), bound)
     finally:
         bound.close()

@@ -25,7 +25,7 @@ QUIET = (
 )
 
 
-def set_up(config: Config, stream: TextIO | None = None) -> None:
+def configure_logging(config: Config, stream: TextIO | None = None) -> None:
     """Send every event to `stream` (stderr): readable at a terminal, JSON otherwise."""
     output = stream or sys.stderr
     secrets = secrets_of(config)

@@ -21,8 +21,8 @@ from bot.access import AccessPolicy, People, Role
 from bot.access.budgets import Budgets
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.app.accounts import AccountDirectory
-from bot.app.home import announce, owned, prepare_home
-from bot.bus.admission import AccountRules, Admissions, Limits
+from bot.app.home import lock_home, prepare_home, write_service_file
+from bot.bus.admission import AccountRules, AdmissionPolicy, MessageLimits
 from bot.bus.message_bus import MessageBus
 from bot.clock import Clock, SystemClock
 from bot.commands.core_commands import builtin
@@ -45,7 +45,7 @@ from bot.privacy.chat_record import RecordedChats
 from bot.privacy.retention import Forgetter
 from bot.runtime.child import RuntimeChild
 from bot.runtime.client import READ_TIMEOUT, LangGraphRuntime
-from bot.runtime.interface import Trouble
+from bot.runtime.interface import ConfigProblem
 from bot.runtime.spawn import RuntimeProcess
 from bot.schedules.scheduled_runs import Host
 from bot.schedules.scheduler import Scheduler
@@ -68,7 +68,7 @@ COUNTS_KEPT = 2 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class StartOptions:
     """How a service is started: what the command line and the environment said.
 
     `runtime` is a runtime process that was begun before the service was loaded (None: it begins its own).
@@ -82,10 +82,10 @@ class Settings:
     runtime: RuntimeProcess | None = None
 
 
-class Service:
+class BotService:
     """One bot with everything around it. `run` works until cancelled."""
 
-    def __init__(self, settings: Settings, db: Database, clock: Clock) -> None:
+    def __init__(self, settings: StartOptions, db: Database, clock: Clock) -> None:
         self.settings = settings
         self.db = db
         self.clock = clock
@@ -110,14 +110,14 @@ class Service:
         self.budgets = Budgets(db, lambda: self.config.budgets)
         self.scheduler = Scheduler(db, clock, self._schedule_host())
         self.desk = Desk(db, self.recorded, clock, self.scheduler, lambda: self.config.schedules)
-        self.forgetter = Forgetter(db, self.runtime, clock, self._days, new_id)
+        self.forgetter = Forgetter(db, self.runtime, clock, self._retention_days, new_id)
         self.dispatcher = Dispatcher(
             db=db,
             runtime=self.runtime,
             accounts=self.accounts,
             desk=self.desk,
             forgetter=self.forgetter,
-            kept_days=lambda account: self._days().get(account, 0),
+            kept_days=lambda account: self._retention_days().get(account, 0),
             recorded=self.recorded,
             budgets=self.budgets,
             commands=self.commands,
@@ -129,19 +129,21 @@ class Service:
             reload=self.reload,
             clock=clock,
             new_id=new_id,
-            page=self.page,
+            page=self.console_url,
             max_runs=self.config.limits.max_runs,
             mask=self.mask,
             queue_limit=self.config.limits.queue,
         )
-        self.bus.connect(self.dispatcher.chat, self.dispatcher.control)
-        self.bus.watch(self.dispatcher.noticed)
-        self.bus.follow(self.dispatcher.changed)
+        self.bus.connect_lanes(self.dispatcher.chat, self.dispatcher.control)
+        self.bus.watch_accepted(self.dispatcher.on_accepted)
+        self.bus.watch_changes(self.dispatcher.on_edited)
         for load in (self.recorded.load, self.people.load, self.budgets.load):
             self.bus.on_move(load)
         for account in self.config.accounts:
-            self.accounts.add(account, self.bus.inbox(account.name, self.admissions(account)))
-        self.accounts.switched_off([one for one in self.config.channels.values() if not one.enabled])
+            self.accounts.add_account(
+                account, self.bus.open_inbox(account.name, self.make_admission_policy(account))
+            )
+        self.accounts.set_disabled([one for one in self.config.channels.values() if not one.enabled])
 
     async def run(self) -> None:
         """Answer until cancelled."""
@@ -154,9 +156,9 @@ class Service:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self.dispatcher.run(), name="dispatcher")
-                group.create_task(self.accounts.run(self.hints), name="accounts")
+                group.create_task(self.accounts.run(self.command_hints), name="accounts")
                 group.create_task(self._follow_config(), name="config")
-                group.create_task(self._housekeeping(), name="housekeeping")
+                group.create_task(self._purge_expired(), name="housekeeping")
                 group.create_task(self.scheduler.run(), name="schedules")
                 group.create_task(self.forgetter.run(), name="forgetting")
                 if self.child is not None:
@@ -166,7 +168,7 @@ class Service:
 
     # What an account is to the rest
 
-    def admissions(self, account: AccountConfig) -> Admissions:
+    def make_admission_policy(self, account: AccountConfig) -> AdmissionPolicy:
         """How messages of an account are admitted."""
         limits = self.config.limits
         rules = AccountRules(
@@ -174,19 +176,19 @@ class Service:
             isolation=IsolationPolicy(Isolation(account.isolation)),
             private_isolation=IsolationPolicy(Isolation(account.private_isolation)),
             texts=texts_for(account.locale, account.platform),
-            limits=Limits(limits.message_characters, limits.file_mb * MEGABYTE, limits.queue),
+            limits=MessageLimits(limits.message_characters, limits.file_mb * MEGABYTE, limits.queue),
             model=account.model or "",
             busy=Busy(account.busy),
             recorded=lambda chat: self.recorded.get(account.name, chat) is not None,
             budgets=lambda origin, role: self.budgets.limits(origin, role, texts_for(account.locale)),
         )
-        return Admissions(rules, self.commands, new_id)
+        return AdmissionPolicy(rules, self.commands, new_id)
 
     def policy(self, account: str) -> AccessPolicy:
         """Who may do what on an account."""
-        return AccessPolicy(self.config.access_for(account), self.people, self.role_at_home)
+        return AccessPolicy(self.config.access_for(account), self.people, self.role_on_home_account)
 
-    def role_at_home(self, sender: Sender) -> Role:
+    def role_on_home_account(self, sender: Sender) -> Role:
         """What somebody who came to the page by a link may do now, by the rules of the account that they came
         from; STRANGER where that is gone.
         """
@@ -198,12 +200,12 @@ class Service:
         origin = Origin(sender.account, platform, "", ChatKind.PRIVATE, "", person)
         return self.policy(sender.account).role(origin)
 
-    def held(self, entry: AccessEntry) -> Role:
+    def highest_role(self, entry: AccessEntry) -> Role:
         """The highest role that a person, group or the like has on any account, be it named or given."""
         named = (self.policy(account).named(entry) for account in self.config.channels)
         return max(*named, AccessPolicy(self.config.access).named(entry), self.people.held(entry))
 
-    def page(self) -> str:
+    def console_url(self) -> str:
         """Where people reach the page, "" where nobody said so; the port is as it was at the start."""
         server = self.settings.loaded.config.server
         return server.public_url or (self.address if server.is_loopback else "")
@@ -227,7 +229,7 @@ class Service:
         """A text without the secrets of the configuration."""
         return masked(text, secrets_of(self.config))
 
-    def hints(self, account: str) -> list[CommandHint]:
+    def command_hints(self, account: str) -> list[CommandHint]:
         """The commands that an account shows in its platform's menu."""
         return self.commands.hints(self.texts(account))
 
@@ -257,17 +259,17 @@ class Service:
 
     def _schedule_host(self) -> Host:
         return Host(
-            open_=self._opened,
+            open_=self._wake_opened,
             allowed=self._may_schedule,
             runs=lambda account: self.accounts.get(account) is not None,
-            spent=self._spent,
+            spent=self._spent_limit,
             texts=self.texts,
             model=lambda account: self.config.channels[account].model or "",
             new_id=new_id,
             catch_up=lambda: self.config.schedules.catch_up_minutes * 60.0,
         )
 
-    def _opened(self, opened: OpenedTurn) -> None:
+    def _wake_opened(self, opened: OpenedTurn) -> None:
         # A notice, too, may have left a question behind, which says so.
         self.dispatcher.chat.wake(opened.conversation)
         if opened.kind is not TurnKind.CHAT:
@@ -279,52 +281,54 @@ class Service:
             return False
         return self.policy(schedule.account).role(schedule.origin) >= Role.MEMBER
 
-    async def _spent(self, schedule: Schedule) -> str:
+    async def _spent_limit(self, schedule: Schedule) -> str:
         role = self.policy(schedule.account).role(schedule.origin)
         texts = self.texts(schedule.account)
         return await self.budgets.spent(schedule.origin, role, texts, self.clock.now())
 
     # Upkeep
 
-    def _days(self) -> dict[str, int]:
+    def _retention_days(self) -> dict[str, int]:
         """For how many days each account keeps what was said."""
         return {name: self.config.kept_days(name) for name in self.config.channels}
 
     async def _follow_config(self) -> None:
-        await self.watcher.run(self._configured)
+        await self.watcher.run(self._apply_config)
 
     async def reload(self) -> Reloaded | Rejected:
         """Read the configuration now, and take over what can change while the service runs."""
         outcome = await self.watcher.reload()
-        await self._configured(outcome)
+        await self._apply_config(outcome)
         return outcome
 
-    async def _configured(self, outcome: Reloaded | Rejected) -> None:
+    async def _apply_config(self, outcome: Reloaded | Rejected) -> None:
         """Take over what can change while the service runs; a bad file changes nothing."""
         if isinstance(outcome, Rejected):
             log.error("config_rejected", problems=str(outcome.errors))
             return
         self.config = outcome.loaded.config
-        if self.accounts.configure(list(self.config.channels.values()), self.admissions, self.bus):
+        if self.accounts.apply_config(
+            list(self.config.channels.values()), self.make_admission_policy, self.bus
+        ):
             await self.bus.recover()
         late = sorted(section for section in outcome.sections if section.partition(".")[0] in NEEDS_RESTART)
         log.info("config_reloaded", sections=sorted(outcome.sections), after_restart=late)
-        await asyncio.to_thread(self.announce, outcome.loaded.path)
-        if problems := [problem.line for problem in await self.problems() if problem.serious]:
+        await asyncio.to_thread(self.write_service_file, outcome.loaded.path)
+        if problems := [problem.line for problem in await self.list_config_problems() if problem.serious]:
             log.error("config_rejected", by="agent", problems="\n".join(problems))
 
-    async def problems(self) -> Sequence[Trouble]:
+    async def list_config_problems(self) -> Sequence[ConfigProblem]:
         """What the agent runtime can't use of the configuration, as far as it says; see its client."""
         try:
-            return await self.runtime.problems()
+            return await self.runtime.list_problems()
         except RuntimeProblem:
             return []
 
-    def announce(self, config: Path | None) -> None:
+    def write_service_file(self, config: Path | None) -> None:
         """Write down where the service is and which configuration it follows. Blocking."""
-        announce(self.settings.home, self.address, config)
+        write_service_file(self.settings.home, self.address, config)
 
-    async def _housekeeping(self) -> None:
+    async def _purge_expired(self) -> None:
         while True:
             await purge_expired(self.db, self.clock.now())
             await self.db.run(purge_record, self.clock.now())
@@ -332,10 +336,10 @@ class Service:
             await self.clock.sleep(HOUSEKEEPING_EVERY)
 
 
-def _known(group: BaseExceptionGroup[BaseException]) -> BaseException:
+def _first_known_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """The error of ours that ended the service, or all that happened where there is none."""
     for error in group.exceptions:
-        found = _known(error) if isinstance(error, BaseExceptionGroup) else error
+        found = _first_known_error(error) if isinstance(error, BaseExceptionGroup) else error
         if isinstance(found, RoebotError):
             return found
     return group
@@ -347,30 +351,30 @@ def new_id() -> str:
 
 
 async def run_service(
-    settings: Settings, on_ready: Callable[[str, Service], Coroutine[Any, Any, None]]
+    settings: StartOptions, on_ready: Callable[[str, BotService], Coroutine[Any, Any, None]]
 ) -> None:
     """Start the service and its port, and work until cancelled. Raises StartError and HomeUnusable."""
     from bot.app.http_server import serve_api
 
     clock = SystemClock()
     prepare_home(settings.home)
-    with owned(settings.home):
+    with lock_home(settings.home):
         async with AsyncExitStack() as stack:
             url = settings.loaded.config.database.url
             database = await open_database(settings.home, url.get_secret_value() if url else None)
             stack.push_async_callback(database.close)
-            service = Service(settings, database, clock)
+            service = BotService(settings, database, clock)
 
             try:
                 async with asyncio.TaskGroup() as group:
 
                     def ready(address: str) -> None:
                         service.address = address
-                        service.announce(settings.loaded.path)
+                        service.write_service_file(settings.loaded.path)
                         freeze_heap()
                         group.create_task(on_ready(address, service), name="ready")
 
                     group.create_task(serve_api(service, ready), name="api")
                     group.create_task(service.run(), name="service")
             except BaseExceptionGroup as group:
-                raise _known(group) from None
+                raise _first_known_error(group) from None

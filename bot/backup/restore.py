@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from bot.app.home import owned, prepare_home
+from bot.app.home import lock_home, prepare_home
 from bot.backup.archive import INSIDE, MANIFEST, Manifest, manifest_in
 from bot.errors import BackupFailed
 from bot.store.migrate import REVISIONS
@@ -120,7 +120,7 @@ def _put(new: Path, home: Path, *, occupied: bool) -> Path | None:
     before = None
     if occupied:
         prepare_home(home)
-        with owned(home):
+        with lock_home(home):
             before = home.with_name(f"{home.name}.before-{time.strftime('%Y%m%d-%H%M%S')}")
             home.rename(before)
     elif home.exists():

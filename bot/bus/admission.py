@@ -20,7 +20,7 @@ ALBUM_HOLD = 0.7
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class MessageLimits:
     """What a message may be. Sizes are characters, bytes and messages."""
 
     characters: int = 100_000
@@ -37,7 +37,7 @@ class AccountRules:
     access: AccessPolicy
     isolation: IsolationPolicy
     texts: Texts
-    limits: Limits
+    limits: MessageLimits
     model: str = ""
     private_isolation: IsolationPolicy | None = None
     busy: Busy = Busy.QUEUE
@@ -50,18 +50,18 @@ class AccountRules:
         return self.private_isolation if private and self.private_isolation else self.isolation
 
 
-def clicked(event: InboundEvent) -> bool:
+def is_click(event: InboundEvent) -> bool:
     """Whether it is a button that somebody pressed."""
     return isinstance(event, InboundMessage) and event.clicked
 
 
-def answers_nothing(event: InboundEvent, found: InboxItem | None) -> bool:
+def is_refused_click(event: InboundEvent, found: InboxItem | None) -> bool:
     """Whether it is a button that somebody pressed who may not answer, whatever the chat tells them."""
     told = isinstance(found, Admission) and found.verdict is Verdict.NOTICE
-    return clicked(event) and (found is None or told)
+    return is_click(event) and (found is None or told)
 
 
-class Admissions:
+class AdmissionPolicy:
     """Decides for the messages of one account."""
 
     def __init__(
@@ -78,46 +78,46 @@ class Admissions:
 
     def admit_event(self, event: InboundEvent) -> InboxItem | None:
         """What to store for an event; None for one that is none of our business."""
-        admitted = self._change(event) if isinstance(event, InboundChange) else self.admit(event)
-        if admitted is None and self._recorded(event.origin) and not clicked(event):
+        admitted = self._admit_change(event) if isinstance(event, InboundChange) else self.admit_message(event)
+        if admitted is None and self._should_record(event.origin) and not is_click(event):
             return RecordOnly(event)
         return admitted
 
-    def records(self, chat: str) -> bool:
+    def is_recorded(self, chat: str) -> bool:
         """Whether a chat keeps a record."""
         return self._rules.recorded(chat)
 
-    def alone(self, message: InboundMessage) -> bool:
+    def is_private_command(self, message: InboundMessage) -> bool:
         """Whether a command given in a group is answered to who gave it alone."""
         if message.origin.chat_kind is not ChatKind.GROUP:
             return False
         return self._commands.answers_alone(message.text, self._rules.access.role(message.origin))
 
-    def _recorded(self, origin: Origin) -> bool:
+    def _should_record(self, origin: Origin) -> bool:
         """Whether what comes from there is kept, though nothing else becomes of it."""
         group = origin.chat_kind is ChatKind.GROUP
-        return group and self.records(origin.chat) and self._rules.access.role(origin) is not Role.BLOCKED
+        return group and self.is_recorded(origin.chat) and self._rules.access.role(origin) is not Role.BLOCKED
 
-    def admit(self, message: InboundMessage) -> Admission | None:
+    def admit_message(self, message: InboundMessage) -> Admission | None:
         """What to store for a message; None for one that is not for us."""
         if not message.addressed:
             return None
         role = self._rules.access.role(message.origin)
         if role < Role.MEMBER:
-            return self._stranger(message, role)
+            return self._admit_stranger(message, role)
         parsed = self._commands.parse(message.text, mentioned=message.origin.chat_kind is ChatKind.GROUP)
         if parsed is not None and not message.attachments and not message.clicked:
             command = self._commands.get(parsed.name)
             rotate = command is not None and command.starts_thread
             resume = parsed.number if command is not None and command.resumes_thread else 0
-            return self._admission(message, Verdict.COMMAND, rotate=rotate, resume=resume)
-        refusal = self._refusal(message)
+            return self._make_admission(message, Verdict.COMMAND, rotate=rotate, resume=resume)
+        refusal = self._refusal_text(message)
         if refusal:
-            return self._admission(message, Verdict.NOTICE, notice=refusal)
+            return self._make_admission(message, Verdict.NOTICE, notice=refusal)
         budgets = self._rules.budgets(message.origin, role)
-        return self._admission(message, Verdict.CHAT, senior=may(role, Power.DECIDE), budgets=budgets)
+        return self._make_admission(message, Verdict.CHAT, senior=may(role, Power.DECIDE), budgets=budgets)
 
-    def _change(self, happened: InboundChange) -> InboundChange | None:
+    def _admit_change(self, happened: InboundChange) -> InboundChange | None:
         """A person who may not talk here any more cannot do it by edits either; deleting is open to all."""
         if happened.text is None:
             return happened
@@ -125,7 +125,7 @@ class Admissions:
             return None
         return replace(happened, text=happened.text[: self._rules.limits.characters])
 
-    def _stranger(self, message: InboundMessage, role: Role) -> Admission | None:
+    def _admit_stranger(self, message: InboundMessage, role: Role) -> Admission | None:
         """A stranger is told in private how to be let in: by a code, or once a day by what to configure. A
         group hears nothing.
         """
@@ -138,11 +138,13 @@ class Admissions:
         if self._rules.access.pairs:
             pairing = Pairing(self._new_code(), GOOD_FOR)
             notice = texts("pair_code", code=pairing.code, minutes=GOOD_FOR // 60)
-            return self._admission(message, Verdict.NOTICE, notice=notice, pairing=pairing)
+            return self._make_admission(message, Verdict.NOTICE, notice=notice, pairing=pairing)
         line = AccessPolicy.line(message.origin)
-        return self._admission(message, Verdict.NOTICE, notice=texts("stranger", line=line), once="stranger")
+        return self._make_admission(
+            message, Verdict.NOTICE, notice=texts("stranger", line=line), once="stranger"
+        )
 
-    def _refusal(self, message: InboundMessage) -> str:
+    def _refusal_text(self, message: InboundMessage) -> str:
         """Why a message cannot be answered, "" if it can."""
         texts, limits = self._rules.texts, self._rules.limits
         if message.unsupported:
@@ -159,7 +161,7 @@ class Admissions:
                 )
         return "" if message.text.strip() or message.attachments else texts("empty")
 
-    def _admission(
+    def _make_admission(
         self,
         message: InboundMessage,
         verdict: Verdict,
@@ -194,7 +196,7 @@ class Admissions:
             rotate=rotate,
             resume=resume,
             hold=ALBUM_HOLD if message.group_key else 0.0,
-            recorded=self.records(message.origin.chat),
+            recorded=self.is_recorded(message.origin.chat),
             budgets=budgets,
         )
 

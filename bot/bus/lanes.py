@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 RETRY = (0.5, 2.0, 10.0, 60.0)
 
 
-class Lanes:
+class TurnLanes:
     """Runs `work(key)` for every key that was woken, `give_up(key)` when it fails again and again.
 
     `run` owns the tasks and ends when cancelled.
@@ -35,25 +35,25 @@ class Lanes:
         self._work = work
         self._give_up = give_up
         self._clock = clock
-        self._active: set[int] = set()
+        self._active_keys: set[int] = set()
         self._again: set[int] = set()
         self._early: list[int] = []
         self._group: asyncio.TaskGroup | None = None
 
     @property
-    def active(self) -> int:
+    def active_count(self) -> int:
         """How many lanes are at work."""
-        return len(self._active)
+        return len(self._active_keys)
 
     def wake(self, key: int) -> None:
         """There is something to do for `key`."""
         if self._group is None:
             self._early.append(key)
-        elif key in self._active:
+        elif key in self._active_keys:
             self._again.add(key)
         else:
-            self._active.add(key)
-            self._group.create_task(self._lane(key), name=f"{self._name}:{key}")
+            self._active_keys.add(key)
+            self._group.create_task(self._run_lane(key), name=f"{self._name}:{key}")
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -67,7 +67,7 @@ class Lanes:
             finally:
                 self._group = None
 
-    async def _lane(self, key: int) -> None:
+    async def _run_lane(self, key: int) -> None:
         failures = 0
         try:
             while True:
@@ -86,4 +86,4 @@ class Lanes:
                 if not gave_up and key not in self._again:
                     return
         finally:
-            self._active.discard(key)
+            self._active_keys.discard(key)

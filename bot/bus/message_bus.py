@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import structlog
 
-from bot.bus.admission import Admissions, answers_nothing
-from bot.bus.lanes import Lanes
-from bot.bus.out_of_order_edits import EarlyChanges
+from bot.bus.admission import AdmissionPolicy, is_refused_click
+from bot.bus.lanes import TurnLanes
+from bot.bus.out_of_order_edits import OutOfOrderEdits
 from bot.clock import Clock
 from bot.domain import InboundChange, InboundEvent, InboundMessage, TurnKind
 from bot.faults import Step, reach
@@ -36,13 +36,13 @@ class MessageBus:
         self._db = db
         self._clock = clock
         self._queue_limit = queue_limit
-        self._chat: Lanes | None = None
-        self._control: Lanes | None = None
+        self._chat: TurnLanes | None = None
+        self._control: TurnLanes | None = None
         self._watchers: list[Callable[[Accepted], None]] = []
         self._movers: list[Callable[[], Awaitable[None]]] = []
         self._followers: list[Callable[[InboundChange], None]] = []
 
-    def connect(self, chat: Lanes, control: Lanes) -> None:
+    def connect_lanes(self, chat: TurnLanes, control: TurnLanes) -> None:
         """Attach the dispatcher's lanes."""
         self._chat, self._control = chat, control
 
@@ -50,22 +50,22 @@ class MessageBus:
         """Call this after a chat got another id."""
         self._movers.append(follow)
 
-    async def moved(self, account: str, old: str, new: str) -> None:
+    async def move_chat(self, account: str, old: str, new: str) -> None:
         """A chat has another id now."""
         await self._db.run(migrate_chat, account, old, new)
         log.warning("chat_moved", account=account, old=old, new=new, advice=MOVED)
         for follow in self._movers:
             await follow()
 
-    def watch(self, watcher: Callable[[Accepted], None]) -> None:
+    def watch_accepted(self, watcher: Callable[[Accepted], None]) -> None:
         """Tell `watcher` of every accepted turn (the page)."""
         self._watchers.append(watcher)
 
-    def follow(self, follower: Callable[[InboundChange], None]) -> None:
+    def watch_changes(self, follower: Callable[[InboundChange], None]) -> None:
         """Tell `follower` of every change by people that was stored."""
         self._followers.append(follower)
 
-    def inbox(self, account: str, admissions: Admissions) -> AccountInbox:
+    def open_inbox(self, account: str, admissions: AdmissionPolicy) -> AccountInbox:
         """Where the adapter of one account puts what it received."""
         return AccountInbox(account, admissions, self, self._db)
 
@@ -75,11 +75,11 @@ class MessageBus:
             self._chat.wake(conversation)
 
     async def accept(
-        self, account: str, admissions: Admissions, events: Sequence[InboundEvent], cursor: str
+        self, account: str, admissions: AdmissionPolicy, events: Sequence[InboundEvent], cursor: str
     ) -> dict[str, str]:
         """Store a batch, then wake whoever answers it. What it returns: see Inbox."""
         admitted = [(event, admissions.admit_event(event)) for event in events]
-        refused = {event.event_id: "" for event, found in admitted if answers_nothing(event, found)}
+        refused = {event.event_id: "" for event, found in admitted if is_refused_click(event, found)}
         batch = [found for _, found in admitted if found is not None]
         if not batch and not cursor:
             return refused
@@ -93,7 +93,7 @@ class MessageBus:
         if accepted:
             reach(Step.STORED)
         for turn in accepted:
-            self._dispatch(turn)
+            self._wake_turn(turn)
         for change in [found for found in batch if isinstance(found, InboundChange)]:
             for follower in self._followers:
                 follower(change)
@@ -111,7 +111,7 @@ class MessageBus:
             self.wake(conversation)
         return len(lanes), len(control)
 
-    def _dispatch(self, turn: Accepted) -> None:
+    def _wake_turn(self, turn: Accepted) -> None:
         if turn.kind is TurnKind.CHAT:
             self.wake(turn.conversation)
         elif self._control is not None:
@@ -123,31 +123,28 @@ class MessageBus:
 class AccountInbox:
     """The inbox of one account; see `bot.platforms.base.Inbox`."""
 
-    def __init__(self, account: str, admissions: Admissions, bus: MessageBus, db: Database) -> None:
+    def __init__(self, account: str, admissions: AdmissionPolicy, bus: MessageBus, db: Database) -> None:
         self._account = account
         self.admissions = admissions
         self._bus = bus
         self._db = db
-        self._early = EarlyChanges()
+        self._early = OutOfOrderEdits()
 
     async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
-        """See Inbox."""
         if events:
             reach(Step.RECEIVED)
-        return await self._bus.accept(self._account, self.admissions, [*self._early.ordered(events)], cursor)
+        return await self._bus.accept(
+            self._account, self.admissions, [*self._early.add_overtaking(events)], cursor
+        )
 
     async def cursor(self) -> str:
-        """See Inbox."""
         return await self._db.run(load_cursor, self._account)
 
     def records(self, chat: str) -> bool:
-        """See Inbox."""
-        return self.admissions.records(chat)
+        return self.admissions.is_recorded(chat)
 
     def alone(self, message: InboundMessage) -> bool:
-        """See Inbox."""
-        return self.admissions.alone(message)
+        return self.admissions.is_private_command(message)
 
     async def migrate_chat(self, old: str, new: str) -> None:
-        """See Inbox."""
-        await self._bus.moved(self._account, old, new)
+        await self._bus.move_chat(self._account, old, new)

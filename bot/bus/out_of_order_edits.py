@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator
 
 from bot.domain import InboundChange, InboundEvent, Origin
 
-MOST = 128
+MAX_REMEMBERED = 128
 
 
-class EarlyChanges:
+class OutOfOrderEdits:
     """Remembers the latest changes of one account, for the life of the process."""
 
     def __init__(self) -> None:
         self._latest: OrderedDict[tuple[str, str], InboundChange] = OrderedDict()
 
-    def ordered(self, events: Iterable[InboundEvent]) -> Iterator[InboundEvent]:
+    def add_overtaking(self, events: Iterable[InboundEvent]) -> Iterator[InboundEvent]:
         """The events, each message followed by the change that overtook it.
 
         One that did not overtake is stored already, and the store drops it by its event id.
@@ -34,7 +34,7 @@ class EarlyChanges:
         if known is None or known.at <= change.at:
             self._latest[key] = change
             self._latest.move_to_end(key)
-        while len(self._latest) > MOST:
+        while len(self._latest) > MAX_REMEMBERED:
             self._latest.popitem(last=False)
 
 

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from agent.shared.gc_tuning import pause_gc
-from bot.app.home import Running, prepare_home, running
+from bot.app.home import RunningService, find_service, prepare_home
 from bot.cli.common import configuration, home_folder, run_loop, service_token
 from bot.domain import AccountState, Live
 from bot.errors import RuntimeProblem, RuntimeRefused, StartError
 from bot.runtime.spawn import RuntimeProcess
 
 if TYPE_CHECKING:
-    from bot.app.service import Service, Settings
+    from bot.app.service import BotService, StartOptions
 
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 10.0
@@ -47,25 +47,25 @@ def run_command(home: Path | None, file: Path | None, host: str | None, port: in
     prepare_home(folder)
     # The runtime's process loads for as long as this one does, so it begins first.
     runtime = None
-    if loaded.config.runtime.url is None and running(folder) is None:
+    if loaded.config.runtime.url is None and find_service(folder) is None:
         runtime = RuntimeProcess(folder, loaded.path, max_runs=loaded.config.limits.max_runs)
         runtime.start()
     try:
-        from bot.app.logs import set_up
-        from bot.app.service import Settings
+        from bot.app.logs import configure_logging
+        from bot.app.service import StartOptions
 
-        set_up(loaded.config)
+        configure_logging(loaded.config)
         # The store's thread gives the interpreter back soon enough for a loop that answers within
         # milliseconds.
         sys.setswitchinterval(SWITCH_INTERVAL)
-        settings = Settings(folder, loaded, file, dict(os.environ), Path.cwd(), runtime)
+        settings = StartOptions(folder, loaded, file, dict(os.environ), Path.cwd(), runtime)
         run_loop(_until_signalled(settings))
     finally:
         if runtime is not None:
-            runtime.discard()
+            runtime.kill()
 
 
-async def _until_signalled(settings: Settings) -> None:
+async def _until_signalled(settings: StartOptions) -> None:
     from bot.app.service import run_service
 
     task = asyncio.current_task()
@@ -79,11 +79,11 @@ async def _until_signalled(settings: Settings) -> None:
         print("roebot: stopped", flush=True)
 
 
-async def _banner(address: str, service: Service) -> None:
+async def _banner(address: str, service: BotService) -> None:
     """Say where the service is and what answers there, in one piece that no log line tears apart."""
     model = await _model_line(service)
     accounts = await _settled(service)
-    problems = sorted(await service.problems(), key=lambda problem: not problem.serious)
+    problems = sorted(await service.list_config_problems(), key=lambda problem: not problem.serious)
     lines = [
         f"Roebot is ready: {address}",
         "",
@@ -100,7 +100,7 @@ async def _banner(address: str, service: Service) -> None:
     print("\n" + "".join(f"  {line}\n" if line else "\n" for line in lines), flush=True)
 
 
-async def _settled(service: Service) -> list[tuple[str, tuple[str, AccountState]]]:
+async def _settled(service: BotService) -> list[tuple[str, tuple[str, AccountState]]]:
     """The accounts by name, once each is connected or is known not to be; not for long."""
     deadline = service.clock.now() + ACCOUNTS_TIMEOUT
     while True:
@@ -119,11 +119,11 @@ def _trouble(state: AccountState) -> str:
     return f" is {state.live}: {state.reason}" if state.live is Live.FAILED else ""
 
 
-async def _model_line(service: Service) -> str:
+async def _model_line(service: BotService) -> str:
     deadline = service.clock.now() + START_TIMEOUT
     while service.clock.now() < deadline:
         try:
-            found = await service.runtime.models()
+            found = await service.runtime.list_models()
         except RuntimeRefused as refusal:
             if refusal.status == NOT_FOUND:
                 return "the agent runtime's own choice; it lists none"
@@ -158,12 +158,12 @@ def chat_command(home: Path | None, file: Path | None) -> int:
         service.wait(STOP_TIMEOUT)
 
 
-def _answering(folder: Path) -> Running | None:
+def _answering(folder: Path) -> RunningService | None:
     """The service of this home once it listens; None where there is none, or it has just ended."""
     import httpx
 
     deadline = time.monotonic() + STOP_TIMEOUT
-    while (found := running(folder)) is not None:
+    while (found := find_service(folder)) is not None:
         with suppress(httpx.HTTPError):
             if httpx.get(f"{found.url}/health", timeout=5.0, trust_env=False).is_success:
                 return found
@@ -173,7 +173,7 @@ def _answering(folder: Path) -> Running | None:
     return None
 
 
-def _start(folder: Path, file: Path | None) -> tuple[subprocess.Popen[bytes], Running]:
+def _start(folder: Path, file: Path | None) -> tuple[subprocess.Popen[bytes], RunningService]:
     """Start a service in the background. Raises StartError with what it said."""
     print("roebot: starting the service …", file=sys.stderr, flush=True)
     command = [sys.executable, "-m", "bot.cli", "run", "--port", "0", "--home", str(folder)]
@@ -184,7 +184,7 @@ def _start(folder: Path, file: Path | None) -> tuple[subprocess.Popen[bytes], Ru
         service = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL)  # noqa: S603
     deadline = time.monotonic() + START_TIMEOUT
     while time.monotonic() < deadline and service.poll() is None:
-        found = running(folder)
+        found = find_service(folder)
         if found is not None and found.pid == service.pid:
             return service, found
         time.sleep(0.05)
@@ -203,7 +203,7 @@ def private_log(path: Path) -> BinaryIO:
 
 def stop_command(home: Path | None) -> int:
     """End the service of this home, and say so."""
-    found = running(home_folder(home))
+    found = find_service(home_folder(home))
     if found is None:
         print("roebot: no service runs here")
         return 0

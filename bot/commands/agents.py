@@ -21,7 +21,7 @@ async def agent(call: Invocation) -> Result:
     if call.words and call.words[0].lower() == DEFAULT:
         return await _set(call, "")
     try:
-        offered: Sequence[AgentInfo] | None = await services.runtime.agents()
+        offered: Sequence[AgentInfo] | None = await services.runtime.list_agents()
     except RuntimeRefused:
         offered = None
     except RuntimeProblem:

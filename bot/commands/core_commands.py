@@ -178,7 +178,7 @@ async def _tokens(call: Invocation, thread_id: str) -> list[str]:
     """What the thread cost so far, where the runtime says."""
     try:
         async with asyncio.timeout(USAGE_SECONDS):
-            used = await call.services.runtime.usage(thread_id) if thread_id else None
+            used = await call.services.runtime.read_usage(thread_id) if thread_id else None
     except (RuntimeProblem, TimeoutError):
         return []
     if used is None:

@@ -20,7 +20,7 @@ async def mcp(call: Invocation) -> Result:
     if len(call.words) > 2 or (len(call.words) == 2 and wanted is None):
         return Result(texts("mcp_usage"))
     try:
-        found = await call.services.runtime.servers()
+        found = await call.services.runtime.list_servers()
     except RuntimeRefused:
         return Result(texts("mcp_unlisted"))
     except RuntimeProblem:

@@ -8,7 +8,7 @@ from bot.access import Power
 from bot.commands.registry import Invocation, Result
 from bot.domain import ChatKind, person_of
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused
-from bot.runtime.interface import Remembered
+from bot.runtime.interface import ScopeMemory
 from bot.store.audit import AuditEvent, author_of, record_event
 
 SHOW, FORGET, EXPORT = "show", "forget", "export"
@@ -35,7 +35,7 @@ async def _done(call: Invocation, action: str, fact: str) -> str:
         return await _forget(call, fact)
     if action not in {SHOW, EXPORT} or fact:
         return call.texts("memory_usage")
-    found = await call.services.runtime.memory(scope_of(call))
+    found = await call.services.runtime.read_memory(scope_of(call))
     if action == SHOW:
         return _shown(call, found)
     return f"```json\n{orjson.dumps(found.document, option=orjson.OPT_INDENT_2).decode()}\n```"
@@ -44,7 +44,7 @@ async def _done(call: Invocation, action: str, fact: str) -> str:
 async def _forget(call: Invocation, fact: str) -> str:
     if _in_group(call) and not call.may(Power.GROUP_MEMORY):
         return call.texts("memory_admins")
-    await call.services.runtime.forget(scope_of(call), fact)
+    await call.services.runtime.delete_memory(scope_of(call), fact)
     if _in_group(call):
         deed = AuditEvent("memory forgotten", scope_of(call), fact)
         await call.services.db.run(record_event, author_of(call.turn), deed, call.services.clock.now())
@@ -65,7 +65,7 @@ def _in_group(call: Invocation) -> bool:
     return call.turn.address.chat_kind is ChatKind.GROUP
 
 
-def _shown(call: Invocation, found: Remembered) -> str:
+def _shown(call: Invocation, found: ScopeMemory) -> str:
     texts, group = call.texts, _in_group(call)
     if not found.summaries and not found.facts:
         return texts("memory_empty_group" if group else "memory_empty")

@@ -20,7 +20,7 @@ async def models(call: Invocation) -> Result:
     """List the models."""
     texts = call.texts
     try:
-        offered = await call.services.runtime.models()
+        offered = await call.services.runtime.list_models()
     except RuntimeRefused:
         return Result(texts("models_none"))
     except RuntimeProblem:
@@ -41,7 +41,7 @@ async def model(call: Invocation) -> Result:
     name = call.words[0].strip("`")
     back = name.lower() == DEFAULT
     try:
-        offered = [one.name for one in await services.runtime.models()]
+        offered = [one.name for one in await services.runtime.list_models()]
     except RuntimeRefused:
         # A runtime that lists none is taken at its user's word.
         offered = [] if back else [name]
@@ -73,7 +73,7 @@ async def _named(call: Invocation, view: ConversationView | None) -> str:
         async with asyncio.timeout(LISTING_SECONDS):
             if own := await _of_agent(call, view):
                 return call.texts("model_agent_named", name=own, agent=chosen_agent(call, view))
-            offered = await call.services.runtime.models()
+            offered = await call.services.runtime.list_models()
     except (RuntimeProblem, TimeoutError):
         return model_of(call, view)
     default = next((one.name for one in offered if one.default), "")
@@ -84,7 +84,7 @@ async def _of_agent(call: Invocation, view: ConversationView | None) -> str:
     """The model that the conversation's agent has of its own, "" for none or where nobody says it now."""
     agent = chosen_agent(call, view)
     try:
-        offered = await call.services.runtime.agents() if agent else ()
+        offered = await call.services.runtime.list_agents() if agent else ()
     except RuntimeProblem:
         return ""
     return next((one.model for one in offered if one.name == agent), "")

@@ -13,12 +13,12 @@ from bot.access import AccessPolicy, People, Power, Role, may
 from bot.access.budgets import Budgets
 from bot.clock import Clock
 from bot.config import Rejected, Reloaded
-from bot.dispatch.account_channel import Accounts
+from bot.dispatch.account_channel import AccountRegistry
 from bot.domain import ChatKind, Origin, Turn, TurnKind
 from bot.platforms.base import CommandHint
 from bot.privacy.chat_record import RecordedChats
 from bot.privacy.retention import Forgetter
-from bot.runtime.interface import RuntimePort
+from bot.runtime.interface import AgentRuntime
 from bot.schedules.service import Desk
 from bot.store import Database
 from bot.store.audit import Actor
@@ -63,8 +63,8 @@ class Services:
     busy: Callable[[str], str]
     texts: Callable[[str], Texts]
     deliver: Callable[[int], None]
-    runtime: RuntimePort
-    accounts: Accounts
+    runtime: AgentRuntime
+    accounts: AccountRegistry
     clock: Clock
     stop: Callable[[int, Actor | None], Awaitable[bool]]
     interrupt: Callable[[int], None]

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from bot.commands.retry_fork import fork_of
 from bot.domain import Turn
 from bot.errors import RunMissing
-from bot.runtime.interface import RuntimePort
+from bot.runtime.interface import AgentRuntime
 from bot.store import Database
 from bot.store.retries import begin_retry, find_last_answered
 
 
 async def begin_queued_retry(
-    turn: Turn, db: Database, runtime: RuntimePort, new_id: Callable[[], str], now: float
+    turn: Turn, db: Database, runtime: AgentRuntime, new_id: Callable[[], str], now: float
 ) -> str:
     """Find out what such a turn answers again. "" where it can begin, else the name of the text that says why
     it can't. Raises RuntimeProblem where the runtime does not answer.

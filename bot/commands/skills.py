@@ -23,7 +23,7 @@ async def skills(call: Invocation) -> Result:
     """List the skills, and for admins those that can't be used."""
     texts = call.texts
     try:
-        found = await call.services.runtime.skills()
+        found = await call.services.runtime.list_skills()
     except RuntimeRefused:
         return Result(texts("skills_unlisted"))
     except RuntimeProblem:
@@ -42,7 +42,7 @@ async def skill(call: Invocation) -> Result:
     if not call.words or len(call.words) > 2 or (len(call.words) == 2 and wanted is None):
         return Result(texts("skill_usage"))
     try:
-        offered = await runtime.skills()
+        offered = await runtime.list_skills()
     except RuntimeRefused:
         return Result(texts("skills_unlisted"))
     except RuntimeProblem:
@@ -63,7 +63,7 @@ async def asked_or_unknown(call: Invocation) -> Result:
     texts, services = call.texts, call.services
     try:
         async with asyncio.timeout(LOOK_SECONDS):
-            offered: Sequence[SkillInfo] = await services.runtime.skills()
+            offered: Sequence[SkillInfo] = await services.runtime.list_skills()
     except RuntimeRefused:
         offered = ()
     except (RuntimeProblem, TimeoutError):

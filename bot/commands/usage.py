@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from bot.access import Power
 from bot.commands.escaping import quoted_person
 from bot.commands.registry import Invocation, Result
-from bot.dispatch.run.request import author
+from bot.dispatch.run.request import turn_author
 from bot.domain import ChatKind
 from bot.store.budgets import measure_limits
 from bot.store.usage import PersonTotals, TurnUsage, UsageSum, list_top_usage, load_last_usage, sum_usage
@@ -24,7 +24,7 @@ async def usage(call: Invocation) -> Result:
     texts, db, here = call.texts, call.services.db, call.turn.conversation
     last = await db.run(load_last_usage, here)
     sections = [texts("usage_title"), *([texts("usage_last", **_counts(last))] if last else [])]
-    sections += await _section(call, "usage_you", person=author(call.turn))
+    sections += await _section(call, "usage_you", person=turn_author(call.turn))
     sections += await _section(call, "usage_here", conversation=here)
     sections += await _budget(call)
     if call.may(Power.USAGE):

@@ -32,7 +32,7 @@ class SlidingWindow:
         self._calls: deque[float] = deque()
         self._last = 0.0
 
-    def used(self, now: float) -> int:
+    def count_calls(self, now: float) -> int:
         """Calls within the window that ends now."""
         while self._calls and self._calls[0] <= now - self._period:
             self._calls.popleft()
@@ -42,35 +42,35 @@ class SlidingWindow:
         """When one more call fits."""
         return self._free_at(now, self._count)
 
-    def spare_at(self, now: float, *, at_once: bool = False) -> float:
+    def optional_at(self, now: float, *, at_once: bool = False) -> float:
         """When a call may be made that may as well be skipped: spread over the window, unless `at_once`."""
         free = self._free_at(now, self._spare)
         if at_once or not self._calls:
             return free
-        return max(free, self._last + self.distance)
+        return max(free, self._last + self.optional_spacing)
 
     @property
-    def distance(self) -> float:
+    def optional_spacing(self) -> float:
         """Seconds by which calls that may be skipped are apart now."""
         even = self._period / self._spare
         if not self._long:
             return max(0.0, even - EARLY)
         return even * min(LAST, FIRST + RISE * len(self._calls) / self._spare)
 
-    def add(self, now: float) -> None:
+    def count_start(self, now: float) -> None:
         """Count a call that begins."""
         self._calls.append(now)
         self._last = now
 
-    def ended(self, began: float, now: float) -> None:
+    def count_end(self, began: float, now: float) -> None:
         """The call has lasted until now: the platform may have counted it as late as that."""
         if began in self._calls:
             self._calls.remove(began)
             self._calls.append(now)
 
-    def idle(self, now: float) -> bool:
+    def is_idle(self, now: float) -> bool:
         """Whether no call counts any more."""
-        return not self.used(now)
+        return not self.count_calls(now)
 
     def _free_at(self, now: float, allowed: int) -> float:
-        return now if self.used(now) < allowed else self._calls[-allowed] + self._period
+        return now if self.count_calls(now) < allowed else self._calls[-allowed] + self._period

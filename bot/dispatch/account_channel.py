@@ -13,7 +13,7 @@ from bot.platforms.base import Adapter, Manifest
 
 
 @dataclass(slots=True)
-class Outlet:
+class AccountChannel:
     """One account. `ready` is set once it has connected for the first time; `assistant` answers in it
     ("": the one of the whole service), as `agent`, one of the user's own ("": as itself).
     """
@@ -27,10 +27,10 @@ class Outlet:
     agent: str = ""
 
 
-class Accounts(Protocol):
+class AccountRegistry(Protocol):
     """The accounts that the service runs."""
 
-    def get(self, account: str) -> Outlet | None:
+    def get(self, account: str) -> AccountChannel | None:
         """The account of that name, None where the configuration has none any more."""
         ...
 

@@ -11,20 +11,20 @@ import structlog
 
 from bot.access import AccessPolicy, People, Role
 from bot.access.budgets import Budgets
-from bot.bus.lanes import Lanes
+from bot.bus.lanes import TurnLanes
 from bot.clock import Clock
 from bot.commands.registry import Document, Handler, Invocation, Registry, Result, Services
 from bot.commands.retry import begin_queued_retry
 from bot.config import Rejected, Reloaded
-from bot.dispatch.account_channel import Accounts, Outlet
+from bot.dispatch.account_channel import AccountChannel, AccountRegistry
 from bot.dispatch.approvals.interrupts import Question
-from bot.dispatch.approvals.resolution import show_answered
-from bot.dispatch.pacing.start_limiter import Starts
+from bot.dispatch.approvals.resolution import mark_resolved
+from bot.dispatch.pacing.start_limiter import StartLimiter
 from bot.dispatch.reply.delivery import Delivery
-from bot.dispatch.reply.final import composed, final_parts, spent_on, unsaid
-from bot.dispatch.reply.sender import ReplyCalls
-from bot.dispatch.reply.streaming import Frames
-from bot.dispatch.run.session import Conversation, Outcome
+from bot.dispatch.reply.final import composed_outcome, final_parts, spent_tokens, without_retried_failure
+from bot.dispatch.reply.sender import ReplySender
+from bot.dispatch.reply.streaming import ReplyStreamer
+from bot.dispatch.run.session import RunOutcome, RunSession
 from bot.domain import (
     OPEN_STATES,
     Busy,
@@ -41,7 +41,7 @@ from bot.domain import (
 from bot.errors import RoebotError, RuntimeUnreachable
 from bot.privacy.chat_record import RecordedChats
 from bot.privacy.retention import Forgetter
-from bot.runtime.interface import RuntimePort
+from bot.runtime.interface import AgentRuntime
 from bot.schedules.service import Desk
 from bot.store import Database
 from bot.store.admission_types import Accepted
@@ -71,8 +71,8 @@ class Dispatcher:
         self,
         *,
         db: Database,
-        runtime: RuntimePort,
-        accounts: Accounts,
+        runtime: AgentRuntime,
+        accounts: AccountRegistry,
         desk: Desk,
         forgetter: Forgetter,
         kept_days: Callable[[str], int],
@@ -102,11 +102,11 @@ class Dispatcher:
         self._mask = mask
         self._busy = busy
         self._slots = asyncio.Semaphore(max_runs)
-        self.starts = Starts(accounts, clock)
-        self._talking: dict[int, Conversation] = {}
+        self.start_limiter = StartLimiter(accounts, clock)
+        self._sessions: dict[int, RunSession] = {}
         self._sealed: dict[int, tuple[str, str]] = {}
-        self.chat = Lanes("chat", self._lane, self._give_up_lane, clock)
-        self.control = Lanes("control", self._control, self._give_up_control, clock)
+        self.chat = TurnLanes("chat", self._work_conversation, self._give_up_conversation, clock)
+        self.control = TurnLanes("control", self._work_control, self._give_up_control, clock)
         self._services = Services(
             db=db,
             desk=desk,
@@ -124,8 +124,8 @@ class Dispatcher:
             accounts=accounts,
             clock=clock,
             stop=self.stop,
-            interrupt=self._interrupt,
-            joined=self.joined,
+            interrupt=self._interrupt_run,
+            joined=self.joined_count,
             wake=self.chat.wake,
             page=page,
             new_id=new_id,
@@ -135,12 +135,12 @@ class Dispatcher:
     async def run(self) -> None:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self.starts.run(), name="starts")
+            group.create_task(self.start_limiter.run(), name="starts")
             group.create_task(self.chat.run(), name="lanes:chat")
             group.create_task(self.control.run(), name="lanes:control")
-            group.create_task(self._expire(), name="approvals")
+            group.create_task(self._expire_approvals(), name="approvals")
 
-    async def _expire(self) -> None:
+    async def _expire_approvals(self) -> None:
         """Go on without what nobody decided in time."""
         while True:
             now = self._clock.now()
@@ -152,48 +152,48 @@ class Dispatcher:
     async def stop(self, conversation: int, actor: Actor | None = None) -> bool:
         """End the run of a conversation, or give up the approval it waits for; whether there was one."""
         stopped = await self._db.run(stop_turn, conversation, actor, self._clock.now())
-        talking = self._talking.get(conversation)
+        talking = self._sessions.get(conversation)
         if talking is not None:
             talking.stop()
         elif stopped:
             self.chat.wake(conversation)
         return bool(stopped)
 
-    def noticed(self, accepted: Accepted) -> None:
+    def on_accepted(self, accepted: Accepted) -> None:
         """A turn was just accepted: its author is there, may have ended a run by it, or may join one."""
-        self.starts.noticed(accepted)
-        talking = self._talking.get(accepted.conversation)
+        self.start_limiter.on_accepted(accepted)
+        talking = self._sessions.get(accepted.conversation)
         if accepted.interrupts:
-            self._interrupt(accepted.conversation)
+            self._interrupt_run(accepted.conversation)
         if talking is not None and accepted.steers:
-            talking.steering.nudge()
+            talking.steering.notify()
 
-    def _interrupt(self, conversation: int) -> None:
+    def _interrupt_run(self, conversation: int) -> None:
         """End the run that is under way, since somebody wrote what comes first."""
-        talking = self._talking.get(conversation)
+        talking = self._sessions.get(conversation)
         if talking is not None:
             talking.stop(Stopped.INTERRUPTED)
 
-    def changed(self, happened: InboundChange) -> None:
+    def on_edited(self, change: InboundChange) -> None:
         """Somebody changed a message, which may be about to join a run."""
-        for talking in self._talking.values():
-            if talking.is_in(happened.origin.account, happened.origin.chat):
-                talking.steering.nudge()
+        for talking in self._sessions.values():
+            if talking.is_in(change.origin.account, change.origin.chat):
+                talking.steering.notify()
 
-    def joined(self, conversation: int) -> int:
+    def joined_count(self, conversation: int) -> int:
         """How many of the messages that wait in a conversation have joined its run."""
-        talking = self._talking.get(conversation)
-        return talking.joined if talking is not None else 0
+        talking = self._sessions.get(conversation)
+        return talking.joined_count if talking is not None else 0
 
     @property
-    def running(self) -> int:
+    def run_count(self) -> int:
         """How many runs are under way."""
-        return len(self._talking)
+        return len(self._sessions)
 
-    async def _lane(self, conversation: int) -> None:
+    async def _work_conversation(self, conversation: int) -> None:
         """Work off the open chat turns of a conversation."""
         while True:
-            async with self.starts.claim(conversation):
+            async with self.start_limiter.claim_slot(conversation):
                 claim = await self._db.run(claim_turn, conversation, self._clock.now())
             if claim.retry:
                 if not await self._begin_retry(claim.retry):
@@ -204,10 +204,10 @@ class Dispatcher:
             if claim.turn is None:
                 await self._clock.sleep(claim.wait)
                 continue
-            outlet = await self._outlet(claim.turn)
+            outlet = await self._connected_channel(claim.turn)
             if outlet is None:
                 return
-            await self._answer(claim, claim.turn, outlet)
+            await self._answer_turn(claim, claim.turn, outlet)
 
     async def _begin_retry(self, number: int) -> bool:
         """A retry that has waited goes on, or says why there is nothing to answer again; False where its
@@ -215,7 +215,7 @@ class Dispatcher:
         """
         claim = await self._db.run(load_turn, number)
         turn = claim.turn
-        outlet = await self._outlet(turn) if turn is not None else None
+        outlet = await self._connected_channel(turn) if turn is not None else None
         if turn is None or outlet is None:
             return False
         try:
@@ -227,10 +227,10 @@ class Dispatcher:
             return True
         if problem:
             texts = self._texts_for(turn)
-            await self._close(claim, turn, outlet, Outcome(texts(problem)))
+            await self._close_turn(claim, turn, outlet, RunOutcome(texts(problem)))
         return True
 
-    async def _outlet(self, turn: Turn) -> Outlet | None:
+    async def _connected_channel(self, turn: Turn) -> AccountChannel | None:
         """The account of a turn, once it is connected; a turn of an account that is gone waits for it."""
         outlet = self._accounts.get(turn.address.account)
         if outlet is None:
@@ -239,13 +239,13 @@ class Dispatcher:
         await outlet.ready.wait()
         return outlet
 
-    async def _answer(self, claim: Claim, turn: Turn, outlet: Outlet) -> None:
-        calls = self._calls(turn, claim.parts, outlet)
+    async def _answer_turn(self, claim: Claim, turn: Turn, outlet: AccountChannel) -> None:
+        calls = self._reply_sender(turn, claim.parts, outlet)
         delivery = Delivery(calls)
-        outcome = composed(turn)
+        outcome = composed_outcome(turn)
         if turn.state is not TurnState.DELIVERING:
-            outcome = await self._outcome(turn, calls, outlet, restarted=claim.resumed)
-            outcome = unsaid(turn, outcome, calls.reply.parts)
+            outcome = await self._run_turn(turn, calls, outlet, restarted=claim.resumed)
+            outcome = without_retried_failure(turn, outcome, calls.reply.parts)
             if outcome.interrupt:
                 asked = outcome.question
                 decisions = asked.choices if asked.approval else None
@@ -257,14 +257,14 @@ class Dispatcher:
                     self._clock.now(),
                     remembered=asked.remembered,
                 )
-            outcome = replace(outcome, question=self._coded(turn, outcome.question))
-            parts, spent = final_parts(outcome, outlet), spent_on(turn, outcome)
+            outcome = replace(outcome, question=self._with_approval_code(turn, outcome.question))
+            parts, spent = final_parts(outcome, outlet), spent_tokens(turn, outcome)
             joined, steps = outcome.joined, outcome.steps
             await delivery.compose(parts, error=outcome.error, spent=spent, joined=joined, steps=steps)
         await delivery.finish(outcome.state, error=outcome.error)
         log.info("turn_closed", turn=turn.id, state=outcome.state.value)
 
-    def _coded(self, turn: Turn, question: Question) -> Question:
+    def _with_approval_code(self, turn: Turn, question: Question) -> Question:
         """An approval with the number by which words decide it."""
         if not question.approval:
             return question
@@ -275,13 +275,15 @@ class Dispatcher:
         """Return the texts for the place of a turn."""
         return self._texts(turn.address.account).in_thread(turn.address.topic)
 
-    async def _outcome(self, turn: Turn, calls: ReplyCalls, outlet: Outlet, *, restarted: bool) -> Outcome:
+    async def _run_turn(
+        self, turn: Turn, calls: ReplySender, outlet: AccountChannel, *, restarted: bool
+    ) -> RunOutcome:
         """Run the turn while its reply streams."""
-        known = await self._known(turn, outlet)
+        known = await self._outcome_without_run(turn, outlet)
         if known is not None:
             return known
-        frames = Frames(calls, typed_at=self.starts.greeted(turn.conversation))
-        talk = Conversation(
+        frames = ReplyStreamer(calls, typed_at=self.start_limiter.pop_typed_at(turn.conversation))
+        talk = RunSession(
             turn,
             outlet,
             db=self._db,
@@ -289,13 +291,13 @@ class Dispatcher:
             clock=self._clock,
             texts=self._texts_for(turn),
             roles=self._roles(turn).held,
-            show=frames.show,
-            starts=self.starts,
+            show=frames.update,
+            start_limiter=self.start_limiter,
             mask=self._mask,
-            shut_out=self._shut_out,
+            is_blocked=self._is_blocked,
             steers=Busy(turn.busy or self._busy(turn.address.account)) is Busy.STEER,
         )
-        self._talking[turn.conversation] = talk
+        self._sessions[turn.conversation] = talk
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(frames.run(), name=f"frames:{turn.id}")
@@ -303,7 +305,7 @@ class Dispatcher:
                 group.create_task(frames.run_progress(), name=f"progress:{turn.id}")
                 steering = group.create_task(talk.steering.run(), name=f"steering:{turn.id}")
                 if turn.asked_by:
-                    group.create_task(self._answered(turn, outlet), name=f"answered:{turn.id}")
+                    group.create_task(self._mark_question_resolved(turn, outlet), name=f"answered:{turn.id}")
                 try:
                     async with self._slots:
                         return await talk.run(restarted=restarted)
@@ -311,37 +313,37 @@ class Dispatcher:
                     frames.close()
                     steering.cancel()
         finally:
-            del self._talking[turn.conversation]
+            del self._sessions[turn.conversation]
 
-    async def _known(self, turn: Turn, outlet: Outlet) -> Outcome | None:
+    async def _outcome_without_run(self, turn: Turn, outlet: AccountChannel) -> RunOutcome | None:
         """What comes of a turn that needs no run; None where it needs one."""
         texts = self._texts_for(turn)
         if turn.stopped is Stopped.LEFT:
-            await self._answered(turn, outlet)
-            return Outcome("", state=TurnState.CANCELLED)
+            await self._mark_question_resolved(turn, outlet)
+            return RunOutcome("", state=TurnState.CANCELLED)
         if not turn.run_id and turn.messages and all(message.deleted for message in turn.messages):
-            return Outcome("", state=TurnState.CANCELLED, error="deleted")
+            return RunOutcome("", state=TurnState.CANCELLED, error="deleted")
         if not turn.run_id and self._clock.now() - turn.created_at > EXPIRES_AFTER:
-            return Outcome(texts("expired"), state=TurnState.EXPIRED, error="expired")
+            return RunOutcome(texts("expired"), state=TurnState.EXPIRED, error="expired")
         if not turn.messages and turn.stopped and turn.asked_by:
-            await self._answered(turn, outlet)
-            return Outcome(texts("stopped"), state=TurnState.CANCELLED)
+            await self._mark_question_resolved(turn, outlet)
+            return RunOutcome(texts("stopped"), state=TurnState.CANCELLED)
         return None
 
-    def _shut_out(self, turn: Turn, sender: Sender) -> bool:
+    def _is_blocked(self, turn: Turn, sender: Sender) -> bool:
         """Whether somebody is blocked where a turn is."""
         at = turn.address
         origin = Origin(at.account, turn.platform, at.chat, at.chat_kind, "", sender)
         return self._services.policy(at.account).role(origin) is Role.BLOCKED
 
-    async def _answered(self, turn: Turn, outlet: Outlet) -> None:
+    async def _mark_question_resolved(self, turn: Turn, outlet: AccountChannel) -> None:
         """Let the question that a turn answers or gives up say so."""
         claim = await self._db.run(load_turn, turn.asked_by)
         if claim.turn is not None:
             texts = self._texts_for(turn)
-            await show_answered(turn, self._calls(claim.turn, claim.parts, outlet), texts)
+            await mark_resolved(turn, self._reply_sender(claim.turn, claim.parts, outlet), texts)
 
-    async def _control(self, turn_id: int) -> None:
+    async def _work_control(self, turn_id: int) -> None:
         """Answer a command, or deliver a notice."""
         urgent.set(True)
         claim = await self._db.run(load_turn, turn_id)
@@ -350,22 +352,24 @@ class Dispatcher:
             return
         if turn.state not in (TurnState.ACCEPTED, TurnState.DELIVERING):
             return
-        outlet = await self._outlet(turn)
+        outlet = await self._connected_channel(turn)
         if outlet is None:
             return
         if turn.state is TurnState.ACCEPTED:
-            result = await self._command(turn)
+            result = await self._run_command(turn)
             if result.composed:
-                await self._control(turn_id)
+                await self._work_control(turn_id)
             else:
-                with self._secret(turn, result):
-                    await self._close(claim, turn, outlet, Outcome(result.text), result.documents)
+                with self._unsealed(turn, result):
+                    await self._close_turn(claim, turn, outlet, RunOutcome(result.text), result.documents)
         else:
-            ended = composed(turn)
-            await Delivery(self._calls(turn, claim.parts, outlet)).finish(ended.state, error=ended.error)
+            ended = composed_outcome(turn)
+            await Delivery(self._reply_sender(turn, claim.parts, outlet)).finish(
+                ended.state, error=ended.error
+            )
 
     @contextmanager
-    def _secret(self, turn: Turn, result: Result) -> Iterator[None]:
+    def _unsealed(self, turn: Turn, result: Result) -> Iterator[None]:
         """Tell what must not be kept, for as long as this delivery lasts."""
         if result.sealed is not None:
             self._sealed[turn.id] = result.sealed
@@ -374,49 +378,49 @@ class Dispatcher:
         finally:
             self._sealed.pop(turn.id, None)
 
-    async def _close(
+    async def _close_turn(
         self,
         claim: Claim,
         turn: Turn,
-        outlet: Outlet,
-        outcome: Outcome,
+        outlet: AccountChannel,
+        outcome: RunOutcome,
         documents: Sequence[Document] = (),
     ) -> None:
         """Answer a turn with what needs no run."""
-        delivery = Delivery(self._calls(turn, claim.parts, outlet))
+        delivery = Delivery(self._reply_sender(turn, claim.parts, outlet))
         parts = final_parts(outcome, outlet)
         for one in documents:
             parts.append(Part(len(parts), PartKind.DOCUMENT, one.content, filename=one.filename))
         await delivery.compose(parts, error=outcome.error)
         await delivery.finish(outcome.state, error=outcome.error)
 
-    async def _give_up_lane(self, conversation: int) -> None:
+    async def _give_up_conversation(self, conversation: int) -> None:
         """A turn that fails again and again inside the service says so instead of blocking its
         conversation.
         """
         claim = await self._db.run(claim_turn, conversation, self._clock.now())
-        await self._give_up(await self._db.run(load_turn, claim.retry) if claim.retry else claim)
+        await self._give_up_turn(await self._db.run(load_turn, claim.retry) if claim.retry else claim)
 
     async def _give_up_control(self, turn: int) -> None:
-        await self._give_up(await self._db.run(load_turn, turn))
+        await self._give_up_turn(await self._db.run(load_turn, turn))
 
-    async def _give_up(self, claim: Claim) -> None:
+    async def _give_up_turn(self, claim: Claim) -> None:
         turn = claim.turn
         outlet = self._accounts.get(turn.address.account) if turn else None
         if turn is None or outlet is None or turn.state not in OPEN_STATES:
             return
         texts = self._texts_for(turn)
-        outcome = Outcome(
+        outcome = RunOutcome(
             texts("failed", message=texts("internal")), state=TurnState.FAILED, error="internal"
         )
-        await self._close(claim, turn, outlet, unsaid(turn, outcome, claim.parts))
+        await self._close_turn(claim, turn, outlet, without_retried_failure(turn, outcome, claim.parts))
 
-    def _calls(self, turn: Turn, parts: Sequence[Part], outlet: Outlet) -> ReplyCalls:
+    def _reply_sender(self, turn: Turn, parts: Sequence[Part], outlet: AccountChannel) -> ReplySender:
         sealed = self._sealed.get(turn.id)
         alone = self._commands.alone_for(turn, self._roles)
-        return ReplyCalls(turn, parts, outlet, self._db, self._runtime, self._clock, sealed, alone)
+        return ReplySender(turn, parts, outlet, self._db, self._runtime, self._clock, sealed, alone)
 
-    async def _command(self, turn: Turn) -> Result:
+    async def _run_command(self, turn: Turn) -> Result:
         texts = self._texts_for(turn)
         message = turn.messages[0]
         parsed = self._commands.parse(message.text, mentioned=True)
@@ -425,17 +429,19 @@ class Dispatcher:
         call = Invocation(turn, name, words, self._roles(turn), texts, self._services, self._commands)
         command = self._commands.get(name)
         if command is None:
-            return await self._tried(self._commands.fallback, call)
+            return await self._run_handler(self._commands.fallback, call)
         refused = call.role < command.role
         result = (
-            Result(texts("admins_only", name=name)) if refused else await self._tried(command.handler, call)
+            Result(texts("admins_only", name=name))
+            if refused
+            else await self._run_handler(command.handler, call)
         )
         if command.role > Role.MEMBER:
             deed = AuditEvent("refused" if refused else "command", f"/{name}", " ".join(words))
             await self._db.run(record_event, author_of(turn), deed, self._clock.now())
         return result
 
-    async def _tried(self, handler: Handler, call: Invocation) -> Result:
+    async def _run_handler(self, handler: Handler, call: Invocation) -> Result:
         texts, name, turn = call.texts, call.name, call.turn
         try:
             return await handler(call)

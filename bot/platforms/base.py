@@ -17,7 +17,7 @@ from bot.domain import (
     AccountState,
     Attachment,
     ChatKind,
-    Earlier,
+    HistoryMessage,
     InboundEvent,
     InboundMessage,
     OutboundFile,
@@ -230,7 +230,7 @@ class FetchesFiles(Protocol):
 class ReadsThreads(Protocol):
     """Reads a thread in which the bot was not addressed before."""
 
-    async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
+    async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
         """Return what people wrote in a thread before the message `before`, oldest first.
 
         Returns the newest `limit` messages. Raises DeliveryError.

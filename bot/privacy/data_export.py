@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from bot.errors import RuntimeProblem
-from bot.runtime.interface import RuntimePort
+from bot.runtime.interface import AgentRuntime
 from bot.store import Database
 from bot.store.audit import AuditEntry, list_audit_entries
 from bot.store.retention import Person, iterate_written, list_recorded_of, list_roles_of, list_schedules_of
@@ -21,7 +21,7 @@ PAGE = 500
 
 
 async def exported(
-    db: Database, runtime: RuntimePort, person: Person, scopes: Sequence[str], now: float
+    db: Database, runtime: AgentRuntime, person: Person, scopes: Sequence[str], now: float
 ) -> bytes:
     """Messages and answers, chat record, memory (of the scopes), roles, schedules, tokens of the last year,
     audit; times as ISO 8601 in UTC.
@@ -47,9 +47,9 @@ def scopes_of(person: Person, accounts: Sequence[str]) -> list[str]:
     return [f"person:{account}:{person}" for account in accounts]
 
 
-async def _remembered(runtime: RuntimePort, scope: str) -> Any:
+async def _remembered(runtime: AgentRuntime, scope: str) -> Any:
     try:
-        return dict((await runtime.memory(scope)).document)
+        return dict((await runtime.read_memory(scope)).document)
     except RuntimeProblem as problem:
         return {"missing": str(problem)}
 

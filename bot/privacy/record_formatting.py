@@ -7,7 +7,7 @@ from datetime import UTC, datetime, tzinfo
 
 import orjson
 
-from bot.domain import ChatKind, Earlier, Turn
+from bot.domain import ChatKind, HistoryMessage, Turn
 from bot.store import Database
 from bot.store.record import RecordedMessage, is_first_turn, list_recorded_before
 from bot.store.schedules import EVENT
@@ -22,7 +22,7 @@ async def heard_before(
     turn: Turn,
     record: Database,
     texts: Texts,
-    read: Callable[[Turn], Awaitable[Sequence[Earlier]]],
+    read: Callable[[Turn], Awaitable[Sequence[HistoryMessage]]],
 ) -> str:
     """What the agent is told of what others wrote before a turn, "" for nothing: what the chat's record has,
     and where it is the first turn there, what `read` finds on the platform.
@@ -30,7 +30,7 @@ async def heard_before(
     scheduled = any(message.event_id.startswith(EVENT) for message in turn.messages)
     if turn.address.chat_kind is not ChatKind.GROUP or turn.answers or turn.repeats or scheduled:
         return ""
-    found: list[RecordedMessage | Earlier] = [
+    found: list[RecordedMessage | HistoryMessage] = [
         *await record.run(list_recorded_before, turn, FAR_BACK, MOST_BEFORE)
     ]
     if await record.run(is_first_turn, turn):
@@ -41,7 +41,7 @@ async def heard_before(
     return texts("note_heard", said="\n".join(told), left=left) if told else ""
 
 
-def lines(found: Sequence[RecordedMessage | Earlier], zone: tzinfo, most: int) -> tuple[list[str], int]:
+def lines(found: Sequence[RecordedMessage | HistoryMessage], zone: tzinfo, most: int) -> tuple[list[str], int]:
     """The newest messages that fit `most` characters, oldest first, and how many did not."""
     kept: list[str] = []
     size = 0
@@ -54,7 +54,7 @@ def lines(found: Sequence[RecordedMessage | Earlier], zone: tzinfo, most: int) -
     return kept[::-1], len(found) - len(kept)
 
 
-def _line(one: RecordedMessage | Earlier, zone: tzinfo) -> str:
+def _line(one: RecordedMessage | HistoryMessage, zone: tzinfo) -> str:
     at = datetime.fromtimestamp(one.sent_at, zone).strftime("%Y-%m-%d %H:%M")
     text = one.text if len(one.text) <= LONGEST_LINE else one.text[: LONGEST_LINE - 1] + "…"
     parts = [at, _quoted(one.sender.name or one.sender.id), _quoted(text), *([one.link] if one.link else [])]

@@ -11,7 +11,7 @@ import structlog
 from agent.shared.aio import wait_first
 from bot.clock import Clock
 from bot.errors import RuntimeProblem, RuntimeRefused
-from bot.runtime.interface import RuntimePort
+from bot.runtime.interface import AgentRuntime
 from bot.store import Database
 from bot.store.retention import (
     Erasure,
@@ -50,7 +50,7 @@ class Forgetter:
     def __init__(
         self,
         db: Database,
-        runtime: RuntimePort,
+        runtime: AgentRuntime,
         clock: Clock,
         days: Callable[[], Mapping[str, int]],
         new_id: Callable[[], str],
@@ -104,7 +104,7 @@ class Forgetter:
     async def _forgot(self, scopes: Sequence[str]) -> bool:
         for scope in scopes:
             try:
-                await self._runtime.forget(scope, "")
+                await self._runtime.delete_memory(scope, "")
             except RuntimeRefused:
                 continue  # a runtime without memory
             except RuntimeProblem as problem:

@@ -31,7 +31,7 @@ class RuntimeChild:
         self._process = process
         self._clock = clock
         self.starts = 0
-        self.trouble = ""
+        self.failure = ""
         """Why the process ended the last time that it did so by itself; "" where it said nothing."""
 
     @property
@@ -61,19 +61,19 @@ class RuntimeChild:
         try:
             while True:
                 started = self._clock.now()
-                code = await self._once()
+                code = await self._run_once()
                 failures = 0 if self._clock.now() - started > LASTED else failures + 1
                 pause = BACKOFF[min(failures, len(BACKOFF) - 1)]
-                self.trouble = await asyncio.to_thread(self._process.last_words) if code else ""
-                if code == UNUSABLE and self.starts == 1 and self.trouble:
-                    raise ConfigUnusable(self.trouble)
-                cause = {"cause": self.trouble} if self.trouble else {}
+                self.failure = await asyncio.to_thread(self._process.last_failure) if code else ""
+                if code == UNUSABLE and self.starts == 1 and self.failure:
+                    raise ConfigUnusable(self.failure)
+                cause = {"cause": self.failure} if self.failure else {}
                 log.error("runtime_ended", **cause, code=code, again_in=pause, log=str(self._process.log))
                 await self._clock.sleep(pause)
         finally:
-            await asyncio.to_thread(self._process.discard)
+            await asyncio.to_thread(self._process.kill)
 
-    async def _once(self) -> int:
+    async def _run_once(self) -> int:
         """One life of the process: its exit code."""
         process = await asyncio.to_thread(self._process.start)
         self.starts += 1
@@ -82,11 +82,11 @@ class RuntimeChild:
             return await asyncio.to_thread(process.wait)
         except asyncio.CancelledError:
             process.terminate()
-            await asyncio.to_thread(_end, process)
+            await asyncio.to_thread(_end_process, process)
             raise
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end_process(process: subprocess.Popen[bytes]) -> None:
     try:
         process.wait(STOP_GRACE)
     except subprocess.TimeoutExpired:

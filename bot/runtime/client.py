@@ -11,23 +11,23 @@ import httpx
 from langgraph_sdk.client import LangGraphClient
 
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
-from bot.runtime.events import STREAM_MODES, answer_in, open_interrupts, translate, usage_in
+from bot.runtime.events import STREAM_MODES, open_interrupts, read_answer, read_usage, translate_event
 from bot.runtime.interface import (
     AgentInfo,
-    Answer,
-    Ended,
+    ConfigProblem,
     LoggedEvent,
     ModelInfo,
-    Offer,
-    Remembered,
     RememberedFact,
+    RunEnded,
     RunRequest,
+    ScopeMemory,
     ServerInfo,
     ServerState,
     SkillInfo,
-    Trouble,
-    Upload,
-    Usage,
+    SteerMessage,
+    StoredUpload,
+    ThreadAnswer,
+    TokenUsage,
 )
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"
@@ -56,17 +56,17 @@ class LangGraphRuntime:
         self._assistant = assistant_id
         self._management = management
 
-    async def create(self, request: RunRequest) -> str:
-        """See RuntimePort. A repeated creation looks first, for servers that do not know the header."""
-        with _problems():
-            if request.repeated and (known := await self._find(request)):
+    async def create_run(self, request: RunRequest) -> str:
+        """A repeated creation looks first, for servers that do not know the header."""
+        with _translated_errors():
+            if request.repeated and (known := await self._find_run(request)):
                 return known
-            resumes = bool(request.answers) and await self._stands(request)
+            resumes = bool(request.answers) and await self._is_open(request)
             run = await self._client.runs.create(
                 request.thread_id,
                 request.assistant or self._assistant,
                 input=None if resumes else {"messages": list(request.messages)},
-                command={"resume": {request.answers: _answer(request)}} if resumes else None,
+                command={"resume": {request.answers: _resume_text(request)}} if resumes else None,
                 stream_mode=STREAM_MODES,
                 stream_resumable=True,
                 metadata={"idempotency_key": request.key},
@@ -78,7 +78,7 @@ class LangGraphRuntime:
             )
         return str(run["run_id"])
 
-    async def _stands(self, request: RunRequest) -> bool:
+    async def _is_open(self, request: RunRequest) -> bool:
         """Whether the thread still waits for this answer. Resuming what is gone raises nothing, and gives the
         answer before."""
         try:
@@ -91,7 +91,7 @@ class LangGraphRuntime:
             raise
         return request.answers in open_interrupts(state)
 
-    async def _find(self, request: RunRequest) -> str:
+    async def _find_run(self, request: RunRequest) -> str:
         try:
             runs = await self._client.runs.list(request.thread_id, limit=LOOK_BACK)
         except httpx.HTTPStatusError as error:
@@ -104,28 +104,26 @@ class LangGraphRuntime:
                 return str(run["run_id"])
         return ""
 
-    async def join(self, thread_id: str, run_id: str, after: str) -> AsyncIterator[LoggedEvent]:
-        """See RuntimePort."""
-        with _problems():
+    async def join_run(self, thread_id: str, run_id: str, after: str) -> AsyncIterator[LoggedEvent]:
+        with _translated_errors():
             # No stream_mode: the run logs the modes that it was created with, and langgraph dev sends no
             # messages to a join that names more than one.
             stream = self._client.runs.join_stream(thread_id, run_id, last_event_id=after or "-1")
             ended = False
             async for part in stream:
-                for event in translate(part.event.partition("|")[0] if part.event else "", part.data):
-                    ended = ended or isinstance(event, Ended)
+                for event in translate_event(part.event.partition("|")[0] if part.event else "", part.data):
+                    ended = ended or isinstance(event, RunEnded)
                     yield LoggedEvent(part.id or "", event)
             if not ended:
                 run = await self._client.runs.get(thread_id, run_id)
                 status = str(run["status"])
                 if status in {"pending", "running"}:
                     raise RuntimeUnreachable("the stream of the run was cut off")
-                yield LoggedEvent("", Ended(status))
+                yield LoggedEvent("", RunEnded(status))
 
-    async def cancel(self, thread_id: str, run_id: str) -> None:
-        """See RuntimePort."""
+    async def cancel_run(self, thread_id: str, run_id: str) -> None:
         try:
-            with _problems():
+            with _translated_errors():
                 await self._client.runs.cancel(thread_id, run_id, wait=False)
         except RunMissing:
             return
@@ -133,65 +131,61 @@ class LangGraphRuntime:
             if error.status != httpx.codes.CONFLICT:
                 raise
 
-    async def answer(self, thread_id: str, message_ids: Sequence[str]) -> Answer:
-        """See RuntimePort."""
-        with _problems():
+    async def read_answer(self, thread_id: str, message_ids: Sequence[str]) -> ThreadAnswer:
+        with _translated_errors():
             state = await self._client.threads.get_state(thread_id)
-        return answer_in(state, message_ids)
+        return read_answer(state, message_ids)
 
-    async def offer(self, thread_id: str, offer: Offer) -> None:
-        """See RuntimePort."""
-        item = {"turn": str(offer.turn), "number": offer.number, "message": dict(offer.message)}
-        with _problems():
+    async def steer(self, thread_id: str, message: SteerMessage) -> None:
+        item = {"turn": str(message.turn), "number": message.number, "message": dict(message.message)}
+        with _translated_errors():
             await self._client.store.put_item(
-                (INBOX, thread_id), key=str(offer.message["id"]), value=item, index=False
+                (INBOX, thread_id), key=str(message.message["id"]), value=item, index=False
             )
 
-    async def withdraw(self, thread_id: str, message_id: str) -> None:
-        """See RuntimePort."""
-        with suppress(RunMissing), _problems():
+    async def unsteer(self, thread_id: str, message_id: str) -> None:
+        with suppress(RunMissing), _translated_errors():
             await self._client.store.delete_item((INBOX, thread_id), key=message_id)
 
-    async def before(self, thread_id: str, run_id: str) -> str | None:
-        """See RuntimePort."""
-        with _problems():
+    async def checkpoint_before(self, thread_id: str, run_id: str) -> str | None:
+        with _translated_errors():
             history = await self._client.threads.get_history(
                 thread_id, limit=100, metadata={"run_id": run_id}
             )
             if not history:
-                return await self._untouched(thread_id, run_id)
-        return _checkpoint(history[-1].get("parent_checkpoint"))
+                return await self._newest_checkpoint(thread_id, run_id)
+        return _checkpoint_id(history[-1].get("parent_checkpoint"))
 
-    async def _untouched(self, thread_id: str, run_id: str) -> str | None:
+    async def _newest_checkpoint(self, thread_id: str, run_id: str) -> str | None:
         """Where a run that failed before it wrote anything began: at what is the newest still."""
         run = await self._client.runs.get(thread_id, run_id)
         if run["status"] != "error":
             raise RunMissing(f"the thread has no checkpoint of run {run_id}")
         newest = await self._client.threads.get_history(thread_id, limit=1)
-        return _checkpoint(newest[0].get("checkpoint")) if newest else None
+        return _checkpoint_id(newest[0].get("checkpoint")) if newest else None
 
-    async def upload(self, thread_id: str, filename: str, content: AsyncIterable[bytes], key: str) -> Upload:
-        """See RuntimePort."""
+    async def upload_file(
+        self, thread_id: str, filename: str, content: AsyncIterable[bytes], key: str
+    ) -> StoredUpload:
         data = b"".join([chunk async for chunk in content])
-        with _problems():
-            response = await self._manage().post(
+        with _translated_errors():
+            response = await self._management_client().post(
                 f"/api/threads/{quote(thread_id, safe='')}/uploads",
                 files={"files": (filename, data, "application/octet-stream")},
                 headers={"Idempotency-Key": key},
                 timeout=httpx.Timeout(UPLOAD_TIMEOUT, connect=5.0),
             )
-            _check(response)
+            _raise_for_status(response)
         stored = response.json()["files"][0]
-        return Upload(str(stored["filename"]), str(stored.get("path") or ""), len(data), stored)
+        return StoredUpload(str(stored["filename"]), str(stored.get("path") or ""), len(data), stored)
 
-    async def artifact(self, thread_id: str, path: str, limit: int) -> tuple[bytes, str]:
-        """See RuntimePort."""
+    async def read_artifact(self, thread_id: str, path: str, limit: int) -> tuple[bytes, str]:
         url = f"/api/threads/{quote(thread_id, safe='')}/artifacts/{quote(path.lstrip('/'))}"
-        with _problems():
-            async with self._manage().stream("GET", url, params={"download": "true"}) as response:
+        with _translated_errors():
+            async with self._management_client().stream("GET", url, params={"download": "true"}) as response:
                 if response.is_error:
                     await response.aread()
-                _check(response)
+                _raise_for_status(response)
                 chunks, size = [], 0
                 async for chunk in response.aiter_bytes():
                     size += len(chunk)
@@ -201,107 +195,98 @@ class LangGraphRuntime:
         mime = response.headers.get("content-type", "application/octet-stream")
         return b"".join(chunks), mime.partition(";")[0]
 
-    async def models(self) -> Sequence[ModelInfo]:
-        """See RuntimePort."""
-        with _problems():
-            response = await self._manage().get("/api/models")
-            _check(response)
-        found = [_model(entry) for entry in response.json()["models"]]
+    async def list_models(self) -> Sequence[ModelInfo]:
+        with _translated_errors():
+            response = await self._management_client().get("/api/models")
+            _raise_for_status(response)
+        found = [_read_model(entry) for entry in response.json()["models"]]
         return sorted(found, key=lambda model: not model.default)
 
-    async def agents(self) -> Sequence[AgentInfo]:
-        """See RuntimePort."""
-        with _problems():
-            response = await self._manage().get("/api/agents")
-            _check(response)
-        return [_agent(entry) for entry in response.json()["agents"]]
+    async def list_agents(self) -> Sequence[AgentInfo]:
+        with _translated_errors():
+            response = await self._management_client().get("/api/agents")
+            _raise_for_status(response)
+        return [_read_agent(entry) for entry in response.json()["agents"]]
 
-    async def skills(self) -> Sequence[SkillInfo]:
-        """See RuntimePort."""
-        with _problems():
-            response = await self._manage().get("/api/skills")
-            _check(response)
+    async def list_skills(self) -> Sequence[SkillInfo]:
+        with _translated_errors():
+            response = await self._management_client().get("/api/skills")
+            _raise_for_status(response)
         found = response.json()
         broken = [SkillInfo(one["path"], problem=one["error"]) for one in found.get("problems") or ()]
-        return [*(_skill(entry) for entry in found["skills"]), *broken]
+        return [*(_read_skill(entry) for entry in found["skills"]), *broken]
 
     async def switch_skill(self, name: str, *, enabled: bool) -> None:
-        """See RuntimePort."""
         await self._switch(f"/api/skills/{quote(name, safe='')}", enabled=enabled)
 
-    async def servers(self) -> Sequence[ServerInfo]:
-        """See RuntimePort."""
-        with _problems():
-            response = await self._manage().get("/api/mcp/servers")
-            _check(response)
-        return [_server(entry) for entry in response.json()["servers"]]
+    async def list_servers(self) -> Sequence[ServerInfo]:
+        with _translated_errors():
+            response = await self._management_client().get("/api/mcp/servers")
+            _raise_for_status(response)
+        return [_read_server(entry) for entry in response.json()["servers"]]
 
     async def switch_server(self, name: str, *, enabled: bool) -> None:
-        """See RuntimePort."""
         await self._switch(f"/api/mcp/servers/{quote(name, safe='')}", enabled=enabled)
 
     async def _switch(self, path: str, *, enabled: bool) -> None:
-        with _problems():
-            response = await self._manage().put(path, json={"enabled": enabled})
-            _check(response)
+        with _translated_errors():
+            response = await self._management_client().put(path, json={"enabled": enabled})
+            _raise_for_status(response)
 
-    async def problems(self) -> Sequence[Trouble]:
+    async def list_problems(self) -> Sequence[ConfigProblem]:
         """What of the configuration the runtime can't use; none where it has no route for that.
 
         Raises RuntimeUnreachable or RuntimeRefused.
         """
-        with _problems():
-            response = await self._manage().get("/api/config/problems")
+        with _translated_errors():
+            response = await self._management_client().get("/api/config/problems")
             if response.status_code == httpx.codes.NOT_FOUND:
                 return []
-            _check(response)
+            _raise_for_status(response)
         return [
-            Trouble(": ".join(filter(None, (entry["where"], entry["what"]))), bool(entry.get("serious")))
+            ConfigProblem(
+                ": ".join(filter(None, (entry["where"], entry["what"]))), bool(entry.get("serious"))
+            )
             for entry in response.json()["problems"]
         ]
 
-    async def usage(self, thread_id: str, run_id: str = "") -> Usage | None:
-        """See RuntimePort."""
-        with _problems():
+    async def read_usage(self, thread_id: str, run_id: str = "") -> TokenUsage | None:
+        with _translated_errors():
             # A search can leave the values out, which may be long.
             found: Sequence[Any] = (
                 [await self._client.runs.get(thread_id, run_id)]
                 if run_id
                 else await self._client.threads.search(ids=[thread_id], select=["metadata"], limit=1)
             )
-        return usage_in((found[0].get("metadata") or {}).get("usage")) if found else None
+        return read_usage((found[0].get("metadata") or {}).get("usage")) if found else None
 
-    async def memory(self, scope: str) -> Remembered:
-        """See RuntimePort."""
-        with _problems():
-            response = await self._manage().get("/api/memory", params={"scope": scope})
-            _check(response)
-        return _remembered(response.json())
+    async def read_memory(self, scope: str) -> ScopeMemory:
+        with _translated_errors():
+            response = await self._management_client().get("/api/memory", params={"scope": scope})
+            _raise_for_status(response)
+        return _read_memory(response.json())
 
-    async def forget(self, scope: str, fact: str) -> None:
-        """See RuntimePort."""
+    async def delete_memory(self, scope: str, fact: str) -> None:
         path = f"/api/memory/facts/{quote(fact, safe='')}" if fact else "/api/memory"
-        with _problems():
-            response = await self._manage().delete(path, params={"scope": scope})
+        with _translated_errors():
+            response = await self._management_client().delete(path, params={"scope": scope})
         if fact and response.status_code == httpx.codes.NOT_FOUND:
-            raise RunMissing(_detail(response))
-        _check(response)
+            raise RunMissing(_error_detail(response))
+        _raise_for_status(response)
 
     async def delete_thread(self, thread_id: str) -> None:
-        """See RuntimePort."""
-        with suppress(RunMissing), _problems():
+        with suppress(RunMissing), _translated_errors():
             await self._client.threads.delete(thread_id)
         if self._management is None:
             return
-        with _problems():
+        with _translated_errors():
             response = await self._management.delete(f"/api/threads/{quote(thread_id, safe='')}")
         if response.status_code not in (httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED):
-            _check(response)
+            _raise_for_status(response)
 
-    async def ready(self) -> bool:
-        """See RuntimePort."""
+    async def is_ready(self) -> bool:
         try:
-            with _problems():
+            with _translated_errors():
                 return (await self._http.get("/ok", timeout=2.0)).is_success
         except RuntimeUnreachable:
             return False
@@ -312,13 +297,13 @@ class LangGraphRuntime:
         if self._management is not None and self._management is not self._http:
             await self._management.aclose()
 
-    def _manage(self) -> httpx.AsyncClient:
+    def _management_client(self) -> httpx.AsyncClient:
         if self._management is None:
             raise RuntimeRefused(404, "this agent runtime has no management routes")
         return self._management
 
 
-def _answer(request: RunRequest) -> str:
+def _resume_text(request: RunRequest) -> str:
     """What people said, as one text, and the files that they sent."""
     said: list[str] = []
     for message in request.messages:
@@ -327,19 +312,19 @@ def _answer(request: RunRequest) -> str:
     return "\n\n".join(filter(None, said))
 
 
-def _checkpoint(found: Any) -> str | None:
+def _checkpoint_id(found: Any) -> str | None:
     named = found.get("checkpoint_id") if found else None
     return str(named) if named else None
 
 
-def _remembered(found: dict[str, Any]) -> Remembered:
+def _read_memory(found: dict[str, Any]) -> ScopeMemory:
     parts = [part for name in ("user", "history") for part in (found.get(name) or {}).values()]
     texts = [str(part.get("summary") or "") for part in parts]
     facts = [RememberedFact(str(fact["id"]), str(fact["content"])) for fact in found.get("facts") or ()]
-    return Remembered(tuple(filter(None, texts)), tuple(facts), found)
+    return ScopeMemory(tuple(filter(None, texts)), tuple(facts), found)
 
 
-def _model(entry: dict[str, Any]) -> ModelInfo:
+def _read_model(entry: dict[str, Any]) -> ModelInfo:
     return ModelInfo(
         name=str(entry["name"]),
         display_name=str(entry.get("display_name") or entry["name"]),
@@ -348,12 +333,12 @@ def _model(entry: dict[str, Any]) -> ModelInfo:
     )
 
 
-def _agent(entry: dict[str, Any]) -> AgentInfo:
+def _read_agent(entry: dict[str, Any]) -> AgentInfo:
     told = (str(entry.get(name) or "") for name in ("description", "problem", "model"))
     return AgentInfo(str(entry["name"]), *told)
 
 
-def _skill(entry: dict[str, Any]) -> SkillInfo:
+def _read_skill(entry: dict[str, Any]) -> SkillInfo:
     return SkillInfo(
         name=str(entry["name"]),
         description=str(entry.get("description") or ""),
@@ -362,7 +347,7 @@ def _skill(entry: dict[str, Any]) -> SkillInfo:
     )
 
 
-def _server(entry: dict[str, Any]) -> ServerInfo:
+def _read_server(entry: dict[str, Any]) -> ServerInfo:
     return ServerInfo(
         name=str(entry["name"]),
         state=ServerState(entry["state"]),
@@ -372,12 +357,12 @@ def _server(entry: dict[str, Any]) -> ServerInfo:
     )
 
 
-def _check(response: httpx.Response) -> None:
+def _raise_for_status(response: httpx.Response) -> None:
     if response.is_error:
-        raise RuntimeRefused(response.status_code, _detail(response))
+        raise RuntimeRefused(response.status_code, _error_detail(response))
 
 
-def _detail(response: httpx.Response) -> str:
+def _error_detail(response: httpx.Response) -> str:
     try:
         body = response.json()
     except (ValueError, httpx.ResponseNotRead):
@@ -386,13 +371,13 @@ def _detail(response: httpx.Response) -> str:
 
 
 @contextmanager
-def _problems() -> Iterator[None]:
+def _translated_errors() -> Iterator[None]:
     """Turn the client's errors into ours."""
     try:
         yield
     except httpx.HTTPStatusError as error:
         if error.response.status_code == httpx.codes.NOT_FOUND:
-            raise RunMissing(_detail(error.response) or "not found") from error
-        raise RuntimeRefused(error.response.status_code, _detail(error.response)) from error
+            raise RunMissing(_error_detail(error.response) or "not found") from error
+        raise RuntimeRefused(error.response.status_code, _error_detail(error.response)) from error
     except httpx.HTTPError as error:
         raise RuntimeUnreachable(f"{type(error).__name__}: {error}") from error

@@ -10,24 +10,24 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from bot.runtime.interface import (
-    Answer,
-    Attempt,
-    Called,
-    Ended,
-    Failed,
-    Gap,
-    Interrupted,
-    Join,
-    Joined,
-    Presented,
-    Returned,
+    ArtifactsPresented,
+    AttemptStarted,
+    EventsMissing,
+    JoinedMessage,
+    MessageJoined,
+    MessageText,
+    RunEnded,
     RunEvent,
-    Said,
-    Text,
-    Usage,
-    Used,
+    RunFailed,
+    RunInterrupted,
+    TextDelta,
+    ThreadAnswer,
+    TokenUsage,
+    ToolCall,
+    ToolResult,
+    UsageReported,
 )
-from bot.runtime.progress import subagent, todos, tool_calls, tool_result
+from bot.runtime.progress import read_subagent, read_todos, tool_end, tool_starts
 
 ASSISTANT = frozenset({"ai", "AIMessageChunk", "AIMessage"})
 HUMAN = frozenset({"human", "HumanMessage"})
@@ -43,22 +43,22 @@ STREAM_MODES: tuple[Literal["messages-tuple"], Literal["updates"], Literal["cust
 )
 
 
-def translate(name: str, data: Any) -> Iterator[RunEvent]:
+def translate_event(name: str, data: Any) -> Iterator[RunEvent]:
     """The events that one server event stands for (none for what is not meant for people)."""
     if name == "messages":
-        yield from _piece(data)
+        yield from _read_delta(data)
     elif name == "updates":
-        yield from _updates(data)
+        yield from _read_updates(data)
     elif name == "custom":
-        yield from subagent(data)
+        yield from read_subagent(data)
     elif name == "metadata":
-        yield Attempt(int(data.get("attempt") or 1) if isinstance(data, Mapping) else 1)
+        yield AttemptStarted(int(data.get("attempt") or 1) if isinstance(data, Mapping) else 1)
     elif name == "error":
-        yield _failure(data)
+        yield _read_failure(data)
     elif name == "gap":
-        yield Gap()
+        yield EventsMissing()
     elif name == "end":
-        yield Ended(str(data.get("status") or "") if isinstance(data, Mapping) else "")
+        yield RunEnded(str(data.get("status") or "") if isinstance(data, Mapping) else "")
 
 
 def text_of(content: Any) -> str:
@@ -78,147 +78,147 @@ def _block_text(block: Any) -> str:
     return ""
 
 
-def _piece(data: Any) -> Iterator[RunEvent]:
+def _read_delta(data: Any) -> Iterator[RunEvent]:
     if not isinstance(data, list) or len(data) != 2:
         return
     message, metadata = data
-    if not isinstance(message, Mapping) or message.get("type") not in ASSISTANT or _hidden(metadata):
+    if not isinstance(message, Mapping) or message.get("type") not in ASSISTANT or _is_hidden(metadata):
         return
     text = text_of(message.get("content"))
     if text:
-        yield Text(str(message.get("id") or ""), text)
+        yield TextDelta(str(message.get("id") or ""), text)
 
 
-def _hidden(metadata: Any) -> bool:
+def _is_hidden(metadata: Any) -> bool:
     if not isinstance(metadata, Mapping):
         return False
     nested = "|" in str(metadata.get("langgraph_checkpoint_ns") or "")
     return nested or not HIDDEN_TAGS.isdisjoint(metadata.get("tags") or ())
 
 
-def _updates(data: Any) -> Iterator[RunEvent]:
+def _read_updates(data: Any) -> Iterator[RunEvent]:
     if not isinstance(data, Mapping):
         return
-    repeated = _repeated(data)
+    repeated = _is_repeated(data)
     for node, update in data.items():
         if node == "__interrupt__":
-            yield from _interrupts(update)
+            yield from _read_interrupts(update)
         else:
             for change in update if isinstance(update, list) else [update]:
                 if isinstance(change, Mapping):
-                    yield from _change(change)
-                    if not repeated and (used := usage_in(change.get("usage"))) is not None:
-                        yield Used(used)
+                    yield from _read_change(change)
+                    if not repeated and (used := read_usage(change.get("usage"))) is not None:
+                        yield UsageReported(used)
 
 
-def _repeated(data: Mapping[str, Any]) -> bool:
+def _is_repeated(data: Mapping[str, Any]) -> bool:
     """Whether a step's changes are told again because its run, or its attempt, went on from there."""
     about = data.get("__metadata__")
     return isinstance(about, Mapping) and bool(about.get("cached"))
 
 
-def usage_in(found: Any) -> Usage | None:
+def read_usage(found: Any) -> TokenUsage | None:
     """The tokens that a part of the state or of metadata tells of; None where it does not say."""
     if not isinstance(found, Mapping):
         return None
     told = [found.get(name) for name in COUNTS]
     counts = [count for count in told if isinstance(count, int) and 0 <= count <= MOST_TOKENS]
-    return Usage(*counts) if len(counts) == len(COUNTS) else None
+    return TokenUsage(*counts) if len(counts) == len(COUNTS) else None
 
 
-def _change(change: Mapping[str, Any]) -> Iterator[RunEvent]:
+def _read_change(change: Mapping[str, Any]) -> Iterator[RunEvent]:
     messages = change.get("messages")
     if isinstance(messages, Mapping):
         messages = messages.get("value", [messages])
     for message in messages if isinstance(messages, list) else ():
         if isinstance(message, Mapping):
-            yield from _message(message)
-    yield from todos(change)
+            yield from _read_message(message)
+    yield from read_todos(change)
     paths = change.get("artifacts")
     if isinstance(paths, list) and paths:
-        yield Presented(tuple(str(path) for path in paths))
-    if joined := _steered(change):
-        yield Joined(joined)
+        yield ArtifactsPresented(tuple(str(path) for path in paths))
+    if joined := _steered_ids(change):
+        yield MessageJoined(joined)
 
 
-def _steered(found: Mapping[str, Any]) -> tuple[str, ...]:
+def _steered_ids(found: Mapping[str, Any]) -> tuple[str, ...]:
     """The ids of the messages that joined a run, in a part of the state."""
     steered = found.get("steered")
     ids = steered.get("ids") if isinstance(steered, Mapping) else None
     return tuple(str(one) for one in ids) if isinstance(ids, list) else ()
 
 
-def _message(message: Mapping[str, Any]) -> Iterator[RunEvent]:
+def _read_message(message: Mapping[str, Any]) -> Iterator[RunEvent]:
     if message.get("type") in ASSISTANT:
         text, identity = text_of(message.get("content")), str(message.get("id") or "")
         if text or identity:
-            yield Said(identity, text)
-        yield from _called(message)
-        yield from tool_calls(message)
+            yield MessageText(identity, text)
+        yield from _tool_calls(message)
+        yield from tool_starts(message)
     elif message.get("type") in TOOL:
-        yield from _returned(message)
-        yield from tool_result(message)
+        yield from _tool_results(message)
+        yield from tool_end(message)
 
 
-def _called(message: Mapping[str, Any]) -> Iterator[Called]:
+def _tool_calls(message: Mapping[str, Any]) -> Iterator[ToolCall]:
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
         if isinstance(call, Mapping) and call.get("id"):
-            yield Called(str(call["id"]), str(call.get("name") or ""), call.get("args"))
+            yield ToolCall(str(call["id"]), str(call.get("name") or ""), call.get("args"))
 
 
-def _returned(message: Mapping[str, Any]) -> Iterator[Returned]:
+def _tool_results(message: Mapping[str, Any]) -> Iterator[ToolResult]:
     if message.get("tool_call_id"):
         failed = message.get("status") == "error"
         text = text_of(message.get("content"))
-        yield Returned(str(message["tool_call_id"]), str(message.get("name") or ""), text, failed)
+        yield ToolResult(str(message["tool_call_id"]), str(message.get("name") or ""), text, failed)
 
 
-def _interrupts(value: Any) -> Iterator[RunEvent]:
+def _read_interrupts(value: Any) -> Iterator[RunEvent]:
     for interrupt in value if isinstance(value, list) else ():
         if isinstance(interrupt, Mapping):
-            yield Interrupted(str(interrupt.get("id") or ""), interrupt.get("value"))
+            yield RunInterrupted(str(interrupt.get("id") or ""), interrupt.get("value"))
 
 
-def _failure(data: Any) -> Failed:
+def _read_failure(data: Any) -> RunFailed:
     if isinstance(data, Mapping):
-        return Failed(str(data.get("error") or "Error"), str(data.get("message") or ""))
-    return Failed("Error", str(data))
+        return RunFailed(str(data.get("error") or "Error"), str(data.get("message") or ""))
+    return RunFailed("Error", str(data))
 
 
 def open_interrupts(state: Mapping[str, Any]) -> set[str]:
     """The ids of the interrupts that a thread's state waits on."""
-    found = [event for task in _tasks(state) for event in _interrupts(task.get("interrupts"))]
-    return {event.id for event in found if isinstance(event, Interrupted)}
+    found = [event for task in _read_tasks(state) for event in _read_interrupts(task.get("interrupts"))]
+    return {event.id for event in found if isinstance(event, RunInterrupted)}
 
 
-def _tasks(state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _read_tasks(state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [task for task in state.get("tasks") or () if isinstance(task, Mapping)]
 
 
-def answer_in(state: Mapping[str, Any], message_ids: Iterable[str]) -> Answer:
+def read_answer(state: Mapping[str, Any], message_ids: Iterable[str]) -> ThreadAnswer:
     """What a thread's state says about the messages with these ids."""
     values = state.get("values")
     values = values if isinstance(values, Mapping) else {}
     messages = [message for message in values.get("messages") or () if isinstance(message, Mapping)]
-    steered = _steered(values)
-    own = _since(messages, set(message_ids), steered)
-    texts, joins = _said_in(own, steered)
-    tasks = _tasks(state)
-    interrupts = [found for task in tasks for found in _interrupts(task.get("interrupts"))]
+    steered = _steered_ids(values)
+    own = _messages_of_turn(messages, set(message_ids), steered)
+    texts, joins = _texts_and_joins(own, steered)
+    tasks = _read_tasks(state)
+    interrupts = [found for task in tasks for found in _read_interrupts(task.get("interrupts"))]
     errors = [str(task.get("error")) for task in tasks if task.get("error")]
     first = interrupts[0] if interrupts else None
-    return Answer(
+    return ThreadAnswer(
         texts=tuple(texts),
         artifacts=tuple(str(path) for path in values.get("artifacts") or ()),
-        interrupt=first if isinstance(first, Interrupted) else None,
+        interrupt=first if isinstance(first, RunInterrupted) else None,
         error=errors[0] if errors else "",
         joins=joins,
-        calls=tuple(_calls_in(own)),
+        calls=tuple(_tool_history(own)),
     )
 
 
-def _since(
+def _messages_of_turn(
     messages: Sequence[Mapping[str, Any]], asked: Collection[str], steered: Sequence[str]
 ) -> Sequence[Mapping[str, Any]]:
     """These messages and what followed, up to the next one of a person that did not join them."""
@@ -230,9 +230,9 @@ def _since(
     return messages[first:]
 
 
-def _said_in(
+def _texts_and_joins(
     messages: Sequence[Mapping[str, Any]], steered: Sequence[str]
-) -> tuple[list[str], tuple[Join, ...]]:
+) -> tuple[list[str], tuple[JoinedMessage, ...]]:
     """What the assistant said, and what joined it where."""
     texts: list[str] = []
     places = dict.fromkeys(steered, 0)
@@ -242,12 +242,12 @@ def _said_in(
             places[identity] = len(texts)
         elif message.get("type") in ASSISTANT and (text := text_of(message.get("content"))):
             texts.append(text)
-    return texts, tuple(Join(one, after) for one, after in places.items())
+    return texts, tuple(JoinedMessage(one, after) for one, after in places.items())
 
 
-def _calls_in(messages: Sequence[Mapping[str, Any]]) -> Iterator[Called | Returned]:
+def _tool_history(messages: Sequence[Mapping[str, Any]]) -> Iterator[ToolCall | ToolResult]:
     for message in messages:
         if message.get("type") in ASSISTANT:
-            yield from _called(message)
+            yield from _tool_calls(message)
         elif message.get("type") in TOOL:
-            yield from _returned(message)
+            yield from _tool_results(message)

@@ -32,16 +32,16 @@ class RunRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class TokenUsage:
     """Tokens that models took and gave; `total_tokens` is what the provider says, mostly the sum of both."""
 
     input_tokens: int
     output_tokens: int
     total_tokens: int
 
-    def __add__(self, other: Usage) -> Usage:
+    def __add__(self, other: TokenUsage) -> TokenUsage:
         """Both together."""
-        return Usage(
+        return TokenUsage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.total_tokens + other.total_tokens,
@@ -49,14 +49,14 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class AttemptStarted:
     """The runtime begins attempt `number` (1 is the first) of the run."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextDelta:
     """A piece of assistant text meant for people."""
 
     message_id: str
@@ -64,7 +64,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class MessageText:
     """An assistant message as the state has it now: replaces the pieces. A text of "" takes them back."""
 
     message_id: str
@@ -72,28 +72,28 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Presented:
+class ArtifactsPresented:
     """Artifacts that the agent hands over, as virtual paths."""
 
     paths: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class TodosUpdated:
     """The agent's list of todos as it is now: replaces the one before."""
 
     items: tuple[ProgressItem, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Worked:
+class ToolProgress:
     """A tool call or a subagent began or ended; a title of "" keeps the one that it began with."""
 
     item: ProgressItem
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class ToolCall:
     """A tool was called; `args` are what it was given, as the model wrote it."""
 
     id: str
@@ -102,7 +102,7 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Returned:
+class ToolResult:
     """What came of a tool call; the name of the tool is "" where that is not said."""
 
     id: str
@@ -112,21 +112,21 @@ class Returned:
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class UsageReported:
     """What a step of the run cost; a run costs what all its steps do, those of earlier attempts too."""
 
-    usage: Usage
+    usage: TokenUsage
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class MessageJoined:
     """The messages that have joined the run so far, by their ids in the thread."""
 
     message_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Interrupted:
+class RunInterrupted:
     """The run waits for an answer: the id and the value of the interrupt."""
 
     id: str
@@ -134,7 +134,7 @@ class Interrupted:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class RunFailed:
     """The run failed: class of the error and a line for people."""
 
     kind: str
@@ -142,32 +142,32 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class EventsMissing:
     """Events are missing: the thread's state has to be read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class RunEnded:
     """The run is over: success, error, interrupted, timeout ("" where the server did not say)."""
 
     status: str
 
 
 RunEvent = (
-    Attempt
-    | Text
-    | Said
-    | Presented
-    | Planned
-    | Worked
-    | Called
-    | Returned
-    | Used
-    | Joined
-    | Interrupted
-    | Failed
-    | Gap
-    | Ended
+    AttemptStarted
+    | TextDelta
+    | MessageText
+    | ArtifactsPresented
+    | TodosUpdated
+    | ToolProgress
+    | ToolCall
+    | ToolResult
+    | UsageReported
+    | MessageJoined
+    | RunInterrupted
+    | RunFailed
+    | EventsMissing
+    | RunEnded
 )
 
 
@@ -180,7 +180,7 @@ class LoggedEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class JoinedMessage:
     """A message that joined a run: its id in the thread, and how many texts were said before it."""
 
     id: str
@@ -188,21 +188,21 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ThreadAnswer:
     """What the thread's state says of a turn: assistant texts after its messages, artifacts, open question,
     which messages joined the thread's newest run of which any did, and the tools that were called.
     """
 
     texts: tuple[str, ...]
     artifacts: tuple[str, ...] = ()
-    interrupt: Interrupted | None = None
+    interrupt: RunInterrupted | None = None
     error: str = ""
-    joins: tuple[Join, ...] = ()
-    calls: tuple[Called | Returned, ...] = ()
+    joins: tuple[JoinedMessage, ...] = ()
+    calls: tuple[ToolCall | ToolResult, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class SteerMessage:
     """A human message (a dict, as in a request) for the run of a turn; `number` gives the order."""
 
     turn: int
@@ -235,7 +235,7 @@ class AgentInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class ConfigProblem:
     """A line about what is configured and can't be used. Not `serious`: what the agent does without."""
 
     line: str
@@ -286,7 +286,7 @@ class RememberedFact:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class ScopeMemory:
     """What the agent remembers of a person or a group; `document` is all of it, as the runtime keeps it."""
 
     summaries: tuple[str, ...]
@@ -295,7 +295,7 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
-class Upload:
+class StoredUpload:
     """A file as the runtime keeps it."""
 
     filename: str
@@ -304,60 +304,62 @@ class Upload:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-class RuntimePort(Protocol):
+class AgentRuntime(Protocol):
     """An agent runtime. Every method raises RuntimeUnreachable, RuntimeRefused or RunMissing."""
 
-    async def create(self, request: RunRequest) -> str:
+    async def create_run(self, request: RunRequest) -> str:
         """Start the run of this key and return its id; a key that was used already gives the run it
         started.
         """
         ...
 
-    def join(self, thread_id: str, run_id: str, after: str) -> AsyncIterator[LoggedEvent]:
+    def join_run(self, thread_id: str, run_id: str, after: str) -> AsyncIterator[LoggedEvent]:
         """The events of a run after the event `after` ("" for all), then those to come, up to `Ended`."""
         ...
 
-    async def cancel(self, thread_id: str, run_id: str) -> None:
+    async def cancel_run(self, thread_id: str, run_id: str) -> None:
         """Ask the run to end now; one that is over already is not an error."""
         ...
 
-    async def answer(self, thread_id: str, message_ids: Sequence[str]) -> Answer:
+    async def read_answer(self, thread_id: str, message_ids: Sequence[str]) -> ThreadAnswer:
         """Read from the state what was answered to these messages."""
         ...
 
-    async def offer(self, thread_id: str, offer: Offer) -> None:
+    async def steer(self, thread_id: str, offer: SteerMessage) -> None:
         """Put a message into the inbox of a run, in place of one with the same id. The run takes it in before
         a model call, or never.
         """
         ...
 
-    async def withdraw(self, thread_id: str, message_id: str) -> None:
+    async def unsteer(self, thread_id: str, message_id: str) -> None:
         """Take a message out of the inbox; one that is not there is not an error."""
         ...
 
-    async def before(self, thread_id: str, run_id: str) -> str | None:
+    async def checkpoint_before(self, thread_id: str, run_id: str) -> str | None:
         """The checkpoint that a run began from; None where the thread had none. A run that failed before it
         wrote any began from the newest.
         """
         ...
 
-    async def upload(self, thread_id: str, filename: str, content: AsyncIterable[bytes], key: str) -> Upload:
+    async def upload_file(
+        self, thread_id: str, filename: str, content: AsyncIterable[bytes], key: str
+    ) -> StoredUpload:
         """Hand a file to the thread; what is handed over again with the same key is kept once."""
         ...
 
-    async def artifact(self, thread_id: str, path: str, limit: int) -> tuple[bytes, str]:
+    async def read_artifact(self, thread_id: str, path: str, limit: int) -> tuple[bytes, str]:
         """The content and type of an artifact, at most `limit` bytes."""
         ...
 
-    async def models(self) -> Sequence[ModelInfo]:
+    async def list_models(self) -> Sequence[ModelInfo]:
         """The models on offer, the default one first."""
         ...
 
-    async def agents(self) -> Sequence[AgentInfo]:
+    async def list_agents(self) -> Sequence[AgentInfo]:
         """The agents of one's own that there are, in the order of their names."""
         ...
 
-    async def skills(self) -> Sequence[SkillInfo]:
+    async def list_skills(self) -> Sequence[SkillInfo]:
         """The skills of the agent in the order of their names, then those that can't be used."""
         ...
 
@@ -365,7 +367,7 @@ class RuntimePort(Protocol):
         """Switch a skill on or off, for everybody, from the next run on."""
         ...
 
-    async def servers(self) -> Sequence[ServerInfo]:
+    async def list_servers(self) -> Sequence[ServerInfo]:
         """The MCP servers; those that are on are started, as a run would, where they are not."""
         ...
 
@@ -373,15 +375,15 @@ class RuntimePort(Protocol):
         """Switch an MCP server on or off, for everybody, from the next run on."""
         ...
 
-    async def usage(self, thread_id: str, run_id: str = "") -> Usage | None:
+    async def read_usage(self, thread_id: str, run_id: str = "") -> TokenUsage | None:
         """What the runs of a thread cost so far, or one of them alone; None where nobody counted."""
         ...
 
-    async def memory(self, scope: str) -> Remembered:
+    async def read_memory(self, scope: str) -> ScopeMemory:
         """What is remembered in a scope, `person:ACCOUNT:PERSON` or `group:ACCOUNT:CHAT`."""
         ...
 
-    async def forget(self, scope: str, fact: str) -> None:
+    async def delete_memory(self, scope: str, fact: str) -> None:
         """Erase one fact of a scope, "" for all of it. RunMissing: there is no such fact."""
         ...
 
@@ -389,6 +391,6 @@ class RuntimePort(Protocol):
         """Delete a thread with its runs, checkpoints and files; one that is not there is no error."""
         ...
 
-    async def ready(self) -> bool:
+    async def is_ready(self) -> bool:
         """Whether it answers."""
         ...

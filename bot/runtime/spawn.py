@@ -22,7 +22,7 @@ TOKEN_VARIABLE = "ROEBOT_RUNTIME_TOKEN"  # noqa: S105 - a variable's name
 NICE = 5
 LOG_LIMIT = 10 * 1024 * 1024
 LAST_WORDS_LIMIT = 64 * 1024
-SAYS = "roebot agent: "
+FAILURE_PREFIX = "roebot agent: "
 """What the line begins with by which the process says why it can't go on."""
 
 
@@ -72,11 +72,11 @@ class RuntimeProcess:
         """Start a life of it, unless one goes on."""
         if self.process is not None and self.process.poll() is None:
             return self.process
-        self._forget()
+        self._close_stdin()
         self.socket.unlink(missing_ok=True)
         with self._open_log() as output:
             self.process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                self._command(),
+                self._command_line(),
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=output,
@@ -85,7 +85,7 @@ class RuntimeProcess:
         os.setpriority(os.PRIO_PROCESS, self.process.pid, NICE)
         return self.process
 
-    def last_words(self) -> str:
+    def last_failure(self) -> str:
         """Why its life ended, as it said in its last line for people; "" where it said nothing. Blocking."""
         try:
             with self.log.open("rb") as log:
@@ -93,22 +93,22 @@ class RuntimeProcess:
                 lines = log.read().decode(errors="replace").splitlines()
         except OSError:
             return ""
-        said = [line.removeprefix(SAYS) for line in lines if line.startswith(SAYS)]
+        said = [line.removeprefix(FAILURE_PREFIX) for line in lines if line.startswith(FAILURE_PREFIX)]
         return said[-1] if said else ""
 
-    def discard(self) -> None:
+    def kill(self) -> None:
         """End it without waiting for anything, and remove its socket."""
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        self._forget()
+        self._close_stdin()
         self.socket.unlink(missing_ok=True)
 
-    def _forget(self) -> None:
+    def _close_stdin(self) -> None:
         if self.process is not None and self.process.stdin is not None:
             self.process.stdin.close()
 
-    def _command(self) -> list[str]:
+    def _command_line(self) -> list[str]:
         command = [sys.executable, "-m", "agent.serve", "--uds", str(self.socket), "--home", str(self.home)]
         if self.config is not None:
             command += ["--config", str(self.config)]

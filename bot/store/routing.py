@@ -116,13 +116,17 @@ def _key(connection: Connection, admission: Admission) -> ConversationKey:
     policy = admission.policy
     if own := _own(connection, admission.message):
         return own
-    if origin.chat_kind is not ChatKind.GROUP or not policy.key(origin, chain="chain").topic:
-        return policy.key(origin)
+    if origin.chat_kind is not ChatKind.GROUP or not policy.conversation_key(origin, chain="chain").topic:
+        return policy.conversation_key(origin)
     if origin.topic:
         # A thread below a message of ours is named after it on Slack and Discord, and goes on with what that
         # message was part of.
         known = _known(connection, origin, origin.topic)
-        return replace(policy.key(origin), topic=known.topic) if known else policy.key(origin)
+        return (
+            replace(policy.conversation_key(origin), topic=known.topic)
+            if known
+            else policy.conversation_key(origin)
+        )
     chain = origin.reply_to or origin.message_id
     if origin.reply_to:
         known = _known(connection, origin, origin.reply_to)
@@ -132,7 +136,7 @@ def _key(connection: Connection, admission: Admission) -> ConversationKey:
             LATEST_CONVERSATION, {"account": origin.account, "chat": origin.chat}
         ).first()
         chain = latest.topic if latest is not None else chain
-    return policy.key(origin, chain)
+    return policy.conversation_key(origin, chain)
 
 
 def _own(connection: Connection, message: InboundMessage) -> ConversationKey | None:

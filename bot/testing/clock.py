@@ -84,10 +84,8 @@ class QuickClock(SystemClock):
         self._shorten = shorten
 
     def now(self) -> float:
-        """See Clock."""
         return super().now() + self.ahead
 
     async def sleep(self, seconds: float) -> None:
-        """See Clock."""
         self.asked.append(seconds)
         await asyncio.sleep(max(0.0, self._shorten(seconds)))

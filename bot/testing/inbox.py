@@ -49,7 +49,6 @@ class RecordingInbox:
         self._changed = asyncio.Condition()
 
     async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
-        """See Inbox."""
         self.asked += bool(events)
         if self.pauses and events:
             await asyncio.sleep(self.pauses.popleft())
@@ -70,19 +69,15 @@ class RecordingInbox:
         return forbidden
 
     def records(self, chat: str) -> bool:
-        """See Inbox."""
         return chat in self.recorded
 
     def alone(self, message: InboundMessage) -> bool:
-        """See Inbox."""
         return message.text in self.private
 
     async def cursor(self) -> str:
-        """See Inbox."""
         return next((cursor for cursor in reversed(self.cursors) if cursor), "")
 
     async def migrate_chat(self, old: str, new: str) -> None:
-        """See Inbox."""
         self.migrations.append((old, new))
 
     def hold(self) -> None:

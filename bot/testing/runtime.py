@@ -12,25 +12,25 @@ from dataclasses import dataclass, field, replace
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.interface import (
     AgentInfo,
-    Answer,
-    Attempt,
-    Ended,
-    Gap,
-    Join,
-    Joined,
+    AttemptStarted,
+    EventsMissing,
+    JoinedMessage,
     LoggedEvent,
+    MessageJoined,
     ModelInfo,
-    Offer,
-    Remembered,
     RememberedFact,
+    RunEnded,
     RunEvent,
     RunRequest,
+    ScopeMemory,
     ServerInfo,
     ServerState,
     SkillInfo,
-    Text,
-    Upload,
-    Usage,
+    SteerMessage,
+    StoredUpload,
+    TextDelta,
+    ThreadAnswer,
+    TokenUsage,
 )
 
 
@@ -51,25 +51,25 @@ class ScriptedRun:
 
     def say(self, text: str) -> None:
         """One piece of text."""
-        self.emit(Text("m1", text))
+        self.emit(TextDelta("m1", text))
 
     def end(self, status: str = "success") -> None:
         """The run is over."""
-        self.emit(Ended(status))
+        self.emit(RunEnded(status))
 
 
 @dataclass(slots=True)
 class ScriptedRuntime:
-    """See RuntimePort. `script` is called with every new run; without one the test drives `runs` itself."""
+    """`script` is called with every new run; without one the test drives `runs` itself."""
 
     script: Callable[[ScriptedRun], None] | None = None
     runs: dict[str, ScriptedRun] = field(default_factory=dict)
     by_key: dict[str, str] = field(default_factory=dict)
-    answers: dict[str, Answer] = field(default_factory=dict)
-    inbox: dict[str, dict[str, Offer]] | None = field(default_factory=dict)
-    joins: dict[str, tuple[Join, ...]] = field(default_factory=dict)
+    answers: dict[str, ThreadAnswer] = field(default_factory=dict)
+    inbox: dict[str, dict[str, SteerMessage]] | None = field(default_factory=dict)
+    joins: dict[str, tuple[JoinedMessage, ...]] = field(default_factory=dict)
     checkpoints: dict[str, str | None] = field(default_factory=dict)
-    used: dict[str, Usage] = field(default_factory=dict)
+    used: dict[str, TokenUsage] = field(default_factory=dict)
     remembered: dict[str, dict[str, str]] | None = field(default_factory=dict)
     uploads: list[tuple[str, str, bytes]] = field(default_factory=list)
     artifacts: dict[str, bytes] = field(default_factory=dict)
@@ -82,25 +82,23 @@ class ScriptedRuntime:
     down_for_answers: int = 0
     deleted: list[str] = field(default_factory=list)
 
-    async def create(self, request: RunRequest) -> str:
-        """See RuntimePort."""
+    async def create_run(self, request: RunRequest) -> str:
         self._reachable()
         if request.key in self.by_key:
             return self.by_key[request.key]
-        run = ScriptedRun(f"run-{len(self.runs) + 1}", request, [Attempt(1)])
+        run = ScriptedRun(f"run-{len(self.runs) + 1}", request, [AttemptStarted(1)])
         self.runs[run.id] = run
         self.by_key[request.key] = run.id
         if self.script is not None:
             self.script(run)
         return run.id
 
-    async def join(self, thread_id: str, run_id: str, after: str) -> AsyncIterator[LoggedEvent]:
-        """See RuntimePort."""
+    async def join_run(self, thread_id: str, run_id: str, after: str) -> AsyncIterator[LoggedEvent]:
         self._reachable()
         run = self._run(run_id)
         position = int(after) + 1 if after else 0
         if after and position > len(run.log):
-            yield LoggedEvent("", Gap())
+            yield LoggedEvent("", EventsMissing())
             position = len(run.log)
         while True:
             while position < len(run.log):
@@ -110,39 +108,36 @@ class ScriptedRuntime:
                     raise RuntimeUnreachable("cut")
                 event = run.log[position]
                 yield LoggedEvent(str(position), event)
-                if isinstance(event, Ended):
+                if isinstance(event, RunEnded):
                     return
                 position += 1
             run.changed.clear()
             if position == len(run.log):
                 await run.changed.wait()
 
-    async def cancel(self, thread_id: str, run_id: str) -> None:
-        """See RuntimePort."""
+    async def cancel_run(self, thread_id: str, run_id: str) -> None:
         self._reachable()
         run = self.runs.get(run_id)
         if run is not None and not run.cancelled:
             run.cancelled = True
             run.end("interrupted")
 
-    async def answer(self, thread_id: str, message_ids: Sequence[str]) -> Answer:
-        """See RuntimePort."""
+    async def read_answer(self, thread_id: str, message_ids: Sequence[str]) -> ThreadAnswer:
         self._reachable()
         if self.down_for_answers:
             self.down_for_answers -= 1
             raise RuntimeUnreachable("down")
-        found = self.answers.get(thread_id, Answer(()))
+        found = self.answers.get(thread_id, ThreadAnswer(()))
         return replace(found, joins=self.joins.get(thread_id, found.joins))
 
-    async def offer(self, thread_id: str, offer: Offer) -> None:
-        """See RuntimePort. `inbox` None: there is no store."""
+    async def steer(self, thread_id: str, offer: SteerMessage) -> None:
+        """`inbox` None: there is no store."""
         self._reachable()
         if self.inbox is None:
             raise RuntimeRefused(404, "not here")
         self.inbox.setdefault(thread_id, {})[str(offer.message["id"])] = offer
 
-    async def withdraw(self, thread_id: str, message_id: str) -> None:
-        """See RuntimePort."""
+    async def unsteer(self, thread_id: str, message_id: str) -> None:
         self._reachable()
         if self.inbox is not None:
             self.inbox.get(thread_id, {}).pop(message_id, None)
@@ -154,94 +149,85 @@ class ScriptedRuntime:
         known = {join.id for join in before}
         mine = [one for one in self.waiting_offers(thread) if one.turn == turn]
         offers = [one for one in mine if one.message["id"] not in known]
-        joins = (*before, *(Join(str(one.message["id"])) for one in offers))
+        joins = (*before, *(JoinedMessage(str(one.message["id"])) for one in offers))
         if offers:
             self.joins[thread] = joins
         if offers and told:
-            run.emit(Joined(tuple(join.id for join in joins)))
+            run.emit(MessageJoined(tuple(join.id for join in joins)))
         return [str(one.message["content"]) for one in offers]
 
-    def waiting_offers(self, thread_id: str) -> list[Offer]:
+    def waiting_offers(self, thread_id: str) -> list[SteerMessage]:
         """What is in the inbox of a thread, in its order."""
         return sorted((self.inbox or {}).get(thread_id, {}).values(), key=lambda one: one.number)
 
-    async def before(self, thread_id: str, run_id: str) -> str | None:
-        """See RuntimePort."""
+    async def checkpoint_before(self, thread_id: str, run_id: str) -> str | None:
         self._run(run_id)
         return self.checkpoints.get(run_id)
 
-    async def upload(self, thread_id: str, filename: str, content: AsyncIterable[bytes], key: str) -> Upload:
-        """See RuntimePort."""
+    async def upload_file(
+        self, thread_id: str, filename: str, content: AsyncIterable[bytes], key: str
+    ) -> StoredUpload:
         data = b"".join([chunk async for chunk in content])
         self._reachable()
         self.uploads.append((thread_id, filename, data))
-        return Upload(filename, f"/mnt/user-data/uploads/{filename}", len(data))
+        return StoredUpload(filename, f"/mnt/user-data/uploads/{filename}", len(data))
 
-    async def artifact(self, thread_id: str, path: str, limit: int) -> tuple[bytes, str]:
-        """See RuntimePort."""
+    async def read_artifact(self, thread_id: str, path: str, limit: int) -> tuple[bytes, str]:
         self._reachable()
         if path not in self.artifacts:
             raise RunMissing("no such artifact")
         return self.artifacts[path], "application/octet-stream"
 
-    async def models(self) -> Sequence[ModelInfo]:
-        """See RuntimePort."""
+    async def list_models(self) -> Sequence[ModelInfo]:
         self._reachable()
         if self.offered is None:
             raise RuntimeRefused(404, "not here")
         return self.offered
 
-    async def agents(self) -> Sequence[AgentInfo]:
-        """See RuntimePort."""
+    async def list_agents(self) -> Sequence[AgentInfo]:
         self._reachable()
         if self.own is None:
             raise RuntimeRefused(404, "not here")
         return self.own
 
-    async def skills(self) -> Sequence[SkillInfo]:
-        """See RuntimePort."""
+    async def list_skills(self) -> Sequence[SkillInfo]:
         self._reachable()
         if self.taught is None:
             raise RuntimeRefused(404, "not here")
         return self.taught
 
     async def switch_skill(self, name: str, *, enabled: bool) -> None:
-        """See RuntimePort."""
-        known = await self.skills()
+        known = await self.list_skills()
         if name not in [one.name for one in known]:
             raise RuntimeRefused(404, "There is no such skill.")
         self.taught = [replace(one, enabled=enabled) if one.name == name else one for one in known]
 
-    async def servers(self) -> Sequence[ServerInfo]:
-        """See RuntimePort."""
+    async def list_servers(self) -> Sequence[ServerInfo]:
         self._reachable()
         if self.served is None:
             raise RuntimeRefused(404, "not here")
         return self.served
 
     async def switch_server(self, name: str, *, enabled: bool) -> None:
-        """See RuntimePort."""
-        known = await self.servers()
+        known = await self.list_servers()
         if name not in [one.name for one in known]:
             raise RuntimeRefused(404, "There is no such server.")
         state = ServerState.IDLE if enabled else ServerState.OFF
         self.served = [replace(one, state=state) if one.name == name else one for one in known]
 
-    async def usage(self, thread_id: str, run_id: str = "") -> Usage | None:
-        """See RuntimePort. `used` has what threads and what runs cost, by their ids."""
+    async def read_usage(self, thread_id: str, run_id: str = "") -> TokenUsage | None:
+        """`used` has what threads and what runs cost, by their ids."""
         self._reachable()
         return self.used.get(run_id or thread_id)
 
-    async def memory(self, scope: str) -> Remembered:
-        """See RuntimePort."""
+    async def read_memory(self, scope: str) -> ScopeMemory:
         self._reachable()
         if self.remembered is None:
             raise RuntimeRefused(404, "not here")
         facts = [RememberedFact(*fact) for fact in self.remembered.get(scope, {}).items()]
-        return Remembered((), tuple(facts), {"facts": [fact.content for fact in facts]})
+        return ScopeMemory((), tuple(facts), {"facts": [fact.content for fact in facts]})
 
-    async def forget(self, scope: str, fact: str) -> None:
-        """See RuntimePort."""
+    async def delete_memory(self, scope: str, fact: str) -> None:
         self._reachable()
         if self.remembered is None:
             raise RuntimeRefused(404, "not here")
@@ -253,12 +239,11 @@ class ScriptedRuntime:
             self.remembered.pop(scope, None)
 
     async def delete_thread(self, thread_id: str) -> None:
-        """See RuntimePort. `deleted` has the threads that it was called for."""
+        """`deleted` has the threads that it was called for."""
         self._reachable()
         self.deleted.append(thread_id)
 
-    async def ready(self) -> bool:
-        """See RuntimePort."""
+    async def is_ready(self) -> bool:
         return not self.down
 
     def _reachable(self) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.access import AccessPolicy
-from bot.bus.admission import AccountRules, Admissions, Limits
+from bot.bus.admission import AccountRules, AdmissionPolicy, MessageLimits
 from bot.commands.core_commands import builtin
 from bot.config import AccessConfig
 from bot.domain import ChatKind, InboundMessage, IsolationPolicy, Origin, ReplyAddress, Sender
@@ -49,10 +49,10 @@ async def place_answers() -> list[list[str]]:
         access=AccessPolicy(AccessConfig(default="allow")),
         isolation=IsolationPolicy(),
         texts=texts_for("en"),
-        limits=Limits(),
+        limits=MessageLimits(),
     )
     serial = iter(range(1000))
-    admissions = Admissions(rules, builtin(), lambda: f"thread-{next(serial)}")
+    admissions = AdmissionPolicy(rules, builtin(), lambda: f"thread-{next(serial)}")
     with tempfile.TemporaryDirectory() as folder:
         db = await open_database(Path(folder))
         try:
@@ -61,11 +61,11 @@ async def place_answers() -> list[list[str]]:
             await db.close()
 
 
-async def _rows(db: Database, admissions: Admissions) -> list[list[str]]:
+async def _rows(db: Database, admissions: AdmissionPolicy) -> list[list[str]]:
     rows: list[list[str]] = []
     seen: list[int] = []
     for number, case in enumerate(CASES, 1):
-        admission = admissions.admit(_message(number, case))
+        admission = admissions.admit_message(_message(number, case))
         assert admission is not None
         accepted = (await db.run(accept_batch, "telegram", [admission], "", float(number), 20))[0]
         turn = (await db.run(load_turn, accepted.turn)).turn

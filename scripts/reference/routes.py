@@ -18,7 +18,7 @@ from agent.runtime.http import assistants, runs, store, threads
 from bot.access import Role
 from bot.app.api_wiring import api_services
 from bot.app.home import prepare_home
-from bot.app.service import Service, Settings
+from bot.app.service import BotService, StartOptions
 from bot.clock import SystemClock
 from bot.config import Config, LoadedConfig
 from bot.server.api.app import create_app
@@ -83,8 +83,8 @@ async def _service(home: Path) -> tuple[dict[str, Any], Mapping[str, Role]]:
     config = Config.model_validate({"runtime": {"url": "http://127.0.0.1:2024"}})
     prepare_home(home)
     database = await open_database(home)
-    settings = Settings(home, LoadedConfig(config), None, dict(os.environ), home)
-    service = Service(settings, database, SystemClock())
+    settings = StartOptions(home, LoadedConfig(config), None, dict(os.environ), home)
+    service = BotService(settings, database, SystemClock())
     try:
         app = create_app(api_services(service, port=0))
         return app.openapi(), _roles(app)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent.testing.graphs import long_markdown
-from bot.app.service import Service
+from bot.app.service import BotService
 from bot.platforms.discord.components import STOP_LABEL
 from bot.store.conversations import list_conversations
 from bot.store.read_models import list_turns
@@ -44,7 +44,7 @@ async def emulator() -> AsyncIterator[DiscordEmulator]:
 
 
 @pytest.fixture
-async def service(tmp_path: Path, emulator: DiscordEmulator) -> AsyncIterator[Service]:
+async def service(tmp_path: Path, emulator: DiscordEmulator) -> AsyncIterator[BotService]:
     async with running(tmp_path, config_text(emulator)) as started:
         await until(lambda: emulator.gateway.session, 20.0, lambda: "not connected")
         yield started
@@ -80,7 +80,7 @@ async def answered(
 
 
 async def test_a_direct_message_streams_then_stands_complete(
-    emulator: DiscordEmulator, service: Service
+    emulator: DiscordEmulator, service: BotService
 ) -> None:
     chat = emulator.people.dm()
     emulator.people.says("[tokens=60] [every=0.1] go")
@@ -95,7 +95,7 @@ async def test_a_direct_message_streams_then_stands_complete(
 
 
 async def test_a_mention_is_answered_in_place_and_its_reply_chain_goes_on(
-    emulator: DiscordEmulator, service: Service
+    emulator: DiscordEmulator, service: BotService
 ) -> None:
     chat = emulator.people.make_group("team")
     emulator.people.says("nobody asked the bot", chat=chat)
@@ -111,7 +111,7 @@ async def test_a_mention_is_answered_in_place_and_its_reply_chain_goes_on(
     assert [m.sender.name for turn in reversed(turns) for m in turn.messages][1] == "Ben"
 
 
-async def test_each_thread_is_a_conversation(emulator: DiscordEmulator, service: Service) -> None:
+async def test_each_thread_is_a_conversation(emulator: DiscordEmulator, service: BotService) -> None:
     chat = emulator.people.make_group("team")
     threads = [emulator.people.make_thread(chat, title) for title in ("a", "b")]
     for thread in threads:
@@ -123,7 +123,7 @@ async def test_each_thread_is_a_conversation(emulator: DiscordEmulator, service:
 
 
 async def test_commands_are_registered_and_answered_in_their_own_answer(
-    emulator: DiscordEmulator, service: Service
+    emulator: DiscordEmulator, service: BotService
 ) -> None:
     await until(lambda: emulator.world.commands, 20.0, lambda: "no commands")
     assert {"help", "new", "status", "stop"} <= {command["name"] for command in emulator.world.commands}
@@ -141,7 +141,7 @@ async def test_commands_are_registered_and_answered_in_their_own_answer(
 
 
 async def test_twelve_thousand_characters_arrive_split_and_whole(
-    emulator: DiscordEmulator, service: Service
+    emulator: DiscordEmulator, service: BotService
 ) -> None:
     long = long_markdown()
     chat = emulator.people.dm()
@@ -162,7 +162,9 @@ async def test_twelve_thousand_characters_arrive_split_and_whole(
         assert frame.status == 200
 
 
-async def test_a_gap_between_two_sessions_loses_nothing(emulator: DiscordEmulator, service: Service) -> None:
+async def test_a_gap_between_two_sessions_loses_nothing(
+    emulator: DiscordEmulator, service: BotService
+) -> None:
     chat, private = emulator.people.make_group("team"), emulator.people.dm()
     emulator.people.says("first")
     await answered(emulator, private, lambda texts: len(texts) == 1)
@@ -176,7 +178,7 @@ async def test_a_gap_between_two_sessions_loses_nothing(emulator: DiscordEmulato
 
 
 async def test_a_broken_socket_in_mid_stream_leaves_one_complete_answer(
-    emulator: DiscordEmulator, service: Service
+    emulator: DiscordEmulator, service: BotService
 ) -> None:
     chat = emulator.people.dm()
     emulator.people.says("[tokens=40] [every=0.1] go")
@@ -188,7 +190,7 @@ async def test_a_broken_socket_in_mid_stream_leaves_one_complete_answer(
     assert emulator.counters()["resumed"] == 1
 
 
-async def test_a_lost_response_posts_nothing_twice(emulator: DiscordEmulator, service: Service) -> None:
+async def test_a_lost_response_posts_nothing_twice(emulator: DiscordEmulator, service: BotService) -> None:
     chat = emulator.people.dm()
     emulator.people.says("warm up")
     await answered(emulator, chat, lambda texts: len(texts) == 1)
@@ -198,7 +200,7 @@ async def test_a_lost_response_posts_nothing_twice(emulator: DiscordEmulator, se
     assert len(texts) == 2
 
 
-async def test_a_file_comes_in_and_is_read(emulator: DiscordEmulator, service: Service) -> None:
+async def test_a_file_comes_in_and_is_read(emulator: DiscordEmulator, service: BotService) -> None:
     chat = emulator.people.dm()
     emulator.people.says("what is in it?", filename="notes.txt", data=b"seven dwarfs", mime="text/plain")
     await answered(emulator, chat, lambda texts: bool(texts) and "notes.txt" in texts[0])
@@ -209,7 +211,7 @@ def buttons(emulator: DiscordEmulator, chat: int) -> list[list[str]]:
     return [m["buttons"] for m in emulator.view(chat)["messages"] if m["from_bot"]]
 
 
-async def test_the_stop_button_ends_a_run(emulator: DiscordEmulator, service: Service) -> None:
+async def test_the_stop_button_ends_a_run(emulator: DiscordEmulator, service: BotService) -> None:
     chat = emulator.people.dm()
     emulator.people.says("[tokens=500] [every=0.1] long")
     await until(lambda: buttons(emulator, chat) == [[STOP_LABEL]], 20.0, lambda: "no first frame")
@@ -220,7 +222,7 @@ async def test_the_stop_button_ends_a_run(emulator: DiscordEmulator, service: Se
 
 
 async def test_in_a_thread_it_ends_the_run_of_that_thread_alone(
-    emulator: DiscordEmulator, service: Service
+    emulator: DiscordEmulator, service: BotService
 ) -> None:
     team = emulator.people.make_group("team")
     here, there = (emulator.people.make_thread(team, title) for title in ("here", "there"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent.testing.graphs import long_markdown
-from bot.app.service import Service
+from bot.app.service import BotService
 from bot.render.feishu import FEISHU_CARD_LIMIT, feishu_bytes
 from bot.store.conversations import list_conversations
 from bot.store.read_models import list_turns
@@ -48,7 +48,7 @@ async def emulator() -> AsyncIterator[FeishuEmulator]:
 
 
 @pytest.fixture
-async def service(tmp_path: Path, emulator: FeishuEmulator) -> AsyncIterator[Service]:
+async def service(tmp_path: Path, emulator: FeishuEmulator) -> AsyncIterator[BotService]:
     async with running(tmp_path, config_text(emulator)) as started:
         yield started
 
@@ -82,7 +82,7 @@ async def answered(
 
 
 async def test_a_private_chat_streams_then_stands_complete(
-    emulator: FeishuEmulator, service: Service
+    emulator: FeishuEmulator, service: BotService
 ) -> None:
     said = emulator.people.says("[tokens=40] [every=0.1] go")
     chat = said.chat.id
@@ -98,7 +98,7 @@ async def test_a_private_chat_streams_then_stands_complete(
 
 
 async def test_a_group_answers_a_mention_and_its_reply_chain(
-    emulator: FeishuEmulator, service: Service
+    emulator: FeishuEmulator, service: BotService
 ) -> None:
     group = emulator.people.make_group("team")
     emulator.people.says("nobody asked the bot", name="Ada", chat=group)
@@ -114,7 +114,7 @@ async def test_a_group_answers_a_mention_and_its_reply_chain(
     assert [m.sender.name for turn in reversed(turns) for m in turn.messages] == ["Ada", "Ben"]
 
 
-async def test_a_topic_is_a_conversation_of_its_own(emulator: FeishuEmulator, service: Service) -> None:
+async def test_a_topic_is_a_conversation_of_its_own(emulator: FeishuEmulator, service: BotService) -> None:
     group = emulator.people.make_group("team")
     roots = [emulator.people.says(f"about {name}", chat=group) for name in ("a", "b")]
     for root in roots:
@@ -124,7 +124,7 @@ async def test_a_topic_is_a_conversation_of_its_own(emulator: FeishuEmulator, se
     assert len(await service.db.run(list_conversations, "feishu")) == 2
 
 
-async def test_a_long_answer_arrives_split_and_whole(emulator: FeishuEmulator, service: Service) -> None:
+async def test_a_long_answer_arrives_split_and_whole(emulator: FeishuEmulator, service: BotService) -> None:
     long = "\n\n".join(long_markdown() for _ in range(4))
     said = emulator.people.says(f"[reply={long}]")
     ending = long.strip()[-30:]
@@ -157,14 +157,14 @@ async def test_a_reply_outlives_its_streams(tmp_path: Path) -> None:
         assert refusals == []
 
 
-async def test_a_file_comes_in_and_is_read(emulator: FeishuEmulator, service: Service) -> None:
+async def test_a_file_comes_in_and_is_read(emulator: FeishuEmulator, service: BotService) -> None:
     said = emulator.people.says(kind="file", data=b"the secret is 42", filename="note.txt")
     [seen] = await answered(emulator, said.chat.id, lambda texts: len(texts) == 1)
     assert "note.txt" in seen["text"]
 
 
 async def test_a_response_lost_after_committing_repeats_safely(
-    emulator: FeishuEmulator, service: Service
+    emulator: FeishuEmulator, service: BotService
 ) -> None:
     chat = emulator.people.says("warm up").chat.id
     await answered(emulator, chat, lambda texts: len(texts) == 1)
@@ -176,13 +176,13 @@ async def test_a_response_lost_after_committing_repeats_safely(
 
 
 @pytest.mark.parametrize("said", ["/help", "/status", "/whoami"])
-async def test_commands_are_answered(emulator: FeishuEmulator, service: Service, said: str) -> None:
+async def test_commands_are_answered(emulator: FeishuEmulator, service: BotService, said: str) -> None:
     chat = emulator.people.says(said).chat.id
     [seen] = await answered(emulator, chat, lambda texts: len(texts) == 1)
     assert seen["text"]
 
 
-async def test_the_stop_button_ends_a_run(emulator: FeishuEmulator, service: Service) -> None:
+async def test_the_stop_button_ends_a_run(emulator: FeishuEmulator, service: BotService) -> None:
     chat = emulator.people.says("[tokens=500] [every=0.1] long").chat.id
     await until(lambda: answers(emulator, chat), 20.0, lambda: "no first frame")
     [growing] = answers(emulator, chat)

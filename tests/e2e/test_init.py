@@ -19,7 +19,7 @@ from llmock.pytest_plugin import LLMock
 
 from agent.catalog.source import configured_catalog
 from agent.config.models import AgentConfig
-from bot.app.home import announce
+from bot.app.home import write_service_file
 from bot.cli.connect_probe import probe
 from bot.config.accounts import TelegramAccount
 from bot.config.loader import load_file
@@ -369,7 +369,7 @@ async def test_a_service_that_runs_is_said_to_take_it_up(tmp_path: Path, emulato
     home = tmp_path / ".roebot"
     home.mkdir()
     for file, words in ((tmp_path / "config.yaml", "by itself"), (tmp_path / "other.yaml", "stop it")):
-        announce(home, "http://127.0.0.1:2026", file)
+        write_service_file(home, "http://127.0.0.1:2026", file)
         (tmp_path / "config.yaml").unlink(missing_ok=True)
         done = await run(tmp_path, "telegram", "--base-url", emulator.url, said=f"{emulator.token}\nlater\n")
         assert done.returncode == 0, done.stdout + done.stderr

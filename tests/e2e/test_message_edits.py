@@ -30,7 +30,7 @@ async def _until(read: Callable[[], Awaitable[list[str]]], wanted: Callable[[lis
 async def test_what_waits_is_changed_and_what_was_read_is_told(tmp_path: Path, driver: Driver) -> None:
     async with at_work(tmp_path, driver, MODEL) as service:
         driver.writes("[tokens=30] [every=0.1] first")
-        await until(lambda: service.dispatcher.running, 20.0, lambda: "no run")
+        await until(lambda: service.dispatcher.run_count, 20.0, lambda: "no run")
         gone = driver.writes("oops")
         waiting = driver.writes("helo")
         account = driver.entry.partition(":")[0]

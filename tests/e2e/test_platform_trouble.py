@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from bot.app.api_wiring import api_services
-from bot.app.service import Service
+from bot.app.service import BotService
 from bot.cli.doctor.service import service as doctored
 from bot.domain import Live
 from bot.server.api.app import create_app
@@ -37,7 +37,7 @@ async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         yield Stage(wire, runtime, tmp_path / "home")
 
 
-async def in_state(service: Service, stage: Stage, *states: Live) -> str:
+async def in_state(service: BotService, stage: Stage, *states: Live) -> str:
     """Wait until the account is in one of these states; the reason that it gives."""
     account = stage.wire.platform
     await until(

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from llmock.pytest_plugin import LLMock
 
-from bot.app.service import Service
-from bot.runtime.interface import Usage
+from bot.app.service import BotService
+from bot.runtime.interface import TokenUsage
 from bot.store.conversations import list_conversations
 from bot.store.read_models import list_turns
 from bot.testing.emulators.telegram import TelegramEmulator
@@ -27,7 +27,7 @@ ANN, BEN = 1001, 1002
 @asynccontextmanager
 async def world(
     tmp_path: Path, llmock: LLMock, account: str, access: str
-) -> AsyncIterator[tuple[TelegramEmulator, Service]]:
+) -> AsyncIterator[tuple[TelegramEmulator, BotService]]:
     """A service on Telegram whose agent has one tool."""
     llmock.tool_mode("off")
     async with TelegramEmulator.serve() as emulator:
@@ -107,7 +107,7 @@ async def test_a_turn_of_several_has_the_roles_that_all_of_them_have(tmp_path: P
         assert told(llmock)["roles"] == ["owner", "admin", "member"]
         llmock.slow_first_token(3.0, times=1).reply("Two.").call_tool("whose_run", {}).reply("Told three.")
         emulator.people.says(f"{at_bot} two", user=ANN, chat=group)
-        await until(lambda: service.dispatcher.running, 20.0, lambda: "nothing runs")
+        await until(lambda: service.dispatcher.run_count, 20.0, lambda: "nothing runs")
         emulator.people.says(f"{at_bot} three", user=BEN, chat=group)
         emulator.people.says(f"{at_bot} and this", user=ANN, chat=group)
         await answered(emulator, group, "Told three.")
@@ -133,8 +133,8 @@ async def test_tokens_are_counted_by_turn_person_and_thread(tmp_path: Path, llmo
         assert other.spent is not None
         assert (turn.spent.person, other.spent.person) == (f"telegram:{ANN}", f"telegram:{BEN}")
         for view, spent in ((ann, turn.spent), (ben, other.spent)):
-            told_of = await service.runtime.usage(view.thread_id)
-            assert told_of == Usage(spent.input_tokens, spent.output_tokens, spent.total_tokens)
+            told_of = await service.runtime.read_usage(view.thread_id)
+            assert told_of == TokenUsage(spent.input_tokens, spent.output_tokens, spent.total_tokens)
             assert spent.total_tokens > spent.input_tokens > spent.output_tokens > 0
         both = turn.spent.total_tokens + other.spent.total_tokens
         emulator.people.says("/usage", user=ANN)

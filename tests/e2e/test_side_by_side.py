@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bot.app.service import Service
+from bot.app.service import BotService
 from bot.domain import Live
 from tests.harness.assertions import check_answered, whole
 from tests.harness.inprocess_service import Runtime, config_text, scripted_runtime, serviced
@@ -144,7 +144,7 @@ async def house(home: Path) -> AsyncIterator[House]:
 
 
 async def a_round(
-    at: House, number: int, *, stopped: str = "", service: Service | None = None
+    at: House, number: int, *, stopped: str = "", service: BotService | None = None
 ) -> dict[str, list[Place]]:
     """Everybody is asked for an answer that grows; while it does, one account is stopped. Then another person
     asks the others, and the stopped one comes back and goes on. Returns what happened at the others.
@@ -165,14 +165,14 @@ async def a_round(
     return at.told([places, again], stopped)
 
 
-async def come_back(service: Service, at: House) -> None:
+async def come_back(service: BotService, at: House) -> None:
     """Switch every account on again."""
     await asyncio.to_thread((at.home / "config.yaml").write_text, at.config())
     await until(lambda: all(map(service.accounts.get, at.wires)), PATIENCE, lambda: "not taken over")
     await at.connected()
 
 
-async def stop(service: Service, at: House, name: str) -> None:
+async def stop(service: BotService, at: House, name: str) -> None:
     """Switch an account off in the configuration file; it has let go of its platform within a second."""
     loop = asyncio.get_running_loop()
     [work] = [task for task in asyncio.all_tasks() if task.get_name() == f"account:{name}"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agent.testing.graphs import long_markdown
-from bot.app.service import Service
+from bot.app.service import BotService
 from bot.domain import Live
 from bot.faults import VARIABLE, Step
 from bot.store.conversations import list_conversations
@@ -51,7 +51,7 @@ async def emulator() -> AsyncIterator[SlackEmulator]:
 
 
 @pytest.fixture
-async def service(tmp_path: Path, emulator: SlackEmulator) -> AsyncIterator[Service]:
+async def service(tmp_path: Path, emulator: SlackEmulator) -> AsyncIterator[BotService]:
     async with running(tmp_path, config_text(emulator)) as started:
         await until(
             lambda: started.accounts.state("slack").live is Live.LIVE,
@@ -85,7 +85,7 @@ async def answered(
 
 
 async def test_a_direct_message_streams_natively_then_stands_complete(
-    emulator: SlackEmulator, service: Service
+    emulator: SlackEmulator, service: BotService
 ) -> None:
     asked = emulator.people.says("[tokens=40] [every=0.1] go", user=PERSON)
     [seen] = await answered(emulator, PERSON, lambda texts: bool(texts) and "word40" in texts[0])
@@ -100,7 +100,7 @@ async def test_a_direct_message_streams_natively_then_stands_complete(
 
 
 async def test_a_mention_in_a_channel_is_answered_once_in_its_thread(
-    emulator: SlackEmulator, service: Service
+    emulator: SlackEmulator, service: BotService
 ) -> None:
     team = emulator.people.make_channel("team")
     emulator.people.says("nobody asked the bot", user=PERSON, channel=team)
@@ -126,7 +126,7 @@ async def test_a_mention_in_a_channel_is_answered_once_in_its_thread(
 
 
 async def test_a_direct_message_is_one_conversation_whatever_its_threads(
-    emulator: SlackEmulator, service: Service
+    emulator: SlackEmulator, service: BotService
 ) -> None:
     first = emulator.people.says("one", user=PERSON)
     await answered(emulator, PERSON, lambda texts: len(texts) == 1)
@@ -140,7 +140,7 @@ async def test_a_direct_message_is_one_conversation_whatever_its_threads(
 
 
 async def test_twelve_thousand_characters_arrive_split_and_whole(
-    emulator: SlackEmulator, service: Service
+    emulator: SlackEmulator, service: BotService
 ) -> None:
     long = long_markdown(14_000)
     emulator.people.says(f"[reply={long}]", user=PERSON)
@@ -160,7 +160,7 @@ async def test_twelve_thousand_characters_arrive_split_and_whole(
     assert "\u2060" not in joined
 
 
-async def test_the_slash_command_and_the_text_form(emulator: SlackEmulator, service: Service) -> None:
+async def test_the_slash_command_and_the_text_form(emulator: SlackEmulator, service: BotService) -> None:
     team = emulator.people.make_channel("team")
     emulator.people.commands("status", user=PERSON)
     [seen] = await answered(emulator, PERSON, lambda texts: len(texts) == 1)
@@ -171,7 +171,7 @@ async def test_the_slash_command_and_the_text_form(emulator: SlackEmulator, serv
 
 
 async def test_what_is_about_oneself_only_oneself_sees_in_a_channel(
-    emulator: SlackEmulator, service: Service
+    emulator: SlackEmulator, service: BotService
 ) -> None:
     team = emulator.people.make_channel("team")
     root = emulator.people.says("@roebot whoami", user=PERSON, channel=team).ts
@@ -213,7 +213,7 @@ async def test_only_oneself_sees_it_after_a_kill_too(
         assert service.stop() == 0
 
 
-async def test_slacks_own_stop_button_ends_the_answer(emulator: SlackEmulator, service: Service) -> None:
+async def test_slacks_own_stop_button_ends_the_answer(emulator: SlackEmulator, service: BotService) -> None:
     asked = emulator.people.says("[tokens=500] [every=0.1] long", user=PERSON)
     await until(lambda: answers(emulator), 20.0, lambda: "no first frame")
     emulator.people.stops(asked.channel, asked.ts)
@@ -221,7 +221,7 @@ async def test_slacks_own_stop_button_ends_the_answer(emulator: SlackEmulator, s
     assert seen[0]["text"].endswith("*(stopped)*")
 
 
-async def test_a_file_comes_in_and_is_read(emulator: SlackEmulator, service: Service) -> None:
+async def test_a_file_comes_in_and_is_read(emulator: SlackEmulator, service: BotService) -> None:
     emulator.people.says("what is in it", user=PERSON, data=b"the secret is 42", filename="note.txt")
     [seen] = await answered(emulator, PERSON, lambda texts: len(texts) == 1)
     assert "note.txt" in seen["text"]
@@ -229,7 +229,7 @@ async def test_a_file_comes_in_and_is_read(emulator: SlackEmulator, service: Ser
 
 @pytest.mark.parametrize("method", ["chat.startStream", "chat.appendStream", "chat.stopStream"])
 async def test_a_lost_response_leaves_one_complete_answer(
-    emulator: SlackEmulator, service: Service, method: str
+    emulator: SlackEmulator, service: BotService, method: str
 ) -> None:
     emulator.fault("drop", method=method)
     emulator.people.says("[tokens=30] [every=0.1] go", user=PERSON)
@@ -260,7 +260,7 @@ async def test_over_http_on_the_services_own_port(tmp_path: Path, emulator: Slac
 @pytest.mark.soak
 @pytest.mark.alone
 async def test_a_minute_of_tokens_stays_within_slacks_budgets(
-    emulator: SlackEmulator, service: Service
+    emulator: SlackEmulator, service: BotService
 ) -> None:
     async with Beats.counted() as beats:
         emulator.people.says("[tokens=1200] [every=0.05] go", user=PERSON)

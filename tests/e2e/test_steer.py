@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.app.service import Service
+from bot.app.service import BotService
 from bot.runtime.client import LangGraphRuntime
 from bot.store.conversations import list_conversations
 from tests.harness.people import Driver, at_work
@@ -26,24 +26,24 @@ def steered(driver: Driver) -> Driver:
     return driver
 
 
-def client_of(service: Service) -> Any:
+def client_of(service: BotService) -> Any:
     assert isinstance(service.runtime, LangGraphRuntime)
     return service.runtime._client
 
 
-async def offers(service: Service) -> int:
+async def offers(service: BotService) -> int:
     """How many messages are in inboxes."""
     return len((await client_of(service).db.search_items(("steer",)))["items"])
 
 
-async def eventually(service: Service, count: int) -> None:
+async def eventually(service: BotService, count: int) -> None:
     """Wait until so many are."""
     async with asyncio.timeout(20):
         while await offers(service) != count:
             await asyncio.sleep(0.02)
 
 
-async def humans(service: Service, account: str) -> list[str]:
+async def humans(service: BotService, account: str) -> list[str]:
     """What the agent was told in the latest conversation."""
     view = (await service.db.run(list_conversations, account))[0]
     state = await client_of(service).threads.get_state(view.thread_id)

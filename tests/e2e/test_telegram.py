@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent.testing.graphs import long_markdown
-from bot.app.service import Service
+from bot.app.service import BotService
 from bot.domain import TurnKind, TurnState
 from bot.render.measure import utf16_units
 from bot.store.conversations import list_conversations
@@ -32,7 +32,7 @@ async def emulator() -> AsyncIterator[TelegramEmulator]:
 
 
 @pytest.fixture
-async def service(tmp_path: Path, emulator: TelegramEmulator) -> AsyncIterator[Service]:
+async def service(tmp_path: Path, emulator: TelegramEmulator) -> AsyncIterator[BotService]:
     async with running(tmp_path, config_text(emulator)) as started:
         yield started
 
@@ -53,7 +53,7 @@ async def answered(
 
 
 async def test_a_private_chat_streams_then_stands_complete(
-    emulator: TelegramEmulator, service: Service
+    emulator: TelegramEmulator, service: BotService
 ) -> None:
     emulator.people.says("[tokens=40] [every=0.1] go", user=PERSON)
     [text] = await answered(emulator, PERSON, lambda texts: bool(texts) and "word40" in texts[0])
@@ -66,7 +66,7 @@ async def test_a_private_chat_streams_then_stands_complete(
 
 
 async def test_a_group_answers_a_mention_and_its_reply_chain(
-    emulator: TelegramEmulator, service: Service
+    emulator: TelegramEmulator, service: BotService
 ) -> None:
     group = emulator.people.make_group("team")
     emulator.people.says("nobody asked the bot", user=PERSON, chat=group)
@@ -89,7 +89,7 @@ def bot_name(emulator: TelegramEmulator) -> str:
 
 
 async def test_a_forum_topic_is_a_conversation_of_its_own(
-    emulator: TelegramEmulator, service: Service
+    emulator: TelegramEmulator, service: BotService
 ) -> None:
     forum = emulator.people.make_group("forum", supergroup=True, forum=True)
     topics = [emulator.people.make_topic(forum, title) for title in ("a", "b")]
@@ -101,7 +101,7 @@ async def test_a_forum_topic_is_a_conversation_of_its_own(
 
 
 async def test_twelve_thousand_characters_arrive_split_and_whole(
-    emulator: TelegramEmulator, service: Service
+    emulator: TelegramEmulator, service: BotService
 ) -> None:
     long = long_markdown()
     emulator.people.says(f"[reply={long}]", user=PERSON)
@@ -121,7 +121,7 @@ async def test_twelve_thousand_characters_arrive_split_and_whole(
         assert frame.status == 200
 
 
-async def test_an_album_is_one_turn(emulator: TelegramEmulator, service: Service) -> None:
+async def test_an_album_is_one_turn(emulator: TelegramEmulator, service: BotService) -> None:
     emulator.people.sends_album(["look", "", ""], user=PERSON)
     await answered(emulator, PERSON, lambda texts: len(texts) == 1)
     [view] = await service.db.run(list_conversations, "telegram")
@@ -129,7 +129,9 @@ async def test_an_album_is_one_turn(emulator: TelegramEmulator, service: Service
     assert len(turn.messages) == 3
 
 
-async def test_a_migrated_group_keeps_its_conversation(emulator: TelegramEmulator, service: Service) -> None:
+async def test_a_migrated_group_keeps_its_conversation(
+    emulator: TelegramEmulator, service: BotService
+) -> None:
     group = emulator.people.make_group("team")
     emulator.people.says(f"@{bot_name(emulator)} before", user=PERSON, chat=group)
     await answered(emulator, group, lambda texts: len(texts) == 1)
@@ -139,7 +141,7 @@ async def test_a_migrated_group_keeps_its_conversation(emulator: TelegramEmulato
     assert len(await service.db.run(list_conversations, "telegram")) == 1
 
 
-async def test_a_file_comes_in_and_is_read(emulator: TelegramEmulator, service: Service) -> None:
+async def test_a_file_comes_in_and_is_read(emulator: TelegramEmulator, service: BotService) -> None:
     emulator.people.says(
         "what is in it", user=PERSON, media="document", data=b"the secret is 42", filename="note.txt"
     )
@@ -148,7 +150,7 @@ async def test_a_file_comes_in_and_is_read(emulator: TelegramEmulator, service: 
 
 
 async def test_a_response_lost_after_committing_gives_one_marked_repeat(
-    emulator: TelegramEmulator, service: Service
+    emulator: TelegramEmulator, service: BotService
 ) -> None:
     emulator.people.says("warm up", user=PERSON)
     await answered(emulator, PERSON, lambda texts: len(texts) == 1)
@@ -160,13 +162,13 @@ async def test_a_response_lost_after_committing_gives_one_marked_repeat(
 
 
 @pytest.mark.parametrize("said", ["/help", "/status", "/models", "/whoami", "/accounts", "/nonsense"])
-async def test_commands_are_answered(emulator: TelegramEmulator, service: Service, said: str) -> None:
+async def test_commands_are_answered(emulator: TelegramEmulator, service: BotService, said: str) -> None:
     emulator.people.says(said, user=PERSON)
     [text] = await answered(emulator, PERSON, lambda texts: len(texts) == 1)
     assert text
 
 
-async def test_stop_overtakes_a_full_queue(emulator: TelegramEmulator, service: Service) -> None:
+async def test_stop_overtakes_a_full_queue(emulator: TelegramEmulator, service: BotService) -> None:
     emulator.people.says("[tokens=500] [every=0.1] long", user=PERSON)
     await until(lambda: answers(emulator, PERSON), 20.0, lambda: "no first frame")
     for number in range(5):

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from bot.app.service import Service
-from bot.faults import Step, acting
+from bot.app.service import BotService
+from bot.faults import Step, act_at
 from bot.store.retention import purge_expired
 from tests.harness.assertions import check_answered, whole
 from tests.harness.inprocess_service import Runtime, ShiftedClock, config_text, scripted_runtime, serviced
@@ -71,7 +71,7 @@ async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         yield Stage(wire, runtime, tmp_path / "home")
 
 
-def heard(service: Service, stage: Stage) -> int:
+def heard(service: BotService, stage: Stage) -> int:
     """How many events the adapter has seen."""
     outlet = service.accounts.get(stage.wire.platform)
     assert outlet is not None
@@ -89,7 +89,7 @@ async def test_the_connection_is_cut_at_each_step(stage: Stage, step: Step) -> N
 
     async with serviced(stage.home, stage.config()):
         await stage.connected()
-        with acting(step, cut):
+        with act_at(step, cut):
             # A last frame that shows everything needs no final call, so that step is passed by a post.
             place = stage.wire.asks(AT_ONCE if step is Step.PART_SENT else GROWS)
             await stage.answered(place, [ANSWER])
@@ -154,7 +154,7 @@ async def test_events_come_again_six_hours_later(stage: Stage) -> None:
     assert turns(stage.home) == 4
 
 
-async def later(stage: Stage, service: Service, clock: ShiftedClock) -> None:
+async def later(stage: Stage, service: BotService, clock: ShiftedClock) -> None:
     """Six hours pass, what is too old is forgotten, and the last event comes again."""
     clock.jump(SIX_HOURS)
     await purge_expired(service.db, clock.now())

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.app.home import prepare_home
-from bot.app.service import Service, Settings
+from bot.app.service import BotService, StartOptions
 from bot.clock import Clock, SystemClock
 from bot.config import load_config
 from bot.store import open_database
@@ -26,7 +26,6 @@ class ShiftedClock(SystemClock):
         self._shift = 0.0
 
     def now(self) -> float:
-        """See Clock."""
         return super().now() + self._shift
 
     def jump(self, seconds: float) -> None:
@@ -76,14 +75,14 @@ def config_text(
 
 
 @asynccontextmanager
-async def serviced(home: Path, config: str, clock: Clock | None = None) -> AsyncIterator[Service]:
+async def serviced(home: Path, config: str, clock: Clock | None = None) -> AsyncIterator[BotService]:
     """A service at work with this configuration; leaving the block is a shutdown."""
     await asyncio.to_thread(prepare_home, home)
     path = home / "config.yaml"
     await asyncio.to_thread(path.write_text, config)
     loaded = await asyncio.to_thread(load_config, path, {}, home)
     database = await open_database(home)
-    service = Service(Settings(home, loaded, path, {}, home), database, clock or SystemClock())
+    service = BotService(StartOptions(home, loaded, path, {}, home), database, clock or SystemClock())
     try:
         async with working(service):
             yield service

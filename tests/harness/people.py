@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from bot.app.service import Service
+from bot.app.service import BotService
 from bot.domain import Live
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.feishu import FeishuEmulator
@@ -243,7 +243,7 @@ def two_models(url: str) -> str:
 
 
 @asynccontextmanager
-async def at_work(home: Path, driver: Driver, runtime: str) -> AsyncIterator[Service]:
+async def at_work(home: Path, driver: Driver, runtime: str) -> AsyncIterator[BotService]:
     """The service with this account, connected; `runtime` are the lines that say which agent answers."""
     text = f"""
 config_version: 1

@@ -44,7 +44,6 @@ class ToldClock(QuickClock):
         self.told = 0.0
 
     def now(self) -> float:
-        """See Clock."""
         return self.told
 
 

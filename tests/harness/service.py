@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from bot.app.home import Running, running
+from bot.app.home import RunningService, find_service
 from bot.testing.emulators.telegram import TelegramEmulator
 from tests.harness.machine import Deadline
 
@@ -84,10 +84,10 @@ class ServiceProcess:
             await asyncio.sleep(0.02)
         return self.process.returncode
 
-    async def ready(self, seconds: float = 30.0) -> Running:
+    async def ready(self, seconds: float = 30.0) -> RunningService:
         """Wait until the service answers on its port."""
         deadline = Deadline(seconds)
-        while (found := running(self.home)) is None or found.pid != self.pid:
+        while (found := find_service(self.home)) is None or found.pid != self.pid:
             assert self.process is not None
             assert self.process.poll() is None, self.log()
             assert not deadline.passed, self.log()

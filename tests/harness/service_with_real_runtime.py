@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bot.app.home import prepare_home
-from bot.app.service import Service, Settings
+from bot.app.service import BotService, StartOptions
 from bot.clock import SystemClock
 from bot.config import load_config
 from bot.store import open_database
@@ -18,7 +18,7 @@ from tests.harness.shared_agent import shared_agent
 
 
 @asynccontextmanager
-async def running(home: Path, config: str) -> AsyncIterator[Service]:
+async def running(home: Path, config: str) -> AsyncIterator[BotService]:
     """A service without its port; leaving it is a shutdown.
 
     One with the scripted model and no runtime of its own gets the worker's.
@@ -30,8 +30,8 @@ async def running(home: Path, config: str) -> AsyncIterator[Service]:
     path.write_text(config)
     loaded = load_config(path, os.environ, home)
     database = await open_database(home)
-    settings = Settings(home, loaded, path, dict(os.environ), home)
-    service = Service(settings, database, SystemClock())
+    settings = StartOptions(home, loaded, path, dict(os.environ), home)
+    service = BotService(settings, database, SystemClock())
     work = asyncio.create_task(service.run())
     try:
         yield service

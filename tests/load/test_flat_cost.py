@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.bus.lanes import Lanes
+from bot.bus.lanes import TurnLanes
 from bot.bus.message_bus import MessageBus
 from bot.store.database import SqliteDatabase
 from bot.testing.adapter import RecordingAdapter
@@ -97,8 +97,8 @@ async def start(folder: Path, known: int) -> Start:
     database = MeteredDatabase(inner)
     await database.count_steps(True)
     bus = MessageBus(database, ManualClock(), 20)
-    lanes = Lanes("test", _nothing, _nothing, ManualClock())
-    bus.connect(lanes, lanes)
+    lanes = TurnLanes("test", _nothing, _nothing, ManualClock())
+    bus.connect_lanes(lanes, lanes)
     assert await bus.recover() == (0, 0)
     await database.close()
     return Start(database.statements, database.steps)

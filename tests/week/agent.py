@@ -15,7 +15,14 @@ from typing import Any
 
 from agent.shared.aio import wait_first
 from bot.errors import RunMissing, RuntimeUnreachable
-from bot.runtime.interface import Answer, Attempt, Interrupted, LoggedEvent, RunRequest, Trouble
+from bot.runtime.interface import (
+    AttemptStarted,
+    ConfigProblem,
+    LoggedEvent,
+    RunInterrupted,
+    RunRequest,
+    ThreadAnswer,
+)
 from bot.testing.clock import ManualClock
 from bot.testing.runtime import ScriptedRun, ScriptedRuntime
 from tests.week.agent_actions import DOING, Cut, Doing, Job, Over
@@ -116,7 +123,7 @@ class Agent:
         """The runtime forgets a run."""
         self.runs.pop(run.id, None)
         # Whoever follows it looks again.
-        run.emit(Attempt(1))
+        run.emit(AttemptStarted(1))
 
     def ask(self, run: ScriptedRun, value: Mapping[str, Any]) -> None:
         """The run waits for a word."""
@@ -125,7 +132,7 @@ class Agent:
         if value.get("type") == "approval":
             self.approvals.add(identity)
         self.threads[run.request.thread_id].standing = identity
-        run.emit(Interrupted(identity, value))
+        run.emit(RunInterrupted(identity, value))
 
     async def _working(self, run: ScriptedRun, *, answers: bool) -> None:
         attempt = 1
@@ -141,7 +148,7 @@ class Agent:
                 attempt += 1
                 if run.cancelled:
                     break
-                run.emit(Attempt(attempt))
+                run.emit(AttemptStarted(attempt))
         self.ended[run.id] = self.clock.now()
 
     def _doing(self, run: ScriptedRun, *, answers: bool) -> Doing:
@@ -174,14 +181,13 @@ class Line(ScriptedRuntime):
         self._over = over
 
     async def create(self, request: RunRequest) -> str:
-        """See RuntimePort."""
         await self._travel()
         self._agent.repeated += request.key in self.by_key
         self._reachable()
         if request.key in self.by_key:
             return self.by_key[request.key]
         # Runs that were forgotten have their numbers still.
-        run = ScriptedRun(f"run-{len(self._agent.requests) + 1}", request, [Attempt(1)])
+        run = ScriptedRun(f"run-{len(self._agent.requests) + 1}", request, [AttemptStarted(1)])
         self.runs[run.id] = run
         self.by_key[request.key] = run.id
         self._agent.begin(run)
@@ -189,7 +195,6 @@ class Line(ScriptedRuntime):
         return run.id
 
     async def join(self, thread_id: str, run_id: str, after: str) -> AsyncIterator[LoggedEvent]:
-        """See RuntimePort."""
         async with aclosing(super().join(thread_id, run_id, after)) as events:
             async for logged in events:
                 if run_id not in self.runs:
@@ -199,28 +204,25 @@ class Line(ScriptedRuntime):
                 yield logged
 
     async def cancel(self, thread_id: str, run_id: str) -> None:
-        """See RuntimePort."""
         await self._travel()
         await super().cancel(thread_id, run_id)
 
-    async def answer(self, thread_id: str, message_ids: Sequence[str]) -> Answer:
-        """See RuntimePort."""
+    async def answer(self, thread_id: str, message_ids: Sequence[str]) -> ThreadAnswer:
         await self._travel()
         self._reachable()
         wanted = set(message_ids)
         for run_id in reversed(self._agent.threads[thread_id].runs):
             given = {str(message["id"]) for message in self._agent.requests[run_id].messages}
             if given & wanted and run_id in self._agent.answers:
-                return Answer((self._agent.answers[run_id],))
-        return Answer(())
+                return ThreadAnswer((self._agent.answers[run_id],))
+        return ThreadAnswer(())
 
     async def before(self, thread_id: str, run_id: str) -> str | None:
-        """See RuntimePort."""
         await self._travel()
         self._reachable()
         return await super().before(thread_id, run_id)
 
-    async def problems(self) -> Sequence[Trouble]:
+    async def problems(self) -> Sequence[ConfigProblem]:
         """As the real port's."""
         return []
 

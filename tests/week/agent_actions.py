@@ -7,7 +7,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from bot.domain import ProgressItem, ProgressState
-from bot.runtime.interface import Attempt, Ended, Failed, Gap, Planned, Presented, Usage, Used
+from bot.runtime.interface import (
+    ArtifactsPresented,
+    AttemptStarted,
+    EventsMissing,
+    RunEnded,
+    RunFailed,
+    TodosUpdated,
+    TokenUsage,
+    UsageReported,
+)
 from bot.testing.clock import ManualClock
 from bot.testing.runtime import ScriptedRun
 
@@ -59,7 +68,7 @@ class Job:
         """The answer is complete."""
         self.agent.answers[self.run.id] = self._said
         count = len(self._said.split())
-        self.run.emit(Used(Usage(10, count, 10 + count)))
+        self.run.emit(UsageReported(TokenUsage(10, count, 10 + count)))
         self.run.end()
 
 
@@ -96,7 +105,7 @@ async def long(job: Job) -> None:
 async def slow(job: Job) -> None:
     """Work before the answer."""
     for state in (ProgressState.ACTIVE, ProgressState.DONE):
-        job.run.emit(Planned((ProgressItem("1", "look it up", state),)))
+        job.run.emit(TodosUpdated((ProgressItem("1", "look it up", state),)))
         await job.pause(4.0, 20.0)
     job.say(f"{job.head} found.")
     job.end()
@@ -116,7 +125,7 @@ async def ask(job: Job) -> None:
     """Which of two?"""
     await job.pause(0.3, 2.0)
     job.agent.ask(job.run, {"question": f"{job.head} ask-{job.run.id} which?", "options": list(COLOURS)})
-    job.run.emit(Ended("interrupted"))
+    job.run.emit(RunEnded("interrupted"))
 
 
 async def approve(job: Job) -> None:
@@ -125,7 +134,7 @@ async def approve(job: Job) -> None:
     question = f"{job.head} ask-{job.run.id} may it?"
     call = {"type": "approval", "tool": "delete", "args": {"path": "a"}}
     job.agent.ask(job.run, {**call, "question": question, "options": list(WORDS)})
-    job.run.emit(Ended("interrupted"))
+    job.run.emit(RunEnded("interrupted"))
 
 
 async def file(job: Job) -> None:
@@ -133,7 +142,7 @@ async def file(job: Job) -> None:
     await job.pause(0.3, 2.0)
     path = f"{OUTPUTS}/{job.run.id}.txt"
     job.agent.artifacts[path] = job.head.encode()
-    job.run.emit(Presented((path,)))
+    job.run.emit(ArtifactsPresented((path,)))
     job.say(f"{job.head} here it is.")
     job.end()
 
@@ -142,7 +151,7 @@ async def fail(job: Job) -> None:
     """An answer that breaks off."""
     await _words(job, 4, 0.2, 0.5)
     job.agent.failed.add(job.run.id)
-    job.run.emit(Failed("Boom", "it broke"))
+    job.run.emit(RunFailed("Boom", "it broke"))
     job.run.end("error")
 
 
@@ -163,7 +172,7 @@ async def lose(job: Job) -> None:
 async def crash(job: Job) -> None:
     """The first attempt dies in its middle; the next ones come through."""
     await _words(job, 6, 0.2, 0.5)
-    if sum(isinstance(event, Attempt) for event in job.run.log) == 1:
+    if sum(isinstance(event, AttemptStarted) for event in job.run.log) == 1:
         raise Cut
     job.end()
 
@@ -171,7 +180,7 @@ async def crash(job: Job) -> None:
 async def gap(job: Job) -> None:
     """Some of the events are lost."""
     await _words(job, 6, 0.2, 0.5)
-    job.run.emit(Gap())
+    job.run.emit(EventsMissing())
     job.end()
 
 

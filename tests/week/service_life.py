@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from bot.app.service import Service, Settings
+from bot.app.service import BotService, StartOptions
 from bot.clock import Clock
-from bot.faults import Step, acting
+from bot.faults import Step, act_at
 from bot.store import Database
 from bot.store.connection import Connection, SqliteConnection
 from bot.store.database import SqliteDatabase, _connect, _failed, _transaction
@@ -80,10 +80,10 @@ class WeekDatabase(SqliteDatabase):
         self._connection.raw.close()
 
 
-class _Staged(Service):
+class _Staged(BotService):
     """The service with the scripted agent in place of the one that it would start."""
 
-    def __init__(self, settings: Settings, db: Database, clock: Clock, line: Line) -> None:
+    def __init__(self, settings: StartOptions, db: Database, clock: Clock, line: Line) -> None:
         self._line = line
         super().__init__(settings, db, clock)
 
@@ -95,7 +95,7 @@ class Life:
     """The service at work from its making on."""
 
     def __init__(
-        self, settings: Settings, clock: ManualClock, agent: Agent, platforms: Mapping[str, Platform]
+        self, settings: StartOptions, clock: ManualClock, agent: Agent, platforms: Mapping[str, Platform]
     ) -> None:
         self.over = asyncio.Event()
         self.clock = clock
@@ -121,7 +121,7 @@ class Life:
 
     def dies_at(self, step: Step) -> None:
         """It dies when a turn is at this step for the next time."""
-        self._faults.enter_context(acting(step, self.over.set))
+        self._faults.enter_context(act_at(step, self.over.set))
 
     def spared(self) -> None:
         """It does not die of what was prepared."""

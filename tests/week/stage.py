@@ -17,7 +17,7 @@ from typing import Any
 
 from bot.app.accounts import load_manifest
 from bot.app.home import prepare_home
-from bot.app.service import Settings
+from bot.app.service import StartOptions
 from bot.config import load_config
 from bot.platforms.base import Operation
 from bot.render.discord import DISCORD
@@ -134,7 +134,7 @@ class Stage:
         prepare_home(self.home)
         path = self.home / "config.yaml"
         path.write_text(CONFIG)
-        self._settings = Settings(self.home, load_config(path, {}, self.home), path, {}, self.home)
+        self._settings = StartOptions(self.home, load_config(path, {}, self.home), path, {}, self.home)
         database = SqliteDatabase(self.home / "bot.db")
         await database.open()
         await database.close()

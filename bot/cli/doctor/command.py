@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 
 from agent.config.errors import ConfigErrors, UnsetVariable
-from bot.app.home import Running, running
+from bot.app.home import RunningService, find_service
 from bot.cli.common import configuration, home_folder, service_token
 from bot.cli.doctor import agent, models, network
 from bot.cli.doctor import home as doctor_home
@@ -51,7 +51,7 @@ def look(home: Path | None, file: Path | None) -> Iterator[Finding]:
     yield from of("home", doctor_home.usable(folder))
     yield from of("room", [doctor_home.room(folder)])
     yield from of("backup", doctor_home.backup(folder))
-    found = running(folder)
+    found = find_service(folder)
     if found is None:
         yield from of("home", doctor_home.held(folder))
     followed = found.config if found else None
@@ -110,13 +110,13 @@ def _without_service(loaded: LoadedConfig, folder: Path) -> Iterator[Finding]:
         yield from of("model", models.here(loaded.path))
 
 
-def _with_service(loaded: LoadedConfig, found: Running, file: Path | None) -> Iterator[Finding]:
+def _with_service(loaded: LoadedConfig, found: RunningService, file: Path | None) -> Iterator[Finding]:
     yield from service(found.url, service_token(Path(found.config) if found.config else file))
 
 
 def _unusable(errors: ConfigErrors, folder: Path, file: Path | None) -> Iterator[Finding]:
     """A configuration that cannot be used here, and what runs all the same."""
-    found = running(folder)
+    found = find_service(folder)
     if found is None or not all(isinstance(error, UnsetVariable) for error in errors.errors):
         yield Finding(False, f"configuration:\n{errors}")
         if found is not None:

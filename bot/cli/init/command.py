@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from agent.config.errors import ConfigErrors, UnsetVariable, one_error
 from agent.config.reader import find_config
 from bot.app.accounts import load_manifest
-from bot.app.home import Running, running
+from bot.app.home import RunningService, find_service
 from bot.cli.common import home_folder, run_loop
 from bot.cli.connect_probe import probe, quiet
 from bot.cli.init import model as init_model
@@ -218,7 +218,7 @@ def _is_name(value: str) -> bool:
 
 def _go_on(asked: Asked, answers: Answers) -> None:
     """Say what comes next, and start the service where it is wanted."""
-    found = running(home_folder(asked.home))
+    found = find_service(home_folder(asked.home))
     steps = [f"Start the service: {_order(asked, 'run')}"] if found is None else []
     manifest = load_manifest(asked.platform)
     if manifest.later_steps and not answers.known.wrote:
@@ -240,7 +240,7 @@ def _go_on(asked: Asked, answers: Answers) -> None:
         os.execv(sys.executable, [sys.executable, "-m", "bot.cli", "run", *_options(asked)])  # noqa: S606
 
 
-def _taken_up(found: Running, path: Path) -> str:
+def _taken_up(found: RunningService, path: Path) -> str:
     """What becomes of it where a service runs."""
     if found.config and Path(found.config) != path.resolve():
         return f"The service at {found.url} follows {found.config}: stop it, and start it with this file."

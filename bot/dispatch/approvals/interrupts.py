@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.dispatch.approvals.render_arguments import shown_arguments, shown_name
+from bot.dispatch.approvals.render_arguments import render_arguments, render_tool_name
 from bot.render.partial_markdown import close_fence
 from bot.store.tool_grants import GrantOffer
 from bot.texts import Texts
@@ -28,7 +28,7 @@ class Question:
     remembered: GrantOffer | None = None
 
 
-def question_of(value: Any, texts: Texts, mask: Callable[[str], str]) -> Question:
+def read_question(value: Any, texts: Texts, mask: Callable[[str], str]) -> Question:
     """The question that an interrupt's value asks; `mask` hides secrets.
 
     A mapping with `question` (or `message`) and `options`; of `type` "approval" it has `tool` and `args` as
@@ -38,38 +38,38 @@ def question_of(value: Any, texts: Texts, mask: Callable[[str], str]) -> Questio
     if not isinstance(value, Mapping):
         return Question(mask(str(value)))
     approval = value.get("type") == APPROVAL
-    above = _call(value, texts, mask) if approval else _background(value, texts, mask)
-    asked = mask(_text(value.get("question")) or _text(value.get("message")))
-    choices, remembered = _choices(value.get("options")), None
-    if approval and value.get("remember") is True and len(choices) == 2 and _text(value.get("tool")):
-        remembered = GrantOffer(_text(value["tool"]), texts("approve_here"), texts("approve_always"))
+    above = _tool_lines(value, texts, mask) if approval else _context_lines(value, texts, mask)
+    asked = mask(_read_text(value.get("question")) or _read_text(value.get("message")))
+    choices, remembered = _read_choices(value.get("options")), None
+    if approval and value.get("remember") is True and len(choices) == 2 and _read_text(value.get("tool")):
+        remembered = GrantOffer(_read_text(value["tool"]), texts("approve_here"), texts("approve_always"))
         choices = (choices[0], remembered.here, remembered.always, choices[1])
     return Question("\n\n".join(filter(None, [*above, asked])), choices, approval, remembered)
 
 
-def _choices(options: Any) -> tuple[str, ...]:
+def _read_choices(options: Any) -> tuple[str, ...]:
     offered = [str(option).strip() for option in options] if isinstance(options, list) else []
     return tuple(dict.fromkeys(filter(None, offered)))
 
 
-def _background(value: Mapping[str, Any], texts: Texts, mask: Callable[[str], str]) -> list[str]:
+def _context_lines(value: Mapping[str, Any], texts: Texts, mask: Callable[[str], str]) -> list[str]:
     """What a person needs to know to answer. It is the agent's own text, and like all of it Markdown."""
-    lead = _LEADS.get(_text(value.get("kind")))
-    context = mask(_text(value.get("context")))
+    lead = _LEADS.get(_read_text(value.get("kind")))
+    context = mask(_read_text(value.get("context")))
     return [texts(lead) if lead else "", close_fence(context)]
 
 
-def _call(value: Mapping[str, Any], texts: Texts, mask: Callable[[str], str]) -> list[str]:
+def _tool_lines(value: Mapping[str, Any], texts: Texts, mask: Callable[[str], str]) -> list[str]:
     """The tool that waits, and what it would be called with. Whoever the agent listened to may have written
     that, so it is shown as it is and never as markup.
     """
-    shown = shown_arguments(value.get("args"), mask)
+    shown = render_arguments(value.get("args"), mask)
     return [
-        texts("approval_title", tool=shown_name(value.get("tool"))),
+        texts("approval_title", tool=render_tool_name(value.get("tool"))),
         shown.block or texts("approval_bare"),
-        texts("approval_cut", count=shown.left_out) if shown.left_out else "",
+        texts("approval_cut", count=shown.omitted) if shown.omitted else "",
     ]
 
 
-def _text(value: Any) -> str:
+def _read_text(value: Any) -> str:
     return value.strip() if isinstance(value, str) else ""

@@ -15,9 +15,9 @@ from itertools import islice
 from typing import Any
 
 # Characters of all values together, lines of one value, characters of a name, arguments, levels of nesting.
-MOST_SHOWN, MOST_LINES, LONGEST_NAME, MOST_ARGUMENTS, DEEPEST = 2400, 30, 80, 20, 20
+MAX_CHARACTERS, MAX_LINES, MAX_NAME, MAX_ARGUMENTS, MAX_DEPTH = 2400, 30, 80, 20, 20
 # Characters of all of them on one line, and of one value there.
-LONGEST_LINE, LONGEST_VALUE = 200, 80
+MAX_LINE, MAX_LINE_VALUE = 200, 80
 HIDDEN = "***"
 DEEPER = "[… deeper …]"
 _SECRET = re.compile(
@@ -28,7 +28,7 @@ _SECRET = re.compile(
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 # Control signs, signs without a shape (those that turn the direction of text are among them), and line ends
 # that are none in Markdown.
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _UNNAMED = re.compile(r"[^\w.:/@-]")
 _FENCE = "```"
 _IN_A_RUN = re.compile(r"`(?=`)")
@@ -36,110 +36,112 @@ Mask = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class RenderedArguments:
     """`block` is a fenced block of Markdown ("" where there are no arguments); `left_out` counts the
     characters that it does not show.
     """
 
     block: str
-    left_out: int
+    omitted: int
 
 
-def shown_name(name: Any) -> str:
+def render_tool_name(name: Any) -> str:
     """The name of a tool as a span of code."""
-    return f"`{plain_name(name)}`"
+    return f"`{plain_tool_name(name)}`"
 
 
-def plain_name(name: Any) -> str:
+def plain_tool_name(name: Any) -> str:
     """The name of a tool without anything that could be markup."""
-    plain = _UNNAMED.sub("?", name)[:LONGEST_NAME] if isinstance(name, str) else ""
+    plain = _UNNAMED.sub("?", name)[:MAX_NAME] if isinstance(name, str) else ""
     return plain or "?"
 
 
-def shown_line(args: Any, mask: Mask) -> str:
+def render_argument_line(args: Any, mask: Mask) -> str:
     """The arguments on one short line: of each the beginning. Secrets are hidden as they are there."""
     if not args:
         return ""
     given: Iterable[tuple[Any, Any]] = args.items() if isinstance(args, Mapping) else [("", args)]
-    said = [_named(str(name), value, mask) for name, value in islice(given, MOST_ARGUMENTS)]
-    return one_line(", ".join(said), LONGEST_LINE)
+    said = [_render_argument(str(name), value, mask) for name, value in islice(given, MAX_ARGUMENTS)]
+    return one_line(", ".join(said), MAX_LINE)
 
 
-def one_line(text: str, longest: int) -> str:
+def one_line(text: str, limit: int) -> str:
     """The beginning of a text on one line, without signs that are not seen."""
-    begins = text[: 4 * longest]
+    begins = text[: 4 * limit]
     line = " ".join(begins.split())
-    cut = line[:longest]
-    return _plain(cut, kept="") + ("…" if cut != line or begins != text else "")
+    cut = line[:limit]
+    return _escape_invisible(cut, allowed="") + ("…" if cut != line or begins != text else "")
 
 
-def _named(name: str, value: Any, mask: Mask) -> str:
-    opened = _open(name, value)
+def _render_argument(name: str, value: Any, mask: Mask) -> str:
+    opened = _hide_secrets(name, value)
     text = mask(opened if isinstance(opened, str) else json.dumps(opened, ensure_ascii=False, default=str))
-    short = one_line(text, LONGEST_VALUE)
-    return f"{one_line(name, LONGEST_NAME)}: {short}" if name else short
+    short = one_line(text, MAX_LINE_VALUE)
+    return f"{one_line(name, MAX_NAME)}: {short}" if name else short
 
 
-def shown_arguments(args: Any, mask: Mask) -> Shown:
+def render_arguments(args: Any, mask: Mask) -> RenderedArguments:
     """One argument below the other. Long values show their beginning and their end; `mask` hides secrets, and
     what is called like one is hidden too.
     """
     if not args:
-        return Shown("", 0)
+        return RenderedArguments("", 0)
     given: Iterable[tuple[Any, Any]] = args.items() if isinstance(args, Mapping) else [("", args)]
-    values = [(str(name), _value(_open(str(name), value), mask)) for name, value in given]
-    room = MOST_SHOWN // min(len(values), MOST_ARGUMENTS)
-    left_out = sum(len(name) + len(value) for name, value in values[MOST_ARGUMENTS:])
+    values = [(str(name), _render_value(_hide_secrets(str(name), value), mask)) for name, value in given]
+    room = MAX_CHARACTERS // min(len(values), MAX_ARGUMENTS)
+    left_out = sum(len(name) + len(value) for name, value in values[MAX_ARGUMENTS:])
     lines: list[str] = []
-    for name, value in values[:MOST_ARGUMENTS]:
-        cut, gone = _cut(value, room)
+    for name, value in values[:MAX_ARGUMENTS]:
+        cut, gone = _shorten(value, room)
         left_out += gone
-        named = _plain(name, kept="").strip()[:LONGEST_NAME] or '""'
-        lines += _argument(named if isinstance(args, Mapping) else "", cut)
-    return Shown(_fenced(lines), left_out)
+        named = _escape_invisible(name, allowed="").strip()[:MAX_NAME] or '""'
+        lines += _argument_lines(named if isinstance(args, Mapping) else "", cut)
+    return RenderedArguments(_fence_lines(lines), left_out)
 
 
-def _open(name: str, value: Any, depth: int = 0) -> Any:
+def _hide_secrets(name: str, value: Any, depth: int = 0) -> Any:
     """The value without what its name, or one inside of it, calls a secret."""
     if value not in (None, "") and _SECRET.search(_CAMEL.sub("_", name)):
         return HIDDEN
     if not isinstance(value, Mapping | list):
         return value
-    if depth == DEEPEST:
+    if depth == MAX_DEPTH:
         return DEEPER
     if isinstance(value, list):
-        return [_open("", one, depth + 1) for one in value]
-    return {str(inner): _open(str(inner), one, depth + 1) for inner, one in value.items()}
+        return [_hide_secrets("", one, depth + 1) for one in value]
+    return {str(inner): _hide_secrets(str(inner), one, depth + 1) for inner, one in value.items()}
 
 
-def _value(value: Any, mask: Mask) -> str:
+def _render_value(value: Any, mask: Mask) -> str:
     """The whole value as text without unseen signs; a text with blanks around it is quoted."""
     if isinstance(value, str) and value and value == value.strip():
-        return _plain(mask(value))
-    return _plain(mask(json.dumps(value, ensure_ascii=False, default=str)))
+        return _escape_invisible(mask(value))
+    return _escape_invisible(mask(json.dumps(value, ensure_ascii=False, default=str)))
 
 
-def _plain(text: str, kept: str = "\n\t") -> str:
+def _escape_invisible(text: str, allowed: str = "\n\t") -> str:
     signs = text.replace("\r\n", "\n")
-    return "".join(sign if sign in kept or not _unseen(sign) else _written_out(sign) for sign in signs)
+    return "".join(
+        sign if sign in allowed or not _is_invisible(sign) else _unicode_escape(sign) for sign in signs
+    )
 
 
-def _unseen(sign: str) -> bool:
-    return unicodedata.category(sign) in _UNSEEN
+def _is_invisible(sign: str) -> bool:
+    return unicodedata.category(sign) in _INVISIBLE
 
 
-def _written_out(sign: str) -> str:
+def _unicode_escape(sign: str) -> str:
     code = ord(sign)
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def _cut(text: str, room: int) -> tuple[str, int]:
+def _shorten(text: str, room: int) -> tuple[str, int]:
     """The beginning and the end of a text that is too long, and how many characters lack between them."""
     text, gone = _cut_middle(text, room)
     lines = text.split("\n")
-    if len(lines) <= MOST_LINES:
+    if len(lines) <= MAX_LINES:
         return text, gone
-    half = MOST_LINES // 2
+    half = MAX_LINES // 2
     lacking = sum(len(line) + 1 for line in lines[half:-half])
     return "\n".join([*lines[:half], f"[… {lacking:,} …]", *lines[-half:]]), gone + lacking
 
@@ -151,7 +153,7 @@ def _cut_middle(text: str, room: int) -> tuple[str, int]:
     return f"{text[: room - end]} [… {gone:,} …] {text[-end:]}", gone
 
 
-def _argument(name: str, value: str) -> list[str]:
+def _argument_lines(name: str, value: str) -> list[str]:
     """Lines of a value that has several stand further in than any name does."""
     if not name:
         return value.split("\n")
@@ -160,7 +162,7 @@ def _argument(name: str, value: str) -> list[str]:
     return [f"{name}:", *(f"  {line}" for line in value.split("\n"))]
 
 
-def _fenced(lines: list[str]) -> str:
+def _fence_lines(lines: list[str]) -> str:
     """A code block that nothing in it ends, also where a longer fence is not known."""
     text = _IN_A_RUN.sub("`\u200b", "\n".join(lines))
     return f"{_FENCE}\n{text}\n{_FENCE}"

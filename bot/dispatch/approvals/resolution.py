@@ -7,10 +7,10 @@ from dataclasses import replace
 import structlog
 
 from bot.commands.escaping import quoted
-from bot.dispatch.pacing.backoff import Tries
-from bot.dispatch.reply.sender import ReplyCalls
-from bot.dispatch.reply.state import Edit
-from bot.dispatch.run.attachments import PASSING
+from bot.dispatch.pacing.backoff import Backoff
+from bot.dispatch.reply.sender import ReplySender
+from bot.dispatch.reply.state import EditPart
+from bot.dispatch.run.attachments import TRANSIENT
 from bot.domain import Part, PartKind, Stopped, Turn
 from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import EditsMessages, Operation
@@ -19,60 +19,60 @@ from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
 
-SHOWN_FOR = 30.0
+RETRY_SECONDS = 30.0
 """Seconds after which a question that can't be edited now stays as it is; its turn is open until then."""
 
 
-async def show_answered(answer: Turn, asked: ReplyCalls, texts: Texts) -> None:
+async def mark_resolved(answer: Turn, sender: ReplySender, texts: Texts) -> None:
     """Edit the question that `asked` brought; what cannot be edited stays as it is."""
-    part = next((part for part in reversed(asked.reply.parts) if part.choices), None)
-    adapter = asked.adapter
+    part = next((part for part in reversed(sender.reply.parts) if part.choices), None)
+    adapter = sender.adapter
     if part is None or part.kind is not PartKind.TEXT or not isinstance(adapter, EditsMessages):
         return
-    content = _below(part.content, _line(answer, part, texts), adapter.renderer)
+    content = _append_line(part.content, _resolution_line(answer, part, texts), adapter.renderer)
     try:
-        await _edit(asked, replace(part, content=content, choices=()))
+        await _edit_question(sender, replace(part, content=content, choices=()))
     except DeliveryError as problem:
-        log.info("answer_not_shown", turn=asked.turn.id, problem=str(problem))
+        log.info("answer_not_shown", turn=sender.turn.id, problem=str(problem))
         return
-    await asked.flush()
+    await sender.flush()
 
 
-def _below(content: str, line: str, renderer: Renderer) -> str:
+def _append_line(content: str, line: str, renderer: Renderer) -> str:
     """A question with a line below it, in one message: what has no room at the question's end gives way."""
     if len(renderer.split(whole := f"{content}\n\n{line}")) <= 1:
         return whole
-    if len(renderer.split(_cut(content, 0, line, renderer))) > 1:
+    if len(renderer.split(_shorten_question(content, 0, line, renderer))) > 1:
         return content
     fits, too_long = 0, len(content)
     while too_long - fits > 1:
         middle = (fits + too_long) // 2
-        room = len(renderer.split(_cut(content, middle, line, renderer))) <= 1
+        room = len(renderer.split(_shorten_question(content, middle, line, renderer))) <= 1
         fits, too_long = (middle, too_long) if room else (fits, middle)
-    return _cut(content, fits, line, renderer)
+    return _shorten_question(content, fits, line, renderer)
 
 
-def _cut(content: str, length: int, line: str, renderer: Renderer) -> str:
+def _shorten_question(content: str, length: int, line: str, renderer: Renderer) -> str:
     return "\n\n".join(filter(None, [renderer.frame(content[:length]), "…", line]))
 
 
-async def _edit(asked: ReplyCalls, shown: Part) -> None:
+async def _edit_question(sender: ReplySender, part: Part) -> None:
     """Edit it, again where that may help. Raises DeliveryError."""
-    governor, address = asked.outlet.governor, asked.turn.address
-    tries = Tries(asked.clock, SHOWN_FOR)
+    governor, address = sender.outlet.governor, sender.turn.address
+    tries = Backoff(sender.clock, RETRY_SECONDS)
     while True:
         try:
-            async with governor.must(address, Operation.FINAL):
-                return await asked.edit(Edit(shown), final=True)
+            async with governor.required_call(address, Operation.FINAL):
+                return await sender.edit_part(EditPart(part), final=True)
         except DeliveryError as problem:
-            if problem.category not in PASSING:
+            if problem.category not in TRANSIENT:
                 raise
             if isinstance(problem, RateLimited):
-                governor.penalty(address, problem.retry_after, account_wide=problem.account_wide)
+                governor.add_penalty(address, problem.retry_after, account_wide=problem.account_wide)
             await tries.pause(problem)
 
 
-def _line(answer: Turn, part: Part, texts: Texts) -> str:
+def _resolution_line(answer: Turn, part: Part, texts: Texts) -> str:
     if answer.stopped is Stopped.LEFT:
         return texts("answered_left")
     if not answer.messages:

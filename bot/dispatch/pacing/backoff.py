@@ -6,15 +6,15 @@ from bot.clock import Clock
 from bot.errors import DeliveryError, RateLimited, RuntimeUnreachable
 
 # Seconds between tries, and for how long altogether the runtime, or a platform with a file, is waited for.
-BACKOFF = (0.05, 0.1, 0.2, 0.5, 1.0)
-UNREACHABLE_FOR = 120.0
-FETCHED_FOR = 20.0
+DELAYS = (0.05, 0.1, 0.2, 0.5, 1.0)
+RUNTIME_PATIENCE = 120.0
+FETCH_PATIENCE = 20.0
 
 
-class Tries:
+class Backoff:
     """Backs off between tries and gives up after `patience` seconds without one that went well."""
 
-    def __init__(self, clock: Clock, patience: float = UNREACHABLE_FOR) -> None:
+    def __init__(self, clock: Clock, patience: float = RUNTIME_PATIENCE) -> None:
         self._clock = clock
         self._patience = patience
         self._count = 0
@@ -28,7 +28,7 @@ class Tries:
         """Wait before the next try, as long as a platform asks for; raises `problem` where it is enough."""
         now = self._clock.now()
         self._since = now if self._since is None else self._since
-        delay = BACKOFF[min(self._count, len(BACKOFF) - 1)]
+        delay = DELAYS[min(self._count, len(DELAYS) - 1)]
         if isinstance(problem, RateLimited):
             delay = max(delay, problem.retry_after)
         if now + delay - self._since > self._patience:

@@ -32,33 +32,33 @@ class _Gate:
 
     def ready_at(self, operation: Operation, now: float) -> float:
         """When a call that has to be made may be made."""
-        return max([now, self.blocked_until, *(one.ready_at(now) for one in self._of(operation))])
+        return max([now, self.blocked_until, *(one.ready_at(now) for one in self._windows_of(operation))])
 
-    def spare_at(self, operation: Operation, now: float, *, at_once: bool) -> float:
+    def optional_at(self, operation: Operation, now: float, *, at_once: bool) -> float:
         """When a call that may be skipped may be made."""
-        found = (one.spare_at(now, at_once=at_once) for one in self._of(operation))
+        found = (one.optional_at(now, at_once=at_once) for one in self._windows_of(operation))
         return max([now, self.blocked_until, *found])
 
-    def distance(self, operation: Operation) -> float:
+    def optional_spacing(self, operation: Operation) -> float:
         """By how much calls that may be skipped are apart now."""
-        return max((one.distance for one in self._of(operation)), default=0.0)
+        return max((one.optional_spacing for one in self._windows_of(operation)), default=0.0)
 
-    def add(self, operation: Operation, now: float) -> None:
-        for window in self._of(operation):
-            window.add(now)
+    def count_start(self, operation: Operation, now: float) -> None:
+        for window in self._windows_of(operation):
+            window.count_start(now)
 
-    def ended(self, operation: Operation, began: float, now: float) -> None:
-        for window in self._of(operation):
-            window.ended(began, now)
+    def count_end(self, operation: Operation, began: float, now: float) -> None:
+        for window in self._windows_of(operation):
+            window.count_end(began, now)
 
-    def _of(self, operation: Operation) -> Iterator[SlidingWindow]:
+    def _windows_of(self, operation: Operation) -> Iterator[SlidingWindow]:
         return (window for budget, window in self.windows if operation in budget.operations)
 
-    def idle(self, now: float) -> bool:
+    def is_idle(self, now: float) -> bool:
         return (
             self.waiting == 0
             and self.blocked_until <= now
-            and all(window.idle(now) for _, window in self.windows)
+            and all(window.is_idle(now) for _, window in self.windows)
         )
 
 
@@ -72,71 +72,73 @@ class RateGovernor:
         self._budgets = tuple(budgets)
         self._clock = clock
         self._scale = scale
-        self._account = _Gate(self._windows(Scope.ACCOUNT, None))
+        self._account = _Gate(self._make_windows(Scope.ACCOUNT, None))
         self._chats: dict[str, _Gate] = {}
 
     @asynccontextmanager
-    async def must(self, address: ReplyAddress, operation: Operation) -> AsyncIterator[None]:
+    async def required_call(self, address: ReplyAddress, operation: Operation) -> AsyncIterator[None]:
         """Wait for a call that has to happen; the body makes it. Calls of one chat happen one after
         another.
         """
-        gate = self._gate(address)
+        gate = self._chat_gate(address)
         gate.waiting += 1
         try:
             async with gate.line:
-                await self._wait(gate, operation)
+                await self._wait_for_gate(gate, operation)
                 async with self._account_line():
-                    await self._wait(self._account, operation)
-                    started = self._take(gate, operation)
+                    await self._wait_for_gate(self._account, operation)
+                    started = self._count_start(gate, operation)
                 try:
                     yield
                 finally:
-                    self._give(gate, operation, started)
+                    self._count_end(gate, operation, started)
         finally:
             gate.waiting -= 1
 
     @asynccontextmanager
-    async def may(
+    async def optional_call(
         self, address: ReplyAddress, operation: Operation, *, at_once: bool = False
     ) -> AsyncIterator[float]:
         """Try a call that may be skipped: yields 0.0 if granted, else the seconds after which to try
         again. `at_once` leaves out the distance that such calls keep, not the windows.
         """
-        gate = self._gate(address)
-        if wait := self.wait(address, operation, at_once=at_once):
+        gate = self._chat_gate(address)
+        if wait := self.optional_wait(address, operation, at_once=at_once):
             yield wait
             return
         gate.waiting += 1
         try:
             async with gate.line:
-                started = self._take(gate, operation)
+                started = self._count_start(gate, operation)
                 try:
                     yield 0.0
                 finally:
-                    self._give(gate, operation, started)
+                    self._count_end(gate, operation, started)
         finally:
             gate.waiting -= 1
 
-    def wait(self, address: ReplyAddress, operation: Operation, *, at_once: bool = False) -> float:
+    def optional_wait(self, address: ReplyAddress, operation: Operation, *, at_once: bool = False) -> float:
         """Seconds after which to try a call that may be skipped; 0.0 if it would be granted now."""
-        gate, now = self._gate(address), self._clock.now()
+        gate, now = self._chat_gate(address), self._clock.now()
         if gate.waiting or self._account.waiting:
             return 0.05 * self._scale or 0.001
-        own = gate.spare_at(operation, now, at_once=at_once)
-        return max(own, self._account.spare_at(operation, now, at_once=at_once)) - now
+        own = gate.optional_at(operation, now, at_once=at_once)
+        return max(own, self._account.optional_at(operation, now, at_once=at_once)) - now
 
-    def distance(self, address: ReplyAddress, operation: Operation) -> float:
+    def optional_spacing(self, address: ReplyAddress, operation: Operation) -> float:
         """Seconds by which such calls are apart now if they may be skipped."""
-        return max(self._gate(address).distance(operation), self._account.distance(operation))
+        return max(
+            self._chat_gate(address).optional_spacing(operation), self._account.optional_spacing(operation)
+        )
 
-    def penalty(self, address: ReplyAddress, seconds: float, *, account_wide: bool = False) -> None:
+    def add_penalty(self, address: ReplyAddress, seconds: float, *, account_wide: bool = False) -> None:
         """The platform asked to wait."""
-        gate = self._account if account_wide else self._gate(address)
+        gate = self._account if account_wide else self._chat_gate(address)
         gate.blocked_until = max(gate.blocked_until, self._clock.now() + seconds)
 
     def blocked_for(self, address: ReplyAddress) -> float:
         """How long a penalty still holds calls to that chat back, in seconds."""
-        until = max(self._gate(address).blocked_until, self._account.blocked_until)
+        until = max(self._chat_gate(address).blocked_until, self._account.blocked_until)
         return max(0.0, until - self._clock.now())
 
     def limited_for(self) -> float:
@@ -146,7 +148,7 @@ class RateGovernor:
         return max(0.0, max(gate.blocked_until for gate in gates) - now)
 
     @property
-    def waiting(self) -> int:
+    def waiting_count(self) -> int:
         """How many calls wait for their turn now."""
         return sum(gate.waiting for gate in self._chats.values())
 
@@ -159,7 +161,7 @@ class RateGovernor:
         finally:
             self._account.waiting -= 1
 
-    async def _wait(self, gate: _Gate, operation: Operation) -> None:
+    async def _wait_for_gate(self, gate: _Gate, operation: Operation) -> None:
         while True:
             now = self._clock.now()
             at = gate.ready_at(operation, now)
@@ -167,31 +169,31 @@ class RateGovernor:
                 return
             await self._clock.sleep(at - now)
 
-    def _take(self, gate: _Gate, operation: Operation) -> float:
+    def _count_start(self, gate: _Gate, operation: Operation) -> float:
         now = self._clock.now()
-        gate.add(operation, now)
-        self._account.add(operation, now)
+        gate.count_start(operation, now)
+        self._account.count_start(operation, now)
         return now
 
-    def _give(self, gate: _Gate, operation: Operation, started: float) -> None:
+    def _count_end(self, gate: _Gate, operation: Operation, started: float) -> None:
         now = self._clock.now()
-        gate.ended(operation, started, now)
-        self._account.ended(operation, started, now)
+        gate.count_end(operation, started, now)
+        self._account.count_end(operation, started, now)
 
-    def _gate(self, address: ReplyAddress) -> _Gate:
+    def _chat_gate(self, address: ReplyAddress) -> _Gate:
         gate = self._chats.get(address.chat)
         if gate is None:
             if len(self._chats) >= IDLE_BUCKETS:
-                self._sweep()
-            gate = self._chats[address.chat] = _Gate(self._windows(Scope.CHAT, address))
+                self._drop_idle_gates()
+            gate = self._chats[address.chat] = _Gate(self._make_windows(Scope.CHAT, address))
         return gate
 
-    def _sweep(self) -> None:
+    def _drop_idle_gates(self) -> None:
         now = self._clock.now()
-        for chat in [chat for chat, gate in self._chats.items() if gate.idle(now)]:
+        for chat in [chat for chat, gate in self._chats.items() if gate.is_idle(now)]:
             del self._chats[chat]
 
-    def _windows(self, scope: Scope, address: ReplyAddress | None) -> list[tuple[Budget, SlidingWindow]]:
+    def _make_windows(self, scope: Scope, address: ReplyAddress | None) -> list[tuple[Budget, SlidingWindow]]:
         return [
             (budget, SlidingWindow(budget.count, budget.period, reserve=budget.reserve, scale=self._scale))
             for budget in self._budgets

@@ -12,34 +12,34 @@ from contextlib import asynccontextmanager
 
 from agent.shared.aio import wait_first
 from bot.clock import Clock
-from bot.dispatch.account_channel import Accounts
+from bot.dispatch.account_channel import AccountRegistry
 from bot.dispatch.pacing.typing_indicator import show_typing
 from bot.domain import ReplyAddress, TurnKind
 from bot.store.admission_types import Accepted
 
 # At the same time: turns taken from the store, runs created, typing calls of turns that wait.
-CLAIMS, CREATIONS, GREETINGS = 2, 4, 8
+CLAIMS, CREATIONS, TYPING_CALLS = 2, 4, 8
 # How long a turn that could begin lets typing calls go first (seconds).
 PATIENCE = 0.3
 
 
-class Starts:
-    """Hands out the places in which turns begin. `run` owns the typing calls and ends when cancelled."""
+class StartLimiter:
+    """Hands out the slots in which turns begin. `run` owns the typing calls and ends when cancelled."""
 
-    def __init__(self, accounts: Accounts, clock: Clock) -> None:
+    def __init__(self, accounts: AccountRegistry, clock: Clock) -> None:
         self._accounts = accounts
         self._clock = clock
         self._claims = asyncio.Semaphore(CLAIMS)
         self._creations = asyncio.Semaphore(CREATIONS)
-        self._calls = asyncio.Semaphore(GREETINGS)
+        self._calls = asyncio.Semaphore(TYPING_CALLS)
         self._fresh: dict[int, ReplyAddress] = {}
-        self._greeting: set[int] = set()
-        self._greeted: dict[int, float] = {}
-        self._quiet = asyncio.Event()
-        self._quiet.set()
+        self._typing: set[int] = set()
+        self._typed_at: dict[int, float] = {}
+        self._no_typing = asyncio.Event()
+        self._no_typing.set()
         self._group: asyncio.TaskGroup | None = None
 
-    def noticed(self, accepted: Accepted) -> None:
+    def on_accepted(self, accepted: Accepted) -> None:
         """A turn was just accepted: its author is there and watches."""
         if accepted.kind is TurnKind.CHAT:
             self._fresh[accepted.conversation] = accepted.address
@@ -54,49 +54,49 @@ class Starts:
                 self._group = None
 
     @asynccontextmanager
-    async def claim(self, conversation: int) -> AsyncIterator[None]:
+    async def claim_slot(self, conversation: int) -> AsyncIterator[None]:
         """A place to take the next turn of a conversation from the store."""
         address = self._fresh.pop(conversation, None)
         if address is not None and self._group is not None and self._claims.locked():
-            self._greeting.add(conversation)
-            self._quiet.clear()
-            self._group.create_task(self._greet(conversation, address), name=f"typing:{conversation}")
+            self._typing.add(conversation)
+            self._no_typing.clear()
+            self._group.create_task(self._type_once(conversation, address), name=f"typing:{conversation}")
         try:
-            async with self._place(self._claims):
+            async with self._take_slot(self._claims):
                 # From here on the turn shows typing itself.
-                self._told(conversation)
+                self._end_typing(conversation)
                 yield
         finally:
-            self._told(conversation)
+            self._end_typing(conversation)
 
     @asynccontextmanager
-    async def creation(self) -> AsyncIterator[None]:
+    async def creation_slot(self) -> AsyncIterator[None]:
         """A place to create a run."""
-        async with self._place(self._creations):
+        async with self._take_slot(self._creations):
             yield
 
     @asynccontextmanager
-    async def _place(self, places: asyncio.Semaphore) -> AsyncIterator[None]:
-        """One of the places, once nobody waits to see typing or this one has waited long enough for it."""
+    async def _take_slot(self, slots: asyncio.Semaphore) -> AsyncIterator[None]:
+        """One of the slots, once nobody waits to see typing or this one has waited long enough for it."""
         until = self._clock.now() + PATIENCE
-        async with places:
-            await wait_first(self._quiet, self._clock, until - self._clock.now())
+        async with slots:
+            await wait_first(self._no_typing, self._clock, until - self._clock.now())
             yield
 
-    def greeted(self, conversation: int) -> float:
+    def pop_typed_at(self, conversation: int) -> float:
         """When typing was shown for the turn that now begins, 0.0 if it was not. Forgets it."""
-        return self._greeted.pop(conversation, 0.0)
+        return self._typed_at.pop(conversation, 0.0)
 
-    async def _greet(self, conversation: int, address: ReplyAddress) -> None:
+    async def _type_once(self, conversation: int, address: ReplyAddress) -> None:
         async with self._calls:
             outlet = self._accounts.get(address.account)
-            if conversation in self._greeting and outlet is not None and outlet.ready.is_set():
-                self._greeted[conversation] = self._clock.now()
+            if conversation in self._typing and outlet is not None and outlet.ready.is_set():
+                self._typed_at[conversation] = self._clock.now()
                 if await show_typing(outlet, address):
-                    self._greeted.pop(conversation, None)
-        self._told(conversation)
+                    self._typed_at.pop(conversation, None)
+        self._end_typing(conversation)
 
-    def _told(self, conversation: int) -> None:
-        self._greeting.discard(conversation)
-        if not self._greeting:
-            self._quiet.set()
+    def _end_typing(self, conversation: int) -> None:
+        self._typing.discard(conversation)
+        if not self._typing:
+            self._no_typing.set()

@@ -6,28 +6,28 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from bot.dispatch.account_channel import Outlet
-from bot.dispatch.run.request import author
-from bot.dispatch.run.session import Outcome
+from bot.dispatch.account_channel import AccountChannel
+from bot.dispatch.run.request import turn_author
+from bot.dispatch.run.session import RunOutcome
 from bot.domain import Part, PartKind, PartState, Turn, TurnState
 from bot.platforms.base import AsksChoice
 from bot.schedules.retry_policy import is_tried_again
 from bot.store.usage import TurnUsage
 
-LONGEST_CHOICE = 60
+MAX_CHOICE = 60
 """Characters of a choice that every platform's buttons show whole (Slack: 75, Discord: 80); a longer one is
 shown in the text.
 """
 
 
-def composed(turn: Turn) -> Outcome:
+def composed_outcome(turn: Turn) -> RunOutcome:
     """How a turn ends whose final was composed before a restart."""
     ends = {"": TurnState.DONE, "deleted": TurnState.CANCELLED, "expired": TurnState.EXPIRED}
     state = TurnState.CANCELLED if turn.stopped and not turn.error else ends.get(turn.error, TurnState.FAILED)
-    return Outcome("", state=state, error=turn.error)
+    return RunOutcome("", state=state, error=turn.error)
 
 
-def unsaid(turn: Turn, outcome: Outcome, parts: Sequence[Part]) -> Outcome:
+def without_retried_failure(turn: Turn, outcome: RunOutcome, parts: Sequence[Part]) -> RunOutcome:
     """The outcome without its words where a schedule tries once more what came to nothing. What may stand in
     the chat, nobody knows where, is explained all the same.
     """
@@ -38,15 +38,15 @@ def unsaid(turn: Turn, outcome: Outcome, parts: Sequence[Part]) -> Outcome:
     return replace(outcome, text="", artifacts=())
 
 
-def spent_on(turn: Turn, outcome: Outcome) -> TurnUsage | None:
+def spent_tokens(turn: Turn, outcome: RunOutcome) -> TurnUsage | None:
     """What a turn's run cost, put down to its author; None where nobody counted."""
     used = outcome.used
     if used is None:
         return None
-    return TurnUsage(author(turn), used.input_tokens, used.output_tokens, used.total_tokens)
+    return TurnUsage(turn_author(turn), used.input_tokens, used.output_tokens, used.total_tokens)
 
 
-def final_parts(outcome: Outcome, outlet: Outlet) -> list[Part]:
+def final_parts(outcome: RunOutcome, outlet: AccountChannel) -> list[Part]:
     """The final reply as this platform takes it: texts within its limit, then files.
 
     Where the platform has buttons the choices of a question are buttons of the last text, else a list in it.
@@ -55,7 +55,7 @@ def final_parts(outcome: Outcome, outlet: Outlet) -> list[Part]:
     native = (
         isinstance(adapter, AsksChoice)
         and len(choices) <= adapter.most_choices
-        and all(len(choice) <= LONGEST_CHOICE for choice in choices)
+        and all(len(choice) <= MAX_CHOICE for choice in choices)
     )
     listed = [] if native else [f"- {choice}" for choice in choices]
     whole = "\n\n".join(filter(None, [outcome.text, "\n".join([outcome.question.text, *listed]).strip()]))

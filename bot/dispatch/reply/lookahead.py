@@ -5,7 +5,7 @@ from __future__ import annotations
 BLOCK = "\n\n"
 
 
-def likely(text: str, count: int) -> str:
+def extrapolate(text: str, count: int) -> str:
     """About `count` characters that go on like `text`: its paragraph becomes as long as the one before."""
     last = text.rfind(BLOCK) + len(BLOCK)
     before = text.rfind(BLOCK, 0, max(0, last - len(BLOCK)))

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 from bot.clock import Clock
-from bot.dispatch.account_channel import Outlet
-from bot.dispatch.reply.state import TAKEN_BACK, Edit, Post, Remove, Reply, marked
+from bot.dispatch.account_channel import AccountChannel
+from bot.dispatch.reply.state import RETRACTED_TEXT, EditPart, PostPart, RemovePart, Reply, mark_repeated
 from bot.domain import (
     ChatKind,
     OutboundFile,
@@ -33,7 +33,7 @@ from bot.platforms.base import (
     ShowsAlone,
     StreamsNatively,
 )
-from bot.runtime.interface import RuntimePort
+from bot.runtime.interface import AgentRuntime
 from bot.store import Database
 from bot.store.turns import PartChange, save_turn
 from bot.store.usage import TurnUsage, increment_counter
@@ -42,7 +42,7 @@ REPEATED_COUNTER = "possibly_repeated"
 DOCUMENT_TYPE = "application/json"
 
 
-class ReplyCalls:
+class ReplySender:
     """One turn's reply, its adapter and its rows. Raises DeliveryError and RuntimeProblem.
 
     `sealed` are words of it and the secret that is sent in their place; `alone` is whom it is for in a group.
@@ -52,9 +52,9 @@ class ReplyCalls:
         self,
         turn: Turn,
         parts: Sequence[Part],
-        outlet: Outlet,
+        outlet: AccountChannel,
         db: Database,
-        runtime: RuntimePort,
+        runtime: AgentRuntime,
         clock: Clock,
         sealed: tuple[str, str] | None = None,
         alone: str = "",
@@ -78,7 +78,7 @@ class ReplyCalls:
         return self.outlet.adapter
 
     @property
-    def edits(self) -> bool:
+    def can_edit(self) -> bool:
         """Whether messages that stand can be changed here."""
         return isinstance(self.adapter, EditsMessages)
 
@@ -90,7 +90,7 @@ class ReplyCalls:
             return False
         return isinstance(adapter, RepeatsSafely) and adapter.repeats_safely
 
-    def stands(self, part: Part) -> bool:
+    def is_shown(self, part: Part) -> bool:
         """Whether a final part needs no call: its text shows, without buttons, list or open stream."""
         if part.choices or self.progress or not self.reply.shows(part):
             return False
@@ -100,7 +100,7 @@ class ReplyCalls:
         )
         return not open_
 
-    def settle(self, state: TurnState) -> None:
+    def finish_progress(self, state: TurnState) -> None:
         """Nothing is worked on any more: the list gets the states in which it stays."""
         cut_off = state in (TurnState.CANCELLED, TurnState.FAILED)
         over = ProgressState.FAILED if cut_off else ProgressState.DONE
@@ -109,51 +109,53 @@ class ReplyCalls:
             for item in self.progress
         )
 
-    async def post(self, action: Post, *, final: bool, full: bool = False) -> None:
+    async def post_part(self, action: PostPart, *, final: bool, full: bool = False) -> None:
         """Send a new message. One that may stand already is marked and counted, unless repeats are safe."""
         part = action.part
         if action.unknown and not self.repeats_safely:
             part = replace(part, repeated=True)
             await self.db.run(increment_counter, self.turn.address.account, REPEATED_COUNTER)
-        self.stage(replace(part, state=PartState.INTENDED))
+        self.stage_part(replace(part, state=PartState.INTENDED))
         await self.flush()
         reach(Step.POST_INTENDED)
         platform_id = await self._send(part, final=final, full=full)
         reach(Step.PART_SENT if final else Step.POSTED)
-        self._remember(platform_id)
+        self._remember_message(platform_id)
         state = PartState.FINAL if final else PartState.POSTED
-        self.stage(replace(part, state=state, platform_id=platform_id), shown=part.content)
+        self.stage_part(replace(part, state=state, platform_id=platform_id), shown=part.content)
 
-    async def edit(self, action: Edit, *, final: bool, full: bool = False) -> None:
+    async def edit_part(self, action: EditPart, *, final: bool, full: bool = False) -> None:
         """Replace the text of a message that stands."""
         part = action.part
         if isinstance(self.adapter, EditsMessages):
             with suppress(NotModified):
-                message = self._message(part, final=final, full=full)
+                message = self._outbound_message(part, final=final, full=full)
                 await self.adapter.edit(message, part.platform_id)
         reach(Step.PART_SENT if final else Step.MID_STREAM)
         state = PartState.FINAL if final else PartState.POSTED
-        self.stage(replace(part, state=state), shown=part.content)
+        self.stage_part(replace(part, state=state), shown=part.content)
 
-    async def remove(self, action: Remove) -> None:
+    async def remove_part(self, action: RemovePart) -> None:
         """Take a message back; where none can be deleted, its text."""
         if isinstance(self.adapter, DeletesMessages):
             await self.adapter.delete(self.turn.address, action.part.platform_id)
         elif isinstance(self.adapter, EditsMessages):
-            empty = self._message(replace(action.part, content=TAKEN_BACK), final=True, full=False)
+            empty = self._outbound_message(
+                replace(action.part, content=RETRACTED_TEXT), final=True, full=False
+            )
             with suppress(NotModified):
                 await self.adapter.edit(empty, action.part.platform_id)
-        self.reply.change(replace(action.part, state=PartState.UNDELIVERED))
+        self.reply.update_part(replace(action.part, state=PartState.UNDELIVERED))
 
-    async def take_back(self, action: Post) -> None:
+    async def unmark_intended(self, action: PostPart) -> None:
         """The post surely did not happen: it is no longer intended."""
         have = self.reply.parts[action.part.index]
-        self.stage(replace(have, state=PartState.PLANNED))
+        self.stage_part(replace(have, state=PartState.PLANNED))
         await self.flush()
 
-    def stage(self, part: Part, *, shown: str | None = None, category: str = "") -> None:
+    def stage_part(self, part: Part, *, shown: str | None = None, category: str = "") -> None:
         """Take over what became of a part; it is written with the next flush."""
-        self.reply.change(part, shown=shown)
+        self.reply.update_part(part, shown=shown)
         self._dirty[part.index] = PartChange(part, category)
 
     async def flush(
@@ -187,7 +189,7 @@ class ReplyCalls:
             seen=(self.turn.address, self.turn.conversation, ids) if ids else None,
         )
 
-    def _remember(self, platform_id: str) -> None:
+    def _remember_message(self, platform_id: str) -> None:
         """Replies to our messages find their conversation, where a chat has more than one."""
         address = self.turn.address
         if address.chat_kind is ChatKind.GROUP and not address.topic:
@@ -195,27 +197,27 @@ class ReplyCalls:
 
     async def _send(self, part: Part, *, final: bool, full: bool) -> str:
         if part.kind is not PartKind.TEXT and isinstance(self.adapter, SendsFiles):
-            data, mime = await self._content(part)
+            data, mime = await self._read_content(part)
             return await self.adapter.send_file(
                 OutboundFile(
-                    self._key(part), self.turn.address, part.filename, mime, data, self.turn.created_at
+                    self._part_key(part), self.turn.address, part.filename, mime, data, self.turn.created_at
                 )
             )
-        return await self.adapter.send(self._message(part, final=final, full=full))
+        return await self.adapter.send(self._outbound_message(part, final=final, full=full))
 
-    async def _content(self, part: Part) -> tuple[bytes, str]:
+    async def _read_content(self, part: Part) -> tuple[bytes, str]:
         """What is in a file, and of which type it is."""
         if part.kind is PartKind.DOCUMENT:
             return part.content.encode(), DOCUMENT_TYPE
         limit = self.outlet.manifest.max_file_out
-        return await self._runtime.artifact(self.turn.thread_id, part.content, limit)
+        return await self._runtime.read_artifact(self.turn.thread_id, part.content, limit)
 
-    def _message(self, part: Part, *, final: bool, full: bool) -> OutboundMessage:
+    def _outbound_message(self, part: Part, *, final: bool, full: bool) -> OutboundMessage:
         text = part.content if part.kind is PartKind.TEXT else f"📎 `{part.filename}`"
-        text = marked(text) if part.repeated else text
+        text = mark_repeated(text) if part.repeated else text
         text = text.replace(*self._sealed) if self._sealed else text
         return OutboundMessage(
-            self._key(part),
+            self._part_key(part),
             self.turn.address,
             text,
             final,
@@ -226,5 +228,5 @@ class ReplyCalls:
             alone=self._alone,
         )
 
-    def _key(self, part: Part) -> str:
+    def _part_key(self, part: Part) -> str:
         return f"{self.turn.id}:{part.index}"

@@ -14,12 +14,12 @@ from bot.domain import Part, PartKind, PartState
 
 REPEATED_MARK = "(possibly repeated)"
 # What stands in a message whose text was taken back, until it has another one.
-TAKEN_BACK = "…"
+RETRACTED_TEXT = "…"
 SEEN = frozenset({PartState.POSTED, PartState.FINAL})
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class PostPart:
     """Send a new message; `unknown` says that it may have been sent before."""
 
     part: Part
@@ -27,20 +27,20 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class EditPart:
     """Replace the text of a message that stands."""
 
     part: Part
 
 
 @dataclass(frozen=True, slots=True)
-class Remove:
+class RemovePart:
     """Take a message back that the final answer has no use for."""
 
     part: Part
 
 
-Action = Post | Edit | Remove
+Action = PostPart | EditPart | RemovePart
 
 
 class Reply:
@@ -69,10 +69,10 @@ class Reply:
         A part that showed text which now belongs to the next one keeps it until that one stands.
         """
         for index, text in enumerate(want):
-            action = self._towards(Part(index, PartKind.TEXT, text), final=False)
-            if isinstance(action, Edit) and self._shrinks(index, text) and index + 1 < len(want):
-                later = self._towards(Part(index + 1, PartKind.TEXT, want[index + 1]), final=False)
-                if isinstance(later, Post) and not later.unknown:
+            action = self._next_action(Part(index, PartKind.TEXT, text), final=False)
+            if isinstance(action, EditPart) and self._shrinks(index, text) and index + 1 < len(want):
+                later = self._next_action(Part(index + 1, PartKind.TEXT, want[index + 1]), final=False)
+                if isinstance(later, PostPart) and not later.unknown:
                     return later
             if action is not None:
                 return action
@@ -84,31 +84,31 @@ class Reply:
     def next_final(self, want: Sequence[Part]) -> Action | None:
         """What brings the reply nearer to its final parts; None when all of it stands or was given up."""
         for part in want:
-            action = self._towards(part, final=True)
+            action = self._next_action(part, final=True)
             if action is not None:
                 return action
         wanted = {part.index for part in want}
         for part in self._parts:
             if part.index not in wanted and part.state in SEEN:
-                return Remove(part)
+                return RemovePart(part)
         return None
 
-    def _towards(self, want: Part, *, final: bool) -> Action | None:
+    def _next_action(self, want: Part, *, final: bool) -> Action | None:
         have = self._parts[want.index] if want.index < len(self._parts) else None
         if have is None:
-            return Post(want)
+            return PostPart(want)
         if have.state is PartState.PLANNED:
             # What may stand once stays marked, also where the repeat was refused meanwhile.
-            return Post(replace(want, repeated=have.repeated))
+            return PostPart(replace(want, repeated=have.repeated))
         if have.state is PartState.INTENDED:
-            return Post(want, unknown=True)
+            return PostPart(want, unknown=True)
         if have.state is PartState.UNDELIVERED or have.state is PartState.FINAL:
             return None
         if self._shown.get(want.index) == want.content and not final:
             return None
-        return Edit(replace(want, platform_id=have.platform_id, repeated=have.repeated))
+        return EditPart(replace(want, platform_id=have.platform_id, repeated=have.repeated))
 
-    def reaches(self, index: int, text: str) -> bool:
+    def shows_as_much(self, index: int, text: str) -> bool:
         """Whether a part is known to show as much as this text."""
         return len(self._shown.get(index, "")) >= len(text)
 
@@ -116,7 +116,7 @@ class Reply:
         """Whether exactly this text is known to stand."""
         return self._shown.get(part.index) == part.content
 
-    def change(self, part: Part, *, shown: str | None = None) -> Part:
+    def update_part(self, part: Part, *, shown: str | None = None) -> Part:
         """Take over what became of a part; `shown` is the text that stands now."""
         while len(self._parts) <= part.index:
             self._parts.append(Part(len(self._parts), PartKind.TEXT, ""))
@@ -130,7 +130,7 @@ class Reply:
         del self._parts[count:]
 
 
-def placed(want: Sequence[Part], known: Sequence[Part]) -> list[Part]:
+def place_parts(want: Sequence[Part], known: Sequence[Part]) -> list[Part]:
     """The parts of a final, each in a place that it can take: a message with text never becomes a file."""
     found: list[Part] = []
     index = 0
@@ -146,6 +146,6 @@ def _holds_text(part: Part) -> bool:
     return part.kind is PartKind.TEXT and part.state is not PartState.PLANNED
 
 
-def marked(text: str) -> str:
+def mark_repeated(text: str) -> str:
     """The text of a part that may stand twice."""
     return f"{REPEATED_MARK}\n\n{text}"

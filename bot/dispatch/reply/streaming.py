@@ -12,9 +12,9 @@ import structlog
 
 from agent.shared.aio import shielded, wait_first
 from bot.dispatch.pacing.typing_indicator import TYPING_EVERY, show_typing
-from bot.dispatch.reply.lookahead import likely
-from bot.dispatch.reply.sender import ReplyCalls
-from bot.dispatch.reply.state import TAKEN_BACK, Action, Edit, Post
+from bot.dispatch.reply.lookahead import extrapolate
+from bot.dispatch.reply.sender import ReplySender
+from bot.dispatch.reply.state import RETRACTED_TEXT, Action, EditPart, PostPart
 from bot.domain import OutboundMessage, PartState, ProgressItem
 from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import ChoosesFrames, Operation, ShowsProgress, StreamsDrafts
@@ -39,21 +39,21 @@ LONG_REST = 0.3
 LOOKS = 16
 
 
-class Frames:
+class ReplyStreamer:
     """Streams one reply. `show` takes the newest text and what the agent works on, `run` is its task, `close`
     ends it between two calls. `typed_at` is when typing was shown for it already (0.0: not yet).
     """
 
-    def __init__(self, calls: ReplyCalls, *, typed_at: float = 0.0) -> None:
-        self._calls = calls
+    def __init__(self, sender: ReplySender, *, typed_at: float = 0.0) -> None:
+        self._sender = sender
         self._typed_at = typed_at
-        self._clock = calls.clock
-        self._manifest = calls.outlet.manifest
+        self._clock = sender.clock
+        self._manifest = sender.outlet.manifest
         self._text = ""
         self._progress: tuple[ProgressItem, ...] = ()
-        self._listed: tuple[ProgressItem, ...] = ()
-        self._lasts = False
-        self._taken_back = False
+        self._shown_progress: tuple[ProgressItem, ...] = ()
+        self._shows_progress = False
+        self._retracted = False
         self._drafted = False
         self._since = 0.0
         self._splitter: Splitter | None = None
@@ -63,7 +63,7 @@ class Frames:
         self._enough = asyncio.Event()
         self._closing = asyncio.Event()
 
-    def show(self, markdown: str, progress: tuple[ProgressItem, ...] = (), taken_back: bool = False) -> None:
+    def update(self, markdown: str, progress: tuple[ProgressItem, ...] = (), retracted: bool = False) -> None:
         """The whole text so far, and the work that is worth showing beside it.
 
         Where a text was `taken_back` and there is no other, none of it stays; else what is shown stays until
@@ -71,9 +71,9 @@ class Frames:
         """
         if not self._text and markdown:
             self._since = self._clock.now()
-        if markdown != self._text or (self._lasts and progress != self._progress):
+        if markdown != self._text or (self._shows_progress and progress != self._progress):
             self._changed.set()
-        self._taken_back = taken_back
+        self._retracted = retracted
         self._text = markdown
         self._progress = progress
         if len(markdown) >= self._manifest.first_frame_characters:
@@ -81,47 +81,47 @@ class Frames:
 
     def close(self) -> None:
         """Make no further call; one that is on its way ends first. The final brings the list as it is now."""
-        if self._calls.progress:
-            self._calls.progress = self._progress
+        if self._sender.progress:
+            self._sender.progress = self._progress
         for event in (self._closing, self._changed, self._enough):
             event.set()
 
     async def run(self) -> None:
         """Show frames until closed."""
-        await self._first()
+        await self._wait_for_text()
         while not self._closing.is_set():
             await self._changed.wait()
             self._changed.clear()
             if self._closing.is_set():
                 return
-            pause = await self._frame()
+            pause = await self._show_frame()
             if pause:
-                await self._rest(pause)
+                await self._wait_for_next(pause)
 
     async def run_typing(self) -> None:
         """Show typing until the first frame stands or the reply is closed."""
-        pause = self._until_typing()
+        pause = self._typing_delay()
         while not await wait_first(self._closing, self._clock, pause):
-            if self._calls.reply.visible:
+            if self._sender.reply.visible:
                 return
-            pause = await show_typing(self._calls.outlet, self._calls.turn.address) or TYPING_EVERY
+            pause = await show_typing(self._sender.outlet, self._sender.turn.address) or TYPING_EVERY
 
     async def run_progress(self) -> None:
         """Let the agent's work show once it has lasted for a while."""
         if await wait_first(self._closing, self._clock, PROGRESS_AFTER):
             return
-        self._lasts = True
+        self._shows_progress = True
         if self._progress:
             self._changed.set()
 
-    def _until_typing(self) -> float:
+    def _typing_delay(self) -> float:
         now = self._clock.now()
         if self._typed_at:
             return TYPING_EVERY - (now - self._typed_at)
-        waited = now - self._calls.turn.created_at
+        waited = now - self._sender.turn.created_at
         return TYPING_AFTER - waited if waited < QUEUED_AFTER else TYPING_AFTER
 
-    async def _first(self) -> None:
+    async def _wait_for_text(self) -> None:
         """The first frame waits for some text, but not for long; an answer that is there at once needs
         none.
         """
@@ -130,7 +130,7 @@ class Frames:
         left = self._since + self._manifest.first_frame_after - self._clock.now()
         await wait_first(self._enough, self._clock, left)
 
-    async def _rest(self, pause: float) -> None:
+    async def _wait_for_next(self, pause: float) -> None:
         """Wait until a frame may be shown, then for the next piece of text; or until a part is full."""
         until = self._clock.now() + pause
         step = max(0.1, pause / LOOKS) if pause > LONG_REST else pause
@@ -138,150 +138,150 @@ class Frames:
         while not full and (left := until - self._clock.now()) > 0:
             if await wait_first(self._closing, self._clock, min(left, step)):
                 return
-            full = pause > LONG_REST and self._full()
+            full = pause > LONG_REST and self._part_is_full()
         if not full:
             self._changed.clear()
             await wait_first(self._changed, self._clock, BEAT)
         self._changed.set()
 
-    def _full(self) -> bool:
+    def _part_is_full(self) -> bool:
         """Whether the text went on in another part, and the one that stands may be completed now."""
-        governor, address = self._calls.outlet.governor, self._calls.turn.address
+        governor, address = self._sender.outlet.governor, self._sender.turn.address
         return (
             self._parts > 0
-            and not governor.wait(address, Operation.EDIT, at_once=True)
-            and len(self._split(self._text)) > self._parts
+            and not governor.optional_wait(address, Operation.EDIT, at_once=True)
+            and len(self._split_text(self._text)) > self._parts
         )
 
-    async def _frame(self) -> float:
+    async def _show_frame(self) -> float:
         """Show the newest text if the budget allows it; the seconds after which to go on."""
-        adapter = self._calls.adapter
-        if isinstance(adapter, ChoosesFrames) and not adapter.frames_in(self._calls.turn.address):
+        adapter = self._sender.adapter
+        if isinstance(adapter, ChoosesFrames) and not adapter.frames_in(self._sender.turn.address):
             return 0.0
-        texts = self._texts()
-        if texts and isinstance(adapter, StreamsDrafts) and adapter.drafts_in(self._calls.turn.address):
-            return await self._draft(adapter, texts[-1])
-        action = self._calls.reply.next_frame(texts) or self._listing(texts)
-        if action is None or not self._possible(action):
+        texts = self._part_texts()
+        if texts and isinstance(adapter, StreamsDrafts) and adapter.drafts_in(self._sender.turn.address):
+            return await self._send_draft(adapter, texts[-1])
+        action = self._sender.reply.next_frame(texts) or self._progress_edit(texts)
+        if action is None or not self._is_possible(action):
             return 0.0
         more = action.part.index < len(texts) - 1
-        operation = Operation.POST if isinstance(action, Post) else Operation.EDIT
-        completes = more and isinstance(action, Edit)
-        governor, address = self._calls.outlet.governor, self._calls.turn.address
-        async with governor.may(address, operation, at_once=completes) as wait:
-            pause = wait or await shielded(self._show(action, full=more))
-        behind = self._calls.reply.next_frame(texts)
+        operation = Operation.POST if isinstance(action, PostPart) else Operation.EDIT
+        completes = more and isinstance(action, EditPart)
+        governor, address = self._sender.outlet.governor, self._sender.turn.address
+        async with governor.optional_call(address, operation, at_once=completes) as wait:
+            pause = wait or await shielded(self._send_frame(action, full=more))
+        behind = self._sender.reply.next_frame(texts)
         if pause or more or (behind is not None and behind.part.index < len(texts) - 1):
             self._changed.set()
             return pause
-        return max(self._manifest.frame_interval, governor.wait(address, Operation.EDIT))
+        return max(self._manifest.frame_interval, governor.optional_wait(address, Operation.EDIT))
 
-    def _texts(self) -> list[str]:
+    def _part_texts(self) -> list[str]:
         """The text so far as parts: the full ones as they will stay, the last one closed for now."""
-        texts = self._split(self._text)
+        texts = self._split_text(self._text)
         self._parts = len(texts)
         if texts:
-            texts[-1] = self._bordered(texts) or self._frame_of(texts[-1])
-        return self._with_progress([text for text in texts if text.strip()] or self._emptied())
+            texts[-1] = self._cut_at_border(texts) or self._close_markup(texts[-1])
+        return self._with_progress([text for text in texts if text.strip()] or self._retracted_texts())
 
-    def _emptied(self) -> list[str]:
+    def _retracted_texts(self) -> list[str]:
         """What goes in the place of a text that was taken back, in every message that shows some of it."""
-        if not self._taken_back:
+        if not self._retracted:
             return []
-        shown = sum(part.state is not PartState.PLANNED for part in self._calls.reply.parts)
-        return [TAKEN_BACK] * max(shown, self._drafted)
+        shown = sum(part.state is not PartState.PLANNED for part in self._sender.reply.parts)
+        return [RETRACTED_TEXT] * max(shown, self._drafted)
 
     def _with_progress(self, texts: list[str]) -> list[str]:
         """The work below the text where there is room for it, beside it where the platform has a list."""
-        if not self._lasts:
+        if not self._shows_progress:
             return texts
-        adapter = self._calls.adapter
-        if isinstance(adapter, ShowsProgress) and adapter.lists_in(self._calls.turn.address):
-            self._calls.progress = self._progress
+        adapter = self._sender.adapter
+        if isinstance(adapter, ShowsProgress) and adapter.lists_in(self._sender.turn.address):
+            self._sender.progress = self._progress
             return texts or [""] * bool(self._progress)
-        self._calls.progress = ()
+        self._sender.progress = ()
         if not self._progress:
             return texts
         last = "\n\n".join([*texts[-1:], checklist(self._progress)])
-        return [*texts[:-1], last] if len(self._calls.adapter.renderer.split(last)) == 1 else texts
+        return [*texts[:-1], last] if len(self._sender.adapter.renderer.split(last)) == 1 else texts
 
-    def _listing(self, texts: list[str]) -> Action | None:
+    def _progress_edit(self, texts: list[str]) -> Action | None:
         """The frame that brings a new list when no text is new."""
-        parts = self._calls.reply.parts
-        if self._calls.progress == self._listed or len(parts) != len(texts):
+        parts = self._sender.reply.parts
+        if self._sender.progress == self._shown_progress or len(parts) != len(texts):
             return None
-        return Edit(parts[-1]) if parts[-1].state is PartState.POSTED else None
+        return EditPart(parts[-1]) if parts[-1].state is PartState.POSTED else None
 
-    def _split(self, text: str) -> list[str]:
-        self._splitter = self._splitter or self._calls.adapter.renderer.growing()
+    def _split_text(self, text: str) -> list[str]:
+        self._splitter = self._splitter or self._sender.adapter.renderer.growing()
         return list(self._splitter.split(text))
 
-    def _bordered(self, texts: list[str]) -> str:
+    def _cut_at_border(self, texts: list[str]) -> str:
         """The last part up to where it will end, if it will be full before the frame after this one: no call
         is spent on taking the rest back. "" where it goes on, and where as much is shown already: the rest
         waits for one frame at most.
         """
         index, text = len(texts) - 1, texts[-1]
-        pause = self._calls.outlet.governor.distance(self._calls.turn.address, Operation.EDIT)
+        pause = self._sender.outlet.governor.optional_spacing(self._sender.turn.address, Operation.EDIT)
         if pause < LONG_REST:
             return ""
         more = 1 + int(len(self._text) * pause / max(pause, self._clock.now() - self._since))
-        if len(self._split(self._text + "x" * more)) == len(texts):
+        if len(self._split_text(self._text + "x" * more)) == len(texts):
             return ""
-        later = self._calls.adapter.renderer.split(self._text + likely(self._text, more))
+        later = self._sender.adapter.renderer.split(self._text + extrapolate(self._text, more))
         end = later[index] if len(later) > len(texts) else text
-        if not text.startswith(end) or len(end) >= len(text) or self._calls.reply.reaches(index, end):
+        if not text.startswith(end) or len(end) >= len(text) or self._sender.reply.shows_as_much(index, end):
             return ""
         return end
 
-    def _frame_of(self, text: str) -> str:
-        self._framing = self._framing or self._calls.adapter.renderer.framing()
+    def _close_markup(self, text: str) -> str:
+        self._framing = self._framing or self._sender.adapter.renderer.framing()
         return self._framing(text)
 
-    def _possible(self, action: Action) -> bool:
+    def _is_possible(self, action: Action) -> bool:
         """A part of unknown outcome is settled by the final; what cannot be edited is only posted as
         final.
         """
-        if isinstance(action, Post) and action.unknown:
-            return self._calls.repeats_safely
-        return self._calls.edits
+        if isinstance(action, PostPart) and action.unknown:
+            return self._sender.repeats_safely
+        return self._sender.can_edit
 
-    async def _show(self, action: Action, *, full: bool) -> float:
+    async def _send_frame(self, action: Action, *, full: bool) -> float:
         try:
-            if isinstance(action, Post):
-                await self._calls.post(action, final=False, full=full)
-                await self._calls.flush()
-            elif isinstance(action, Edit):
-                await self._calls.edit(action, final=False, full=full)
-            self._listed = self._calls.progress
+            if isinstance(action, PostPart):
+                await self._sender.post_part(action, final=False, full=full)
+                await self._sender.flush()
+            elif isinstance(action, EditPart):
+                await self._sender.edit_part(action, final=False, full=full)
+            self._shown_progress = self._sender.progress
         except DeliveryError as error:
-            if isinstance(action, Post) and not error.unknown_outcome:
-                await self._calls.take_back(action)
-            return self._failed(error)
+            if isinstance(action, PostPart) and not error.unknown_outcome:
+                await self._sender.unmark_intended(action)
+            return self._handle_failure(error)
         return 0.0
 
-    async def _draft(self, adapter: StreamsDrafts, text: str) -> float:
-        turn, governor = self._calls.turn, self._calls.outlet.governor
+    async def _send_draft(self, adapter: StreamsDrafts, text: str) -> float:
+        turn, governor = self._sender.turn, self._sender.outlet.governor
         message = OutboundMessage(f"{turn.id}:draft", turn.address, text, final=False)
-        async with governor.may(turn.address, Operation.DRAFT) as wait:
+        async with governor.optional_call(turn.address, Operation.DRAFT) as wait:
             if wait:
                 return wait
             try:
                 self._drafted = True
                 await adapter.draft(message, turn.id)
             except DeliveryError as error:
-                return self._failed(error)
-        return max(self._manifest.frame_interval, governor.wait(turn.address, Operation.DRAFT))
+                return self._handle_failure(error)
+        return max(self._manifest.frame_interval, governor.optional_wait(turn.address, Operation.DRAFT))
 
-    def _failed(self, error: DeliveryError) -> float:
+    def _handle_failure(self, error: DeliveryError) -> float:
         if isinstance(error, RateLimited):
-            self._penalty(error)
+            self._apply_penalty(error)
             return error.retry_after
-        log.info("frame_failed", turn=self._calls.turn.id, category=error.category.value)
+        log.info("frame_failed", turn=self._sender.turn.id, category=error.category.value)
         return AFTER_FAILURE
 
-    def _penalty(self, error: RateLimited) -> None:
-        log.warning("rate_limited", account=self._calls.outlet.account, retry_after=error.retry_after)
-        self._calls.outlet.governor.penalty(
-            self._calls.turn.address, error.retry_after, account_wide=error.account_wide
+    def _apply_penalty(self, error: RateLimited) -> None:
+        log.warning("rate_limited", account=self._sender.outlet.account, retry_after=error.retry_after)
+        self._sender.outlet.governor.add_penalty(
+            self._sender.turn.address, error.retry_after, account_wide=error.account_wide
         )

@@ -6,53 +6,53 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain import ProgressItem, ProgressState
-from bot.runtime.interface import Planned, Worked
+from bot.runtime.interface import TodosUpdated, ToolProgress
 
-MOST_ITEMS = 8
+MAX_ITEMS = 8
 
 
-class Progress:
+class ProgressTracker:
     """Collects what a run tells of its work. `items` is what is worth showing now."""
 
     def __init__(self) -> None:
         self.items: tuple[ProgressItem, ...] = ()
-        self._planned: tuple[ProgressItem, ...] = ()
-        self._worked: dict[str, ProgressItem] = {}
+        self._todos: tuple[ProgressItem, ...] = ()
+        self._tools: dict[str, ProgressItem] = {}
 
-    def take(self, event: Planned | Worked) -> bool:
+    def record_event(self, event: TodosUpdated | ToolProgress) -> bool:
         """Take one event over; whether it changed what is worth showing."""
         before = self.items
-        if isinstance(event, Planned):
-            self._planned = event.items
+        if isinstance(event, TodosUpdated):
+            self._todos = event.items
         else:
-            self._work(event.item)
-        self.items = compact(self._planned, tuple(self._worked.values()))
+            self._record_tool(event.item)
+        self.items = select_items(self._todos, tuple(self._tools.values()))
         return self.items != before
 
-    def _work(self, item: ProgressItem) -> None:
-        known = self._worked.get(item.id)
+    def _record_tool(self, item: ProgressItem) -> None:
+        known = self._tools.get(item.id)
         if item.title:
-            self._worked[item.id] = item
+            self._tools[item.id] = item
         elif known is not None:
-            self._worked[item.id] = replace(known, state=item.state)
+            self._tools[item.id] = replace(known, state=item.state)
 
     def clear(self) -> None:
         """Forget it: the runtime begins anew."""
-        self.items = self._planned = ()
-        self._worked.clear()
+        self.items = self._todos = ()
+        self._tools.clear()
 
 
-def compact(planned: Sequence[ProgressItem], worked: Sequence[ProgressItem]) -> tuple[ProgressItem, ...]:
+def select_items(todos: Sequence[ProgressItem], tools: Sequence[ProgressItem]) -> tuple[ProgressItem, ...]:
     """At most MOST_ITEMS of what the agent plans and does.
 
     Of a plan, the items around the one that it is at, with what runs now below; without one, the latest
     steps.
     """
-    running = [item for item in worked if item.state is ProgressState.ACTIVE]
-    if not planned:
-        return tuple(worked[-MOST_ITEMS:])
-    below = running[-(MOST_ITEMS // 2) :]
-    room = MOST_ITEMS - len(below)
-    at = next((i for i, item in enumerate(planned) if item.state is not ProgressState.DONE), len(planned))
-    start = max(0, min(at - 1, len(planned) - room))
-    return (*planned[start : start + room], *below)
+    running = [item for item in tools if item.state is ProgressState.ACTIVE]
+    if not todos:
+        return tuple(tools[-MAX_ITEMS:])
+    below = running[-(MAX_ITEMS // 2) :]
+    room = MAX_ITEMS - len(below)
+    at = next((i for i, item in enumerate(todos) if item.state is not ProgressState.DONE), len(todos))
+    start = max(0, min(at - 1, len(todos) - room))
+    return (*todos[start : start + room], *below)

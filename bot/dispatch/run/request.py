@@ -12,11 +12,11 @@ import structlog
 
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.commands.skills import named, parted
-from bot.dispatch.pacing.backoff import Tries
-from bot.dispatch.run.attachments import Handing
+from bot.dispatch.pacing.backoff import Backoff
+from bot.dispatch.run.attachments import AttachmentUploader
 from bot.domain import ChangeNote, ChatKind, Turn, TurnMessage, person_of
 from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
-from bot.runtime.interface import RunRequest, SkillInfo, Upload
+from bot.runtime.interface import RunRequest, SkillInfo, StoredUpload
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
@@ -34,7 +34,7 @@ def message_id(turn: Turn, number: int) -> str:
     return f"{_prefix(turn)}{number}"
 
 
-def number_in(turn: Turn, identity: str) -> int:
+def message_number(turn: Turn, identity: str) -> int:
     """The number of the message that has this id in the thread, 0 for one that the turn does not answer."""
     number = identity.removeprefix(_prefix(turn))
     return int(number) if number != identity and number.isdecimal() else 0
@@ -44,7 +44,7 @@ def _prefix(turn: Turn) -> str:
     return f"roebot-{turn.id}-"
 
 
-def author(turn: Turn) -> str:
+def turn_author(turn: Turn) -> str:
     """Whose turn it is, as `platform:id`: of several people the last ("" for nobody's).
 
     An answer goes on with the work of who asked for it, whoever gives it.
@@ -53,7 +53,7 @@ def author(turn: Turn) -> str:
     return person_of(turn.platform, people[-1]) if people else ""
 
 
-def _account(turn: Turn) -> str:
+def _home_account(turn: Turn) -> str:
     """Where the author of a turn is known from: of who came to the page by a link that is the account of the
     link, so that the agent remembers one person once.
     """
@@ -62,13 +62,13 @@ def _account(turn: Turn) -> str:
     return known or turn.address.account
 
 
-async def run_request(
-    handing: Handing,
+async def build_run_request(
+    uploader: AttachmentUploader,
     texts: Texts,
     roles: Sequence[str],
     *,
     repeated: bool,
-    heard: str = "",
+    history: str = "",
     steerable: bool = False,
 ) -> RunRequest:
     """The run that answers a turn, whose author has these roles and before which that was `heard`. A
@@ -76,17 +76,17 @@ async def run_request(
 
     Raises RuntimeUnreachable.
     """
-    turn = handing.turn
-    skills = _Skills(handing, texts)
+    turn = uploader.turn
+    skills = _Skills(uploader, texts)
     messages = [
-        await _message(handing, message, identity, texts, skills)
+        await _human_message(uploader, message, identity, texts, skills)
         for message, identity in zip(turn.messages, message_ids(turn), strict=True)
         if not message.deleted
     ]
-    told = [*([heard] if heard else []), *(_note(note, texts) for note in turn.notes)]
+    told = [*([history] if history else []), *(_change_line(note, texts) for note in turn.notes)]
     if told and messages:
         messages[0]["content"] = "\n\n".join([*told, messages[0]["content"]])
-    configurable = _configurable(turn, turn.agent or handing.outlet.agent, texts.locale, roles)
+    configurable = _run_context(turn, turn.agent or uploader.outlet.agent, texts.locale, roles)
     if steerable:
         configurable["steerable"] = True
     return RunRequest(
@@ -97,20 +97,20 @@ async def run_request(
         configurable=configurable,
         checkpoint=turn.checkpoint,
         repeated=repeated,
-        assistant=handing.outlet.assistant,
+        assistant=uploader.outlet.assistant,
     )
 
 
-async def joining(handing: Handing, message: TurnMessage, texts: Texts) -> dict[str, Any]:
+async def steer_body(uploader: AttachmentUploader, message: TurnMessage, texts: Texts) -> dict[str, Any]:
     """A message that may join the run of a turn, as the agent reads it. Raises RuntimeUnreachable."""
-    identity = message_id(handing.turn, message.id)
-    return await _message(handing, message, identity, texts, _Skills(handing, texts))
+    identity = message_id(uploader.turn, message.id)
+    return await _human_message(uploader, message, identity, texts, _Skills(uploader, texts))
 
 
-def _configurable(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> dict[str, Any]:
+def _run_context(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> dict[str, Any]:
     context: dict[str, Any] = {
-        "user_id": author(turn),
-        "account": _account(turn),
+        "user_id": turn_author(turn),
+        "account": _home_account(turn),
         "platform": turn.platform,
         "chat": turn.address.chat,
         "chat_kind": turn.address.chat_kind.value,
@@ -132,26 +132,26 @@ def _configurable(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> 
 class _Skills:
     """Knows the skills that messages ask for; asks the runtime once, where a message looks like that."""
 
-    def __init__(self, handing: Handing, texts: Texts) -> None:
-        self._handing, self._texts = handing, texts
+    def __init__(self, uploader: AttachmentUploader, texts: Texts) -> None:
+        self._handing, self._texts = uploader, texts
         self._offered: Sequence[SkillInfo] | None = None
 
-    async def asked(self, text: str) -> tuple[str, str]:
+    async def resolve_request(self, text: str) -> tuple[str, str]:
         """What the agent is told of a skill that is asked for, "" for none, and the rest of the text."""
         parts = parted(text)
         if parts is None:
             return "", text
         name, rest = parts
-        found = named(name, await self._known())
+        found = named(name, await self._load_skills())
         if found is None or not found.enabled:
             return "", text
         return self._texts("note_skill", name=found.name, path=found.path), rest
 
-    async def _known(self) -> Sequence[SkillInfo]:
-        tries = Tries(self._handing.clock)
+    async def _load_skills(self) -> Sequence[SkillInfo]:
+        tries = Backoff(self._handing.clock)
         while self._offered is None:
             try:
-                self._offered = await self._handing.runtime.skills()
+                self._offered = await self._handing.runtime.list_skills()
             except RuntimeUnreachable as problem:
                 await tries.pause(problem)
             except RuntimeProblem as problem:
@@ -160,16 +160,16 @@ class _Skills:
         return self._offered
 
 
-async def _message(
-    handing: Handing, message: TurnMessage, identity: str, texts: Texts, skills: _Skills
+async def _human_message(
+    uploader: AttachmentUploader, message: TurnMessage, identity: str, texts: Texts, skills: _Skills
 ) -> dict[str, Any]:
-    turn = handing.turn
-    note, words = await skills.asked(message.text)
+    turn = uploader.turn
+    note, words = await skills.resolve_request(message.text)
     lines = [words] if words else []
     files = []
     for number, attachment in enumerate(message.attachments):
         try:
-            files.append(_file(await handing.over(attachment, f"{identity}-{number}")))
+            files.append(_file_entry(await uploader.upload(attachment, f"{identity}-{number}")))
         except RuntimeUnreachable:
             raise  # the turn fails, with its file; it can be asked for again
         except (DeliveryError, RuntimeProblem) as error:
@@ -186,17 +186,17 @@ async def _message(
     return {"type": "human", "content": text, "id": identity, "additional_kwargs": told}
 
 
-def _note(note: ChangeNote, texts: Texts) -> str:
+def _change_line(note: ChangeNote, texts: Texts) -> str:
     """One line; what people wrote is a JSON string in it, so that it cannot pass for the line's own."""
-    name = _quoted(note.sender.name or note.sender.id)
+    name = _json_string(note.sender.name or note.sender.id)
     if note.after is None:
         return texts("note_deleted", name=name)
-    return texts("note_changed", name=name, before=_quoted(note.before), after=_quoted(note.after))
+    return texts("note_changed", name=name, before=_json_string(note.before), after=_json_string(note.after))
 
 
-def _quoted(text: str) -> str:
+def _json_string(text: str) -> str:
     return orjson.dumps(text).decode()
 
 
-def _file(upload: Upload) -> dict[str, Any]:
+def _file_entry(upload: StoredUpload) -> dict[str, Any]:
     return {"filename": upload.filename, "size": upload.size, "path": upload.path}

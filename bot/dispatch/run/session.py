@@ -11,22 +11,22 @@ import structlog
 
 from agent.shared.aio import within_time
 from bot.clock import Clock
-from bot.dispatch.account_channel import Outlet
-from bot.dispatch.approvals.interrupts import Question, question_of
-from bot.dispatch.pacing.backoff import Tries
-from bot.dispatch.pacing.start_limiter import Starts
-from bot.dispatch.run.attachments import Handing
-from bot.dispatch.run.error_text import told
-from bot.dispatch.run.request import message_ids, run_request
+from bot.dispatch.account_channel import AccountChannel
+from bot.dispatch.approvals.interrupts import Question, read_question
+from bot.dispatch.pacing.backoff import Backoff
+from bot.dispatch.pacing.start_limiter import StartLimiter
+from bot.dispatch.run.attachments import AttachmentUploader
+from bot.dispatch.run.error_text import public_message
+from bot.dispatch.run.request import build_run_request, message_ids
 from bot.dispatch.run.steering import Steering
-from bot.dispatch.run.thread_history import earlier_in
-from bot.dispatch.run.tool_log import Steps
-from bot.dispatch.run.transcript import Transcript
-from bot.domain import Earlier, ProgressItem, Sender, Stopped, ToolStep, Turn, TurnState
+from bot.dispatch.run.thread_history import load_thread_history
+from bot.dispatch.run.tool_log import ToolLog
+from bot.dispatch.run.transcript import RunTranscript
+from bot.domain import HistoryMessage, ProgressItem, Sender, Stopped, ToolStep, Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
 from bot.privacy.record_formatting import heard_before
-from bot.runtime.interface import Answer, Joined, RuntimePort, Usage
+from bot.runtime.interface import AgentRuntime, MessageJoined, ThreadAnswer, TokenUsage
 from bot.store import Database
 from bot.store.turns import set_run
 from bot.texts import Texts
@@ -44,7 +44,7 @@ ADVICE = {"ProfileUnknown": "failed_agent"}
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """How a run ended: the final text, artifacts (virtual paths), and the state that the turn closes in.
 
     `question` is what the agent asks at the end of it; `interrupt` is the id by which its run is resumed with
@@ -58,12 +58,12 @@ class Outcome:
     error: str = ""
     question: Question = field(default_factory=Question)
     interrupt: str = ""
-    used: Usage | None = None
+    used: TokenUsage | None = None
     joined: tuple[int, ...] = ()
     steps: tuple[ToolStep, ...] = ()
 
 
-class Conversation:
+class RunSession:
     """Talks to the runtime for one turn.
 
     `show` is called with the whole text, the work in hand and whether a text was taken back, whenever one
@@ -74,20 +74,20 @@ class Conversation:
     def __init__(
         self,
         turn: Turn,
-        outlet: Outlet,
+        outlet: AccountChannel,
         *,
         db: Database,
-        runtime: RuntimePort,
+        runtime: AgentRuntime,
         clock: Clock,
         texts: Texts,
         roles: Sequence[str],
         show: Callable[[str, tuple[ProgressItem, ...], bool], None],
-        starts: Starts,
+        start_limiter: StartLimiter,
         mask: Callable[[str], str],
-        shut_out: Callable[[Turn, Sender], bool],
+        is_blocked: Callable[[Turn, Sender], bool],
         steers: bool = False,
     ) -> None:
-        self._shut_out = shut_out
+        self._is_blocked = is_blocked
         self._turn = turn
         self._outlet = outlet
         self._db = db
@@ -96,19 +96,19 @@ class Conversation:
         self._texts = texts
         self._roles = roles
         self._show = show
-        self._starts = starts
+        self._start_limiter = start_limiter
         self._mask = mask
         self._stop = asyncio.Event()
-        self.steering = Steering(Handing(turn, outlet, runtime, clock), db, texts, on=steers)
-        self._transcript = Transcript(self.steering.mark, steps=Steps(mask))
+        self.steering = Steering(AttachmentUploader(turn, outlet, runtime, clock), db, texts, on=steers)
+        self._transcript = RunTranscript(self.steering.joined_line, tool_log=ToolLog(mask))
         # Whether events are heard as they happen: not those that are told again after a break.
-        self._live = False
-        self._why = turn.stopped
+        self._is_live = False
+        self._stop_reason = turn.stopped
         if turn.stopped:
             self._stop.set()
 
     @property
-    def joined(self) -> int:
+    def joined_count(self) -> int:
         """How many messages have joined the run, as far as it has told."""
         return len(self._transcript.joined)
 
@@ -118,18 +118,18 @@ class Conversation:
 
     def stop(self, why: Stopped = Stopped.ASKED) -> None:
         """End the run now."""
-        self._why = self._why or why
+        self._stop_reason = self._stop_reason or why
         self._stop.set()
 
-    async def run(self, *, restarted: bool) -> Outcome:
+    async def run(self, *, restarted: bool) -> RunOutcome:
         """The outcome of the turn's run, however many connections it takes."""
-        outcome = await self._run(restarted)
-        joined = await self._taken_in()
+        outcome = await self._run_until_stopped(restarted)
+        joined = await self._collect_steered()
         await self._empty_inbox()
         said = self._transcript
-        return replace(outcome, used=said.used, joined=joined, steps=said.steps.kept)
+        return replace(outcome, used=said.usage, joined=joined, steps=said.tool_log.entries)
 
-    async def _taken_in(self) -> tuple[int, ...]:
+    async def _collect_steered(self) -> tuple[int, ...]:
         """The waiting messages that the run has taken in: what its thread says counts, what its events said
         where the thread can't be read.
         """
@@ -138,45 +138,45 @@ class Conversation:
         if not self._turn.run_id or not (said.joined or steering.offered or (cut_off and steering.on)):
             return ()
         hurry = cut_off or self._stop.is_set()
-        reading = self._read(Tries(self._clock))
+        reading = self._read_answer(Backoff(self._clock))
         try:
             answer = await within_time(reading, self._clock, STOPPED_WITHIN if hurry else SETTLED_WITHIN)
         except RuntimeProblem as problem:
             log.warning("joined_unknown", turn=self._turn.id, problem=str(problem))
             answer = None
         known = said.joined if answer is None else [join.id for join in answer.joins]
-        return tuple(steering.number(identity) for identity in known)
+        return tuple(steering.message_number(identity) for identity in known)
 
     async def _empty_inbox(self) -> None:
         """What the run did not take in is not for it any more."""
         if not self.steering.offered:
             return
         try:
-            await within_time(self.steering.withdraw(), self._clock, STOPPED_WITHIN)
+            await within_time(self.steering.empty_inbox(), self._clock, STOPPED_WITHIN)
         except RuntimeProblem as problem:
             log.warning("inbox_left", turn=self._turn.id, problem=str(problem))
 
-    async def _run(self, restarted: bool) -> Outcome:
-        work = asyncio.ensure_future(self._talk(restarted))
+    async def _run_until_stopped(self, restarted: bool) -> RunOutcome:
+        work = asyncio.ensure_future(self._create_and_follow(restarted))
         stopping = asyncio.ensure_future(self._stop.wait())
         both: set[asyncio.Future[Any]] = {work, stopping}
         try:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
-                await self._cancel(work)
-            return work.result() if work.done() and not work.cancelled() else self._stopped()
+                await self._cancel_run(work)
+            return work.result() if work.done() and not work.cancelled() else self._stopped_outcome()
         except RuntimeProblem as problem:
             log.warning("run_failed", turn=self._turn.id, problem=str(problem))
-            return self._failure(self._describe(problem), "runtime")
+            return self._failed_outcome(self._describe_problem(problem), "runtime")
         finally:
             for task in (work, stopping):
                 task.cancel()
             await asyncio.gather(work, stopping, return_exceptions=True)
 
-    async def _cancel(self, work: asyncio.Future[Outcome]) -> None:
+    async def _cancel_run(self, work: asyncio.Future[RunOutcome]) -> None:
         """Ask the runtime to end the run, and give it a moment to say so."""
         if self._turn.run_id:
-            cancel = asyncio.ensure_future(self._runtime.cancel(self._turn.thread_id, self._turn.run_id))
+            cancel = asyncio.ensure_future(self._runtime.cancel_run(self._turn.thread_id, self._turn.run_id))
             timer = asyncio.ensure_future(self._clock.sleep(STOP_GRACE))
             pending: set[asyncio.Future[Any]] = {work, timer}
             await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
@@ -188,138 +188,142 @@ class Conversation:
         work.cancel()
         await asyncio.wait({work})
 
-    async def _talk(self, restarted: bool) -> Outcome:
+    async def _create_and_follow(self, restarted: bool) -> RunOutcome:
         if restarted and self.steering.on:
             # The run may have told already of what joined it.
-            await self.steering.look()
+            await self.steering.load_waiting()
         for _ in range(MOST_RUNS):
             naming = None
             if not self._turn.run_id:
-                await self._create(repeated=restarted)
-                naming = asyncio.ensure_future(self._name())
+                await self._create_run(repeated=restarted)
+                naming = asyncio.ensure_future(self._record_run())
             try:
-                return await self._follow_named(naming)
+                return await self._follow_recorded(naming)
             except RunMissing:
                 # The runtime has lost the run (another home, a server that forgets): ask again.
                 log.warning("run_missing", turn=self._turn.id, run=self._turn.run_id)
                 self._turn = replace(self._turn, run_id="", attempt=self._turn.attempt + 1)
-                await self._name()
+                await self._record_run()
                 said = self._transcript
-                self._transcript = Transcript(self.steering.mark, steps=said.steps, used=said.used)
-                self.steering.again()
+                self._transcript = RunTranscript(
+                    self.steering.joined_line, tool_log=said.tool_log, usage=said.usage
+                )
+                self.steering.reset()
         raise RuntimeUnreachable("the runtime loses its runs")
 
-    async def _create(self, *, repeated: bool) -> None:
-        handing = Handing(self._turn, self._outlet, self._runtime, self._clock)
-        heard = await heard_before(self._turn, self._db, self._texts, self._earlier)
-        request = await run_request(
+    async def _create_run(self, *, repeated: bool) -> None:
+        handing = AttachmentUploader(self._turn, self._outlet, self._runtime, self._clock)
+        heard = await heard_before(self._turn, self._db, self._texts, self._load_history)
+        request = await build_run_request(
             handing,
             self._texts,
             self._roles,
             repeated=repeated,
-            heard=heard,
+            history=heard,
             steerable=self.steering.on,
         )
-        tries = Tries(self._clock)
+        tries = Backoff(self._clock)
         while True:
             try:
-                async with self._starts.creation():
-                    run_id = await self._runtime.create(request)
+                async with self._start_limiter.creation_slot():
+                    run_id = await self._runtime.create_run(request)
                 break
             except RuntimeUnreachable as problem:
                 request = replace(request, repeated=True)
                 await tries.pause(problem)
         reach(Step.RUN_CREATED)
-        self._live = not request.repeated
+        self._is_live = not request.repeated
         self._turn = replace(self._turn, run_id=run_id)
 
-    async def _name(self) -> None:
+    async def _record_run(self) -> None:
         """Record the run. Nothing waits for it: the idempotency key finds the run all the same."""
         await self._db.run(set_run, self._turn.id, self._turn.run_id, self._turn.attempt)
 
-    async def _follow_named(self, naming: asyncio.Future[None] | None) -> Outcome:
+    async def _follow_recorded(self, naming: asyncio.Future[None] | None) -> RunOutcome:
         """Follow the run while it is being recorded; the recording has ended when this has."""
         try:
-            return await self._follow()
+            return await self._follow_run()
         finally:
             if naming is not None:
                 await naming
 
-    async def _follow(self) -> Outcome:
+    async def _follow_run(self) -> RunOutcome:
         """Read the run's events up to its end, from where the last connection broke."""
         after = ""
-        tries = Tries(self._clock)
+        tries = Backoff(self._clock)
         while self._transcript.status is None:
             try:
-                async for logged in self._runtime.join(self._turn.thread_id, self._turn.run_id, after):
+                async for logged in self._runtime.join_run(self._turn.thread_id, self._turn.run_id, after):
                     after = logged.id or after
                     tries.reset()
-                    now = self._clock.now() if self._live else None
-                    changed = self._transcript.take(logged.event, now)
-                    if isinstance(logged.event, Joined):
+                    now = self._clock.now() if self._is_live else None
+                    changed = self._transcript.record_event(logged.event, now)
+                    if isinstance(logged.event, MessageJoined):
                         reach(Step.JOINED)
                     if changed:
                         said = self._transcript
-                        self._show(said.text, said.progress.items, said.taken_back)
+                        self._show(said.text, said.progress.items, said.retracted)
             except RuntimeUnreachable as problem:
-                self._live = False
+                self._is_live = False
                 await tries.pause(problem)
         if self._transcript.incomplete:
-            self._transcript.settle(await self._read(Tries(self._clock)))
-        if self._transcript.gap:
-            await self._count()
-        return self._outcome()
+            self._transcript.reconcile(await self._read_answer(Backoff(self._clock)))
+        if self._transcript.events_missing:
+            await self._read_usage()
+        return self._compose_outcome()
 
-    async def _earlier(self, turn: Turn) -> Sequence[Earlier]:
-        return await earlier_in(turn, self._outlet, self._shut_out)
+    async def _load_history(self, turn: Turn) -> Sequence[HistoryMessage]:
+        return await load_thread_history(turn, self._outlet, self._is_blocked)
 
-    async def _read(self, tries: Tries) -> Answer:
+    async def _read_answer(self, tries: Backoff) -> ThreadAnswer:
         """What the thread's state answers to the turn, however often the runtime has to be asked."""
         while True:
             try:
-                answer = await self._runtime.answer(self._turn.thread_id, message_ids(self._turn))
+                answer = await self._runtime.read_answer(self._turn.thread_id, message_ids(self._turn))
             except RuntimeUnreachable as problem:
                 await tries.pause(problem)
             else:
-                own = tuple(join for join in answer.joins if self.steering.number(join.id))
+                own = tuple(join for join in answer.joins if self.steering.message_number(join.id))
                 return replace(answer, joins=own)
 
-    async def _count(self) -> None:
+    async def _read_usage(self) -> None:
         """Events are missing, and what they told of tokens with them: the run itself is asked, once."""
         try:
-            used = await self._runtime.usage(self._turn.thread_id, self._turn.run_id)
+            used = await self._runtime.read_usage(self._turn.thread_id, self._turn.run_id)
         except RuntimeProblem as problem:
             log.warning("usage_unknown", turn=self._turn.id, problem=str(problem))
         else:
-            self._transcript.used = used or self._transcript.used
+            self._transcript.usage = used or self._transcript.usage
 
-    def _outcome(self) -> Outcome:
+    def _compose_outcome(self) -> RunOutcome:
         said = self._transcript
         if said.failure is not None or said.status in {"error", "timeout"}:
             message = said.failure.message if said.failure else said.status or ""
-            return self._failure(told(message, self._mask), said.failure.kind if said.failure else "run")
+            return self._failed_outcome(
+                public_message(message, self._mask), said.failure.kind if said.failure else "run"
+            )
         if self._stop.is_set():
-            return self._stopped()
+            return self._stopped_outcome()
         asked = said.question
-        question = question_of(asked.value, self._texts, self._mask) if asked is not None else Question()
+        question = read_question(asked.value, self._texts, self._mask) if asked is not None else Question()
         artifacts = tuple(said.artifacts)
         if said.silent and not artifacts and not question.text:
-            return self._failure(self._texts("no_answer"), "no_answer")
+            return self._failed_outcome(self._texts("no_answer"), "no_answer")
         interrupt = asked.id if asked is not None else ""
-        return Outcome(said.text, artifacts, question=question, interrupt=interrupt)
+        return RunOutcome(said.text, artifacts, question=question, interrupt=interrupt)
 
-    def _stopped(self) -> Outcome:
-        mark = "interrupted" if self._why is Stopped.INTERRUPTED else "stopped"
+    def _stopped_outcome(self) -> RunOutcome:
+        mark = "interrupted" if self._stop_reason is Stopped.INTERRUPTED else "stopped"
         text = "\n\n".join(filter(None, [self._transcript.text, self._texts(mark)]))
-        return Outcome(text, tuple(self._transcript.artifacts), TurnState.CANCELLED)
+        return RunOutcome(text, tuple(self._transcript.artifacts), TurnState.CANCELLED)
 
-    def _failure(self, message: str, kind: str) -> Outcome:
+    def _failed_outcome(self, message: str, kind: str) -> RunOutcome:
         advice = self._texts(ADVICE[kind]) if kind in ADVICE else ""
         line = self._texts("failed", message=" ".join(filter(None, [message or kind, advice])))
         text = "\n\n".join(filter(None, [self._transcript.text, line]))
-        return Outcome(text, tuple(self._transcript.artifacts), TurnState.FAILED, kind)
+        return RunOutcome(text, tuple(self._transcript.artifacts), TurnState.FAILED, kind)
 
-    def _describe(self, problem: RuntimeProblem) -> str:
+    def _describe_problem(self, problem: RuntimeProblem) -> str:
         if isinstance(problem, RuntimeRefused):
-            return told(str(problem), self._mask)
+            return public_message(str(problem), self._mask)
         return self._texts("runtime_unreachable")

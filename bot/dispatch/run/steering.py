@@ -8,12 +8,12 @@ import structlog
 
 from agent.shared.aio import wait_first
 from bot.commands.escaping import quoted
-from bot.dispatch.run.attachments import Handing
-from bot.dispatch.run.request import joining, message_id, number_in
+from bot.dispatch.run.attachments import AttachmentUploader
+from bot.dispatch.run.request import message_id, message_number, steer_body
 from bot.domain import TurnMessage
 from bot.errors import RuntimeProblem, RuntimeUnreachable
 from bot.faults import Step, reach
-from bot.runtime.interface import Offer
+from bot.runtime.interface import SteerMessage
 from bot.store import Database
 from bot.store.steering import accepts_steering, load_steerable
 from bot.texts import Texts
@@ -21,97 +21,97 @@ from bot.texts import Texts
 log = structlog.get_logger(__name__)
 
 # Seconds between tries while the runtime is away.
-AGAIN = 1.0
+RETRY_SECONDS = 1.0
 LONGEST_SHOWN = 60
 
 
 class Steering:
     """The inbox of the run of one turn: `on` if there is one, `offered` if anything was ever in it."""
 
-    def __init__(self, handing: Handing, db: Database, texts: Texts, *, on: bool) -> None:
-        self.on = on and accepts_steering(handing.turn)
+    def __init__(self, uploader: AttachmentUploader, db: Database, texts: Texts, *, on: bool) -> None:
+        self.on = on and accepts_steering(uploader.turn)
         self.offered = False
-        self._handing = handing
+        self._uploader = uploader
         self._db = db
         self._texts = texts
         self._known: dict[str, TurnMessage] = {}
-        self._waits: dict[str, TurnMessage] = {}
+        self._waiting: dict[str, TurnMessage] = {}
         self._inbox: dict[str, TurnMessage] = {}
         self._news = asyncio.Event()
         self._news.set()
 
-    def nudge(self) -> None:
+    def notify(self) -> None:
         """What waits is not the same any more."""
         self._news.set()
 
-    def again(self) -> None:
+    def reset(self) -> None:
         """The runtime may have forgotten the inbox."""
         self._inbox.clear()
-        self.nudge()
+        self.notify()
 
     async def run(self) -> None:
         """Offer what waits, again whenever it changes, until cancelled."""
         pause = 0.0
         while self.on:
-            await self._something(pause)
+            await self._wait_for_news(pause)
             try:
-                pause = await self._offer()
+                pause = await self._sync_inbox()
             except RuntimeUnreachable:
-                pause = AGAIN
+                pause = RETRY_SECONDS
             except RuntimeProblem as problem:
                 # There is no such inbox: what waits is answered by the next turn.
-                log.info("inbox_refused", turn=self._handing.turn.id, problem=str(problem))
+                log.info("inbox_refused", turn=self._uploader.turn.id, problem=str(problem))
                 return
 
-    async def look(self) -> float:
+    async def load_waiting(self) -> float:
         """Get to know what waits; in how many seconds there is more (0.0: not by itself)."""
-        behind = await self._db.run(load_steerable, self._handing.turn, self._handing.clock.now())
-        self._waits = {message_id(self._handing.turn, one.id): one for one in behind.messages}
-        self._known |= self._waits
+        behind = await self._db.run(load_steerable, self._uploader.turn, self._uploader.clock.now())
+        self._waiting = {message_id(self._uploader.turn, one.id): one for one in behind.messages}
+        self._known |= self._waiting
         return behind.more
 
-    async def withdraw(self) -> None:
+    async def empty_inbox(self) -> None:
         """The run is over: empty its inbox. Raises RuntimeProblem."""
         self.on = False
         for identity in list(self._inbox):
-            await self._drop(identity)
+            await self._remove_message(identity)
 
-    def mark(self, identity: str) -> str:
+    def joined_line(self, identity: str) -> str:
         """The line that tells of a message that joined, "" where nothing is known of it."""
         message = self._known.get(identity)
         if message is None or not message.text.strip():
             return ""
         return self._texts("joined", text=quoted(message.text, LONGEST_SHOWN))
 
-    def number(self, identity: str) -> int:
+    def message_number(self, identity: str) -> int:
         """The number of the message with this id in the thread, 0 where it is not of this turn."""
-        return number_in(self._handing.turn, identity)
+        return message_number(self._uploader.turn, identity)
 
-    async def _something(self, pause: float) -> None:
+    async def _wait_for_news(self, pause: float) -> None:
         if pause:
-            await wait_first(self._news, self._handing.clock, pause)
+            await wait_first(self._news, self._uploader.clock, pause)
         else:
             await self._news.wait()
         self._news.clear()
 
-    async def _offer(self) -> float:
+    async def _sync_inbox(self) -> float:
         """Bring the inbox to what waits now; in how many seconds there is more."""
-        more = await self.look()
-        for identity in [one for one in self._inbox if one not in self._waits]:
-            await self._drop(identity)
-        for identity, message in self._waits.items():
+        more = await self.load_waiting()
+        for identity in [one for one in self._inbox if one not in self._waiting]:
+            await self._remove_message(identity)
+        for identity, message in self._waiting.items():
             if self._inbox.get(identity) != message:
-                await self._put(identity, message)
+                await self._put_message(identity, message)
         return more
 
-    async def _put(self, identity: str, message: TurnMessage) -> None:
-        handing = self._handing
-        body = await joining(handing, message, self._texts)
+    async def _put_message(self, identity: str, message: TurnMessage) -> None:
+        handing = self._uploader
+        body = await steer_body(handing, message, self._texts)
         self.offered = True
-        await handing.runtime.offer(handing.turn.thread_id, Offer(handing.turn.id, message.id, body))
+        await handing.runtime.steer(handing.turn.thread_id, SteerMessage(handing.turn.id, message.id, body))
         self._inbox[identity] = message
         reach(Step.OFFERED)
 
-    async def _drop(self, identity: str) -> None:
-        await self._handing.runtime.withdraw(self._handing.turn.thread_id, identity)
+    async def _remove_message(self, identity: str) -> None:
+        await self._uploader.runtime.unsteer(self._uploader.turn.thread_id, identity)
         self._inbox.pop(identity, None)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from bot.dispatch.approvals.render_arguments import LONGEST_LINE, one_line, plain_name, shown_line
+from bot.dispatch.approvals.render_arguments import MAX_LINE, one_line, plain_tool_name, render_argument_line
 from bot.domain import ProgressState, ToolStep
-from bot.runtime.interface import Called, Returned
+from bot.runtime.interface import ToolCall, ToolResult
 
-MOST_STEPS = 100
+MAX_STEPS = 100
 """The latest calls of a run are kept."""
 
 
@@ -19,7 +19,7 @@ class _Call:
     began: float | None = None
 
 
-class Steps:
+class ToolLog:
     """Collects the calls of one run by their ids: what is told twice is one call. `mask` hides secrets."""
 
     def __init__(self, mask: Callable[[str], str] = str) -> None:
@@ -27,23 +27,23 @@ class Steps:
         self._calls: dict[str, _Call] = {}
 
     @property
-    def kept(self) -> tuple[ToolStep, ...]:
+    def entries(self) -> tuple[ToolStep, ...]:
         """The calls in the order in which they began."""
-        return tuple(call.step for call in self._calls.values())[-MOST_STEPS:]
+        return tuple(call.step for call in self._calls.values())[-MAX_STEPS:]
 
-    def take(self, event: Called | Returned, at: float | None) -> None:
+    def record_event(self, event: ToolCall | ToolResult, at: float | None) -> None:
         """Take one event over; `at` is when it happened, None where that is not known."""
         known = self._calls.get(event.id)
-        if isinstance(event, Returned):
-            self._calls[event.id] = _Call(self._ended(event, known, at))
+        if isinstance(event, ToolResult):
+            self._calls[event.id] = _Call(self._finished_step(event, known, at))
         elif known is None:
-            arguments = shown_line(event.args, self._mask)
-            step = ToolStep(plain_name(event.tool), arguments, ProgressState.ACTIVE)
+            arguments = render_argument_line(event.args, self._mask)
+            step = ToolStep(plain_tool_name(event.tool), arguments, ProgressState.ACTIVE)
             self._calls[event.id] = _Call(step, at)
-        while len(self._calls) > MOST_STEPS:
+        while len(self._calls) > MAX_STEPS:
             del self._calls[next(iter(self._calls))]
 
-    def settle(self, told: Iterable[Called | Returned]) -> None:
+    def reconcile(self, told: Iterable[ToolCall | ToolResult]) -> None:
         """The thread's state knows calls that no event told of, and their order; those that it does not know
         came before.
         """
@@ -51,16 +51,16 @@ class Steps:
         for event in told:
             if event.id in before and event.id not in self._calls:
                 self._calls[event.id] = before.pop(event.id)
-            self.take(event, None)
+            self.record_event(event, None)
         self._calls = {**before, **self._calls}
 
-    def _ended(self, event: Returned, known: _Call | None, at: float | None) -> ToolStep:
+    def _finished_step(self, event: ToolResult, known: _Call | None, at: float | None) -> ToolStep:
         """What was told twice took as long as it did the first time."""
-        step = known.step if known else ToolStep(plain_name(event.tool), "", ProgressState.ACTIVE)
+        step = known.step if known else ToolStep(plain_tool_name(event.tool), "", ProgressState.ACTIVE)
         began = known.began if known else None
         return replace(
             step,
             state=ProgressState.FAILED if event.failed else ProgressState.DONE,
-            result=one_line(self._mask(event.text), LONGEST_LINE),
+            result=one_line(self._mask(event.text), MAX_LINE),
             seconds=step.seconds if began is None or at is None else max(0.0, at - began),
         )

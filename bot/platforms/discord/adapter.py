@@ -7,7 +7,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from bot.config import DiscordAccount
-from bot.domain import Attachment, Earlier, OutboundFile, OutboundMessage, ReplyAddress
+from bot.domain import Attachment, HistoryMessage, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountRefused
 from bot.platforms.base import AdapterContext, CommandHint
 from bot.platforms.connection import AccountHealth, ConnectedAdapter
@@ -79,7 +79,7 @@ class DiscordAdapter(ConnectedAdapter[DiscordSession]):
             async for chunk in chunks:
                 yield chunk
 
-    async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
+    async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
         return await self.session.threads.read_history(address, before, limit)
 
     async def register_commands(self, commands: Sequence[CommandHint]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.domain import Earlier, ReplyAddress
+from bot.domain import HistoryMessage, ReplyAddress
 from bot.platforms.discord.backfill import PAGE, sort_messages
 from bot.platforms.discord.channel_cache import ChannelCache, DiscordChannel
 from bot.platforms.discord.inbound import DiscordInbound
@@ -21,7 +21,7 @@ class DiscordThreads:
         self._inbound = inbound
         self._places = places
 
-    async def read_history(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
+    async def read_history(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
         """Return earlier messages, oldest first. The starter message is in its channel."""
         place = self._places.get(address.topic)
         if place is None:
@@ -32,7 +32,7 @@ class DiscordThreads:
         read = (self._read(message, place) for message in sort_messages(found))
         return [one for one in read if one is not None]
 
-    def _read(self, message: Json, place: DiscordChannel) -> Earlier | None:
+    def _read(self, message: Json, place: DiscordChannel) -> HistoryMessage | None:
         try:
             one = self._inbound.convert(message, place)
         except Malformed:
@@ -40,4 +40,4 @@ class DiscordThreads:
         if one is None:
             return None
         origin = one.origin
-        return Earlier(origin.message_id, origin.sender, one.text, one.sent_at, one.link)
+        return HistoryMessage(origin.message_id, origin.sender, one.text, one.sent_at, one.link)

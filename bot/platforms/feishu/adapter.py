@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, suppress
 
 from bot.config import FeishuAccount
-from bot.domain import Attachment, Earlier, InboundMessage, OutboundFile, OutboundMessage, ReplyAddress
+from bot.domain import Attachment, HistoryMessage, InboundMessage, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountLost, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
 from bot.platforms.connection import AccountHealth
@@ -116,7 +116,7 @@ class FeishuAdapter:
             async for chunk in chunks:
                 yield chunk
 
-    async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
+    async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
         self._out()
         assert self._threads is not None
         return await self._threads.read_history(address, before, limit)

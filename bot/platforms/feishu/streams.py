@@ -298,11 +298,11 @@ class FeishuStreams:
         while (at := stream.window.ready_at(now)) > now:
             await self._clock.sleep(at - now)
             now = self._clock.now()
-        stream.window.add(now)
+        stream.window.count_start(now)
         try:
             await self._client.call(verb, where, {**body, "sequence": self._next_sequence(stream)})
         finally:
-            stream.window.ended(now, self._clock.now())
+            stream.window.count_end(now, self._clock.now())
 
     def _note_shown(self, stream: FeishuStream, text: str) -> None:
         stream.shown = text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 
-from bot.domain import Earlier, ReplyAddress, Sender
+from bot.domain import HistoryMessage, ReplyAddress, Sender
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.contacts import FeishuContacts
@@ -28,7 +28,7 @@ class FeishuThreads:
         self._identity = identity
         self._people = people
 
-    async def read_history(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
+    async def read_history(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
         try:
             found = await self._list_before(address.topic, before, limit)
             told = {get_string(get_object(one, "sender"), "id"): one for one in found}
@@ -72,7 +72,9 @@ class FeishuThreads:
         belongs = (*((f"team:{tenant}",) if tenant else ()), *departments)
         return Sender(open_id, person.name or get_string(told, "sender_name"), belongs=belongs)
 
-    def _convert_messages(self, messages: Iterator[Json], senders: dict[str, Sender]) -> Iterator[Earlier]:
+    def _convert_messages(
+        self, messages: Iterator[Json], senders: dict[str, Sender]
+    ) -> Iterator[HistoryMessage]:
         """The messages that can be read."""
         for message in messages:
             try:
@@ -82,7 +84,7 @@ class FeishuThreads:
             except Malformed:
                 continue
             sender = senders[get_string(get_object(message, "sender"), "id")]
-            yield Earlier(require_string(message, "message_id"), sender, text, at, link)
+            yield HistoryMessage(require_string(message, "message_id"), sender, text, at, link)
 
 
 def _is_by_person(message: Json) -> bool:

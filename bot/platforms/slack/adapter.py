@@ -11,7 +11,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.config import SlackAccount
-from bot.domain import Attachment, Earlier, OutboundFile, OutboundMessage, ReplyAddress
+from bot.domain import Attachment, HistoryMessage, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountError, AccountLost, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
 from bot.platforms.connection import AccountHealth
@@ -135,7 +135,7 @@ class SlackAdapter:
         assert self._files is not None
         return await self._files.send(file)
 
-    async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
+    async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
         self._out()
         assert self._threads is not None
         return await self._threads.read_history(address, before, limit)

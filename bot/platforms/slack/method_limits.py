@@ -26,16 +26,16 @@ class StreamBudget:
 
     def may_start(self, now: float, open_streams: int) -> bool:
         """Return True where one more stream may be opened now."""
-        return self._starts.ready_at(now) <= now and open_streams + self._stops.used(now) < STOPS
+        return self._starts.ready_at(now) <= now and open_streams + self._stops.count_calls(now) < STOPS
 
     def record_start(self, now: float) -> None:
         """Count a start that begins."""
-        self._starts.add(now)
+        self._starts.count_start(now)
 
     def record_start_end(self, began: float, now: float) -> None:
         """The start that began then has ended."""
-        self._starts.ended(began, now)
+        self._starts.count_end(began, now)
 
     def record_stop(self, now: float) -> None:
         """Count a stop."""
-        self._stops.add(now)
+        self._stops.count_start(now)

@@ -124,7 +124,7 @@ class SlackOutbound:
         async with self._signs.claim_marker(f"{click.chat}:{click.ts}") as due:
             if not due:
                 return
-            self._updates.add(self._clock.now())
+            self._updates.count_start(self._clock.now())
             try:
                 await self._web_api.replace_buttons(click)
             except DeliveryError as error:
@@ -180,7 +180,7 @@ class SlackOutbound:
     async def _rewrite(self, message: OutboundMessage, ts: str) -> None:
         """Write the whole text over a message. Frames leave a part of the budget to finals."""
         now = self._clock.now()
-        wait = (self._updates.ready_at(now) if message.final else self._updates.spare_at(now)) - now
+        wait = (self._updates.ready_at(now) if message.final else self._updates.optional_at(now)) - now
         if wait > 0 and message.final:
             raise RateLimited(wait, "the budget of chat.update is used up")
         if wait > 0:
@@ -197,16 +197,16 @@ class SlackOutbound:
 
     async def _show_after_rotation(self, message: OutboundMessage, ts: str) -> None:
         """Show what is still in progress once its stream is over, where the budget has room for it."""
-        if self._updates.spare_at(self._clock.now()) <= self._clock.now():
+        if self._updates.optional_at(self._clock.now()) <= self._clock.now():
             await self._update(_as_whole(message), ts)
 
     async def _update(self, message: OutboundMessage, ts: str) -> None:
         began = self._clock.now()
-        self._updates.add(began)
+        self._updates.count_start(began)
         try:
             await self._web_api.update(message, ts)
         finally:
-            self._updates.ended(began, self._clock.now())
+            self._updates.count_end(began, self._clock.now())
         self._streams.overlong.pop((message.address.chat, ts), None)
 
     async def _shorten_earlier_parts(self, message: OutboundMessage) -> None:

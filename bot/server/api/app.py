@@ -77,8 +77,8 @@ def create_app(services: ApiServices) -> FastAPI:
     app.state.described = Described()
     app.state.feeds = Feeds()
     app.state.gauges = Gauges()
-    services.bus.watch(app.state.feeds.accepted)
-    services.bus.watch(app.state.gauges.count)
+    services.bus.watch_accepted(app.state.feeds.accepted)
+    services.bus.watch_accepted(app.state.gauges.count)
     add_handlers(app)
     for module in ROUTED:
         app.include_router(module.router)

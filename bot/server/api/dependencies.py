@@ -18,11 +18,11 @@ from bot.clock import Clock
 from bot.commands.registry import Registry
 from bot.config import AccessConfig, AccessEntry
 from bot.config.models import ServerConfig
-from bot.dispatch.account_channel import Accounts
+from bot.dispatch.account_channel import AccountRegistry
 from bot.domain import IsolationPolicy, Sender
 from bot.platforms.base import Inbox
 from bot.privacy.retention import Forgetter
-from bot.runtime.interface import RuntimePort
+from bot.runtime.interface import AgentRuntime
 from bot.schedules.service import Desk
 from bot.store import Database
 from bot.texts import Texts
@@ -45,9 +45,9 @@ class ApiServices:
     """
 
     db: Database
-    accounts: Accounts
+    accounts: AccountRegistry
     bus: MessageBus
-    runtime: RuntimePort
+    runtime: AgentRuntime
     runtime_client: Callable[[], httpx.AsyncClient]
     commands: Registry
     texts: Callable[[str], Texts]

@@ -32,7 +32,7 @@ async def ready(request: Request, services: Services, response: Response) -> Rea
     are told more.
     """
     database = await _database(services)
-    reachable = await services.runtime.ready()
+    reachable = await services.runtime.is_ready()
     runtime = schemas.Check(ok=reachable, detail="" if reachable else _away(services.runtime_trouble()))
     accounts = {
         name: schemas.Check(ok=state.live in GOOD, detail=state.reason or state.live.value)

@@ -31,7 +31,7 @@ async def open_chat(services: ApiServices, by: Caller, account: str, chat: str) 
     if adapter is None or not by.has(account, adapter.platform):
         raise missing("account here")
     origin = Origin(account, adapter.platform, chat, ChatKind.PRIVATE, "", by.sender)
-    key = services.isolation(account).key(origin)
+    key = services.isolation(account).conversation_key(origin)
     owner = person_of(adapter.platform, by.sender)
     found = await services.db.run(
         ensure_private_conversation, key, adapter.platform, services.new_id(), owner, services.clock.now()

@@ -117,5 +117,5 @@ def _accounts(services: ApiServices) -> Iterable[Metric]:
         for live in Live:
             states.add_metric([name, live.value], float(live is state.live))
         outlet = services.accounts.get(name)
-        waiting.add_metric([name], outlet.governor.waiting if outlet else 0)
+        waiting.add_metric([name], outlet.governor.waiting_count if outlet else 0)
     return [states, waiting]

@@ -93,7 +93,7 @@ async def turn(services: ApiServices, of: ConversationView, view: TurnView) -> s
         finished_at=view.finished_at,
         messages=[_message(message) for message in view.messages],
         parts=[await part(view, parts[index]) for index in sorted(parts)],
-        steps=[schemas.ToolCall(**asdict(step)) for step in view.steps],
+        steps=[schemas.ToolCallEntry(**asdict(step)) for step in view.steps],
         usage=_tokens(view.spent),
     )
 

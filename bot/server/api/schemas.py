@@ -149,7 +149,7 @@ class DaysUsage(Shape):
     days: list[DayUsage]
 
 
-class ToolCall(Shape):
+class ToolCallEntry(Shape):
     """A tool that the agent called: short lines of what it was given and of what came of it. The state is
     active where nothing did; `seconds` is how long it took, None where nobody measured it.
     """
@@ -181,7 +181,7 @@ class Turn(Shape):
     finished_at: float
     messages: list[Message]
     parts: list[Part]
-    steps: list[ToolCall]
+    steps: list[ToolCallEntry]
     usage: Tokens | None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from bot.dispatch.reply.state import Edit, Post, Remove, Reply
+from bot.dispatch.reply.state import EditPart, PostPart, RemovePart, Reply
 from bot.domain import (
     ChatKind,
     InboundMessage,
@@ -200,21 +200,21 @@ class Telling:
             await self.frame(markdown[: len(markdown) * number // (frames + 1)])
         await self.finish(markdown)
 
-    async def _do(self, action: Post | Edit | Remove, *, final: bool) -> None:
+    async def _do(self, action: PostPart | EditPart | RemovePart, *, final: bool) -> None:
         part = action.part
         key = f"{self.turn}:{part.index}"
         message = OutboundMessage(key, self.address, part.content, final, part.choices)
-        if isinstance(action, Remove):
+        if isinstance(action, RemovePart):
             assert isinstance(self._stage.adapter, DeletesMessages)
             await self._stage.adapter.delete(self.address, part.platform_id)
-            self._reply.change(replace(part, state=PartState.UNDELIVERED))
+            self._reply.update_part(replace(part, state=PartState.UNDELIVERED))
             return
-        if isinstance(action, Post):
+        if isinstance(action, PostPart):
             part = replace(part, platform_id=await self._stage.post(message))
         else:
             await self._stage.edit(message, part.platform_id)
         state = PartState.FINAL if final else PartState.POSTED
-        self._reply.change(replace(part, state=state), shown=part.content)
+        self._reply.update_part(replace(part, state=state), shown=part.content)
 
 
 def address_of(message: InboundMessage) -> ReplyAddress:

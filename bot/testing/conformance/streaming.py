@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from bot.dispatch.reply.state import TAKEN_BACK
+from bot.dispatch.reply.state import RETRACTED_TEXT
 from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import DeletesMessages, EditsMessages
 from bot.testing.conformance.bench import Stage
@@ -77,7 +77,7 @@ class Streaming(Suite):
     async def test_a_text_that_is_taken_back_leaves_no_word(self, stage: Stage) -> None:
         reply = stage.reply(await stage.asked())
         await reply.frame("This was said too early, and breaks")
-        await reply.frame(TAKEN_BACK)
+        await reply.frame(RETRACTED_TEXT)
         assert "early" not in stage.one().text
         await reply.frame("Here it is")
         await reply.finish("Here it is now.")

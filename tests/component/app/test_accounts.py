@@ -66,7 +66,7 @@ async def running(directory: AccountDirectory) -> AsyncIterator[None]:
 
 def directory(clock: ManualClock) -> AccountDirectory:
     made = AccountDirectory(clock)
-    made.add(WebAccount(), inbox())
+    made.add_account(WebAccount(), inbox())
     return made
 
 
@@ -91,7 +91,7 @@ async def test_a_restart_while_an_account_begins_starts_it_anew(adapter: Moody, 
 async def test_a_live_account_is_ready_and_has_its_menu(adapter: Moody, clock: ManualClock) -> None:
     accounts = directory(clock)
     seen: list[Live] = []
-    accounts.watch(lambda _name, state: seen.append(state.live))
+    accounts.watch_states(lambda _name, state: seen.append(state.live))
     assert accounts.state("web").live is Live.CONNECTING
     async with running(accounts):
         await clock.settle()
@@ -158,7 +158,7 @@ async def test_a_penalty_shows_as_limited(adapter: Moody, clock: ManualClock) ->
         await clock.settle()
         outlet = accounts.get("web")
         assert outlet is not None
-        outlet.governor.penalty(ReplyAddress("web", "c", ChatKind.PRIVATE), 30.0)
+        outlet.governor.add_penalty(ReplyAddress("web", "c", ChatKind.PRIVATE), 30.0)
         assert accounts.state("web").live is Live.LIMITED
         assert "30 s" in accounts.state("web").reason
 
@@ -176,10 +176,10 @@ async def test_accounts_come_and_go_with_the_configuration(adapter: Moody, clock
     bus: Any = Bus()
     async with running(accounts):
         await clock.settle()
-        accounts.configure([WebAccount(), other()], rules, bus)
+        accounts.apply_config([WebAccount(), other()], rules, bus)
         await clock.settle()
         assert accounts.state("second").live is Live.LIVE
-        accounts.configure([WebAccount(model="m")], rules, bus)
+        accounts.apply_config([WebAccount(model="m")], rules, bus)
         await clock.settle()
         assert accounts.get("second") is None
         assert accounts.state("second").reason == "not in the configuration"
@@ -192,7 +192,7 @@ async def test_what_is_not_enabled_shows_as_stopped(adapter: Moody, clock: Manua
     nothing: Any = None
     async with running(accounts):
         await clock.settle()
-        accounts.configure([off], nothing, nothing)
+        accounts.apply_config([off], nothing, nothing)
         await clock.settle()
         assert accounts.get("web") is None
         assert accounts.states()["web"] == ("web", accounts.state("web"))
@@ -229,9 +229,9 @@ async def test_an_account_that_comes_back_waits_for_its_former_life(
     async with running(accounts):
         await clock.settle()
         before = accounts.get("web")
-        accounts.configure([], rules, bus)
+        accounts.apply_config([], rules, bus)
         assert before is not None and not before.ready.is_set()
-        assert accounts.configure([WebAccount()], rules, bus)
+        assert accounts.apply_config([WebAccount()], rules, bus)
         await clock.settle()
         assert made[1].starts == 0
         let_go.set()
@@ -244,7 +244,7 @@ async def test_an_account_that_comes_back_waits_for_its_former_life(
 
 async def test_an_account_that_cannot_be_loaded_leaves_the_others(clock: ManualClock) -> None:
     accounts = AccountDirectory(clock)
-    assert accounts.add(AccountConfig(name="x", platform="carrier-pigeon"), inbox()) is None
+    assert accounts.add_account(AccountConfig(name="x", platform="carrier-pigeon"), inbox()) is None
     assert accounts.state("x").live is Live.FAILED
     assert "no platform carrier-pigeon" in accounts.states()["x"][1].reason
 

@@ -13,12 +13,12 @@ from typing import Literal
 
 from bot.access import AccessPolicy, People, Role
 from bot.access.budgets import Budgets
-from bot.bus.admission import AccountRules, Admissions, Limits
+from bot.bus.admission import AccountRules, AdmissionPolicy, MessageLimits
 from bot.bus.message_bus import MessageBus
 from bot.commands.core_commands import builtin
 from bot.config import AccessConfig, AccessEntry, Config, LoadedConfig, Rejected, Reloaded
 from bot.config.models import BudgetsConfig, SchedulesConfig
-from bot.dispatch.account_channel import Outlet
+from bot.dispatch.account_channel import AccountChannel
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.pacing.governor import RateGovernor
 from bot.domain import AccountState, Busy, Isolation, IsolationPolicy, Live, TurnKind
@@ -54,7 +54,7 @@ class Bench:
     policy: IsolationPolicy = field(default_factory=lambda: IsolationPolicy(Isolation.TOPIC))
     live: AccountState = field(default_factory=lambda: AccountState(Live.LIVE, identity="@recorder"))
     manifest: Manifest = MANIFEST
-    outlet: Outlet | None = None
+    outlet: AccountChannel | None = None
     mask: Callable[[str], str] = str
     model: str = ""
     scheduling: bool = False
@@ -76,7 +76,7 @@ class Bench:
         default_factory=lambda: Reloaded(LoadedConfig(Config()), frozenset())
     )
 
-    def get(self, account: str) -> Outlet | None:
+    def get(self, account: str) -> AccountChannel | None:
         return self.outlet if account == "rec" else None
 
     def state(self, account: str) -> AccountState:
@@ -98,7 +98,7 @@ class Bench:
         """The dispatcher at work; leaving it is a shutdown."""
         numbers = itertools.count(1)
         governor = RateGovernor(self.manifest.budgets, self.clock)
-        self.outlet = Outlet("rec", self.adapter, self.manifest, governor)
+        self.outlet = AccountChannel("rec", self.adapter, self.manifest, governor)
         if connected:
             self.outlet.ready.set()
         members = (AccessEntry("recording", "7"), AccessEntry("recording", "8"))
@@ -109,7 +109,7 @@ class Bench:
             AccessPolicy(access, people),
             self.policy,
             texts_for("en"),
-            Limits(),
+            MessageLimits(),
             self.model,
             busy=self.busy,
             recorded=lambda chat: recorded.get("rec", chat) is not None,
@@ -163,10 +163,10 @@ class Bench:
             mask=lambda text: self.mask(text),
         )
         bus = MessageBus(self.db, self.clock, QUEUE)
-        bus.connect(dispatcher.chat, dispatcher.control)
-        bus.watch(dispatcher.noticed)
-        bus.follow(dispatcher.changed)
-        admissions = Admissions(
+        bus.connect_lanes(dispatcher.chat, dispatcher.control)
+        bus.watch_accepted(dispatcher.on_accepted)
+        bus.watch_changes(dispatcher.on_edited)
+        admissions = AdmissionPolicy(
             rules,
             builtin(),
             new_id=lambda: f"thread-{next(numbers)}-{id(bus)}",
@@ -174,7 +174,9 @@ class Bench:
         )
         work = asyncio.create_task(dispatcher.run())
         schedules = asyncio.create_task(scheduler.run()) if self.scheduling else None
-        self.adapter.context = AdapterContext(bus.inbox("rec", admissions), lambda _state: None, self.clock)
+        self.adapter.context = AdapterContext(
+            bus.open_inbox("rec", admissions), lambda _state: None, self.clock
+        )
         if recover:
             await bus.recover()
         try:

@@ -8,7 +8,7 @@ from bot.dispatch.dispatcher import APPROVAL_LASTS, EXPIRY_EVERY
 from bot.domain import ChatKind, Isolation, IsolationPolicy
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.render.discord import DISCORD, PART_LIMIT
-from bot.runtime.interface import Ended, Interrupted
+from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.audit import list_audit_entries
 from bot.testing.runtime import ScriptedRun
 from tests.component.dispatch.adapters import Asking
@@ -36,7 +36,7 @@ def script(run: ScriptedRun) -> None:
         run.say(f"Decided: {said}.")
         run.end()
     elif "go" in said:
-        run.emit(Interrupted("i1", CALL), Ended("interrupted"))
+        run.emit(RunInterrupted("i1", CALL), RunEnded("interrupted"))
     else:
         run.say(f"Heard: {said}.")
         run.end()
@@ -106,7 +106,7 @@ async def test_who_decided_has_room_below_a_question_that_fills_its_message(aski
         if run.request.answers:
             script(run)
         else:
-            run.emit(Interrupted("i1", {**CALL, "args": {"path": path}}), Ended("interrupted"))
+            run.emit(RunInterrupted("i1", {**CALL, "args": {"path": path}}), RunEnded("interrupted"))
 
     asking.runtime.script = lengthy
     async with asking.running():

@@ -6,7 +6,7 @@ import pytest
 
 from bot.domain import Attachment, AttachmentKind, TurnState
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
-from bot.runtime.interface import Ended, Presented, Text
+from bot.runtime.interface import ArtifactsPresented, RunEnded, TextDelta
 from bot.store.read_models import list_turns
 from bot.testing.adapter import Fault
 from bot.testing.runtime import ScriptedRun, saying
@@ -48,7 +48,11 @@ async def ask(at: Bench, *files: Attachment) -> None:
 
 async def test_files_go_in_and_out(at: Bench) -> None:
     def script(run: ScriptedRun) -> None:
-        run.emit(Text("m1", "see file"), Presented(("/mnt/user-data/outputs/a.png",)), Ended("success"))
+        run.emit(
+            TextDelta("m1", "see file"),
+            ArtifactsPresented(("/mnt/user-data/outputs/a.png",)),
+            RunEnded("success"),
+        )
 
     at.runtime.script = script
     at.runtime.artifacts["/mnt/user-data/outputs/a.png"] = b"png"

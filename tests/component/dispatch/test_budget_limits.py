@@ -8,7 +8,7 @@ import pytest
 
 from bot.config.models import BudgetLimits, BudgetsConfig
 from bot.domain import ChatKind
-from bot.runtime.interface import Usage, Used
+from bot.runtime.interface import TokenUsage, UsageReported
 from bot.store.audit import Actor
 from bot.store.people import RoleGrant, grant_role
 from bot.store.read_models import list_turns
@@ -166,7 +166,7 @@ async def test_owners_are_held_to_nothing(team: Bench) -> None:
 def costly(run: ScriptedRun) -> None:
     """A script whose answer costs more than is left."""
     run.say("nothing new")
-    run.emit(Used(Usage(100, 60, 160)))
+    run.emit(UsageReported(TokenUsage(100, 60, 160)))
     run.end()
 
 

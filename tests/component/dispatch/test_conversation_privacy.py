@@ -10,7 +10,7 @@ from agent.core.interfaces import MemoryScope
 from agent.core.run_context import RunContext
 from agent.memory.scopes import format_scope
 from bot.domain import Attachment, AttachmentKind, ChatKind, Isolation, IsolationPolicy
-from bot.runtime.interface import Ended, Presented, Text
+from bot.runtime.interface import ArtifactsPresented, RunEnded, TextDelta
 from bot.testing.runtime import ScriptedRun, saying
 from tests.component.dispatch.bench import Bench
 
@@ -115,7 +115,7 @@ async def test_what_the_agent_presents_goes_to_the_chat_that_asked(chatting: Ben
     at = chatting
 
     def present(run: ScriptedRun) -> None:
-        run.emit(Text("m1", "here"), Presented((OUTPUT,)), Ended("success"))
+        run.emit(TextDelta("m1", "here"), ArtifactsPresented((OUTPUT,)), RunEnded("success"))
 
     at.runtime.artifacts[OUTPUT] = b"png"
     async with at.running():

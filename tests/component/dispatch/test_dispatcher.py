@@ -12,16 +12,16 @@ from bot.access import Role
 from bot.domain import Attachment, AttachmentKind, ChatKind, TurnState
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.runtime.interface import (
-    Answer,
-    Attempt,
-    Ended,
-    Failed,
-    Gap,
-    Interrupted,
+    ArtifactsPresented,
+    AttemptStarted,
+    EventsMissing,
+    MessageText,
     ModelInfo,
-    Presented,
-    Said,
-    Text,
+    RunEnded,
+    RunFailed,
+    RunInterrupted,
+    TextDelta,
+    ThreadAnswer,
 )
 from bot.store.read_models import list_turns
 from bot.store.turns import stop_turn
@@ -127,7 +127,7 @@ async def test_a_group_message_carries_its_senders_name(at: Bench) -> None:
 async def test_a_failing_run_says_what_failed(at: Bench) -> None:
     def script(run: ScriptedRun) -> None:
         run.say("I began")
-        run.emit(Failed("ProviderOverloaded", "The provider is overloaded."), Ended("error"))
+        run.emit(RunFailed("ProviderOverloaded", "The provider is overloaded."), RunEnded("error"))
 
     at.runtime.script = script
     async with at.running():
@@ -140,8 +140,8 @@ async def test_a_failing_run_says_what_failed(at: Bench) -> None:
 
 
 async def test_an_agent_that_is_gone_comes_with_the_chats_own_advice(at: Bench) -> None:
-    gone = Failed("ProfileUnknown", 'There is no agent named "coder".')
-    at.runtime.script = lambda run: run.emit(gone, Ended("error"))
+    gone = RunFailed("ProfileUnknown", 'There is no agent named "coder".')
+    at.runtime.script = lambda run: run.emit(gone, RunEnded("error"))
     async with at.running():
         await at.adapter.hears("hi")
         assert await closed(at) == [TurnState.FAILED]
@@ -151,7 +151,7 @@ async def test_an_agent_that_is_gone_comes_with_the_chats_own_advice(at: Bench) 
 
 async def test_a_run_without_words_is_read_from_the_state(at: Bench) -> None:
     def script(run: ScriptedRun) -> None:
-        at.runtime.answers[run.request.thread_id] = Answer(("from the state",))
+        at.runtime.answers[run.request.thread_id] = ThreadAnswer(("from the state",))
         run.end()
 
     at.runtime.script = script
@@ -171,8 +171,8 @@ async def test_a_run_that_says_nothing_at_all_is_a_failure(at: Bench) -> None:
 
 async def test_a_gap_is_filled_from_the_state(at: Bench) -> None:
     def script(run: ScriptedRun) -> None:
-        at.runtime.answers[run.request.thread_id] = Answer(("the whole answer",))
-        run.emit(Text("m1", "the wh"), Gap(), Text("m1", "answer"), Ended("success"))
+        at.runtime.answers[run.request.thread_id] = ThreadAnswer(("the whole answer",))
+        run.emit(TextDelta("m1", "the wh"), EventsMissing(), TextDelta("m1", "answer"), RunEnded("success"))
 
     at.runtime.script = script
     async with at.running():
@@ -188,8 +188,8 @@ async def test_a_new_attempt_replaces_what_was_shown(at: Bench) -> None:
         run = at.runtime.runs["run-1"]
         run.say("a first try that is long enough to be shown")
         await at.until(lambda: at.adapter.texts())
-        at.runtime.answers[run.request.thread_id] = Answer(("second try",))
-        run.emit(Attempt(2), Text("m2", "second try"), Said("m2", "second try"))
+        at.runtime.answers[run.request.thread_id] = ThreadAnswer(("second try",))
+        run.emit(AttemptStarted(2), TextDelta("m2", "second try"), MessageText("m2", "second try"))
         run.end()
         await closed(at)
     assert at.adapter.texts() == ["second try"]
@@ -197,7 +197,9 @@ async def test_a_new_attempt_replaces_what_was_shown(at: Bench) -> None:
 
 async def test_an_interrupt_shows_its_question(at: Bench) -> None:
     def script(run: ScriptedRun) -> None:
-        run.emit(Interrupted("i1", {"question": "Which one?", "options": ["a", "b"]}), Ended("interrupted"))
+        run.emit(
+            RunInterrupted("i1", {"question": "Which one?", "options": ["a", "b"]}), RunEnded("interrupted")
+        )
 
     at.runtime.script = script
     async with at.running():
@@ -258,7 +260,11 @@ async def test_a_run_that_the_runtime_forgot_is_started_anew(at: Bench) -> None:
 
 async def test_a_file_that_cannot_be_sent_leaves_a_line(at: Bench) -> None:
     def script(run: ScriptedRun) -> None:
-        run.emit(Text("m1", "see file"), Presented(("/mnt/user-data/outputs/gone.png",)), Ended("success"))
+        run.emit(
+            TextDelta("m1", "see file"),
+            ArtifactsPresented(("/mnt/user-data/outputs/gone.png",)),
+            RunEnded("success"),
+        )
 
     at.runtime.script = script
     async with at.running():
@@ -471,8 +477,8 @@ class TestRestart:
             run = at.runtime.runs["run-1"]
             run.say("a" * 40 + "b" * 40)
             await at.until(lambda: len(at.adapter.texts()) == 2)
-            at.runtime.answers[run.request.thread_id] = Answer(("short",))
-            run.emit(Attempt(2), Text("m2", "short"))
+            at.runtime.answers[run.request.thread_id] = ThreadAnswer(("short",))
+            run.emit(AttemptStarted(2), TextDelta("m2", "short"))
             run.end()
             await closed(at)
         assert at.adapter.texts() == ["short"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from bot.dispatch.reply.streaming import PROGRESS_AFTER
 from bot.domain import OutboundMessage, ProgressItem, ProgressState, ReplyAddress
-from bot.runtime.interface import Planned, Worked
+from bot.runtime.interface import TodosUpdated, ToolProgress
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.runtime import ScriptedRun
 from tests.component.dispatch.bench import Bench
@@ -15,8 +15,10 @@ SAID = "This takes a moment, I look into it."
 PENDING, ACTIVE, DONE, _ = ProgressState
 
 
-def plan(*states: ProgressState) -> Planned:
-    return Planned(tuple(ProgressItem(f"todo:{i}", f"Step {i}", state) for i, state in enumerate(states)))
+def plan(*states: ProgressState) -> TodosUpdated:
+    return TodosUpdated(
+        tuple(ProgressItem(f"todo:{i}", f"Step {i}", state) for i, state in enumerate(states))
+    )
 
 
 async def first_run(at: Bench) -> ScriptedRun:
@@ -43,7 +45,7 @@ async def test_work_that_lasts_is_shown_before_any_word(at: Bench) -> None:
         await at.rest(PROGRESS_AFTER + 1)
         assert at.adapter.texts() == ["> ▸ Step 0  \n> ○ Step 1"]
         run.emit(plan(DONE, ACTIVE))
-        run.emit(Worked(ProgressItem("call", "read_file", ACTIVE)))
+        run.emit(ToolProgress(ProgressItem("call", "read_file", ACTIVE)))
         await at.rest(2)
         assert at.adapter.texts() == ["> ✓ Step 0  \n> ▸ Step 1  \n> ▸ read\\_file"]
         run.say(SAID)
@@ -60,7 +62,7 @@ async def test_work_that_begins_late_is_shown_at_once(at: Bench) -> None:
         run.say(SAID)
         await at.rest(PROGRESS_AFTER + 1)
         assert at.adapter.texts() == [SAID]
-        run.emit(Worked(ProgressItem("call", "ls", ACTIVE)))
+        run.emit(ToolProgress(ProgressItem("call", "ls", ACTIVE)))
         await at.rest(2)
         assert at.adapter.texts() == [f"{SAID}\n\n> ▸ ls"]
         run.end()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.domain import ChatKind, TurnState
-from bot.runtime.interface import Ended, Interrupted
+from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.read_models import list_turns
 from bot.testing.runtime import ScriptedRun
 from tests.component.dispatch.adapters import Asking
@@ -19,7 +19,7 @@ def script(run: ScriptedRun) -> None:
         run.end()
     else:
         question = {"question": "Which one?", "options": ["red", "blue"]}
-        run.emit(Interrupted("i1", question), Ended("interrupted"))
+        run.emit(RunInterrupted("i1", question), RunEnded("interrupted"))
 
 
 @pytest.fixture

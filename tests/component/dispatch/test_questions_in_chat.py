@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.domain import TurnState
-from bot.runtime.interface import Ended, Interrupted, Text
+from bot.runtime.interface import RunEnded, RunInterrupted, TextDelta
 from bot.testing.runtime import ScriptedRun
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
@@ -43,8 +43,8 @@ async def shown(at: Bench, value: Any, said: str = "") -> str:
 
     def script(run: ScriptedRun) -> None:
         if said:
-            run.emit(Text("m1", said))
-        run.emit(Interrupted("i1", value), Ended("interrupted"))
+            run.emit(TextDelta("m1", said))
+        run.emit(RunInterrupted("i1", value), RunEnded("interrupted"))
 
     at.runtime.script = script
     async with at.running():

@@ -9,7 +9,16 @@ import pytest
 from bot.dispatch.reply.streaming import PROGRESS_AFTER
 from bot.domain import ProgressItem, ProgressState, TurnState
 from bot.errors import DeliveryCategory, DeliveryError
-from bot.runtime.interface import Answer, Attempt, Ended, Interrupted, Presented, Said, Text, Worked
+from bot.runtime.interface import (
+    ArtifactsPresented,
+    AttemptStarted,
+    MessageText,
+    RunEnded,
+    RunInterrupted,
+    TextDelta,
+    ThreadAnswer,
+    ToolProgress,
+)
 from bot.store.read_models import list_turns
 from bot.store.turns import load_turn
 from bot.testing.adapter import RecordingAdapter
@@ -20,8 +29,8 @@ from tests.component.dispatch.test_dispatcher import closed
 from tests.component.dispatch.test_turn_edge_cases import first_run
 
 HALF = "I look into it right now, and what I see is that"
-WORKS = Worked(ProgressItem("call", "ls", ProgressState.ACTIVE))
-GONE = (Said("m1", ""), WORKS)
+WORKS = ToolProgress(ProgressItem("call", "ls", ProgressState.ACTIVE))
+GONE = (MessageText("m1", ""), WORKS)
 
 
 async def broken_off(at: Bench, text: str = HALF, count: int = 1) -> ScriptedRun:
@@ -38,7 +47,7 @@ async def test_the_message_is_emptied_and_takes_the_next_text(at: Bench) -> None
         [message] = at.adapter.shown
         run.emit(*GONE)
         await at.until(lambda: at.adapter.texts() == ["…"])
-        run.emit(Text("m2", "Here "), Text("m2", "it is."), Ended("success"))
+        run.emit(TextDelta("m2", "Here "), TextDelta("m2", "it is."), RunEnded("success"))
         assert await closed(at) == [TurnState.DONE]
     assert at.adapter.texts() == ["Here it is."]
     assert list(at.adapter.shown) == [message]
@@ -50,7 +59,7 @@ async def test_the_work_is_listed_below_the_empty_place(at: Bench) -> None:
         run.emit(*GONE)
         await at.rest(PROGRESS_AFTER + 2)
         assert at.adapter.texts() == ["…\n\n> ▸ ls"]
-        run.emit(Said("m2", "Done."), Ended("success"))
+        run.emit(MessageText("m2", "Done."), RunEnded("success"))
         await closed(at)
     assert at.adapter.texts() == ["Done."]
 
@@ -58,10 +67,10 @@ async def test_the_work_is_listed_below_the_empty_place(at: Bench) -> None:
 async def test_a_text_that_nobody_saw_leaves_no_message(at: Bench) -> None:
     async with at.running():
         run = await first_run(at)
-        run.emit(Text("m1", "I"), *GONE)
+        run.emit(TextDelta("m1", "I"), *GONE)
         await at.rest(3.0)
         assert at.adapter.texts() == []
-        run.emit(Said("m2", "Done."), Ended("success"))
+        run.emit(MessageText("m2", "Done."), RunEnded("success"))
         await closed(at)
     assert [call for call in at.adapter.calls if call[0] == "post"] == [("post", "c1", "Done.")]
 
@@ -69,7 +78,7 @@ async def test_a_text_that_nobody_saw_leaves_no_message(at: Bench) -> None:
 async def test_an_empty_text_of_a_message_that_said_nothing_changes_nothing(at: Bench) -> None:
     async with at.running():
         run = await broken_off(at)
-        run.emit(Said("m2", ""), WORKS)
+        run.emit(MessageText("m2", ""), WORKS)
         await at.rest(3.0)
         assert at.adapter.texts() == [HALF]
         run.end()
@@ -80,7 +89,7 @@ async def test_an_empty_text_of_a_message_that_said_nothing_changes_nothing(at: 
 async def test_only_that_text_goes(at: Bench) -> None:
     async with at.running():
         run = await first_run(at)
-        run.emit(Said("m0", "First I read it."), Text("m1", HALF))
+        run.emit(MessageText("m0", "First I read it."), TextDelta("m1", HALF))
         await at.until(lambda: HALF in "".join(at.adapter.texts()))
         run.emit(*GONE)
         await at.until(lambda: at.adapter.texts() == ["First I read it."])
@@ -95,7 +104,7 @@ async def test_of_several_messages_none_keeps_a_word(at: Bench) -> None:
         run = await broken_off(at, f"{HALF}\nit goes on", count=2)
         run.emit(*GONE)
         await at.until(lambda: at.adapter.texts() == ["…", "…"])
-        run.emit(Said("m2", "Done."), Ended("success"))
+        run.emit(MessageText("m2", "Done."), RunEnded("success"))
         await closed(at)
     assert at.adapter.texts() == ["Done."]
 
@@ -111,7 +120,7 @@ async def test_where_nothing_can_be_deleted_what_is_left_is_emptied(at: Bench) -
     at.adapter = KeepsAll(renderer=Lines())
     async with at.running():
         run = await broken_off(at, f"{HALF}\nit goes on", count=2)
-        run.emit(Said("m1", "Done."), Ended("success"))
+        run.emit(MessageText("m1", "Done."), RunEnded("success"))
         await closed(at)
     assert at.adapter.texts() == ["Done.", "…"]
 
@@ -124,7 +133,7 @@ async def test_a_preview_is_emptied_too(at: Bench) -> None:
         await at.until(lambda: ("draft", "c1", HALF) in at.adapter.calls)
         run.emit(*GONE)
         await at.until(lambda: ("draft", "c1", "…") in at.adapter.calls)
-        run.emit(Said("m2", "Done."), Ended("success"))
+        run.emit(MessageText("m2", "Done."), RunEnded("success"))
         await closed(at)
     assert at.adapter.texts() == ["Done."]
 
@@ -136,7 +145,7 @@ class TestWhatStaysInTheEnd:
         at.runtime.artifacts["/mnt/user-data/outputs/a.png"] = b"png"
         async with at.running():
             run = await broken_off(at)
-            run.emit(*GONE, Presented(("/mnt/user-data/outputs/a.png",)), Ended("success"))
+            run.emit(*GONE, ArtifactsPresented(("/mnt/user-data/outputs/a.png",)), RunEnded("success"))
             assert await closed(at) == [TurnState.DONE]
             [turn] = await at.db.run(list_turns, 1)
             parts = (await at.db.run(load_turn, turn.id)).parts
@@ -148,7 +157,7 @@ class TestWhatStaysInTheEnd:
     async def test_a_file_that_cannot_be_sent_leaves_its_line(self, at: Bench) -> None:
         async with at.running():
             run = await broken_off(at)
-            run.emit(*GONE, Presented(("/mnt/user-data/outputs/gone.png",)), Ended("success"))
+            run.emit(*GONE, ArtifactsPresented(("/mnt/user-data/outputs/gone.png",)), RunEnded("success"))
             assert await closed(at) == [TurnState.DONE]
         [text] = at.adapter.texts()
         assert "`gone.png` could not be sent" in text
@@ -156,14 +165,14 @@ class TestWhatStaysInTheEnd:
     async def test_a_question_takes_its_place(self, at: Bench) -> None:
         async with at.running():
             run = await broken_off(at)
-            run.emit(*GONE, Interrupted("i1", {"question": "Which one?"}), Ended("interrupted"))
+            run.emit(*GONE, RunInterrupted("i1", {"question": "Which one?"}), RunEnded("interrupted"))
             await closed(at)
         assert at.adapter.texts() == ["Which one?"]
 
     async def test_nothing_at_all_is_told(self, at: Bench) -> None:
         async with at.running():
             run = await broken_off(at)
-            run.emit(*GONE, Ended("success"))
+            run.emit(*GONE, RunEnded("success"))
             assert await closed(at) == [TurnState.FAILED]
         [text] = at.adapter.texts()
         assert "without an answer" in text
@@ -172,8 +181,8 @@ class TestWhatStaysInTheEnd:
     async def test_the_state_is_asked_for_the_answer_first(self, at: Bench) -> None:
         async with at.running():
             run = await broken_off(at)
-            at.runtime.answers[run.request.thread_id] = Answer(("It is in the state.",))
-            run.emit(*GONE, Ended("success"))
+            at.runtime.answers[run.request.thread_id] = ThreadAnswer(("It is in the state.",))
+            run.emit(*GONE, RunEnded("success"))
             assert await closed(at) == [TurnState.DONE]
         assert at.adapter.texts() == ["It is in the state."]
 
@@ -196,7 +205,7 @@ async def test_after_a_kill_the_next_life_ends_it(at: Bench, shown: bool) -> Non
             await at.until(lambda: at.adapter.texts() == ["…"])
     async with at.running():
         await at.until(lambda: at.adapter.texts() == ["…"])
-        run.emit(Said("m2", "Done."), Ended("success"))
+        run.emit(MessageText("m2", "Done."), RunEnded("success"))
         assert await closed(at) == [TurnState.DONE]
     assert at.adapter.texts() == ["Done."]
 
@@ -207,7 +216,7 @@ async def test_a_failed_frame_costs_nothing(at: Bench) -> None:
         at.adapter.fail("edit", DeliveryError(DeliveryCategory.TRANSIENT, "x"))
         run.emit(*GONE)
         await at.until(lambda: at.adapter.texts() == ["…"])
-        run.emit(Said("m2", "Done."), Ended("success"))
+        run.emit(MessageText("m2", "Done."), RunEnded("success"))
         await closed(at)
     assert at.adapter.texts() == ["Done."]
 
@@ -215,12 +224,12 @@ async def test_a_failed_frame_costs_nothing(at: Bench) -> None:
 async def test_a_new_attempt_leaves_the_text_until_it_has_one(at: Bench) -> None:
     async with at.running():
         run = await broken_off(at)
-        run.emit(*GONE, Text("m2", HALF))
+        run.emit(*GONE, TextDelta("m2", HALF))
         await at.rest(3.0)
-        run.emit(Attempt(2))
+        run.emit(AttemptStarted(2))
         await at.rest(3.0)
         assert at.adapter.texts() == [HALF]
-        at.runtime.answers[run.request.thread_id] = Answer(("Done.",))
-        run.emit(Said("m3", "Done."), Ended("success"))
+        at.runtime.answers[run.request.thread_id] = ThreadAnswer(("Done.",))
+        run.emit(MessageText("m3", "Done."), RunEnded("success"))
         await closed(at)
     assert at.adapter.texts() == ["Done."]

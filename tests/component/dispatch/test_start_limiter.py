@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.dispatch.account_channel import Outlet
+from bot.dispatch.account_channel import AccountChannel
 from bot.dispatch.pacing.governor import RateGovernor
-from bot.dispatch.pacing.start_limiter import CLAIMS, CREATIONS, GREETINGS, PATIENCE, Starts
+from bot.dispatch.pacing.start_limiter import CLAIMS, CREATIONS, PATIENCE, TYPING_CALLS, StartLimiter
 from bot.domain import AccountState, ChatKind, Live, ReplyAddress, TurnKind
 from bot.platforms.base import Budget, Operation, Scope
 from bot.store.admission_types import Accepted
@@ -34,16 +34,16 @@ class SlowTyping(RecordingAdapter):
 
 
 class Stage:
-    """Starts over one account."""
+    """A start limiter over one account."""
 
     def __init__(self, adapter: RecordingAdapter, *, budgets: tuple[Budget, ...] = ()) -> None:
         self.clock = ManualClock()
         self.adapter = adapter
-        self.outlet = Outlet("rec", adapter, MANIFEST, RateGovernor(budgets, self.clock))
+        self.outlet = AccountChannel("rec", adapter, MANIFEST, RateGovernor(budgets, self.clock))
         self.outlet.ready.set()
-        self.starts = Starts(self, self.clock)
+        self.starts = StartLimiter(self, self.clock)
 
-    def get(self, account: str) -> Outlet | None:
+    def get(self, account: str) -> AccountChannel | None:
         return self.outlet if account == "rec" else None
 
     def state(self, account: str) -> AccountState:
@@ -57,10 +57,10 @@ class Stage:
 
     def hear(self, conversation: int, kind: TurnKind = TurnKind.CHAT, account: str = "rec") -> None:
         address = ReplyAddress(account, f"c{conversation}", ChatKind.PRIVATE)
-        self.starts.noticed(Accepted(conversation, conversation, kind, address))
+        self.starts.on_accepted(Accepted(conversation, conversation, kind, address))
 
     async def begin(self, conversation: int, taken: list[int], leave: asyncio.Event) -> None:
-        async with self.starts.claim(conversation):
+        async with self.starts.claim_slot(conversation):
             taken.append(conversation)
             await leave.wait()
 
@@ -81,9 +81,9 @@ async def at_work(stage: Stage) -> AsyncIterator[Stage]:
 async def test_one_message_begins_at_once_without_typing() -> None:
     async with at_work(Stage(RecordingAdapter())) as stage:
         stage.hear(1)
-        async with stage.starts.claim(1):
+        async with stage.starts.claim_slot(1):
             assert stage.typed == []
-        assert stage.starts.greeted(1) == 0.0
+        assert stage.starts.pop_typed_at(1) == 0.0
 
 
 async def test_who_waits_sees_typing_and_few_begin() -> None:
@@ -100,9 +100,9 @@ async def test_who_waits_sees_typing_and_few_begin() -> None:
             assert stage.typed == [f"c{number}" for number in range(CLAIMS, 10)]
             leave.set()
         assert sorted(taken) == list(range(10))
-        assert stage.starts.greeted(9) == stage.clock.now()
-        assert stage.starts.greeted(9) == 0.0, "it is asked once"
-        assert stage.starts.greeted(0) == 0.0
+        assert stage.starts.pop_typed_at(9) == stage.clock.now()
+        assert stage.starts.pop_typed_at(9) == 0.0, "it is asked once"
+        assert stage.starts.pop_typed_at(0) == 0.0
 
 
 async def test_typing_calls_are_bounded_and_slow_ones_hold_nobody_up_for_long() -> None:
@@ -111,13 +111,13 @@ async def test_typing_calls_are_bounded_and_slow_ones_hold_nobody_up_for_long() 
     async with at_work(Stage(adapter)) as stage:
         taken: list[int] = []
         leave = asyncio.Event()
-        count = CLAIMS + GREETINGS + 5
+        count = CLAIMS + TYPING_CALLS + 5
         async with asyncio.TaskGroup() as group:
             for number in range(count):
                 stage.hear(number)
                 group.create_task(stage.begin(number, taken, leave))
             await stage.clock.settle()
-            assert (adapter.now, taken) == (GREETINGS, list(range(CLAIMS)))
+            assert (adapter.now, taken) == (TYPING_CALLS, list(range(CLAIMS)))
             leave.set()
             await stage.clock.advance(PATIENCE / 2)
             assert len(taken) == CLAIMS, "typing goes first"
@@ -125,8 +125,8 @@ async def test_typing_calls_are_bounded_and_slow_ones_hold_nobody_up_for_long() 
             assert len(taken) == count
             adapter.gate.set()
         await stage.clock.settle()
-        assert adapter.most == GREETINGS
-        assert len(stage.typed) == GREETINGS, "who has begun shows typing itself"
+        assert adapter.most == TYPING_CALLS
+        assert len(stage.typed) == TYPING_CALLS, "who has begun shows typing itself"
 
 
 async def test_typing_that_the_budget_refuses_counts_as_not_shown() -> None:
@@ -140,7 +140,7 @@ async def test_typing_that_the_budget_refuses_counts_as_not_shown() -> None:
                 group.create_task(stage.begin(number, taken, leave))
             await stage.clock.settle()
             leave.set()
-        shown = [stage.starts.greeted(number) > 0 for number in range(CLAIMS, CLAIMS + 2)]
+        shown = [stage.starts.pop_typed_at(number) > 0 for number in range(CLAIMS, CLAIMS + 2)]
         assert shown == [True, False]
 
 
@@ -182,7 +182,7 @@ async def test_one_that_is_cancelled_while_it_waits_leaves_nothing_behind() -> N
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        async with asyncio.timeout(1), stage.starts.claim(99), stage.starts.claim(98):
+        async with asyncio.timeout(1), stage.starts.claim_slot(99), stage.starts.claim_slot(98):
             taken.append(99)
     assert taken == [*range(CLAIMS), 99]
 
@@ -193,7 +193,7 @@ async def test_runs_are_created_few_at_a_time() -> None:
         leave = asyncio.Event()
 
         async def create(number: int) -> None:
-            async with stage.starts.creation():
+            async with stage.starts.creation_slot():
                 creating.append(number)
                 await leave.wait()
 

@@ -16,7 +16,7 @@ from bot.domain import (
     Sender,
     TurnState,
 )
-from bot.runtime.interface import Answer, Attempt, Gap, Text
+from bot.runtime.interface import AttemptStarted, EventsMissing, TextDelta, ThreadAnswer
 from bot.store.read_models import list_turns
 from bot.testing.runtime import ScriptedRun, saying
 from tests.component.dispatch.bench import Bench
@@ -59,7 +59,7 @@ async def joins(at: Bench, text: str = "also this") -> str:
 
 
 async def ends(at: Bench, text: str = "with this") -> None:
-    first(at).emit(Text("m2", text))
+    first(at).emit(TextDelta("m2", text))
     first(at).end()
 
 
@@ -271,8 +271,8 @@ class TestBreaks:
             await writes(at, "also this")
             await at.until(lambda: offered(at))
             at.runtime.take(first(at), told=False)
-            at.runtime.answers[first(at).request.thread_id] = Answer(("with this",))
-            first(at).emit(Gap())
+            at.runtime.answers[first(at).request.thread_id] = ThreadAnswer(("with this",))
+            first(at).emit(EventsMissing())
             first(at).end()
             assert await closed(at, 2) == [DONE, DONE]
         assert at.adapter.texts() == [f"{MARK}\n\nwith this"]
@@ -284,8 +284,8 @@ class TestBreaks:
             await works(at)
             await joins(at)
             at.runtime.joins.clear()
-            at.runtime.answers[first(at).request.thread_id] = Answer(("without",))
-            first(at).emit(Attempt(2), Text("m3", "without"))
+            at.runtime.answers[first(at).request.thread_id] = ThreadAnswer(("without",))
+            first(at).emit(AttemptStarted(2), TextDelta("m3", "without"))
             at.runtime.script = saying("that")
             first(at).end()
             assert await closed(at, 2) == [DONE, DONE]

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bot.domain import ChatKind, Earlier, InboundMessage, Origin, ReplyAddress, Sender
+from bot.domain import ChatKind, HistoryMessage, InboundMessage, Origin, ReplyAddress, Sender
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.runtime import saying
 from tests.component.dispatch.bench import Bench
 
 SAID = (
-    Earlier("m1", Sender("30", "Cleo"), 'lunch? "now"', 1_000_000.0, "https://chat.example/m1"),
-    Earlier("m2", Sender("31", "Dan"), "pizza", 1_000_001.0),
+    HistoryMessage("m1", Sender("30", "Cleo"), 'lunch? "now"', 1_000_000.0, "https://chat.example/m1"),
+    HistoryMessage("m2", Sender("31", "Dan"), "pizza", 1_000_001.0),
 )
 
 
@@ -23,11 +23,11 @@ SAID = (
 class Reading(RecordingAdapter):
     """A platform whose threads can be read."""
 
-    said: Sequence[Earlier] = SAID
+    said: Sequence[HistoryMessage] = SAID
     asked: list[tuple[str, str]] = field(default_factory=list)
     problem: DeliveryError | None = None
 
-    async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[Earlier]:
+    async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
         self.asked.append((address.topic, before))
         if self.problem is not None:
             raise self.problem

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.domain import ChatKind
-from bot.runtime.interface import Ended, Interrupted
+from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.audit import list_audit_entries
 from bot.store.conversations import list_conversations
 from bot.store.read_models import list_turns
@@ -23,7 +23,7 @@ def script(run: ScriptedRun) -> None:
         run.say(f"Done: {run.request.messages[0]['content'] if run.request.messages else ''}.")
         run.end()
     else:
-        run.emit(Interrupted("i1", {**CALL, "remember": True}), Ended("interrupted"))
+        run.emit(RunInterrupted("i1", {**CALL, "remember": True}), RunEnded("interrupted"))
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ async def test_words_say_the_same(asking: Bench) -> None:
 
 async def test_what_may_not_be_remembered_is_approved_for_once(asking: Bench) -> None:
     def plain(run: ScriptedRun) -> None:
-        run.emit(Interrupted("i1", CALL), Ended("interrupted"))
+        run.emit(RunInterrupted("i1", CALL), RunEnded("interrupted"))
 
     asking.runtime.script = plain
     async with asking.running():

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from bot.dispatch.approvals.render_arguments import LONGEST_LINE, one_line, shown_line
-from bot.dispatch.run.tool_log import MOST_STEPS, Steps
+from bot.dispatch.approvals.render_arguments import MAX_LINE, one_line, render_argument_line
+from bot.dispatch.run.tool_log import MAX_STEPS, ToolLog
 from bot.domain import ProgressState, ToolStep
-from bot.runtime.interface import Answer, Attempt, Called, Gap, Returned
+from bot.runtime.interface import AttemptStarted, EventsMissing, ThreadAnswer, ToolCall, ToolResult
 from bot.store.read_models import list_turns
 from bot.testing.runtime import ScriptedRun
 from tests.component.dispatch.bench import Bench
 
 DONE, FAILED, ACTIVE = ProgressState.DONE, ProgressState.FAILED, ProgressState.ACTIVE
-READ = Called("c1", "read_file", {"path": "/a", "lines": [1, 2]})
+READ = ToolCall("c1", "read_file", {"path": "/a", "lines": [1, 2]})
 
 
 async def first_run(at: Bench) -> ScriptedRun:
@@ -40,9 +40,11 @@ async def test_calls_are_kept_with_the_turn(at: Bench) -> None:
     at.mask = lambda text: text.replace("hunter22", "***")
     async with at.running():
         run = await first_run(at)
-        run.emit(READ, Called("c2", "bash", {"command": "curl hunter22", "api_key": "x"}))
+        run.emit(READ, ToolCall("c2", "bash", {"command": "curl hunter22", "api_key": "x"}))
         await at.rest(2.0)
-        run.emit(Returned("c1", "read_file", "one\ntwo"), Returned("c2", "bash", "no hunter22", failed=True))
+        run.emit(
+            ToolResult("c1", "read_file", "one\ntwo"), ToolResult("c2", "bash", "no hunter22", failed=True)
+        )
         await ends(at, run)
     first, second = await kept(at)
     assert (first.tool, first.arguments, first.state) == ("read_file", "path: /a, lines: [1, 2]", DONE)
@@ -56,7 +58,7 @@ async def test_what_is_told_again_after_a_break_says_nothing_of_time(at: Bench) 
     async with at.running():
         run = await first_run(at)
         at.runtime.cut_after = len(run.log) + 1
-        run.emit(READ, Returned("c1", "read_file", "x"))
+        run.emit(READ, ToolResult("c1", "read_file", "x"))
         await ends(at, run)
     assert await kept(at) == (ToolStep("read_file", "path: /a, lines: [1, 2]", DONE, "x"),)
 
@@ -67,7 +69,7 @@ async def test_a_turn_that_goes_on_after_a_restart_has_all_of_them(at: Bench) ->
         run.emit(READ)
         await at.rest(1.0)
     async with at.running():
-        run.emit(Returned("c1", "read_file", "x"))
+        run.emit(ToolResult("c1", "read_file", "x"))
         await ends(at, run)
     assert await kept(at) == (ToolStep("read_file", "path: /a, lines: [1, 2]", DONE, "x"),)
 
@@ -75,7 +77,7 @@ async def test_a_turn_that_goes_on_after_a_restart_has_all_of_them(at: Bench) ->
 async def test_a_new_attempt_keeps_what_was_called(at: Bench) -> None:
     async with at.running():
         run = await first_run(at)
-        run.emit(READ, Attempt(2), Called("c2", "ls", {}), Returned("c2", "ls", ""))
+        run.emit(READ, AttemptStarted(2), ToolCall("c2", "ls", {}), ToolResult("c2", "ls", ""))
         await ends(at, run)
     assert [(one.tool, one.state) for one in await kept(at)] == [("read_file", ACTIVE), ("ls", DONE)]
 
@@ -83,11 +85,11 @@ async def test_a_new_attempt_keeps_what_was_called(at: Bench) -> None:
 async def test_what_events_did_not_tell_is_read_from_the_state(at: Bench) -> None:
     async with at.running():
         run = await first_run(at)
-        listed = Called("c2", "ls", {})
-        calls = (READ, Returned("c1", "read_file", "x"), listed, Returned("c2", "ls", "y"))
-        at.runtime.answers[run.request.thread_id] = Answer(("Well.",), calls=calls)
+        listed = ToolCall("c2", "ls", {})
+        calls = (READ, ToolResult("c1", "read_file", "x"), listed, ToolResult("c2", "ls", "y"))
+        at.runtime.answers[run.request.thread_id] = ThreadAnswer(("Well.",), calls=calls)
         run.emit(listed)
-        run.emit(Gap())
+        run.emit(EventsMissing())
         run.end()
         await at.until(lambda: at.adapter.texts() == ["Well."])
         await at.rest(1.0)
@@ -101,26 +103,26 @@ async def test_a_turn_without_calls_has_none(at: Bench) -> None:
 
 
 def test_a_call_that_began_in_an_earlier_run_is_known_by_its_end() -> None:
-    steps = Steps()
-    steps.take(Returned("c1", "delete", "gone"), 5.0)
-    assert steps.kept == (ToolStep("delete", "", DONE, "gone"),)
+    steps = ToolLog()
+    steps.record_event(ToolResult("c1", "delete", "gone"), 5.0)
+    assert steps.entries == (ToolStep("delete", "", DONE, "gone"),)
 
 
 def test_the_latest_are_kept() -> None:
-    steps = Steps()
-    for number in range(MOST_STEPS + 5):
-        steps.take(Called(f"c{number}", f"t{number}"), None)
-    assert len(steps.kept) == MOST_STEPS
-    assert steps.kept[-1].tool == f"t{MOST_STEPS + 4}"
+    steps = ToolLog()
+    for number in range(MAX_STEPS + 5):
+        steps.record_event(ToolCall(f"c{number}", f"t{number}"), None)
+    assert len(steps.entries) == MAX_STEPS
+    assert steps.entries[-1].tool == f"t{MAX_STEPS + 4}"
 
 
 def test_a_line_is_short_and_plain() -> None:
-    line = shown_line({"text": "a\n" * 500, "b": "\u202eevil", "c": {"token": "t"}}, str)
+    line = render_argument_line({"text": "a\n" * 500, "b": "\u202eevil", "c": {"token": "t"}}, str)
     assert line.startswith("text: a a a")
     assert "…, b: \\u202eevil, c: {" in line
     assert '"token": "***"' in line
-    assert len(shown_line({str(number): "x" * 100 for number in range(30)}, str)) == LONGEST_LINE + 1
-    assert shown_line({}, str) == ""
-    assert shown_line("not json", str) == "not json"
+    assert len(render_argument_line({str(number): "x" * 100 for number in range(30)}, str)) == MAX_LINE + 1
+    assert render_argument_line({}, str) == ""
+    assert render_argument_line("not json", str) == "not json"
     assert one_line("a" * 10, 10) == "a" * 10
     assert one_line("a" * 11, 10) == "a" * 10 + "…"

@@ -11,7 +11,7 @@ from agent.shared.aio import shielded, wait_first
 from bot.clock import Clock
 from bot.domain import OutboundMessage, TurnState
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited, StoreError
-from bot.runtime.interface import Answer, Attempt, Ended, Interrupted, Usage
+from bot.runtime.interface import AttemptStarted, RunEnded, RunInterrupted, ThreadAnswer, TokenUsage
 from bot.store.admission_types import Accepted
 from bot.store.conversations import list_conversations, load_conversation
 from bot.store.usage import list_counters
@@ -39,8 +39,8 @@ async def first_run(at: Bench) -> ScriptedRun:
 
 async def test_a_runtime_that_dies_before_the_state_is_read_costs_nothing(at: Bench) -> None:
     def script(run: ScriptedRun) -> None:
-        at.runtime.answers[run.request.thread_id] = Answer(("the whole answer",))
-        run.emit(Attempt(2))
+        at.runtime.answers[run.request.thread_id] = ThreadAnswer(("the whole answer",))
+        run.emit(AttemptStarted(2))
         run.end()
         at.runtime.down_for_answers = 3
 
@@ -136,7 +136,7 @@ async def test_a_bug_in_the_service_is_told_instead_of_blocking_the_chat(
         raise StoreError("a bug")
 
     async with at.running():
-        monkeypatch.setattr("bot.dispatch.dispatcher.Dispatcher._outcome", broken)
+        monkeypatch.setattr("bot.dispatch.dispatcher.Dispatcher._run_turn", broken)
         await at.adapter.hears("hi")
         await at.rest(80.0, step=0.5)
         assert await closed(at) == [TurnState.FAILED]
@@ -153,7 +153,7 @@ async def test_a_bug_in_a_command_is_told_too(at: Bench, monkeypatch: pytest.Mon
         raise KeyError("a bug")
 
     async with at.running():
-        monkeypatch.setattr("bot.dispatch.dispatcher.Dispatcher._command", broken)
+        monkeypatch.setattr("bot.dispatch.dispatcher.Dispatcher._run_command", broken)
         await at.adapter.hears("/status")
         await at.rest(80.0, step=0.5)
         assert await closed(at) == [TurnState.FAILED]
@@ -294,7 +294,7 @@ async def test_status_tells_the_tokens_of_the_thread(at: Bench) -> None:
         await at.adapter.hears("hello")
         await closed(at, 1)
         [run] = at.runtime.runs.values()
-        at.runtime.used[run.request.thread_id] = Usage(12_000, 345, 12_345)
+        at.runtime.used[run.request.thread_id] = TokenUsage(12_000, 345, 12_345)
         await at.adapter.hears("/status")
         await closed(at, 2)
         at.runtime.down = True
@@ -385,7 +385,7 @@ async def ask(at: Bench, value: object, *said: str) -> str:
     def script(run: ScriptedRun) -> None:
         for text in said:
             run.say(text)
-        run.emit(Interrupted("i1", value), Ended("interrupted"))
+        run.emit(RunInterrupted("i1", value), RunEnded("interrupted"))
 
     at.runtime.script = script
     async with at.running():

@@ -9,7 +9,15 @@ import pytest
 
 from bot.access import Role
 from bot.domain import ChatKind, Isolation, IsolationPolicy, Origin, Sender, TurnState
-from bot.runtime.interface import Answer, Attempt, Ended, Failed, Gap, Usage, Used
+from bot.runtime.interface import (
+    AttemptStarted,
+    EventsMissing,
+    RunEnded,
+    RunFailed,
+    ThreadAnswer,
+    TokenUsage,
+    UsageReported,
+)
 from bot.store.read_models import list_turns
 from bot.store.usage import TurnUsage
 from bot.testing.runtime import ScriptedRun, saying
@@ -18,7 +26,7 @@ from tests.component.dispatch.test_dispatcher import closed
 from tests.component.dispatch.test_turn_edge_cases import first_run
 
 DAY = 24 * 3600.0
-STEP = Used(Usage(100, 20, 120))
+STEP = UsageReported(TokenUsage(100, 20, 120))
 
 
 def costing(*steps: int) -> Callable[[ScriptedRun], None]:
@@ -26,7 +34,7 @@ def costing(*steps: int) -> Callable[[ScriptedRun], None]:
 
     def script(run: ScriptedRun) -> None:
         run.say("done")
-        run.emit(*(Used(Usage(step, step // 10, step + step // 10)) for step in steps))
+        run.emit(*(UsageReported(TokenUsage(step, step // 10, step + step // 10)) for step in steps))
         run.end()
 
     return script
@@ -74,8 +82,8 @@ class TestCounting:
 
     async def test_an_attempt_that_was_cut_off_cost_something_too(self, at: Bench) -> None:
         def script(run: ScriptedRun) -> None:
-            at.runtime.answers[run.request.thread_id] = Answer(("whole",))
-            run.emit(STEP, Attempt(2), STEP)
+            at.runtime.answers[run.request.thread_id] = ThreadAnswer(("whole",))
+            run.emit(STEP, AttemptStarted(2), STEP)
             run.end()
 
         at.runtime.script = script
@@ -102,18 +110,18 @@ class TestCounting:
     @pytest.mark.parametrize(
         ("told", "expected"),
         [
-            (Usage(900, 90, 990), TurnUsage("recording:7", 900, 90, 990)),
+            (TokenUsage(900, 90, 990), TurnUsage("recording:7", 900, 90, 990)),
             (None, TurnUsage("recording:7", 100, 20, 120)),
         ],
     )
     async def test_after_a_gap_the_run_is_asked(
-        self, at: Bench, told: Usage | None, expected: TurnUsage
+        self, at: Bench, told: TokenUsage | None, expected: TurnUsage
     ) -> None:
         def script(run: ScriptedRun) -> None:
-            at.runtime.answers[run.request.thread_id] = Answer(("whole",))
+            at.runtime.answers[run.request.thread_id] = ThreadAnswer(("whole",))
             if told is not None:
                 at.runtime.used[run.id] = told
-            run.emit(Gap(), STEP)
+            run.emit(EventsMissing(), STEP)
             run.end()
 
         at.runtime.script = script
@@ -126,18 +134,18 @@ class TestCounting:
         self, at: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def script(run: ScriptedRun) -> None:
-            at.runtime.answers[run.request.thread_id] = Answer(("whole",))
-            run.emit(STEP, Gap())
+            at.runtime.answers[run.request.thread_id] = ThreadAnswer(("whole",))
+            run.emit(STEP, EventsMissing())
             run.end()
 
-        real = type(at.runtime).answer
+        real = type(at.runtime).read_answer
 
-        async def answer(runtime: object, thread_id: str, message_ids: list[str]) -> Answer:
+        async def answer(runtime: object, thread_id: str, message_ids: list[str]) -> ThreadAnswer:
             found = await real(at.runtime, thread_id, message_ids)
             at.runtime.down = True
             return found
 
-        monkeypatch.setattr(type(at.runtime), "answer", answer)
+        monkeypatch.setattr(type(at.runtime), "read_answer", answer)
         at.runtime.script = script
         async with at.running():
             await at.adapter.hears("hi")
@@ -153,7 +161,7 @@ class TestCounting:
             await at.rest(1.0)
             await at.adapter.hears("/stop")
             assert TurnState.CANCELLED in await closed(at, 2)
-            at.runtime.script = lambda run: run.emit(STEP, STEP, Failed("Error", "no"), Ended("error"))
+            at.runtime.script = lambda run: run.emit(STEP, STEP, RunFailed("Error", "no"), RunEnded("error"))
             await at.adapter.hears("again")
             assert TurnState.FAILED in await closed(at, 3)
         assert await spent(at, 1) == TurnUsage("recording:7", 100, 20, 120)

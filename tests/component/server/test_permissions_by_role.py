@@ -13,7 +13,7 @@ import pytest
 
 from bot.access import Power, Role
 from bot.domain import ChatKind
-from bot.runtime.interface import AgentInfo, Ended, Interrupted
+from bot.runtime.interface import AgentInfo, RunEnded, RunInterrupted
 from bot.store.audit import Actor
 from bot.store.people import RoleGrant, grant_role, revoke_role
 from bot.testing.runtime import ScriptedRun
@@ -85,7 +85,7 @@ def script(run: ScriptedRun) -> None:
         run.say("Done.")
         run.end()
     else:
-        run.emit(Interrupted("i1", {**CALL, "remember": True}), Ended("interrupted"))
+        run.emit(RunInterrupted("i1", {**CALL, "remember": True}), RunEnded("interrupted"))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from agent.testing.graphs import interrupting
 from bot.runtime.client import LangGraphRuntime
-from bot.runtime.interface import Interrupted, RunEvent, RunRequest, Said
+from bot.runtime.interface import MessageText, RunEvent, RunInterrupted, RunRequest
 from tests.runtime.serving import serve
 
 pytestmark = pytest.mark.may_block
@@ -32,20 +32,20 @@ class Asking:
         message: dict[str, Any] = {"type": "human", "content": text, "id": f"h-{uuid.uuid4()}"}
         if files := more.pop("files", None):
             message["additional_kwargs"] = {"files": files}
-        return await self.port.create(
+        return await self.port.create_run(
             RunRequest(self.thread, key or f"{uuid.uuid4()}:1", [message], configurable={}, **more)
         )
 
     async def events(self, run: str) -> list[RunEvent]:
         async with asyncio.timeout(20):
-            return [logged.event async for logged in self.port.join(self.thread, run, "")]
+            return [logged.event async for logged in self.port.join_run(self.thread, run, "")]
 
     async def answer(self, run: str) -> str:
-        return "".join(event.text for event in await self.events(run) if isinstance(event, Said))
+        return "".join(event.text for event in await self.events(run) if isinstance(event, MessageText))
 
     async def asked(self, run: str) -> str:
         """The id of the question at the end of a run."""
-        [found] = [event for event in await self.events(run) if isinstance(event, Interrupted)]
+        [found] = [event for event in await self.events(run) if isinstance(event, RunInterrupted)]
         return found.id
 
 
@@ -85,7 +85,7 @@ async def test_a_thread_that_is_gone_makes_it_an_ordinary_message(asking: Asking
 async def test_the_same_question_is_answered_again_on_a_fork(asking: Asking) -> None:
     first = await asking.says("blue", answers=asking.question)
     assert await asking.answer(first) == "You chose blue."
-    checkpoint = await asking.port.before(asking.thread, first)
+    checkpoint = await asking.port.checkpoint_before(asking.thread, first)
     assert checkpoint
     again = await asking.says("blue", answers=asking.question, checkpoint=checkpoint)
     assert again != first

@@ -17,7 +17,7 @@ from agent.middleware.dangling import DanglingToolCallMiddleware
 from agent.models.calls import ModelCalls
 from agent.models.retry import ModelRetry
 from agent.testing import Script, ToolUse
-from bot.dispatch.run.transcript import Transcript
+from bot.dispatch.run.transcript import RunTranscript
 from bot.runtime.client import LangGraphRuntime
 from bot.runtime.interface import RunRequest
 from tests.harness.agents import calls, says, scripted
@@ -77,15 +77,15 @@ async def answering(home: Path, *steps: Script) -> AsyncIterator[LangGraphRuntim
 async def test_what_is_left_is_what_the_agent_stands_by(
     tmp_path: Path, steps: tuple[Script, ...], text: str
 ) -> None:
-    said, shown = Transcript(), []
+    said, shown = RunTranscript(), []
     async with answering(tmp_path, *steps) as port, asyncio.timeout(20):
         thread = str(uuid.uuid4())
         message = {"type": "human", "content": "go", "id": "h1"}
-        run = await port.create(RunRequest(thread, "1:1", [message], configurable={}))
-        async for logged in port.join(thread, run, ""):
-            if said.take(logged.event):
+        run = await port.create_run(RunRequest(thread, "1:1", [message], configurable={}))
+        async for logged in port.join_run(thread, run, ""):
+            if said.record_event(logged.event):
                 shown.append(said.text)
-        answer = await port.answer(thread, ["h1"])
+        answer = await port.read_answer(thread, ["h1"])
     assert said.status == "success"
     assert said.text == text
     assert "\n\n".join(answer.texts) == text

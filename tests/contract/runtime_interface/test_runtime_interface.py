@@ -27,17 +27,17 @@ from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreac
 from bot.runtime.client import LangGraphRuntime
 from bot.runtime.interface import (
     AgentInfo,
-    Ended,
-    Failed,
-    Interrupted,
+    AgentRuntime,
     LoggedEvent,
+    RunEnded,
+    RunFailed,
+    RunInterrupted,
     RunRequest,
-    RuntimePort,
     ServerInfo,
     ServerState,
-    Text,
-    Usage,
-    Used,
+    TextDelta,
+    TokenUsage,
+    UsageReported,
 )
 from bot.testing.runtime import ScriptedRun, ScriptedRuntime
 from tests.runtime.serving import serve
@@ -49,7 +49,7 @@ pytestmark = pytest.mark.may_block
 class Subject:
     """A runtime under test and how it is made to say things."""
 
-    port: RuntimePort
+    port: AgentRuntime
     real: bool
 
     async def ask(self, text: str, *, thread: str = "", key: str = "", **more: Any) -> tuple[str, str]:
@@ -61,12 +61,12 @@ class Subject:
             messages=[{"type": "human", "content": text, "id": f"h-{uuid.uuid4()}"}],
             **{"configurable": {}, **more},
         )
-        return thread, await self.port.create(request)
+        return thread, await self.port.create_run(request)
 
     async def follow(self, thread: str, run: str, after: str = "") -> list[LoggedEvent]:
         """Every event up to the end."""
         async with asyncio.timeout(20):
-            return [logged async for logged in self.port.join(thread, run, after)]
+            return [logged async for logged in self.port.join_run(thread, run, after)]
 
 
 def particular(config: RunnableConfig) -> Any:
@@ -101,14 +101,14 @@ def asking() -> Any:
 
 
 def said(events: list[LoggedEvent]) -> str:
-    return "".join(logged.event.text for logged in events if isinstance(logged.event, Text))
+    return "".join(logged.event.text for logged in events if isinstance(logged.event, TextDelta))
 
 
 def script(run: ScriptedRun) -> None:
     """What the scripted agent graph does, for the runtime in memory."""
     text = str(run.request.messages[0]["content"])
     if text == "[fail=auth]":
-        run.emit(Failed("ModelCallFailed", "refused"), Ended("error"))
+        run.emit(RunFailed("ModelCallFailed", "refused"), RunEnded("error"))
     elif not text.startswith("[tokens=500]"):
         for word in text.split(" "):
             run.say(word + " ")
@@ -133,7 +133,7 @@ async def test_a_run_says_what_it_says_and_ends(subject: Subject) -> None:
     thread, run = await subject.ask("one two three")
     events = await subject.follow(thread, run)
     assert said(events).split() == ["one", "two", "three"]
-    assert events[-1].event == Ended("success")
+    assert events[-1].event == RunEnded("success")
 
 
 async def test_one_key_is_one_run(subject: Subject) -> None:
@@ -169,27 +169,27 @@ async def test_a_cancelled_run_ends(subject: Subject) -> None:
     thread, run = await subject.ask("[tokens=500] [every=0.1] go")
     follower = asyncio.create_task(subject.follow(thread, run))
     await asyncio.sleep(0.3)
-    await subject.port.cancel(thread, run)
+    await subject.port.cancel_run(thread, run)
     events = await follower
-    assert events[-1].event == Ended("interrupted")
-    await subject.port.cancel(thread, run)
+    assert events[-1].event == RunEnded("interrupted")
+    await subject.port.cancel_run(thread, run)
 
 
 async def test_a_failure_carries_a_line_for_people(subject: Subject) -> None:
     thread, run = await subject.ask("[fail=auth]")
     events = await subject.follow(thread, run)
-    failures = [logged.event for logged in events if isinstance(logged.event, Failed)]
+    failures = [logged.event for logged in events if isinstance(logged.event, RunFailed)]
     assert len(failures) == 1
     assert failures[0].message
     assert "Traceback" not in failures[0].message
-    assert events[-1].event == Ended("error")
+    assert events[-1].event == RunEnded("error")
 
 
 async def test_an_unknown_run_is_missing(subject: Subject) -> None:
     with pytest.raises(RunMissing):
         await subject.follow(str(uuid.uuid4()), str(uuid.uuid4()))
     with pytest.raises(RunMissing):
-        await subject.port.before(str(uuid.uuid4()), str(uuid.uuid4()))
+        await subject.port.checkpoint_before(str(uuid.uuid4()), str(uuid.uuid4()))
 
 
 async def test_a_thread_is_deleted_and_none_is_no_error(subject: Subject) -> None:
@@ -203,7 +203,7 @@ async def test_a_thread_is_deleted_and_none_is_no_error(subject: Subject) -> Non
 
 
 async def test_it_says_that_it_is_ready(subject: Subject) -> None:
-    assert await subject.port.ready()
+    assert await subject.port.is_ready()
 
 
 class TestRealOnly:
@@ -276,7 +276,7 @@ class TestRealOnly:
         good: dict[str, Any] = {"assistant": "particular"}
         lame = {**good, "configurable": {"agent_name": "gone"}}
         thread, lost = await self.subject.ask("zero", **lame)
-        assert (await self.subject.follow(thread, lost))[-1].event == Ended("error")
+        assert (await self.subject.follow(thread, lost))[-1].event == RunEnded("error")
         assert await self.subject.port.before(thread, lost) is None
         _, first = await self.subject.ask("one", thread=thread, **good)
         await self.subject.follow(thread, first)
@@ -363,7 +363,11 @@ class TestRealOnly:
         port, threads = self.subject.port, self.subject.port._client.threads
         assert await port.usage(str(uuid.uuid4())) is None
         counts = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
-        for said, understood in ((counts, Usage(10, 2, 12)), ({"input_tokens": 1}, None), ("many", None)):
+        for said, understood in (
+            (counts, TokenUsage(10, 2, 12)),
+            ({"input_tokens": 1}, None),
+            ("many", None),
+        ):
             thread = await threads.create(metadata={"usage": said})
             assert await port.usage(thread["thread_id"]) == understood
 
@@ -393,44 +397,50 @@ class TestRealOnly:
         port = self.subject.port
         thread, run = await self.subject.ask("hello", assistant="counting")
         events = await self.subject.follow(thread, run)
-        assert [one.event for one in events if isinstance(one.event, Used)] == [Used(Usage(10, 2, 12))]
+        assert [one.event for one in events if isinstance(one.event, UsageReported)] == [
+            UsageReported(TokenUsage(10, 2, 12))
+        ]
         thread, again = await self.subject.ask("and again", thread=thread, assistant="counting")
         await self.subject.follow(thread, again)
-        assert await port.usage(thread, run) == await port.usage(thread, again) == Usage(10, 2, 12)
-        assert await port.usage(thread) == Usage(20, 4, 24)
+        assert await port.usage(thread, run) == await port.usage(thread, again) == TokenUsage(10, 2, 12)
+        assert await port.usage(thread) == TokenUsage(20, 4, 24)
         with pytest.raises(RunMissing):
             await port.usage(thread, str(uuid.uuid4()))
 
     async def test_a_step_that_is_told_again_after_a_question_is_counted_once(self) -> None:
         thread, run = await self.subject.ask("go", assistant="asking")
         events = await self.subject.follow(thread, run)
-        [asked] = [one.event for one in events if isinstance(one.event, Interrupted)]
-        assert [one.event for one in events if isinstance(one.event, Used)] == [Used(Usage(7, 1, 8))]
+        [asked] = [one.event for one in events if isinstance(one.event, RunInterrupted)]
+        assert [one.event for one in events if isinstance(one.event, UsageReported)] == [
+            UsageReported(TokenUsage(7, 1, 8))
+        ]
         _, later = await self.subject.ask("yes", thread=thread, assistant="asking", answers=asked.id)
         events = await self.subject.follow(thread, later)
-        assert events[-1].event == Ended("success")
-        assert [one.event for one in events if isinstance(one.event, Used)] == [Used(Usage(10, 2, 12))]
+        assert events[-1].event == RunEnded("success")
+        assert [one.event for one in events if isinstance(one.event, UsageReported)] == [
+            UsageReported(TokenUsage(10, 2, 12))
+        ]
 
     async def test_a_server_without_management_routes_says_so(self) -> None:
         assert isinstance(self.subject.port, LangGraphRuntime)
         bare = LangGraphRuntime(self.subject.port._http, assistant_id="x", management=None)
         with pytest.raises(RuntimeRefused, match="no management routes"):
-            await bare.models()
+            await bare.list_models()
 
     async def test_an_unknown_assistant_is_refused(self) -> None:
         assert isinstance(self.subject.port, LangGraphRuntime)
         other = LangGraphRuntime(self.subject.port._http, assistant_id="nobody", management=None)
         with pytest.raises(RuntimeProblem):
-            await other.create(RunRequest(str(uuid.uuid4()), "1:1", [], {}))
+            await other.create_run(RunRequest(str(uuid.uuid4()), "1:1", [], {}))
 
 
 async def test_a_runtime_that_is_not_there_is_unreachable() -> None:
     async with httpx.AsyncClient(base_url="http://127.0.0.1:9", timeout=1.0) as http:
         port = LangGraphRuntime(http, assistant_id="a", management=http)
-        assert not await port.ready()
+        assert not await port.is_ready()
         with pytest.raises(RuntimeUnreachable):
-            await port.create(RunRequest(str(uuid.uuid4()), "1:1", [], {}))
+            await port.create_run(RunRequest(str(uuid.uuid4()), "1:1", [], {}))
         with pytest.raises(RuntimeUnreachable):
-            await port.models()
+            await port.list_models()
         with pytest.raises(RuntimeUnreachable):
-            await port.agents()
+            await port.list_agents()

@@ -16,10 +16,10 @@ from starlette.applications import Starlette
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.testing import Script, ToolUse
-from bot.dispatch.run.transcript import Transcript
+from bot.dispatch.run.transcript import RunTranscript
 from bot.errors import RuntimeProblem
 from bot.runtime.client import LangGraphRuntime
-from bot.runtime.interface import Join, Joined, Offer, RunEvent, RunRequest
+from bot.runtime.interface import JoinedMessage, MessageJoined, RunEvent, RunRequest, SteerMessage
 from tests.harness.agents import says, scripted
 from tests.runtime.serving import serve
 
@@ -41,7 +41,7 @@ class Working:
         message = {"type": "human", "content": "go", "id": f"roebot-{turn}-1"}
         told = {"turn_id": str(turn), "steerable": True}
         request = RunRequest(self.thread, f"{turn}:1", [message], told, assistant=assistant)
-        run = await self.port.create(request)
+        run = await self.port.create_run(request)
         async with asyncio.timeout(20):
             await self.begun.wait()
         self.begun.clear()
@@ -50,14 +50,14 @@ class Working:
     async def offers(self, text: str = "also this", *, number: int = 3, turn: int = 7) -> str:
         identity = f"roebot-{turn}-{number}"
         message = {"type": "human", "content": text, "id": identity}
-        await self.port.offer(self.thread, Offer(turn, number, message))
+        await self.port.steer(self.thread, SteerMessage(turn, number, message))
         return identity
 
     async def events(self, run: str) -> list[RunEvent]:
         """Let it go on; what it tells, up to the end."""
         self.go_on.set()
         async with asyncio.timeout(20):
-            return [logged.event async for logged in self.port.join(self.thread, run, "")]
+            return [logged.event async for logged in self.port.join_run(self.thread, run, "")]
 
     async def humans(self) -> list[str]:
         state = await self.port._client.threads.get_state(self.thread)
@@ -97,20 +97,20 @@ async def test_it_joins_and_both_events_and_thread_say_so(working: Working) -> N
     run = await working.asks("steered")
     assert await working.offers() == JOINED
     events = await working.events(run)
-    assert Joined((JOINED,)) in events
-    answer = await working.port.answer(working.thread, ["roebot-7-1"])
+    assert MessageJoined((JOINED,)) in events
+    answer = await working.port.read_answer(working.thread, ["roebot-7-1"])
     assert answer.texts == (EARLY, "Done.")
-    assert answer.joins == (Join(JOINED, 1),)
+    assert answer.joins == (JoinedMessage(JOINED, 1),)
     assert await working.humans() == ["go", "also this"]
 
 
 async def test_both_give_the_same_text(working: Working) -> None:
     run = await working.asks("steered")
     await working.offers()
-    seen, read = (Transcript(lambda identity: f"+ {identity}") for _ in range(2))
+    seen, read = (RunTranscript(lambda identity: f"+ {identity}") for _ in range(2))
     for event in await working.events(run):
-        seen.take(event)
-    read.settle(await working.port.answer(working.thread, ["roebot-7-1"]))
+        seen.record_event(event)
+    read.reconcile(await working.port.read_answer(working.thread, ["roebot-7-1"]))
     assert seen.text == read.text == f"{EARLY}\n\n+ {JOINED}\n\nDone."
     assert list(seen.joined) == list(read.joined) == [JOINED]
 
@@ -126,11 +126,11 @@ async def test_offered_again_it_says_what_it_says_now_and_joins_once(working: Wo
 
 async def test_what_is_taken_back_does_not_join(working: Working) -> None:
     run = await working.asks("steered")
-    await working.port.withdraw(working.thread, await working.offers())
-    await working.port.withdraw(working.thread, "unknown")
+    await working.port.unsteer(working.thread, await working.offers())
+    await working.port.unsteer(working.thread, "unknown")
     events = await working.events(run)
-    assert not any(isinstance(event, Joined) for event in events)
-    assert (await working.port.answer(working.thread, ["roebot-7-1"])).joins == ()
+    assert not any(isinstance(event, MessageJoined) for event in events)
+    assert (await working.port.read_answer(working.thread, ["roebot-7-1"])).joins == ()
 
 
 async def test_what_is_left_over_does_not_join_another_turn(working: Working) -> None:
@@ -145,8 +145,8 @@ async def test_a_graph_that_does_not_look_takes_nothing(working: Working) -> Non
     run = await working.asks("plain")
     await working.offers()
     events = await working.events(run)
-    assert not any(isinstance(event, Joined) for event in events)
-    assert (await working.port.answer(working.thread, ["roebot-7-1"])).joins == ()
+    assert not any(isinstance(event, MessageJoined) for event in events)
+    assert (await working.port.read_answer(working.thread, ["roebot-7-1"])).joins == ()
     assert await working.humans() == ["go"]
 
 
@@ -155,5 +155,5 @@ async def test_a_server_without_a_store_says_so() -> None:
     async with httpx.AsyncClient(base_url="http://r", transport=transport) as http:
         port = LangGraphRuntime(http, assistant_id="a", management=None)
         with pytest.raises(RuntimeProblem):
-            await port.offer("t", Offer(7, 3, {"type": "human", "content": "x", "id": JOINED}))
-        await port.withdraw("t", JOINED)
+            await port.steer("t", SteerMessage(7, 3, {"type": "human", "content": "x", "id": JOINED}))
+        await port.unsteer("t", JOINED)

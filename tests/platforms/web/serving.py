@@ -24,7 +24,7 @@ from agent.runtime.settings import RuntimeSettings
 from agent.testing import graphs
 from bot.app.api_wiring import api_services
 from bot.app.home import prepare_home
-from bot.app.service import Service, Settings
+from bot.app.service import BotService, StartOptions
 from bot.clock import SystemClock
 from bot.config import load_config
 from bot.platforms.local.adapter import LocalAdapter
@@ -50,7 +50,7 @@ class World:
 
     url: str
     http: httpx.AsyncClient
-    service: Service
+    service: BotService
     runtime: _Server
     runtime_url: str
     home: Path
@@ -167,8 +167,8 @@ async def world(
         loaded = await asyncio.to_thread(load_config, config_path, {}, home)
         clock = SystemClock()
         database = await open_database(home)
-        settings = Settings(home, loaded, config_path, {}, home)
-        service = Service(settings, database, clock)
+        settings = StartOptions(home, loaded, config_path, {}, home)
+        service = BotService(settings, database, clock)
         app = create_app(api_services(service, port=0))
         try:
             async with (
@@ -182,7 +182,7 @@ async def world(
 
 
 @asynccontextmanager
-async def running(service: Service) -> AsyncIterator[None]:
+async def running(service: BotService) -> AsyncIterator[None]:
     """The service at work; it ends before its port, so that whoever watches is let go."""
     work = asyncio.create_task(service.run())
     try:

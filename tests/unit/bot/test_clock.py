@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from bot.clock import FOLLOWED, SystemClock
+from bot.clock import MAX_DRIFT, SystemClock
 
 HOUR = 3600.0
 
@@ -61,5 +61,5 @@ def test_it_does_not_tremble_with_the_wall() -> None:
     machine = Machine()
     clock = machine.clock()
     before = clock.now()
-    machine.wall += FOLLOWED / 2
+    machine.wall += MAX_DRIFT / 2
     assert clock.now() == before

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app.home import Running, announce, find_home, owned, prepare_home, running
+from bot.app.home import RunningService, find_home, find_service, lock_home, prepare_home, write_service_file
 from bot.errors import HomeUnusable, StartError
 
 pytestmark = pytest.mark.may_block
@@ -39,8 +39,8 @@ def test_a_home_that_is_a_file_is_told(tmp_path: Path) -> None:
 
 def test_a_home_has_one_owner(tmp_path: Path) -> None:
     prepare_home(tmp_path)
-    with owned(tmp_path):
-        announce(tmp_path, "http://127.0.0.1:1", None)
+    with lock_home(tmp_path):
+        write_service_file(tmp_path, "http://127.0.0.1:1", None)
         program = (
             "from pathlib import Path; from bot.app.home import owned; from bot.errors import StartError\n"
             f"try:\n    with owned(Path({str(tmp_path)!r})): print('mine')\n"
@@ -51,13 +51,13 @@ def test_a_home_has_one_owner(tmp_path: Path) -> None:
         ).stdout
         assert "another service uses" in said
         assert f"process {os.getpid()}" in said
-    with owned(tmp_path):
-        assert running(tmp_path) is None
+    with lock_home(tmp_path):
+        assert find_service(tmp_path) is None
 
 
 def test_where_the_service_is_has_no_secret_and_is_private(tmp_path: Path) -> None:
-    announce(tmp_path, "http://127.0.0.1:2026", tmp_path / "config.yaml")
-    found = running(tmp_path)
+    write_service_file(tmp_path, "http://127.0.0.1:2026", tmp_path / "config.yaml")
+    found = find_service(tmp_path)
     assert found is not None
     assert (found.pid, found.url) == (os.getpid(), "http://127.0.0.1:2026")
     assert found.config == str(tmp_path / "config.yaml")
@@ -66,12 +66,12 @@ def test_where_the_service_is_has_no_secret_and_is_private(tmp_path: Path) -> No
 
 
 def test_a_service_without_a_file_and_one_that_does_not_say(tmp_path: Path) -> None:
-    announce(tmp_path, "http://127.0.0.1:2026", None)
-    found = running(tmp_path)
+    write_service_file(tmp_path, "http://127.0.0.1:2026", None)
+    found = find_service(tmp_path)
     assert found is not None
     assert found.config == ""
     (tmp_path / "service.json").write_text(json.dumps({"pid": os.getpid(), "url": "x"}))
-    assert running(tmp_path) == Running(os.getpid(), "x", None)
+    assert find_service(tmp_path) == RunningService(os.getpid(), "x", None)
 
 
 def test_a_service_that_died_is_not_running(tmp_path: Path) -> None:
@@ -79,11 +79,11 @@ def test_a_service_that_died_is_not_running(tmp_path: Path) -> None:
         [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True
     )
     (tmp_path / "service.json").write_text(json.dumps({"pid": int(dead.stdout), "url": "x"}))
-    assert running(tmp_path) is None
+    assert find_service(tmp_path) is None
     (tmp_path / "service.json").write_text("not json")
-    assert running(tmp_path) is None
+    assert find_service(tmp_path) is None
 
 
 def test_the_error_names_the_other_service(tmp_path: Path) -> None:
-    with owned(tmp_path), pytest.raises(StartError, match="make stop"), owned(tmp_path):
+    with lock_home(tmp_path), pytest.raises(StartError, match="make stop"), lock_home(tmp_path):
         pass

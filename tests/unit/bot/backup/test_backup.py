@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from agent.client import AgentClient
-from bot.app.home import owned, prepare_home
+from bot.app.home import lock_home, prepare_home
 from bot.backup.archive import FORMAT, INSIDE, MANIFEST, Manifest
 from bot.backup.backup import back_up
 from bot.backup.restore import restore
@@ -171,7 +171,7 @@ def test_a_home_that_is_there_is_put_aside_when_that_is_wanted(home: Path, tmp_p
 
 def test_not_while_the_service_runs(home: Path, tmp_path: Path) -> None:
     made = back_up(home, tmp_path / "a.tar.gz", SILENT)
-    with owned(home), pytest.raises(StartError, match="uses"):
+    with lock_home(home), pytest.raises(StartError, match="uses"):
         restore(made.path, home, replace=True, tell=SILENT)
     assert (home / "bot.db").exists()
 

@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.bus.lanes import RETRY, Lanes
+from bot.bus.lanes import RETRY, TurnLanes
 from bot.testing.clock import ManualClock
 
 
 @asynccontextmanager
-async def working(lanes: Lanes) -> AsyncIterator[None]:
+async def working(lanes: TurnLanes) -> AsyncIterator[None]:
     task = asyncio.create_task(lanes.run())
     try:
         yield
@@ -33,7 +33,7 @@ async def test_a_wake_up_before_the_start_is_kept(clock: ManualClock) -> None:
     async def work(key: int) -> None:
         done.append(key)
 
-    lanes = Lanes("t", work, nothing, clock)
+    lanes = TurnLanes("t", work, nothing, clock)
     lanes.wake(7)
     async with working(lanes):
         await clock.settle()
@@ -52,14 +52,14 @@ async def test_keys_work_side_by_side_and_each_alone(clock: ManualClock) -> None
         await clock.sleep(1.0)
         inside[key] -= 1
 
-    lanes = Lanes("t", work, nothing, clock)
+    lanes = TurnLanes("t", work, nothing, clock)
     async with working(lanes):
         for key in (1, 2, 3, 1, 1):
             lanes.wake(key)
         await clock.advance(0.5)
-        assert lanes.active == 3
+        assert lanes.active_count == 3
         await clock.advance(5.0)
-        assert lanes.active == 0
+        assert lanes.active_count == 0
     assert most == 3
 
 
@@ -74,7 +74,7 @@ async def test_no_wake_up_is_lost(clock: ManualClock, seed: int) -> None:
         await clock.sleep(dice.random())
         seen[key] = taken
 
-    lanes = Lanes("t", work, nothing, clock)
+    lanes = TurnLanes("t", work, nothing, clock)
     async with working(lanes):
         for _ in range(200):
             key = dice.randrange(5)
@@ -98,11 +98,11 @@ async def test_a_failing_lane_backs_off_then_gives_up_once(clock: ManualClock) -
     async def give_up(key: int) -> None:
         given_up.append(key)
 
-    lanes = Lanes("t", work, give_up, clock)
+    lanes = TurnLanes("t", work, give_up, clock)
     async with working(lanes):
         lanes.wake(1)
         await clock.advance(sum(RETRY) + 1)
-        assert lanes.active == 0
+        assert lanes.active_count == 0
     assert tries == len(RETRY)
     assert given_up == [1]
 
@@ -111,11 +111,11 @@ async def test_a_lane_that_cannot_even_give_up_ends(clock: ManualClock) -> None:
     async def work(_key: int) -> None:
         raise RuntimeError("bad")
 
-    lanes = Lanes("t", work, work, clock)
+    lanes = TurnLanes("t", work, work, clock)
     async with working(lanes):
         lanes.wake(1)
         await clock.advance(sum(RETRY) + 1)
-        assert lanes.active == 0
+        assert lanes.active_count == 0
 
 
 async def test_one_bad_lane_does_not_stop_the_others(clock: ManualClock) -> None:
@@ -126,7 +126,7 @@ async def test_one_bad_lane_does_not_stop_the_others(clock: ManualClock) -> None
             raise RuntimeError("bad")
         done.append(key)
 
-    lanes = Lanes("t", work, nothing, clock)
+    lanes = TurnLanes("t", work, nothing, clock)
     async with working(lanes):
         lanes.wake(1)
         lanes.wake(2)

@@ -13,14 +13,14 @@ import httpx
 import pytest
 
 from bot.app.api_wiring import api_services
-from bot.app.home import announce
+from bot.app.home import write_service_file
 from bot.cli.doctor import agent as doctor_agent
 from bot.cli.doctor import command
 from bot.cli.doctor.command import look
 from bot.cli.doctor.finding import Finding
 from bot.cli.doctor.home import room
 from bot.cli.doctor.service import unready
-from bot.runtime.interface import Trouble
+from bot.runtime.interface import ConfigProblem
 from bot.server.api.app import create_app
 from tests.platforms.web.serving import serving, world
 
@@ -58,7 +58,7 @@ async def test_the_doctor_looks_at_the_file_of_the_running_service(
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     async with world(tmp_path, extra=MODEL) as service:
-        announce(tmp_path, service.url, tmp_path / "config.yaml")
+        write_service_file(tmp_path, service.url, tmp_path / "config.yaml")
         found = await asyncio.to_thread(_told, tmp_path, None)
         assert Finding(True, f"configuration: {tmp_path / 'config.yaml'}") in found
         assert not [one for one in found if "another configuration" in one.text]
@@ -67,7 +67,7 @@ async def test_the_doctor_looks_at_the_file_of_the_running_service(
         found = await asyncio.to_thread(_told, tmp_path, other)
         differs = f"the running service follows another configuration: {tmp_path / 'config.yaml'}"
         assert Finding(None, differs) in found
-        announce(tmp_path, service.url, None)
+        write_service_file(tmp_path, service.url, None)
         found = await asyncio.to_thread(_told, tmp_path, other)
         assert Finding(None, "the running service follows another configuration: no file") in found
 
@@ -77,12 +77,14 @@ async def test_the_doctor_names_what_the_runtime_cannot_use(tmp_path: Path) -> N
     agent.mkdir(parents=True)
     (agent / "config.yaml").write_text("model: gone")
     async with world(tmp_path, extra=MODEL) as service:
-        announce(tmp_path, service.url, tmp_path / "config.yaml")
+        write_service_file(tmp_path, service.url, tmp_path / "config.yaml")
         found = await asyncio.to_thread(_told, tmp_path, None)
         (line,) = [one for one in found if "agents/lame" in one.text]
         assert line.good is False
         assert 'there is no model named "gone"' in line.text
-        assert [one.line for one in await service.service.problems() if one.serious] == [line.text]
+        assert [one.line for one in await service.service.list_config_problems() if one.serious] == [
+            line.text
+        ]
 
 
 async def test_a_runtime_that_ended_says_why(tmp_path: Path) -> None:
@@ -99,7 +101,7 @@ async def test_a_runtime_that_ended_says_why(tmp_path: Path) -> None:
             "The agent runtime is not responding. Its process ended: The tool is broken."
         )
         assert "logs/agent.log" in detail
-        assert await service.service.problems() == []
+        assert await service.service.list_config_problems() == []
 
 
 def test_a_service_that_is_gone_meanwhile() -> None:
@@ -124,11 +126,11 @@ async def test_the_doctor_says_where_no_command_can_run(tmp_path: Path) -> None:
         "sandbox: {use: 'agent.sandbox.container:ContainerSandboxProvider', command: no-such-engine}\n"
     )
     async with world(tmp_path, extra=f"{MODEL}\n{containers}") as service:
-        announce(tmp_path, service.url, tmp_path / "config.yaml")
+        write_service_file(tmp_path, service.url, tmp_path / "config.yaml")
         found = await asyncio.to_thread(_told, tmp_path, None)
         note = "sandbox: No container can be started here: no-such-engine is missing."
         assert Finding(None, note) in found
-        assert await service.service.problems() == [Trouble(note, serious=False)]
+        assert await service.service.list_config_problems() == [ConfigProblem(note, serious=False)]
 
 
 @pytest.mark.parametrize(("free", "good"), [(50_000_000, False), (500_000_000, None), (50_000_000_000, True)])

@@ -16,11 +16,11 @@ def spread(window: SlidingWindow, seconds: float, *, lasting: float = 0.0) -> li
     """When calls are made that are made as soon as they may."""
     times: list[float] = []
     now = 0.0
-    while (now := window.spare_at(now)) < seconds:
-        window.add(now)
+    while (now := window.optional_at(now)) < seconds:
+        window.count_start(now)
         times.append(now)
         now += lasting
-        window.ended(times[-1], now)
+        window.count_end(times[-1], now)
     return times
 
 
@@ -28,33 +28,33 @@ def test_a_call_fits_when_the_oldest_one_has_left() -> None:
     window = SlidingWindow(3, 60.0)
     for at in (0.0, 10.0, 20.0):
         assert window.ready_at(at) == at
-        window.add(at)
+        window.count_start(at)
     assert window.ready_at(20.0) == pytest.approx(60.0 * MARGIN)
-    assert window.used(60.0 * MARGIN) == 2
-    assert not window.idle(80.0)
-    assert window.idle(21.0 + 60.0 * MARGIN)
+    assert window.count_calls(60.0 * MARGIN) == 2
+    assert not window.is_idle(80.0)
+    assert window.is_idle(21.0 + 60.0 * MARGIN)
 
 
 def test_a_call_counts_from_its_end() -> None:
     window = SlidingWindow(1, 1.0)
-    window.add(5.0)
-    window.ended(5.0, 7.0)
+    window.count_start(5.0)
+    window.count_end(5.0, 7.0)
     assert window.ready_at(7.0) == pytest.approx(7.0 + MARGIN)
 
 
 def test_the_reserve_is_for_calls_that_have_to_be_made() -> None:
     window = SlidingWindow(3, 10.0, reserve=1)
     for at in (0.0, 1.0):
-        window.add(at)
-    assert window.spare_at(2.0, at_once=True) == pytest.approx(10.0 * MARGIN)
+        window.count_start(at)
+    assert window.optional_at(2.0, at_once=True) == pytest.approx(10.0 * MARGIN)
     assert window.ready_at(2.0) == 2.0
 
 
 def test_at_once_leaves_out_the_distance_alone() -> None:
     window = SlidingWindow(5, 5.0)
-    window.add(0.0)
-    assert window.spare_at(0.1) == pytest.approx(MARGIN - EARLY)
-    assert window.spare_at(0.1, at_once=True) == 0.1
+    window.count_start(0.0)
+    assert window.optional_at(0.1) == pytest.approx(MARGIN - EARLY)
+    assert window.optional_at(0.1, at_once=True) == 0.1
 
 
 def test_a_short_window_is_spread_evenly() -> None:
@@ -94,13 +94,13 @@ def test_no_window_of_the_platform_sees_too_many(
     calls: list[tuple[float, float]] = []
     for has_to, pause, lasting in plan:
         now += pause
-        at = window.ready_at(now) if has_to else window.spare_at(now)
+        at = window.ready_at(now) if has_to else window.optional_at(now)
         if at > now and not has_to:
             continue
         now = at
-        window.add(now)
+        window.count_start(now)
         calls.append((now, now + lasting))
         now += lasting
-        window.ended(calls[-1][0], now)
+        window.count_end(calls[-1][0], now)
     for (_, ended), (began, _) in zip(calls, calls[count:], strict=False):
         assert began - ended >= period

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.dispatch.run.error_text import LONGEST, told
+from bot.dispatch.run.error_text import MAX_ERROR_CHARACTERS, public_message
 
 
 @pytest.mark.parametrize(
@@ -19,9 +19,12 @@ from bot.dispatch.run.error_text import LONGEST, told
     ],
 )
 def test_paths_and_secrets_are_left_out(message: str, shown: str | None) -> None:
-    assert told(message, lambda text: text.replace("SECRET", "***")) == (shown or message)
+    assert public_message(message, lambda text: text.replace("SECRET", "***")) == (shown or message)
 
 
 def test_what_is_long_is_cut_after_it_was_masked() -> None:
-    text = "x" * (LONGEST - 3) + "SECRET"
-    assert told(text, lambda found: found.replace("SECRET", "***")) == "x" * (LONGEST - 3) + "***"
+    text = "x" * (MAX_ERROR_CHARACTERS - 3) + "SECRET"
+    assert (
+        public_message(text, lambda found: found.replace("SECRET", "***"))
+        == "x" * (MAX_ERROR_CHARACTERS - 3) + "***"
+    )

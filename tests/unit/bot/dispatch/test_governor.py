@@ -60,7 +60,7 @@ def governor(clock: ManualClock) -> RateGovernor:
 async def must(
     governor: RateGovernor, platform: Platform, chat: str, kind: ChatKind = ChatKind.PRIVATE
 ) -> None:
-    async with governor.must(address(chat, kind), Operation.POST):
+    async with governor.required_call(address(chat, kind), Operation.POST):
         await platform.call(chat)
 
 
@@ -105,7 +105,7 @@ async def test_frames_leave_a_reserve_for_the_final(governor: RateGovernor, cloc
     granted = 0
     place = address("g", ChatKind.GROUP)
     for _ in range(600):
-        async with governor.may(place, Operation.EDIT) as wait:
+        async with governor.optional_call(place, Operation.EDIT) as wait:
             if not wait:
                 granted += 1
                 await platform.call("g")
@@ -123,27 +123,27 @@ async def test_a_frame_yields_to_whoever_has_to_send(governor: RateGovernor, clo
     platform = Platform(clock, late=0.5)
     task = asyncio.create_task(must(governor, platform, "c"))
     await clock.settle()
-    async with governor.may(address(), Operation.EDIT) as wait:
+    async with governor.optional_call(address(), Operation.EDIT) as wait:
         assert wait > 0
     await clock.advance(1.0)
     await task
 
 
 async def test_a_frame_says_when_to_try_again(governor: RateGovernor, clock: ManualClock) -> None:
-    async with governor.may(address(), Operation.EDIT) as wait:
+    async with governor.optional_call(address(), Operation.EDIT) as wait:
         assert wait == 0.0
-    async with governor.may(address(), Operation.EDIT) as wait:
+    async with governor.optional_call(address(), Operation.EDIT) as wait:
         assert wait == pytest.approx(MARGIN)
-    assert governor.wait(address(), Operation.EDIT) == pytest.approx(MARGIN)
+    assert governor.optional_wait(address(), Operation.EDIT) == pytest.approx(MARGIN)
 
 
 async def test_a_frame_that_completes_a_part_keeps_the_windows_alone(clock: ManualClock) -> None:
     governor = RateGovernor((Budget(Scope.CHAT, 20, 60.0, "test", reserve=1),), clock)
     for granted in range(19):
-        async with governor.may(address(), Operation.EDIT, at_once=True) as wait:
+        async with governor.optional_call(address(), Operation.EDIT, at_once=True) as wait:
             assert not wait, granted
-    assert governor.wait(address(), Operation.EDIT, at_once=True) > 60.0
-    async with asyncio.timeout(1), governor.must(address(), Operation.FINAL):
+    assert governor.optional_wait(address(), Operation.EDIT, at_once=True) > 60.0
+    async with asyncio.timeout(1), governor.required_call(address(), Operation.FINAL):
         pass
 
 
@@ -151,14 +151,14 @@ async def test_a_final_waits_for_no_frame_where_it_has_a_method_of_its_own(clock
     edits = Budget(Scope.ACCOUNT, 2, 60.0, "test", operations=frozenset({Operation.EDIT}))
     governor = RateGovernor((edits,), clock)
     for _ in range(2):
-        async with governor.may(address(), Operation.EDIT, at_once=True) as wait:
+        async with governor.optional_call(address(), Operation.EDIT, at_once=True) as wait:
             assert not wait
-    async with asyncio.timeout(1), governor.must(address(), Operation.FINAL):
+    async with asyncio.timeout(1), governor.required_call(address(), Operation.FINAL):
         pass
 
 
 async def test_a_penalty_holds_its_chat_alone(governor: RateGovernor, clock: ManualClock) -> None:
-    governor.penalty(address("bad"), 5_000.0)
+    governor.add_penalty(address("bad"), 5_000.0)
     platform = Platform(clock)
     waiting = asyncio.create_task(must(governor, platform, "bad"))
     other = asyncio.create_task(must(governor, platform, "good"))
@@ -173,7 +173,7 @@ async def test_a_penalty_holds_its_chat_alone(governor: RateGovernor, clock: Man
 
 
 async def test_a_penalty_of_the_account_holds_every_chat(governor: RateGovernor, clock: ManualClock) -> None:
-    governor.penalty(address("any"), 10.0, account_wide=True)
+    governor.add_penalty(address("any"), 10.0, account_wide=True)
     platform = Platform(clock)
     task = asyncio.create_task(must(governor, platform, "other"))
     await clock.advance(9.0)
@@ -184,15 +184,15 @@ async def test_a_penalty_of_the_account_holds_every_chat(governor: RateGovernor,
 
 async def test_a_cancelled_waiter_leaves_the_line(governor: RateGovernor, clock: ManualClock) -> None:
     platform = Platform(clock)
-    governor.penalty(address(), 100.0)
+    governor.add_penalty(address(), 100.0)
     first = asyncio.create_task(must(governor, platform, "c"))
     second = asyncio.create_task(must(governor, platform, "c"))
     await clock.settle()
-    assert governor.waiting == 2
+    assert governor.waiting_count == 2
     first.cancel()
     await clock.advance(101.0)
     assert second.done()
-    assert governor.waiting == 0
+    assert governor.waiting_count == 0
 
 
 async def test_idle_chats_are_forgotten(governor: RateGovernor, clock: ManualClock) -> None:
@@ -217,9 +217,9 @@ async def test_a_scale_shortens_every_period(clock: ManualClock) -> None:
 async def test_operations_without_a_budget_are_free(clock: ManualClock) -> None:
     budget = Budget(Scope.CHAT, 1, 1.0, "test", operations=frozenset({Operation.POST}))
     governor = RateGovernor((budget,), clock)
-    async with governor.must(address(), Operation.POST):
+    async with governor.required_call(address(), Operation.POST):
         pass
-    async with governor.may(address(), Operation.TYPING) as wait:
+    async with governor.optional_call(address(), Operation.TYPING) as wait:
         assert wait == 0.0
 
 
@@ -238,11 +238,11 @@ def test_no_mix_of_calls_ever_overruns_a_limit(plan: list[tuple[int, bool, float
         async def call(chat: int, has_to: bool, late: float) -> None:
             place = address(f"g{chat}", ChatKind.GROUP)
             if has_to:
-                async with governor.must(place, Operation.POST):
+                async with governor.required_call(place, Operation.POST):
                     await clock.sleep(late)
                     platform.calls.append((clock.now(), place.chat))
                 return
-            async with governor.may(place, Operation.EDIT) as wait:
+            async with governor.optional_call(place, Operation.EDIT) as wait:
                 if not wait:
                     await clock.sleep(late)
                     platform.calls.append((clock.now(), place.chat))

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.dispatch.run.progress import MOST_ITEMS, Progress, compact
-from bot.dispatch.run.transcript import Transcript
+from bot.dispatch.run.progress import MAX_ITEMS, ProgressTracker, select_items
+from bot.dispatch.run.transcript import RunTranscript
 from bot.domain import ProgressItem, ProgressState
 from bot.render.discord import DISCORD
 from bot.render.feishu import FEISHU
 from bot.render.progress import checklist
 from bot.render.renderer import TELEGRAM_ENTITIES, TELEGRAM_RICH, WEB, Renderer
 from bot.render.slack import SLACK
-from bot.runtime.interface import Attempt, Planned, Text, Worked
+from bot.runtime.interface import AttemptStarted, TextDelta, TodosUpdated, ToolProgress
 
 PENDING, ACTIVE, DONE, FAILED = ProgressState
 TITLES = st.text(st.characters(blacklist_categories=("C", "Z")), min_size=1, max_size=80)
@@ -29,8 +29,8 @@ def todos(*states: ProgressState) -> tuple[ProgressItem, ...]:
     return tuple(ProgressItem(f"todo:{index}", f"todo {index}", state) for index, state in enumerate(states))
 
 
-def work(name: str, state: ProgressState = ACTIVE, title: str | None = None) -> Worked:
-    return Worked(ProgressItem(name, f"calls {name}" if title is None else title, state))
+def work(name: str, state: ProgressState = ACTIVE, title: str | None = None) -> ToolProgress:
+    return ToolProgress(ProgressItem(name, f"calls {name}" if title is None else title, state))
 
 
 def titles(items: Sequence[ProgressItem]) -> list[str]:
@@ -38,54 +38,54 @@ def titles(items: Sequence[ProgressItem]) -> list[str]:
 
 
 def test_a_plan_is_shown_with_what_runs_now() -> None:
-    progress = Progress()
-    assert progress.take(Planned(todos(DONE, ACTIVE, PENDING)))
-    assert progress.take(work("a"))
-    assert progress.take(work("b"))
-    assert progress.take(work("a", DONE, ""))
+    progress = ProgressTracker()
+    assert progress.record_event(TodosUpdated(todos(DONE, ACTIVE, PENDING)))
+    assert progress.record_event(work("a"))
+    assert progress.record_event(work("b"))
+    assert progress.record_event(work("a", DONE, ""))
     assert titles(progress.items) == ["todo 0", "todo 1", "todo 2", "calls b"]
 
 
 def test_without_a_plan_the_latest_steps_are_shown() -> None:
-    progress = Progress()
-    for number in range(MOST_ITEMS + 3):
-        progress.take(work(str(number)))
-        progress.take(work(str(number), FAILED if number == 5 else DONE, ""))
-    assert titles(progress.items) == [f"calls {number}" for number in range(3, MOST_ITEMS + 3)]
+    progress = ProgressTracker()
+    for number in range(MAX_ITEMS + 3):
+        progress.record_event(work(str(number)))
+        progress.record_event(work(str(number), FAILED if number == 5 else DONE, ""))
+    assert titles(progress.items) == [f"calls {number}" for number in range(3, MAX_ITEMS + 3)]
     assert [item.state for item in progress.items].count(FAILED) == 1
 
 
 def test_what_changes_nothing_is_no_news() -> None:
-    progress = Progress()
-    assert not progress.take(work("unknown", DONE, ""))
-    assert progress.take(work("a"))
-    assert not progress.take(work("a"))
-    assert progress.take(Planned(todos(PENDING)))
-    assert not progress.take(Planned(todos(PENDING)))
+    progress = ProgressTracker()
+    assert not progress.record_event(work("unknown", DONE, ""))
+    assert progress.record_event(work("a"))
+    assert not progress.record_event(work("a"))
+    assert progress.record_event(TodosUpdated(todos(PENDING)))
+    assert not progress.record_event(TodosUpdated(todos(PENDING)))
     progress.clear()
     assert progress.items == ()
 
 
 def test_a_new_attempt_forgets_the_work_of_the_last() -> None:
-    said = Transcript()
-    assert said.take(Planned(todos(ACTIVE)))
-    assert said.take(Text("m", "hello"))
-    assert said.take(Attempt(2))
+    said = RunTranscript()
+    assert said.record_event(TodosUpdated(todos(ACTIVE)))
+    assert said.record_event(TextDelta("m", "hello"))
+    assert said.record_event(AttemptStarted(2))
     assert (said.text, said.progress.items) == ("", ())
 
 
 @pytest.mark.parametrize(("done", "first"), [(0, 0), (1, 0), (4, 3), (6, 4), (12, 4)])
 def test_of_a_long_plan_the_part_around_the_present_is_shown(done: int, first: int) -> None:
     items = todos(*[DONE] * done, *[PENDING] * (12 - done))
-    assert titles(compact(items, ())) == [f"todo {number}" for number in range(first, first + MOST_ITEMS)]
+    assert titles(select_items(items, ())) == [f"todo {number}" for number in range(first, first + MAX_ITEMS)]
 
 
 @given(planned=ITEMS, worked=ITEMS)
 def test_it_stays_compact_and_shows_what_runs(
     planned: list[ProgressItem], worked: list[ProgressItem]
 ) -> None:
-    shown = compact(planned, worked)
-    assert len(shown) <= MOST_ITEMS
+    shown = select_items(planned, worked)
+    assert len(shown) <= MAX_ITEMS
     assert len({item.id for item in shown}) == len(shown)
     running = [item for item in worked if item.state is ACTIVE]
     if planned and running:
@@ -110,4 +110,4 @@ def test_the_checklist() -> None:
 @pytest.mark.parametrize("renderer", [WEB, TELEGRAM_ENTITIES, TELEGRAM_RICH, FEISHU, DISCORD, SLACK])
 @given(items=ITEMS.filter(bool))
 def test_it_is_one_part_on_every_platform(renderer: Renderer, items: list[ProgressItem]) -> None:
-    assert len(renderer.split(checklist(compact(items, ())))) == 1
+    assert len(renderer.split(checklist(select_items(items, ())))) == 1

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.dispatch.approvals.render_arguments import (
-    MOST_ARGUMENTS,
-    MOST_LINES,
-    MOST_SHOWN,
-    shown_arguments,
-    shown_name,
+    MAX_ARGUMENTS,
+    MAX_CHARACTERS,
+    MAX_LINES,
+    render_arguments,
+    render_tool_name,
 )
 from bot.render.ast import CodeBlock, Paragraph
 from bot.render.parse import parse
@@ -28,7 +28,7 @@ HOSTILE = st.text(alphabet="`~\n\r\u2028\u202e\x00 >-#|a:", max_size=80)
 
 def inside(args: Any) -> str:
     """What the block says."""
-    block = shown_arguments(args, str).block
+    block = render_arguments(args, str).block
     assert block.startswith("```\n")
     assert block.endswith("\n```")
     return block[4:-4]
@@ -61,7 +61,7 @@ def test_each_argument_is_a_line_that_nothing_can_pass_for(args: Any, shown: str
 
 @pytest.mark.parametrize("args", [{}, None, "", []])
 def test_no_arguments_are_no_block(args: Any) -> None:
-    assert shown_arguments(args, str).block == ""
+    assert render_arguments(args, str).block == ""
 
 
 @pytest.mark.parametrize(
@@ -79,39 +79,39 @@ def test_no_arguments_are_no_block(args: Any) -> None:
     ],
 )
 def test_secrets_are_hidden_by_their_names_and_by_what_they_are(args: Any, shown: str) -> None:
-    block = shown_arguments(args, lambda text: text.replace("very-secret", "***")).block
+    block = render_arguments(args, lambda text: text.replace("very-secret", "***")).block
     assert block == f"```\n{shown}\n```"
 
 
 def test_a_long_value_shows_its_beginning_and_its_end() -> None:
-    found = shown_arguments({"content": f"begin {'x' * 9000} end"}, str)
+    found = render_arguments({"content": f"begin {'x' * 9000} end"}, str)
     assert found.block.startswith("```\ncontent: begin xxx")
     assert found.block.endswith("xxx end\n```")
-    assert len(found.block) < MOST_SHOWN + 100
-    assert found.left_out == 9010 - MOST_SHOWN
-    assert f"[… {found.left_out:,} …]" in found.block
+    assert len(found.block) < MAX_CHARACTERS + 100
+    assert found.omitted == 9010 - MAX_CHARACTERS
+    assert f"[… {found.omitted:,} …]" in found.block
 
 
 def test_a_secret_is_hidden_before_anything_is_cut() -> None:
-    text = "x" * (MOST_SHOWN - MOST_SHOWN // 3 - 4) + "very-secret" + "y" * MOST_SHOWN
-    block = shown_arguments({"content": text}, lambda found: found.replace("very-secret", "***")).block
+    text = "x" * (MAX_CHARACTERS - MAX_CHARACTERS // 3 - 4) + "very-secret" + "y" * MAX_CHARACTERS
+    block = render_arguments({"content": text}, lambda found: found.replace("very-secret", "***")).block
     assert "very" not in block
 
 
 def test_a_value_of_many_lines_shows_the_first_and_the_last() -> None:
-    found = shown_arguments({"script": "\n".join(f"line {number}" for number in range(100))}, str)
+    found = render_arguments({"script": "\n".join(f"line {number}" for number in range(100))}, str)
     lines = found.block.splitlines()
-    assert len(lines) == MOST_LINES + 4
+    assert len(lines) == MAX_LINES + 4
     assert lines[2] == "  line 0"
     assert lines[-2] == "  line 99"
-    lacking = sum(len(f"line {number}") + 1 for number in range(MOST_LINES // 2, 100 - MOST_LINES // 2))
-    assert found.left_out == lacking
+    lacking = sum(len(f"line {number}") + 1 for number in range(MAX_LINES // 2, 100 - MAX_LINES // 2))
+    assert found.omitted == lacking
 
 
 def test_of_many_arguments_the_last_ones_are_only_counted() -> None:
-    found = shown_arguments({f"a{number:02}": "xy" for number in range(MOST_ARGUMENTS + 3)}, str)
-    assert len(found.block.splitlines()) == MOST_ARGUMENTS + 2
-    assert found.left_out == 3 * len("a00xy")
+    found = render_arguments({f"a{number:02}": "xy" for number in range(MAX_ARGUMENTS + 3)}, str)
+    assert len(found.block.splitlines()) == MAX_ARGUMENTS + 2
+    assert found.omitted == 3 * len("a00xy")
 
 
 def test_what_is_nested_without_end_is_cut_off() -> None:
@@ -127,7 +127,7 @@ def test_what_is_nested_without_end_is_cut_off() -> None:
     | HOSTILE.filter(bool)
 )
 def test_nothing_in_it_ends_the_block(args: Any) -> None:
-    found = shown_arguments(args, str)
+    found = render_arguments(args, str)
     before, block, after = parse(f"above\n\n{found.block}\n\nbelow").blocks
     assert isinstance(before, Paragraph)
     assert isinstance(block, CodeBlock)
@@ -137,7 +137,7 @@ def test_nothing_in_it_ends_the_block(args: Any) -> None:
 
 @given(st.dictionaries(st.text(max_size=300), st.text(max_size=4000), max_size=40))
 def test_it_is_bounded(args: dict[str, str]) -> None:
-    assert len(shown_arguments(args, str).block) < 4 * MOST_SHOWN
+    assert len(render_arguments(args, str).block) < 4 * MAX_CHARACTERS
 
 
 @pytest.mark.parametrize(
@@ -152,4 +152,4 @@ def test_it_is_bounded(args: dict[str, str]) -> None:
     ],
 )
 def test_the_name_of_a_tool_is_no_markup(name: Any, shown: str) -> None:
-    assert shown_name(name) == shown
+    assert render_tool_name(name) == shown

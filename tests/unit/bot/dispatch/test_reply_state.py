@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.dispatch.reply.state import Edit, Post, Remove, Reply, placed
+from bot.dispatch.reply.state import EditPart, PostPart, RemovePart, Reply, place_parts
 from bot.domain import Part, PartKind, PartState
 
 
@@ -16,7 +16,9 @@ def standing(*shown: str) -> Reply:
     """A reply whose parts show these texts."""
     reply = Reply()
     for index, text in enumerate(shown):
-        reply.change(Part(index, PartKind.TEXT, text, PartState.POSTED, platform_id=f"m{index}"), shown=text)
+        reply.update_part(
+            Part(index, PartKind.TEXT, text, PartState.POSTED, platform_id=f"m{index}"), shown=text
+        )
     return reply
 
 
@@ -25,9 +27,9 @@ def carry_out(reply: Reply, want: list[str]) -> list[list[str]]:
     seen: dict[int, str] = {part.index: part.content for part in reply.parts}
     views = []
     while (action := reply.next_frame(want)) is not None:
-        assert isinstance(action, Post | Edit)
+        assert isinstance(action, PostPart | EditPart)
         part = replace(action.part, state=PartState.POSTED, platform_id=f"m{action.part.index}")
-        reply.change(part, shown=part.content)
+        reply.update_part(part, shown=part.content)
         seen[part.index] = part.content
         views.append([seen[index] for index in sorted(seen)])
     return views
@@ -49,9 +51,9 @@ def test_what_moves_to_the_next_part_stays_until_that_one_stands() -> None:
 
 def test_a_post_of_unknown_outcome_does_not_hold_the_part_before_it_back() -> None:
     reply = standing("one two three")
-    reply.change(Part(1, PartKind.TEXT, "three", PartState.INTENDED))
+    reply.update_part(Part(1, PartKind.TEXT, "three", PartState.INTENDED))
     action = reply.next_frame(["one two", "three four"])
-    assert isinstance(action, Edit)
+    assert isinstance(action, EditPart)
     assert action.part.content == "one two"
 
 
@@ -84,7 +86,7 @@ def test_a_message_with_text_never_becomes_a_file(
 ) -> None:
     stand = [Part(index, kind, "x", state) for index, (kind, state) in enumerate(known)]
     wanted = [Part(index, kind, "y") for index, kind in enumerate(want)]
-    found = placed(wanted, stand)
+    found = place_parts(wanted, stand)
     assert [part.index for part in found] == places
     assert [part.kind for part in found] == want
 
@@ -93,11 +95,11 @@ def test_what_the_final_has_no_use_for_is_taken_back_wherever_it_stands() -> Non
     reply = standing("one", "two")
     file = Part(2, FILE, "/mnt/x.png")
     action = reply.next_final([file])
-    assert isinstance(action, Post)
-    reply.change(replace(file, state=PartState.FINAL, platform_id="m2"))
+    assert isinstance(action, PostPart)
+    reply.update_part(replace(file, state=PartState.FINAL, platform_id="m2"))
     for index in (0, 1):
         action = reply.next_final([file])
-        assert isinstance(action, Remove)
+        assert isinstance(action, RemovePart)
         assert action.part.index == index
-        reply.change(replace(action.part, state=PartState.UNDELIVERED))
+        reply.update_part(replace(action.part, state=PartState.UNDELIVERED))
     assert reply.next_final([file]) is None

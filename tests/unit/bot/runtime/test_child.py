@@ -54,7 +54,7 @@ async def test_what_only_a_person_can_mend_ends_the_start(
     with pytest.raises(ConfigUnusable) as raised:
         await child.run()
     assert str(raised.value) == why
-    assert child.trouble == why
+    assert child.failure == why
     clock = OneLife()
     child = RuntimeChild(RuntimeProcess(tmp_path, config, folder=tmp_path), clock)
     child.starts = 1
@@ -70,13 +70,13 @@ async def test_what_only_a_person_can_mend_ends_the_start(
 
 def test_the_last_words_are_those_of_the_last_life(tmp_path: Path) -> None:
     process = RuntimeProcess(tmp_path, None, folder=tmp_path)
-    assert process.last_words() == "", "no log yet"
+    assert process.last_failure() == "", "no log yet"
     with process._open_log() as log:
         log.write(b"roebot agent: the first\n{}\nroebot agent: the second\nTraceback\n")
-    assert process.last_words() == "the second"
+    assert process.last_failure() == "the second"
     with process._open_log() as log:
         log.write(b"\xff nothing for people\n")
-    assert process.last_words() == ""
+    assert process.last_failure() == ""
     with process._open_log() as log:
         log.write(b"x" * LAST_WORDS_LIMIT + b"\nroebot agent: after much\n")
-    assert process.last_words() == "after much"
+    assert process.last_failure() == "after much"

@@ -9,24 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain import ProgressItem, ProgressState
-from bot.runtime.events import answer_in, text_of, translate
+from bot.runtime.events import read_answer, text_of, translate_event
 from bot.runtime.interface import (
-    Attempt,
-    Called,
-    Ended,
-    Failed,
-    Gap,
-    Interrupted,
-    Join,
-    Joined,
-    Planned,
-    Presented,
-    Returned,
-    Said,
-    Text,
-    Usage,
-    Used,
-    Worked,
+    ArtifactsPresented,
+    AttemptStarted,
+    EventsMissing,
+    JoinedMessage,
+    MessageJoined,
+    MessageText,
+    RunEnded,
+    RunFailed,
+    RunInterrupted,
+    TextDelta,
+    TodosUpdated,
+    TokenUsage,
+    ToolCall,
+    ToolProgress,
+    ToolResult,
+    UsageReported,
 )
 
 ROOT = {"langgraph_checkpoint_ns": "model:1"}
@@ -49,13 +49,13 @@ def chunk(text: Any, *, kind: str = "AIMessageChunk", **metadata: Any) -> list[A
 @pytest.mark.parametrize(
     ("name", "data", "events"),
     [
-        ("metadata", {"run_id": "r", "attempt": 2}, [Attempt(2)]),
-        ("metadata", {"run_id": "r"}, [Attempt(1)]),
-        ("messages", chunk("hi"), [Text("m1", "hi")]),
+        ("metadata", {"run_id": "r", "attempt": 2}, [AttemptStarted(2)]),
+        ("metadata", {"run_id": "r"}, [AttemptStarted(1)]),
+        ("messages", chunk("hi"), [TextDelta("m1", "hi")]),
         (
             "messages",
             chunk([{"type": "text", "text": "a"}, {"type": "thinking", "thinking": "b"}]),
-            [Text("m1", "a")],
+            [TextDelta("m1", "a")],
         ),
         ("messages", chunk(""), []),
         ("messages", chunk("tool says", kind="tool"), []),
@@ -65,17 +65,17 @@ def chunk(text: Any, *, kind: str = "AIMessageChunk", **metadata: Any) -> list[A
         (
             "updates",
             {"model": {"messages": [{"type": "ai", "id": "m1", "content": "all"}]}},
-            [Said("m1", "all")],
+            [MessageText("m1", "all")],
         ),
         ("updates", {"tools": {"messages": [{"type": "tool", "id": "t", "content": "x"}]}}, []),
         (
             "updates",
             {"model": {"messages": [{"type": "ai", "id": "m", "content": "", "tool_calls": [LS, TODOS]}]}},
             [
-                Said("m", ""),
-                Called("c1", "ls", {"path": "/"}),
-                Called("c3", "write_todos", {}),
-                Worked(ProgressItem("c1", "ls", ProgressState.ACTIVE)),
+                MessageText("m", ""),
+                ToolCall("c1", "ls", {"path": "/"}),
+                ToolCall("c3", "write_todos", {}),
+                ToolProgress(ProgressItem("c1", "ls", ProgressState.ACTIVE)),
             ],
         ),
         ("updates", {"model": {"messages": [{"type": "ai", "content": []}]}}, []),
@@ -87,34 +87,34 @@ def chunk(text: Any, *, kind: str = "AIMessageChunk", **metadata: Any) -> list[A
                 }
             },
             [
-                Said("", "so"),
-                Called("c2", "task", {"description": "Look  it\nup"}),
-                Worked(ProgressItem("c2", "Look it up", ProgressState.ACTIVE)),
+                MessageText("", "so"),
+                ToolCall("c2", "task", {"description": "Look  it\nup"}),
+                ToolProgress(ProgressItem("c2", "Look it up", ProgressState.ACTIVE)),
             ],
         ),
         (
             "updates",
             {"tools": {"messages": [{"type": "tool", "tool_call_id": "c1", "name": "ls", "content": "x"}]}},
-            [Returned("c1", "ls", "x"), Worked(ProgressItem("c1", "", ProgressState.DONE))],
+            [ToolResult("c1", "ls", "x"), ToolProgress(ProgressItem("c1", "", ProgressState.DONE))],
         ),
         (
             "updates",
             {"tools": {"messages": [{"type": "tool", "tool_call_id": "c1", "status": "error"}]}},
             [
-                Returned("c1", "", "", failed=True),
-                Worked(ProgressItem("c1", "", ProgressState.FAILED)),
+                ToolResult("c1", "", "", failed=True),
+                ToolProgress(ProgressItem("c1", "", ProgressState.FAILED)),
             ],
         ),
         (
             "updates",
             {"tools": {"messages": [{"type": "tool", "tool_call_id": "c3", "name": "write_todos"}]}},
-            [Returned("c3", "write_todos", "")],
+            [ToolResult("c3", "write_todos", "")],
         ),
         (
             "updates",
             {"tools": {"todos": [{"content": " a\n b ", "status": "in_progress"}, {"content": "x" * 99}, 7]}},
             [
-                Planned(
+                TodosUpdated(
                     (
                         ProgressItem("todo:0", "a b", ProgressState.ACTIVE),
                         ProgressItem("todo:1", "x" * 79 + "…", ProgressState.PENDING),
@@ -125,12 +125,12 @@ def chunk(text: Any, *, kind: str = "AIMessageChunk", **metadata: Any) -> list[A
         (
             "custom",
             {"type": "task_started", "task_id": "c2", "description": "Look it up"},
-            [Worked(ProgressItem("c2", "Look it up", ProgressState.ACTIVE))],
+            [ToolProgress(ProgressItem("c2", "Look it up", ProgressState.ACTIVE))],
         ),
         (
             "custom",
             {"type": "task_timed_out", "task_id": "c2"},
-            [Worked(ProgressItem("c2", "", ProgressState.FAILED))],
+            [ToolProgress(ProgressItem("c2", "", ProgressState.FAILED))],
         ),
         (
             "custom",
@@ -140,41 +140,41 @@ def chunk(text: Any, *, kind: str = "AIMessageChunk", **metadata: Any) -> list[A
                 "description": "Look it up",
                 "error": "It was stopped",
             },
-            [Worked(ProgressItem("c2", "Look it up ⏱", ProgressState.FAILED))],
+            [ToolProgress(ProgressItem("c2", "Look it up ⏱", ProgressState.FAILED))],
         ),
         (
             "custom",
             {"type": "task_failed", "task_id": "c2", "description": "Look it up", "error": "It failed"},
-            [Worked(ProgressItem("c2", "Look it up", ProgressState.FAILED))],
+            [ToolProgress(ProgressItem("c2", "Look it up", ProgressState.FAILED))],
         ),
         ("custom", {"type": "task_started"}, []),
         ("custom", {"type": "other", "task_id": "c2"}, []),
         ("custom", "tokens of somebody", []),
-        ("updates", {"out": {"artifacts": ["/mnt/a.png"]}}, [Presented(("/mnt/a.png",))]),
+        ("updates", {"out": {"artifacts": ["/mnt/a.png"]}}, [ArtifactsPresented(("/mnt/a.png",))]),
         (
             "updates",
             {"out": [{"artifacts": ["a"]}, {"artifacts": ["b"]}]},
-            [Presented(("a",)), Presented(("b",))],
+            [ArtifactsPresented(("a",)), ArtifactsPresented(("b",))],
         ),
         (
             "updates",
             {"__interrupt__": [{"id": "i", "value": {"question": "?"}}]},
-            [Interrupted("i", {"question": "?"})],
+            [RunInterrupted("i", {"question": "?"})],
         ),
         ("updates", {"node": None}, []),
-        ("updates", {"model": {"usage": TOKENS, "title": "x"}}, [Used(Usage(10, 2, 12))]),
+        ("updates", {"model": {"usage": TOKENS, "title": "x"}}, [UsageReported(TokenUsage(10, 2, 12))]),
         (
             "updates",
             {"model": [{"usage": TOKENS}, {"usage": {**TOKENS, "total_tokens": 20}}]},
-            [Used(Usage(10, 2, 12)), Used(Usage(10, 2, 20))],
+            [UsageReported(TokenUsage(10, 2, 12)), UsageReported(TokenUsage(10, 2, 20))],
         ),
         (
             "updates",
             {"model": {"messages": [{"type": "ai", "id": "m1", "content": "all"}], "usage": TOKENS}},
-            [Said("m1", "all"), Used(Usage(10, 2, 12))],
+            [MessageText("m1", "all"), UsageReported(TokenUsage(10, 2, 12))],
         ),
         ("updates", {"tools": {"usage": TOKENS}, "__metadata__": {"cached": True}}, []),
-        ("updates", {"tools": {"usage": TOKENS}, "__metadata__": {}}, [Used(Usage(10, 2, 12))]),
+        ("updates", {"tools": {"usage": TOKENS}, "__metadata__": {}}, [UsageReported(TokenUsage(10, 2, 12))]),
         ("updates", {"model": {"usage": {"input_tokens": 10}}}, []),
         ("updates", {"model": {"usage": {**TOKENS, "output_tokens": -1}}}, []),
         ("updates", {"model": {"usage": {**TOKENS, "output_tokens": "2"}}}, []),
@@ -183,25 +183,25 @@ def chunk(text: Any, *, kind: str = "AIMessageChunk", **metadata: Any) -> list[A
         (
             "updates",
             {"steer": {"messages": [{"type": "human"}], "steered": {"turn": "7", "ids": ["a", "b"]}}},
-            [Joined(("a", "b"))],
+            [MessageJoined(("a", "b"))],
         ),
         ("updates", {"steer": {"steered": {"turn": "7", "ids": "a"}}}, []),
         ("updates", {"steer": {"steered": None}}, []),
-        ("error", {"error": "ValueError", "message": "bad"}, [Failed("ValueError", "bad")]),
-        ("error", "plain", [Failed("Error", "plain")]),
-        ("gap", {}, [Gap()]),
-        ("end", {"status": "success"}, [Ended("success")]),
-        ("end", None, [Ended("")]),
+        ("error", {"error": "ValueError", "message": "bad"}, [RunFailed("ValueError", "bad")]),
+        ("error", "plain", [RunFailed("Error", "plain")]),
+        ("gap", {}, [EventsMissing()]),
+        ("end", {"status": "success"}, [RunEnded("success")]),
+        ("end", None, [RunEnded("")]),
         ("values", {"messages": []}, []),
     ],
 )
 def test_each_event_is_what_it_means(name: str, data: Any, events: list[Any]) -> None:
-    assert list(translate(name, data)) == events
+    assert list(translate_event(name, data)) == events
 
 
 @given(name=NAMES, data=JSON)
 def test_nothing_on_the_wire_breaks_the_reader(name: str, data: Any) -> None:
-    list(translate(name, data))
+    list(translate_event(name, data))
 
 
 @given(content=JSON)
@@ -227,10 +227,10 @@ def test_the_answer_to_a_turn_is_what_follows_its_messages() -> None:
         },
         "tasks": [{"interrupts": [{"id": "i", "value": "?"}], "error": "boom"}],
     }
-    answer = answer_in(state, ["h1", "h2"])
+    answer = read_answer(state, ["h1", "h2"])
     assert answer.texts == ("let me see", "there")
     assert answer.artifacts == ("/mnt/x",)
-    assert answer.interrupt == Interrupted("i", "?")
+    assert answer.interrupt == RunInterrupted("i", "?")
     assert answer.error == "boom"
 
 
@@ -243,8 +243,8 @@ def test_the_calls_of_a_turn_are_in_its_state() -> None:
         {"type": "human", "id": "later", "content": "next"},
         {"type": "ai", "id": "a2", "content": "", "tool_calls": [TODOS]},
     ]
-    answer = answer_in({"values": {"messages": messages}}, ["h1"])
-    assert answer.calls == (Called("c1", "ls", {"path": "/"}), Returned("c1", "ls", "x", failed=True))
+    answer = read_answer({"values": {"messages": messages}}, ["h1"])
+    assert answer.calls == (ToolCall("c1", "ls", {"path": "/"}), ToolResult("c1", "ls", "x", failed=True))
 
 
 def test_what_joined_is_part_of_the_turn_and_stands_in_its_place() -> None:
@@ -260,11 +260,11 @@ def test_what_joined_is_part_of_the_turn_and_stands_in_its_place() -> None:
         {"type": "ai", "id": "a4", "content": "not this"},
     ]
     steered = {"turn": "7", "ids": ["j1", "j2", "summed up"]}
-    answer = answer_in({"values": {"messages": messages, "steered": steered}}, ["h1"])
+    answer = read_answer({"values": {"messages": messages, "steered": steered}}, ["h1"])
     assert answer.texts == ("let me see", "there")
-    assert answer.joins == (Join("j1", 1), Join("j2", 1), Join("summed up", 0))
+    assert answer.joins == (JoinedMessage("j1", 1), JoinedMessage("j2", 1), JoinedMessage("summed up", 0))
 
 
 def test_a_state_without_the_turn_answers_nothing() -> None:
-    assert answer_in({"values": {"messages": [{"type": "ai", "content": "x"}]}}, ["h1"]).texts == ()
-    assert answer_in({"values": None}, ["h1"]).texts == ()
+    assert read_answer({"values": {"messages": [{"type": "ai", "content": "x"}]}}, ["h1"]).texts == ()
+    assert read_answer({"values": None}, ["h1"]).texts == ()
