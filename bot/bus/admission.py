@@ -78,7 +78,9 @@ class AdmissionPolicy:
 
     def admit_event(self, event: InboundEvent) -> InboxItem | None:
         """What to store for an event; None for one that is none of our business."""
-        admitted = self._admit_change(event) if isinstance(event, InboundChange) else self.admit_message(event)
+        admitted = (
+            self._admit_change(event) if isinstance(event, InboundChange) else self.admit_message(event)
+        )
         if admitted is None and self._should_record(event.origin) and not is_click(event):
             return RecordOnly(event)
         return admitted

@@ -8,7 +8,9 @@ from bot.runtime.interface import AgentRuntime
 from bot.store.retries import AnsweredTurn
 
 
-async def fork_of(runtime: AgentRuntime, answered: AnsweredTurn, new_id: Callable[[], str]) -> tuple[str, str]:
+async def fork_of(
+    runtime: AgentRuntime, answered: AnsweredTurn, new_id: Callable[[], str]
+) -> tuple[str, str]:
     """The thread and its checkpoint from before an answered turn ("" for the newest); a new thread where
     there was nothing before it. Raises RunMissing where it is gone, and RuntimeProblem.
     """

@@ -41,7 +41,9 @@ async def heard_before(
     return texts("note_heard", said="\n".join(told), left=left) if told else ""
 
 
-def lines(found: Sequence[RecordedMessage | HistoryMessage], zone: tzinfo, most: int) -> tuple[list[str], int]:
+def lines(
+    found: Sequence[RecordedMessage | HistoryMessage], zone: tzinfo, most: int
+) -> tuple[list[str], int]:
     """The newest messages that fit `most` characters, oldest first, and how many did not."""
     kept: list[str] = []
     size = 0

@@ -239,7 +239,7 @@ async def test_an_account_that_comes_back_waits_for_its_former_life(
         assert made[1].starts == 1
         assert accounts.get("web") is before
         assert before.adapter is made[1]
-        assert not accounts.configure([WebAccount()], rules, bus)
+        assert not accounts.apply_config([WebAccount()], rules, bus)
 
 
 async def test_an_account_that_cannot_be_loaded_leaves_the_others(clock: ManualClock) -> None:

@@ -310,7 +310,7 @@ async def test_the_page_hears_of_every_accepted_turn(at: Bench) -> None:
     async with at.running():
         assert at.adapter.context is not None
         inbox = at.adapter.context.inbox
-        inbox._bus.watch(heard.append)  # type: ignore[attr-defined]
+        inbox._bus.watch_accepted(heard.append)  # type: ignore[attr-defined]
         await at.adapter.hears("hi")
         await at.adapter.hears("/help")
         await closed(at, 2)

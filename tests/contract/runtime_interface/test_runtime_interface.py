@@ -245,7 +245,7 @@ class TestRealOnly:
         async def content() -> AsyncIterator[bytes]:
             yield b"mine"
 
-        await port.upload(thread, "note.txt", content(), "k")
+        await port.upload_file(thread, "note.txt", content(), "k")
         folder = tmp_path / "threads" / thread
         assert folder.exists()
         await port.delete_thread(thread)
@@ -253,21 +253,21 @@ class TestRealOnly:
         with pytest.raises(RunMissing):
             await self.subject.follow(thread, run)
         with pytest.raises(RunMissing):
-            await port.answer(thread, ["m"])
+            await port.read_answer(thread, ["m"])
 
     async def test_the_state_answers_for_a_turn(self) -> None:
         thread, run = await self.subject.ask("remember me")
         await self.subject.follow(thread, run)
-        state = await self.subject.port.answer(thread, ["unknown"])
+        state = await self.subject.port.read_answer(thread, ["unknown"])
         assert state.texts == ()
 
     async def test_before_is_where_the_run_began(self) -> None:
         thread, first = await self.subject.ask("one")
         await self.subject.follow(thread, first)
-        assert await self.subject.port.before(thread, first) is None
+        assert await self.subject.port.checkpoint_before(thread, first) is None
         _, second = await self.subject.ask("two", thread=thread)
         await self.subject.follow(thread, second)
-        checkpoint = await self.subject.port.before(thread, second)
+        checkpoint = await self.subject.port.checkpoint_before(thread, second)
         assert checkpoint
         _, fork = await self.subject.ask("three", thread=thread, checkpoint=checkpoint)
         await self.subject.follow(thread, fork)
@@ -277,36 +277,36 @@ class TestRealOnly:
         lame = {**good, "configurable": {"agent_name": "gone"}}
         thread, lost = await self.subject.ask("zero", **lame)
         assert (await self.subject.follow(thread, lost))[-1].event == RunEnded("error")
-        assert await self.subject.port.before(thread, lost) is None
+        assert await self.subject.port.checkpoint_before(thread, lost) is None
         _, first = await self.subject.ask("one", thread=thread, **good)
         await self.subject.follow(thread, first)
         _, lost = await self.subject.ask("two", thread=thread, **lame)
         await self.subject.follow(thread, lost)
-        checkpoint = await self.subject.port.before(thread, lost)
+        checkpoint = await self.subject.port.checkpoint_before(thread, lost)
         assert checkpoint
         _, last = await self.subject.ask("three", thread=thread, **good)
         await self.subject.follow(thread, last)
-        assert await self.subject.port.before(thread, last) == checkpoint
+        assert await self.subject.port.checkpoint_before(thread, last) == checkpoint
 
     async def test_agents_of_ones_own_are_listed(self, tmp_path: Path) -> None:
-        assert list(await self.subject.port.agents()) == []
+        assert list(await self.subject.port.list_agents()) == []
         for name, text in (("poet", ""), ("coder", "description: Writes code."), ("lame", "legs: 1")):
             (tmp_path / "agents" / name).mkdir(parents=True)
             (tmp_path / "agents" / name / "config.yaml").write_text(text)
-        coder, lame, poet = await self.subject.port.agents()
+        coder, lame, poet = await self.subject.port.list_agents()
         assert (coder, poet) == (AgentInfo("coder", "Writes code."), AgentInfo("poet"))
         assert (lame.name, lame.description, lame.model) == ("lame", "", "")
         assert "legs" in lame.problem
 
     async def test_skills_are_listed_and_switched(self, tmp_path: Path) -> None:
         port = self.subject.port
-        public = [one for one in await port.skills() if not one.problem]
+        public = [one for one in await port.list_skills() if not one.problem]
         assert "thread-summary" in [one.name for one in public]
         lame = tmp_path / "skills" / "custom" / "lame"
         lame.mkdir(parents=True)
         (lame / "SKILL.md").write_text("no head")
         await port.switch_skill("thread-summary", enabled=False)
-        found = {one.name: one for one in await port.skills()}
+        found = {one.name: one for one in await port.list_skills()}
         summary = found["thread-summary"]
         assert not summary.enabled
         assert summary.path == "/mnt/skills/public/thread-summary/SKILL.md"
@@ -319,9 +319,9 @@ class TestRealOnly:
         port, web = self.subject.port, '{"url": "http://127.0.0.1:9/mcp", "description": "d"}'
         extensions.write_text(f'{{"mcpServers": {{"web": {web}}}}}')
         await port.switch_server("web", enabled=False)
-        assert list(await port.servers()) == [ServerInfo("web", ServerState.OFF, "d")]
+        assert list(await port.list_servers()) == [ServerInfo("web", ServerState.OFF, "d")]
         await port.switch_server("web", enabled=True)
-        assert list(await port.servers()) == [ServerInfo("web", ServerState.IDLE, "d")]
+        assert list(await port.list_servers()) == [ServerInfo("web", ServerState.IDLE, "d")]
         with pytest.raises(RuntimeRefused, match="no MCP server named"):
             await port.switch_server("we b", enabled=True)
 
@@ -331,37 +331,37 @@ class TestRealOnly:
             yield b"file"
 
         thread = str(uuid.uuid4())
-        upload = await self.subject.port.upload(thread, "../a b.txt", content(), "m1-0")
-        again = await self.subject.port.upload(thread, "../a b.txt", content(), "m1-0")
+        upload = await self.subject.port.upload_file(thread, "../a b.txt", content(), "m1-0")
+        again = await self.subject.port.upload_file(thread, "../a b.txt", content(), "m1-0")
         assert (again.filename, again.path) == (upload.filename, upload.path)
         uploads = tmp_path / "threads" / thread / "user-data" / "uploads"
         assert [path.name for path in uploads.iterdir()] == [upload.filename]
-        other = await self.subject.port.upload(thread, "../a b.txt", content(), "m2-0")
+        other = await self.subject.port.upload_file(thread, "../a b.txt", content(), "m2-0")
         assert other.filename != upload.filename
         uploads.joinpath(upload.filename).unlink()
-        anew = await self.subject.port.upload(thread, "../a b.txt", content(), "m1-0")
+        anew = await self.subject.port.upload_file(thread, "../a b.txt", content(), "m1-0")
         assert uploads.joinpath(anew.filename).read_bytes() == b"hello file"
         assert upload.size == len(b"hello file")
         assert "/" not in upload.filename
         outputs = tmp_path / "threads" / thread / "user-data" / "outputs"
         outputs.mkdir(parents=True, exist_ok=True)
         (outputs / "out.txt").write_bytes(b"made")
-        data, mime = await self.subject.port.artifact(thread, "/mnt/user-data/outputs/out.txt", 100)
+        data, mime = await self.subject.port.read_artifact(thread, "/mnt/user-data/outputs/out.txt", 100)
         assert (data, mime) == (b"made", "text/plain")
         with pytest.raises(RuntimeRefused, match="larger"):
-            await self.subject.port.artifact(thread, "/mnt/user-data/outputs/out.txt", 3)
+            await self.subject.port.read_artifact(thread, "/mnt/user-data/outputs/out.txt", 3)
         with pytest.raises(RuntimeProblem):
-            await self.subject.port.artifact(thread, "/mnt/user-data/outputs/none.txt", 100)
+            await self.subject.port.read_artifact(thread, "/mnt/user-data/outputs/none.txt", 100)
 
     async def test_models_are_listed_with_the_default_first(self) -> None:
-        models = await self.subject.port.models()
+        models = await self.subject.port.list_models()
         assert models
         assert models[0].default
 
     async def test_what_a_thread_cost_is_told_where_somebody_counts(self) -> None:
         assert isinstance(self.subject.port, LangGraphRuntime)
         port, threads = self.subject.port, self.subject.port._client.threads
-        assert await port.usage(str(uuid.uuid4())) is None
+        assert await port.read_usage(str(uuid.uuid4())) is None
         counts = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
         for said, understood in (
             (counts, TokenUsage(10, 2, 12)),
@@ -369,7 +369,7 @@ class TestRealOnly:
             ("many", None),
         ):
             thread = await threads.create(metadata={"usage": said})
-            assert await port.usage(thread["thread_id"]) == understood
+            assert await port.read_usage(thread["thread_id"]) == understood
 
     async def test_a_memory_is_shown_and_forgotten(self) -> None:
         assert isinstance(self.subject.port, LangGraphRuntime)
@@ -378,20 +378,20 @@ class TestRealOnly:
         for scope, content in ((ada, "Likes tea."), (ada, "Has a cat."), (group, "Ships on Fridays.")):
             added = await http.post("/api/memory/facts", params={"scope": scope}, json={"content": content})
             assert added.status_code == 201
-        found = await port.memory(ada)
+        found = await port.read_memory(ada)
         assert [fact.content for fact in found.facts] == ["Likes tea.", "Has a cat."]
         assert found.summaries == ()
         assert found.document["facts"][0]["source"] == "manual"
-        await port.forget(ada, found.facts[0].id)
+        await port.delete_memory(ada, found.facts[0].id)
         for gone in (found.facts[0].id, "../../config", "x/y?z"):
             with pytest.raises(RunMissing):
-                await port.forget(ada, gone)
-        assert [fact.content for fact in (await port.memory(ada)).facts] == ["Has a cat."]
-        await port.forget(ada, "")
-        assert (await port.memory(ada)).facts == ()
-        assert [fact.content for fact in (await port.memory(group)).facts] == ["Ships on Fridays."]
+                await port.delete_memory(ada, gone)
+        assert [fact.content for fact in (await port.read_memory(ada)).facts] == ["Has a cat."]
+        await port.delete_memory(ada, "")
+        assert (await port.read_memory(ada)).facts == ()
+        assert [fact.content for fact in (await port.read_memory(group)).facts] == ["Ships on Fridays."]
         with pytest.raises(RuntimeRefused, match="This is no scope"):
-            await port.memory("everybody")
+            await port.read_memory("everybody")
 
     async def test_what_a_run_cost_is_told_as_it_goes_and_afterwards(self) -> None:
         port = self.subject.port
@@ -402,10 +402,10 @@ class TestRealOnly:
         ]
         thread, again = await self.subject.ask("and again", thread=thread, assistant="counting")
         await self.subject.follow(thread, again)
-        assert await port.usage(thread, run) == await port.usage(thread, again) == TokenUsage(10, 2, 12)
-        assert await port.usage(thread) == TokenUsage(20, 4, 24)
+        assert await port.read_usage(thread, run) == await port.usage(thread, again) == TokenUsage(10, 2, 12)
+        assert await port.read_usage(thread) == TokenUsage(20, 4, 24)
         with pytest.raises(RunMissing):
-            await port.usage(thread, str(uuid.uuid4()))
+            await port.read_usage(thread, str(uuid.uuid4()))
 
     async def test_a_step_that_is_told_again_after_a_question_is_counted_once(self) -> None:
         thread, run = await self.subject.ask("go", assistant="asking")
