@@ -253,7 +253,8 @@ _COLUMNS: Final = tuple(column.name for column in threads.c)
 
 
 def _to_thread(row: Any) -> Thread:
-    columns = {name: row._mapping[name] for name in _COLUMNS}
+    mapping = row._mapping
+    columns = {name: mapping[name] for name in _COLUMNS}
     return Thread(**{**columns, "status": ThreadStatus(columns["status"])})
 
 
