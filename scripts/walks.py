@@ -96,7 +96,7 @@ def make_due(home: Path, scheduler: Scheduler) -> None:
     """Move every schedule's next run to now, as if its time had come."""
     with closing(sqlite3.connect(home / "bot.db")) as database, database:
         database.execute("UPDATE schedules SET next_at = ?", [time.time()])
-    scheduler.poke()
+    scheduler.wake()
 
 
 async def walks(home: Path) -> dict[str, set[str]]:

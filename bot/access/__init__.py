@@ -1,7 +1,7 @@
 """Who may do what: closed unless a rule opens it."""
 
-from bot.access.people import People
-from bot.access.permissions import Power, may
+from bot.access.people import GrantedRoles
+from bot.access.permissions import Permission, has_permission
 from bot.access.policy import AccessPolicy, Role
 
-__all__ = ["AccessPolicy", "People", "Power", "Role", "may"]
+__all__ = ["AccessPolicy", "GrantedRoles", "Permission", "Role", "has_permission"]

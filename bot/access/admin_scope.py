@@ -38,6 +38,6 @@ def within_reach(
         return True
     meant = [(account, on) for account, (on, _) in states.items() if scope in (account, on)]
     return bool(meant) and all(
-        on == home.platform and policy(account).role(replace(home, account=account)) >= Role.ADMIN
+        on == home.platform and policy(account).role_of(replace(home, account=account)) >= Role.ADMIN
         for account, on in meant
     )

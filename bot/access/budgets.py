@@ -22,20 +22,20 @@ class Budgets:
         self._config = config
         self._given: Mapping[str, Budget] = {}
 
-    async def load(self) -> None:
+    async def load_limits(self) -> None:
         """Read anew what was given."""
         self._given = {one.entry: one for one in await self._db.run(list_budgets)}
 
-    async def give(self, one: Budget, actor: Actor, now: float) -> None:
+    async def set_limit(self, one: Budget, actor: Actor, now: float) -> None:
         """Give a budget in place of another; one that says nothing is taken away."""
         await self._db.run(set_budget, one, actor, now)
-        await self.load()
+        await self.load_limits()
 
-    def given(self) -> list[Budget]:
+    def list_granted(self) -> list[Budget]:
         """Every budget that was given, by entry."""
         return [*self._given.values()]
 
-    def limits(self, origin: Origin, role: Role, texts: Texts) -> tuple[Limit, ...]:
+    def limits_for(self, origin: Origin, role: Role, texts: Texts) -> tuple[Limit, ...]:
         """What somebody with this role is held to where they write; owners are held to nothing."""
         if role >= Role.OWNER:
             return ()
@@ -45,14 +45,14 @@ class Budgets:
             (BudgetScope.ACCOUNT, config.account, None),
         ]
         if origin.chat_kind is ChatKind.GROUP:
-            sides.insert(1, (BudgetScope.CHAT, config.chat, self._of(origin, origin.chat)))
+            sides.insert(1, (BudgetScope.CHAT, config.chat, self._granted_to(origin, origin.chat)))
         return tuple(limit for side in sides for limit in _limits(origin, *side, texts))
 
-    async def spent(self, origin: Origin, role: Role, texts: Texts, now: float) -> str:
+    async def exhausted_limit(self, origin: Origin, role: Role, texts: Texts, now: float) -> str:
         """Return why a scheduled run is skipped if a limit of tokens is used up, else ""."""
         found = [
             replace(limit, notice=texts(f"schedule_budget_{limit.of}", most=limit.most, minutes="{minutes}"))
-            for limit in self.limits(origin, role, texts)
+            for limit in self.limits_for(origin, role, texts)
             if limit.what is BudgetUnit.TOKENS
         ]
         return await self._db.run(find_refusal, found, now) if found else ""
@@ -61,11 +61,11 @@ class Budgets:
         """What was given to the author of a message, where they are known from."""
         sender = origin.sender
         if not sender.account:
-            return self._of(origin, sender.id)
+            return self._granted_to(origin, sender.id)
         id_ = sender.id.partition(":")[2]
         return self._given.get(f"{sender.account}:{id_}") or self._given.get(sender.id)
 
-    def _of(self, origin: Origin, id_: str) -> Budget | None:
+    def _granted_to(self, origin: Origin, id_: str) -> Budget | None:
         """What was given to a person or chat: for the account, else for the whole platform."""
         return self._given.get(f"{origin.account}:{id_}") or self._given.get(f"{origin.platform}:{id_}")
 

@@ -14,7 +14,7 @@ from bot.store.people import RoleGrant, list_role_grants
 log = structlog.get_logger(__name__)
 
 
-class People(Mapping[AccessEntry, Role]):
+class GrantedRoles(Mapping[AccessEntry, Role]):
     """The roles that were given, by entry: what the store says, as of the last `load`."""
 
     def __init__(self, db: Database) -> None:
@@ -30,11 +30,11 @@ class People(Mapping[AccessEntry, Role]):
     def __len__(self) -> int:
         return len(self._roles)
 
-    async def load(self) -> None:
+    async def load_grants(self) -> None:
         """Take over what the store says now."""
-        self._roles = dict(filter(None, map(_read, await self._db.run(list_role_grants))))
+        self._roles = dict(filter(None, map(_parse_grant, await self._db.run(list_role_grants))))
 
-    def held(self, entry: AccessEntry) -> Role:
+    def highest_granted_role(self, entry: AccessEntry) -> Role:
         """The highest role that this person, group or the like was given, be it for one account or the whole
         platform. STRANGER for none.
         """
@@ -42,7 +42,7 @@ class People(Mapping[AccessEntry, Role]):
         return max(same, default=Role.STRANGER)
 
 
-def _read(one: RoleGrant) -> tuple[AccessEntry, Role] | None:
+def _parse_grant(one: RoleGrant) -> tuple[AccessEntry, Role] | None:
     """A row as the policy reads it; one that this version cannot read gives nothing."""
     try:
         return AccessEntry.parse(one.entry), Role[one.role.upper()]

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from bot.access.policy import Role
 
 
-class Power(StrEnum):
+class Permission(StrEnum):
     """Something that a door checks by itself, beyond the least role that it takes to come through."""
 
     DECIDE = auto()
@@ -34,10 +34,10 @@ class Power(StrEnum):
     """See why the service is not ready."""
 
 
-LEAST: Mapping[Power, Role] = MappingProxyType(dict.fromkeys(Power, Role.ADMIN))
+LEAST: Mapping[Permission, Role] = MappingProxyType(dict.fromkeys(Permission, Role.ADMIN))
 """Who may do what; admins all of it."""
 
 
-def may(role: Role, power: Power) -> bool:
+def has_permission(role: Role, power: Permission) -> bool:
     """Whether somebody with this role may do that."""
     return role >= LEAST[power]

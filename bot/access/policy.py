@@ -23,7 +23,7 @@ class Role(IntEnum):
     OWNER = 4
 
     @property
-    def held(self) -> tuple[str, ...]:
+    def role_names(self) -> tuple[str, ...]:
         """The names of this role and of those that it includes, the highest first; none below a member."""
         included = (role for role in reversed(Role) if Role.MEMBER <= role <= self)
         return tuple(role.name.lower() for role in included)
@@ -34,7 +34,7 @@ class Role(IntEnum):
         """
         return self is Role.OWNER or (self is Role.ADMIN and role < Role.ADMIN and held < Role.ADMIN)
 
-    def overrules(self, given: Role) -> bool:
+    def outranks_grant(self, given: Role) -> bool:
         """Whether this role, named by the configuration, makes another one that is given to the same person
         void.
         """
@@ -65,22 +65,22 @@ class AccessPolicy:
         self._linked = linked
 
     @property
-    def pairs(self) -> bool:
+    def offers_pairing(self) -> bool:
         """Whether strangers get a code."""
         return self._rules.default == "pair"
 
-    def role(self, origin: Origin) -> Role:
+    def role_of(self, origin: Origin) -> Role:
         """The role of the sender in that chat."""
         if (origin.sender.account or origin.platform) in LOCAL_PLATFORMS:
             return Role.OWNER
         if origin.sender.account:
             return self._linked(origin.sender)
-        listed = self.listed(origin)
-        own = [self._given[entry] for entry in _person(origin) if entry in self._given]
+        listed = self.configured_role(origin)
+        own = [self._given[entry] for entry in _person_entries(origin) if entry in self._given]
         if listed is Role.BLOCKED or (Role.BLOCKED in own and listed < Role.OWNER):
             return Role.BLOCKED
         found = max(listed, self._as_everybody(origin), *own)
-        shut = any(self._given.get(entry) is Role.BLOCKED for entry in _around(origin))
+        shut = any(self._given.get(entry) is Role.BLOCKED for entry in _place_entries(origin))
         return Role.BLOCKED if shut and found < Role.ADMIN else found
 
     def role_in(self, turn: Turn) -> Role:
@@ -91,18 +91,18 @@ class AccessPolicy:
         people = [*(message.sender for message in turn.messages), *turn.askers]
         return min(
             (
-                self.role(Origin(at.account, turn.platform, at.chat, at.chat_kind, "", person))
+                self.role_of(Origin(at.account, turn.platform, at.chat, at.chat_kind, "", person))
                 for person in people
             ),
             default=Role.STRANGER,
         )
 
-    def listed(self, origin: Origin) -> Role:
+    def configured_role(self, origin: Origin) -> Role:
         """The role that the configuration names for the sender; STRANGER for none."""
-        rules, person = self._rules, _person(origin)
-        if not (person | _around(origin)).isdisjoint(rules.blocked):
+        rules, person = self._rules, _person_entries(origin)
+        if not (person | _place_entries(origin)).isdisjoint(rules.blocked):
             return Role.BLOCKED
-        known = person | _belonging(origin) if self._counts(origin.sender) else person
+        known = person | _membership_entries(origin) if self._counts_as_everyone(origin.sender) else person
         for entries, role in (
             (rules.owners, Role.OWNER),
             (rules.admins, Role.ADMIN),
@@ -112,7 +112,7 @@ class AccessPolicy:
                 return role
         return Role.STRANGER
 
-    def named(self, entry: AccessEntry) -> Role:
+    def configured_role_of_entry(self, entry: AccessEntry) -> Role:
         """The role that the configuration names for exactly this person, group or the like, be it for one
         account or the whole platform. STRANGER for none.
         """
@@ -127,38 +127,38 @@ class AccessPolicy:
                 return role
         return Role.STRANGER
 
-    def _counts(self, sender: Sender) -> bool:
+    def _counts_as_everyone(self, sender: Sender) -> bool:
         """Whether somebody is one of everybody, wherever that is said of a place."""
         return self._rules.guests or not sender.guest
 
     def _as_everybody(self, origin: Origin) -> Role:
         """A member, where that was said of the chat, of what the sender belongs to, or of all."""
-        if not self._counts(origin.sender):
+        if not self._counts_as_everyone(origin.sender):
             return Role.STRANGER
-        opened = any(entry in self._rules.groups or entry in self._given for entry in _around(origin))
+        opened = any(entry in self._rules.groups or entry in self._given for entry in _place_entries(origin))
         return Role.MEMBER if opened or self._rules.default == "allow" else Role.STRANGER
 
     @staticmethod
-    def line(origin: Origin) -> str:
+    def config_lines(origin: Origin) -> str:
         """The lines of the configuration that let the sender in."""
         return f"access:\n  members:\n    - {origin.platform}:{origin.sender.id}"
 
 
-def _person(origin: Origin) -> frozenset[AccessEntry]:
-    return _names(origin, origin.sender.id)
+def _person_entries(origin: Origin) -> frozenset[AccessEntry]:
+    return _entry_names(origin, origin.sender.id)
 
 
-def _around(origin: Origin) -> frozenset[AccessEntry]:
+def _place_entries(origin: Origin) -> frozenset[AccessEntry]:
     """The group, and what the sender belongs to."""
-    chat = _names(origin, origin.chat) if origin.chat_kind is ChatKind.GROUP else frozenset()
-    return chat | _belonging(origin)
+    chat = _entry_names(origin, origin.chat) if origin.chat_kind is ChatKind.GROUP else frozenset()
+    return chat | _membership_entries(origin)
 
 
-def _belonging(origin: Origin) -> frozenset[AccessEntry]:
+def _membership_entries(origin: Origin) -> frozenset[AccessEntry]:
     parts = [part.partition(":") for part in origin.sender.belongs]
-    return frozenset(entry for kind, _, id_ in parts for entry in _names(origin, id_, kind))
+    return frozenset(entry for kind, _, id_ in parts for entry in _entry_names(origin, id_, kind))
 
 
-def _names(origin: Origin, identity: str, kind: str = "") -> frozenset[AccessEntry]:
+def _entry_names(origin: Origin, identity: str, kind: str = "") -> frozenset[AccessEntry]:
     """The entries that mean this id here: by platform or by account."""
     return frozenset(AccessEntry(scope, identity, kind) for scope in (origin.platform, origin.account))

@@ -17,7 +17,7 @@ import httpx
 import structlog
 
 from agent.shared.gc_tuning import freeze_heap
-from bot.access import AccessPolicy, People, Role
+from bot.access import AccessPolicy, GrantedRoles, Role
 from bot.access.budgets import Budgets
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.app.accounts import AccountDirectory
@@ -41,15 +41,15 @@ from bot.dispatch.dispatcher import Dispatcher
 from bot.domain import Busy, ChatKind, Isolation, IsolationPolicy, Origin, Sender, Turn, TurnKind
 from bot.errors import RoebotError, RuntimeProblem
 from bot.platforms.base import CommandHint
-from bot.privacy.chat_record import RecordedChats
-from bot.privacy.retention import Forgetter
+from bot.privacy.chat_record import RecordSettings
+from bot.privacy.retention import RetentionJob
 from bot.runtime.child import RuntimeChild
 from bot.runtime.client import READ_TIMEOUT, LangGraphRuntime
 from bot.runtime.interface import ConfigProblem
 from bot.runtime.spawn import RuntimeProcess
-from bot.schedules.scheduled_runs import Host
+from bot.schedules.scheduled_runs import SchedulerHooks
 from bot.schedules.scheduler import Scheduler
-from bot.schedules.service import Desk
+from bot.schedules.service import ScheduleService
 from bot.store import Database, open_database
 from bot.store.budgets import purge_meters
 from bot.store.record import purge_record
@@ -93,7 +93,7 @@ class BotService:
         self.address = ""
         """Where the service listens, "" before it does."""
         self.commands = builtin()
-        self.people = People(db)
+        self.people = GrantedRoles(db)
         self.watcher = ConfigWatcher(
             settings.loaded,
             explicit=settings.explicit_config,
@@ -106,11 +106,11 @@ class BotService:
         self.bus = MessageBus(db, clock, self.config.limits.queue)
         self.child = self._make_child()
         self.runtime = self._make_runtime()
-        self.recorded = RecordedChats(db)
+        self.recorded = RecordSettings(db)
         self.budgets = Budgets(db, lambda: self.config.budgets)
         self.scheduler = Scheduler(db, clock, self._schedule_host())
-        self.desk = Desk(db, self.recorded, clock, self.scheduler, lambda: self.config.schedules)
-        self.forgetter = Forgetter(db, self.runtime, clock, self._retention_days, new_id)
+        self.desk = ScheduleService(db, self.recorded, clock, self.scheduler, lambda: self.config.schedules)
+        self.forgetter = RetentionJob(db, self.runtime, clock, self._retention_days, new_id)
         self.dispatcher = Dispatcher(
             db=db,
             runtime=self.runtime,
@@ -137,7 +137,7 @@ class BotService:
         self.bus.connect_lanes(self.dispatcher.chat, self.dispatcher.control)
         self.bus.watch_accepted(self.dispatcher.on_accepted)
         self.bus.watch_changes(self.dispatcher.on_edited)
-        for load in (self.recorded.load, self.people.load, self.budgets.load):
+        for load in (self.recorded.load_settings, self.people.load_grants, self.budgets.load_limits):
             self.bus.on_move(load)
         for account in self.config.accounts:
             self.accounts.add_account(
@@ -147,9 +147,9 @@ class BotService:
 
     async def run(self) -> None:
         """Answer until cancelled."""
-        await self.people.load()
-        await self.recorded.load()
-        await self.budgets.load()
+        await self.people.load_grants()
+        await self.recorded.load_settings()
+        await self.budgets.load_limits()
         conversations, control = await self.bus.recover()
         if conversations or control:
             log.info("recovering", conversations=conversations, control=control)
@@ -180,7 +180,7 @@ class BotService:
             model=account.model or "",
             busy=Busy(account.busy),
             recorded=lambda chat: self.recorded.get(account.name, chat) is not None,
-            budgets=lambda origin, role: self.budgets.limits(origin, role, texts_for(account.locale)),
+            budgets=lambda origin, role: self.budgets.limits_for(origin, role, texts_for(account.locale)),
         )
         return AdmissionPolicy(rules, self.commands, new_id)
 
@@ -198,12 +198,16 @@ class BotService:
             return Role.STRANGER
         person = replace(sender, id=id_, account="")
         origin = Origin(sender.account, platform, "", ChatKind.PRIVATE, "", person)
-        return self.policy(sender.account).role(origin)
+        return self.policy(sender.account).role_of(origin)
 
     def highest_role(self, entry: AccessEntry) -> Role:
         """The highest role that a person, group or the like has on any account, be it named or given."""
-        named = (self.policy(account).named(entry) for account in self.config.channels)
-        return max(*named, AccessPolicy(self.config.access).named(entry), self.people.held(entry))
+        named = (self.policy(account).configured_role_of_entry(entry) for account in self.config.channels)
+        return max(
+            *named,
+            AccessPolicy(self.config.access).configured_role_of_entry(entry),
+            self.people.highest_granted_role(entry),
+        )
 
     def console_url(self) -> str:
         """Where people reach the page, "" where nobody said so; the port is as it was at the start."""
@@ -257,8 +261,8 @@ class BotService:
             management = httpx.AsyncClient(base_url=config.management_url, headers=headers, timeout=TIMEOUT)
         return LangGraphRuntime(http, assistant_id=config.assistant_id, management=management)
 
-    def _schedule_host(self) -> Host:
-        return Host(
+    def _schedule_host(self) -> SchedulerHooks:
+        return SchedulerHooks(
             open_=self._wake_opened,
             allowed=self._may_schedule,
             runs=lambda account: self.accounts.get(account) is not None,
@@ -279,12 +283,12 @@ class BotService:
         """Whether who made a schedule may talk now where its results go."""
         if schedule.account not in self.config.channels:
             return False
-        return self.policy(schedule.account).role(schedule.origin) >= Role.MEMBER
+        return self.policy(schedule.account).role_of(schedule.origin) >= Role.MEMBER
 
     async def _spent_limit(self, schedule: Schedule) -> str:
-        role = self.policy(schedule.account).role(schedule.origin)
+        role = self.policy(schedule.account).role_of(schedule.origin)
         texts = self.texts(schedule.account)
-        return await self.budgets.spent(schedule.origin, role, texts, self.clock.now())
+        return await self.budgets.exhausted_limit(schedule.origin, role, texts, self.clock.now())
 
     # Upkeep
 

@@ -25,7 +25,7 @@ ENDINGS_LEFT_OUT = (".lock", ".db-wal", ".db-shm", ".db-journal", ".sock", ".tmp
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class ArchiveManifest:
     """What an archive says of itself. `made_at` in seconds since the epoch, `size` of all files in bytes;
     `databases` names those that are in it; `folders` counts those that no file is in.
     """
@@ -38,16 +38,16 @@ class Manifest:
     databases: tuple[str, ...]
     folders: int = 0
 
-    def text(self) -> bytes:
+    def to_text(self) -> bytes:
         """The stored form."""
         return json.dumps(asdict(self), indent=2).encode()
 
 
-def manifest_in(data: bytes) -> Manifest:
+def manifest_in(data: bytes) -> ArchiveManifest:
     """The manifest of a stored form. Raises BackupFailed."""
     try:
         found = json.loads(data)
-        manifest = Manifest(**{**found, "databases": tuple(found["databases"])})
+        manifest = ArchiveManifest(**{**found, "databases": tuple(found["databases"])})
     except (ValueError, TypeError, KeyError) as error:
         raise BackupFailed("what the archive says of itself can't be read, so it may be damaged") from error
     if manifest.format not in KNOWN:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 
-from bot.backup.archive import DATABASES, FORMAT, INSIDE, LAST, MANIFEST, Manifest, is_left_out
+from bot.backup.archive import DATABASES, FORMAT, INSIDE, LAST, MANIFEST, ArchiveManifest, is_left_out
 from bot.errors import BackupFailed
 
 PAGES = 2_000
@@ -24,15 +24,15 @@ PAGES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class BackupResult:
     """An archive that was made; `skipped` are links and the like, which are not taken."""
 
     path: Path
-    manifest: Manifest
+    manifest: ArchiveManifest
     skipped: int
 
 
-def back_up(home: Path, archive: Path, tell: Callable[[str], None]) -> Made:
+def back_up(home: Path, archive: Path, tell: Callable[[str], None]) -> BackupResult:
     """Write an archive of `home`; `tell` hears what is done. Raises BackupFailed.
 
     Each database is copied as of one moment. The archive is readable for its owner alone, and stands under
@@ -44,7 +44,7 @@ def back_up(home: Path, archive: Path, tell: Callable[[str], None]) -> Made:
         raise BackupFailed(f"{archive} is there already; choose another name, or remove it first")
     try:
         with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".roebot-backup-") as folder:
-            made = _made(home, archive, Path(folder), tell)
+            made = _write_archive(home, archive, Path(folder), tell)
         note = home / LAST
         note.touch(mode=0o600)
         note.write_text(json.dumps({"made_at": made.manifest.made_at}))
@@ -62,35 +62,35 @@ def last_backup(home: Path) -> float | None:
         return None
 
 
-def _made(home: Path, archive: Path, folder: Path, tell: Callable[[str], None]) -> Made:
+def _write_archive(home: Path, archive: Path, folder: Path, tell: Callable[[str], None]) -> BackupResult:
     copies = []
     for name in DATABASES:
         if (home / name).is_file():
-            _copy(home / name, folder / name)
+            _copy_database(home / name, folder / name)
             tell(f"{name}: {(folder / name).stat().st_size / 1e6:.1f} MB")
             copies.append(name)
-    files, folders, skipped = _found(home)
+    files, folders, skipped = _collect_files(home)
     sizes = [(folder / name).stat().st_size for name in copies] + [size for _, size in files]
-    manifest = Manifest(
+    manifest = ArchiveManifest(
         FORMAT, version("roebot"), time.time(), len(sizes), sum(sizes), tuple(copies), len(folders)
     )
     waiting = folder / "archive"
     with waiting.open("xb") as raw, tarfile.open(fileobj=raw, mode="w:gz") as tar:
         waiting.chmod(0o600)
-        _add(tar, MANIFEST, io.BytesIO(manifest.text()), len(manifest.text()))
+        _add_member(tar, MANIFEST, io.BytesIO(manifest.to_text()), len(manifest.to_text()))
         for name in copies:
             with (folder / name).open("rb") as file:
-                _add(tar, f"{INSIDE}/{name}", file, (folder / name).stat().st_size)
+                _add_member(tar, f"{INSIDE}/{name}", file, (folder / name).stat().st_size)
         for path in folders:
             _add_folder(tar, f"{INSIDE}/{path}")
         tell(f"{len(files)} other files")
         for path, _ in files:
             skipped += not _add_file(tar, home, path)
     os.link(waiting, archive)
-    return Made(archive, manifest, skipped)
+    return BackupResult(archive, manifest, skipped)
 
 
-def _copy(database: Path, copy: Path) -> None:
+def _copy_database(database: Path, copy: Path) -> None:
     """The database as of one moment, whoever writes to it meanwhile."""
     with (
         closing(sqlite3.connect(f"{database.as_uri()}?mode=rw", uri=True)) as source,
@@ -100,14 +100,14 @@ def _copy(database: Path, copy: Path) -> None:
         source.backup(target, pages=PAGES)
 
 
-def _found(home: Path) -> tuple[list[tuple[PurePosixPath, int]], list[PurePosixPath], int]:
+def _collect_files(home: Path) -> tuple[list[tuple[PurePosixPath, int]], list[PurePosixPath], int]:
     """Every plain file that is taken, with its size, the folders without one, and how many other things are
     not taken.
     """
     files: list[tuple[PurePosixPath, int]] = []
     folders: list[PurePosixPath] = []
     skipped = 0
-    for path, status in _walk(home, PurePosixPath()):
+    for path, status in _walk_home(home, PurePosixPath()):
         if stat.S_ISDIR(status.st_mode):
             folders.append(path)
         elif stat.S_ISREG(status.st_mode):
@@ -118,14 +118,14 @@ def _found(home: Path) -> tuple[list[tuple[PurePosixPath, int]], list[PurePosixP
     return files, [folder for folder in folders if folder not in filled], skipped
 
 
-def _walk(home: Path, below: PurePosixPath) -> Iterator[tuple[PurePosixPath, os.stat_result]]:
+def _walk_home(home: Path, below: PurePosixPath) -> Iterator[tuple[PurePosixPath, os.stat_result]]:
     for entry in sorted(os.scandir(home / below), key=lambda entry: entry.name):
         path = below / entry.name
         if is_left_out(path):
             continue
         yield path, entry.stat(follow_symlinks=False)
         if entry.is_dir(follow_symlinks=False):
-            yield from _walk(home, path)
+            yield from _walk_home(home, path)
 
 
 def _add_folder(tar: tarfile.TarFile, name: str) -> None:
@@ -144,11 +144,13 @@ def _add_file(tar: tarfile.TarFile, home: Path, path: PurePosixPath) -> bool:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             return False
-        _add(tar, f"{INSIDE}/{path}", file, status.st_size, status.st_mtime)
+        _add_member(tar, f"{INSIDE}/{path}", file, status.st_size, status.st_mtime)
     return True
 
 
-def _add(tar: tarfile.TarFile, name: str, content: io.BufferedIOBase, size: int, at: float = 0.0) -> None:
+def _add_member(
+    tar: tarfile.TarFile, name: str, content: io.BufferedIOBase, size: int, at: float = 0.0
+) -> None:
     member = tarfile.TarInfo(name)
     member.size, member.mode, member.mtime = size, 0o600, at or time.time()
     tar.addfile(member, _Padded(content, size))

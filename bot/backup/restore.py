@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from bot.app.home import lock_home, prepare_home
-from bot.backup.archive import INSIDE, MANIFEST, Manifest, manifest_in
+from bot.backup.archive import INSIDE, MANIFEST, ArchiveManifest, manifest_in
 from bot.errors import BackupFailed
 from bot.store.migrate import REVISIONS
 
@@ -24,16 +24,16 @@ PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoreResult:
     """A home that was made; `before` is where the one that was there is now (None: there was none)."""
 
     home: Path
-    manifest: Manifest
+    manifest: ArchiveManifest
     conversations: int
     before: Path | None
 
 
-def restore(archive: Path, home: Path, *, replace: bool, tell: Callable[[str], None]) -> Restored:
+def restore(archive: Path, home: Path, *, replace: bool, tell: Callable[[str], None]) -> RestoreResult:
     """Make `home` what the archive holds; `replace` puts what is there aside. Until everything was checked
     nothing is changed. Raises BackupFailed, and StartError where the service runs.
     """
@@ -46,17 +46,17 @@ def restore(archive: Path, home: Path, *, replace: bool, tell: Callable[[str], N
     try:
         with tempfile.TemporaryDirectory(dir=home.parent, prefix=f".{home.name}-restore-") as folder:
             new = Path(folder) / INSIDE
-            manifest = _unpacked(archive, new, tell)
-            conversations = _checked(new, manifest)
-            before = _put(new, home, occupied=occupied)
+            manifest = _unpack(archive, new, tell)
+            conversations = _count_conversations(new, manifest)
+            before = _replace_home(new, home, occupied=occupied)
     except (tarfile.TarError, EOFError, zlib.error, sqlite3.Error) as error:
         raise BackupFailed(f"{archive} is damaged, or no archive of a home ({error})") from error
     except OSError as error:
         raise BackupFailed(f"{error.filename or archive}: {error.strerror or error}") from error
-    return Restored(home, manifest, conversations, before)
+    return RestoreResult(home, manifest, conversations, before)
 
 
-def _unpacked(archive: Path, new: Path, tell: Callable[[str], None]) -> Manifest:
+def _unpack(archive: Path, new: Path, tell: Callable[[str], None]) -> ArchiveManifest:
     with tarfile.open(archive, "r:gz") as tar:
         first = tar.next()
         if first is None or first.name != MANIFEST or first.size > MOST_MANIFEST:
@@ -74,13 +74,13 @@ def _unpacked(archive: Path, new: Path, tell: Callable[[str], None]) -> Manifest
             more = files > manifest.files or folders > manifest.folders
             if more or size > manifest.size + PIECE:
                 raise BackupFailed(f"{archive} holds more than it says")
-            _extract(tar, member, new)
+            _extract_member(tar, member, new)
         if files < len(manifest.databases):
             raise BackupFailed(f"{archive} holds less than it says")
     return manifest
 
 
-def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, new: Path) -> None:
+def _extract_member(tar: tarfile.TarFile, member: tarfile.TarInfo, new: Path) -> None:
     """Make a plain file or a folder below the new home; anything else is in no archive that we made."""
     path = PurePosixPath(member.name)
     inside = path.parts[:1] == (INSIDE,) and len(path.parts) > 1 and ".." not in path.parts
@@ -99,7 +99,7 @@ def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, new: Path) -> None:
     os.utime(target, (member.mtime, member.mtime))
 
 
-def _checked(new: Path, manifest: Manifest) -> int:
+def _count_conversations(new: Path, manifest: ArchiveManifest) -> int:
     """How many conversations there are, once the databases are sound and of a version that this one knows."""
     for name in manifest.databases:
         with closing(sqlite3.connect(f"{(new / name).as_uri()}?mode=rw", uri=True)) as database:
@@ -115,7 +115,7 @@ def _checked(new: Path, manifest: Manifest) -> int:
         return int(database.execute("SELECT COUNT(*) FROM conversations").fetchone()[0])
 
 
-def _put(new: Path, home: Path, *, occupied: bool) -> Path | None:
+def _replace_home(new: Path, home: Path, *, occupied: bool) -> Path | None:
     """The new home in the place of the old one, which is put aside. Raises StartError where it is in use."""
     before = None
     if occupied:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from bot.access import AccessPolicy, Power, Role, may
+from bot.access import AccessPolicy, Permission, Role, has_permission
 from bot.access.pairing_codes import GOOD_FOR, new_code
 from bot.commands.registry import Registry
 from bot.domain import Busy, ChatKind, InboundChange, InboundEvent, InboundMessage, IsolationPolicy, Origin
@@ -93,18 +93,20 @@ class AdmissionPolicy:
         """Whether a command given in a group is answered to who gave it alone."""
         if message.origin.chat_kind is not ChatKind.GROUP:
             return False
-        return self._commands.answers_alone(message.text, self._rules.access.role(message.origin))
+        return self._commands.answers_alone(message.text, self._rules.access.role_of(message.origin))
 
     def _should_record(self, origin: Origin) -> bool:
         """Whether what comes from there is kept, though nothing else becomes of it."""
         group = origin.chat_kind is ChatKind.GROUP
-        return group and self.is_recorded(origin.chat) and self._rules.access.role(origin) is not Role.BLOCKED
+        return (
+            group and self.is_recorded(origin.chat) and self._rules.access.role_of(origin) is not Role.BLOCKED
+        )
 
     def admit_message(self, message: InboundMessage) -> Admission | None:
         """What to store for a message; None for one that is not for us."""
         if not message.addressed:
             return None
-        role = self._rules.access.role(message.origin)
+        role = self._rules.access.role_of(message.origin)
         if role < Role.MEMBER:
             return self._admit_stranger(message, role)
         parsed = self._commands.parse(message.text, mentioned=message.origin.chat_kind is ChatKind.GROUP)
@@ -117,13 +119,15 @@ class AdmissionPolicy:
         if refusal:
             return self._make_admission(message, Verdict.NOTICE, notice=refusal)
         budgets = self._rules.budgets(message.origin, role)
-        return self._make_admission(message, Verdict.CHAT, senior=may(role, Power.DECIDE), budgets=budgets)
+        return self._make_admission(
+            message, Verdict.CHAT, senior=has_permission(role, Permission.DECIDE), budgets=budgets
+        )
 
     def _admit_change(self, happened: InboundChange) -> InboundChange | None:
         """A person who may not talk here any more cannot do it by edits either; deleting is open to all."""
         if happened.text is None:
             return happened
-        if happened.origin.sender.id and self._rules.access.role(happened.origin) < Role.MEMBER:
+        if happened.origin.sender.id and self._rules.access.role_of(happened.origin) < Role.MEMBER:
             return None
         return replace(happened, text=happened.text[: self._rules.limits.characters])
 
@@ -137,11 +141,11 @@ class AdmissionPolicy:
             # They are told where they come from.
             return None
         texts = self._rules.texts.in_thread(message.origin.topic)
-        if self._rules.access.pairs:
+        if self._rules.access.offers_pairing:
             pairing = Pairing(self._new_code(), GOOD_FOR)
             notice = texts("pair_code", code=pairing.code, minutes=GOOD_FOR // 60)
             return self._make_admission(message, Verdict.NOTICE, notice=notice, pairing=pairing)
-        line = AccessPolicy.line(message.origin)
+        line = AccessPolicy.config_lines(message.origin)
         return self._make_admission(
             message, Verdict.NOTICE, notice=texts("stranger", line=line), once="stranger"
         )

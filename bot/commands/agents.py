@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.access import Power
+from bot.access import Permission
 from bot.commands.registry import Invocation, Result, nearest, nearest_line
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.runtime.interface import AgentInfo
@@ -30,7 +30,7 @@ async def agent(call: Invocation) -> Result:
         return await _listed(call, offered)
     name = call.words[0].strip("`").lower()
     fixed = _of_account(call)
-    if fixed and not call.may(Power.AGENT):
+    if fixed and not call.may(Permission.AGENT):
         return Result(texts("agent_fixed", name=fixed))
     # A runtime that lists none is taken at its user's word.
     found = _named(name, offered) if offered is not None else AgentInfo(name)

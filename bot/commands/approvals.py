@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.access import Power
+from bot.access import Permission
 from bot.commands.escaping import quoted, quoted_person
 from bot.commands.registry import Invocation, Result, number_in
 from bot.domain import ChatKind
@@ -46,7 +46,7 @@ async def approved(call: Invocation) -> Result:
     if one is None:
         return Result(texts("approved_unknown"))
     in_group = turn.address.chat_kind is ChatKind.GROUP
-    if (in_group or not one.conversation) and not call.may(Power.WITHDRAW):
+    if (in_group or not one.conversation) and not call.may(Permission.WITHDRAW):
         return Result(texts("approved_admins"))
     await services.db.run(revoke_tool_grant, number, author_of(turn), services.clock.now())
     return Result(texts("approved_gone", tool=quoted(one.tool)))
@@ -57,7 +57,7 @@ async def _decide(call: Invocation, words: tuple[str, ...] | list[str], word: De
     if words and not number:
         return Result(call.texts("approval_code_wrong", command=call.name))
     decided, conversation = await services.db.run(
-        decide_approval, call.turn, number, services.clock.now(), word, senior=call.may(Power.DECIDE)
+        decide_approval, call.turn, number, services.clock.now(), word, senior=call.may(Permission.DECIDE)
     )
     if decided is not DecisionOutcome.DONE:
         return Result(call.texts(_REFUSALS[decided], command=call.name))

@@ -34,7 +34,9 @@ async def budget(call: Invocation) -> Result:
 async def _given(call: Invocation, entry: AccessEntry) -> str:
     """What somebody is held to, after they were given what the words say."""
     texts, budgets, words = call.texts, call.services.budgets, " ".join(call.words[1:])
-    known = next((one for one in budgets.given() if one.entry == str(entry)), Budget(str(entry), None, None))
+    known = next(
+        (one for one in budgets.list_granted() if one.entry == str(entry)), Budget(str(entry), None, None)
+    )
     if not words:
         return texts("budget_is", who=entry, limits=_limits(texts, known))
     wanted = _wanted(known, words.lower().removesuffix("tokens").strip())
@@ -44,7 +46,7 @@ async def _given(call: Invocation, entry: AccessEntry) -> str:
         return texts("budget_owner", who=entry)
     author = author_of(call.turn)
     given = replace(wanted, by=author.person)
-    await budgets.give(given, author, call.services.clock.now())
+    await budgets.set_limit(given, author, call.services.clock.now())
     return texts("budget_is", who=entry, limits=_limits(texts, given))
 
 
@@ -52,7 +54,7 @@ def _owns(call: Invocation, entry: AccessEntry) -> bool:
     """Whether somebody is an owner here, by the configuration or by what they were given."""
     people = call.services.people
     given = (people.get(one) for one in (entry, twin(call, entry)))
-    return Role.OWNER in (call.services.policy(account_of(call)).named(entry), *given)
+    return Role.OWNER in (call.services.policy(account_of(call)).configured_role_of_entry(entry), *given)
 
 
 def _wanted(known: Budget, word: str) -> Budget | None:
@@ -68,7 +70,7 @@ def _wanted(known: Budget, word: str) -> Budget | None:
 
 
 def _listed(call: Invocation) -> str:
-    given = call.services.budgets.given()
+    given = call.services.budgets.list_granted()
     if not given:
         return call.texts("budget_none")
     lines = [

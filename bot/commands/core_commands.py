@@ -129,7 +129,7 @@ async def whoami(call: Invocation) -> Result:
         address.account, call.turn.platform, address.chat, address.chat_kind, "", sender, address.topic
     )
     known = call.role >= Role.MEMBER
-    line = call.texts("whoami_line", line=AccessPolicy.line(origin))
+    line = call.texts("whoami_line", line=AccessPolicy.config_lines(origin))
     return Result(
         call.texts(
             "whoami",

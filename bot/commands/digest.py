@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from bot.access import Power
+from bot.access import Permission
 from bot.commands.escaping import quoted
 from bot.commands.registry import Invocation, Result, nearest, nearest_line, number_in, text_after
 from bot.domain import ChatKind
 from bot.errors import ScheduleRefused
 from bot.schedules.parse_when import parse_when
-from bot.schedules.service import Place, Preview
+from bot.schedules.service import SchedulePreview, ScheduleTarget
 from bot.schedules.wall_clock import find_zone
 from bot.store.audit import AuditEvent, author_of, record_event
 from bot.store.scheduled_runs import ScheduledRun, list_scheduled_runs
@@ -70,11 +70,11 @@ async def _drafted(call: Invocation) -> str:
     text, place = text_after(call.turn.messages[-1].text), _place(call)
     if named := _NAMED.fullmatch(text):
         text, place = named["rest"], await _named(call, named["chat"])
-    wanted = await call.services.desk.read(text, address.account, place.chat)
+    wanted = await call.services.desk.parse_request(text, address.account, place.chat)
     if wanted is None:
         near = nearest_line(texts, nearest(call.words[0].lower(), [*_VERBS, "zone"]), mark="/digest ")
         raise ScheduleRefused("digest_when", nearest=near)
-    preview = await call.services.desk.make(
+    preview = await call.services.desk.create(
         wanted, place, call.turn.messages[-1].sender, None, ScheduleState.DRAFT
     )
     one = preview.schedule
@@ -97,11 +97,11 @@ async def _drafted(call: Invocation) -> str:
 async def _ok(call: Invocation, one: Schedule) -> str:
     if one.state is not ScheduleState.DRAFT:
         raise ScheduleRefused("digest_saved_already", number=one.id)
-    preview = await call.services.desk.start(one, author_of(call.turn))
+    preview = await call.services.desk.activate(one, author_of(call.turn))
     return await _saved(call, preview)
 
 
-async def _saved(call: Invocation, preview: Preview) -> str:
+async def _saved(call: Invocation, preview: SchedulePreview) -> str:
     one = preview.schedule
     following = await _time(call.texts, preview.firings[0], one.zone)
     return call.texts("digest_saved", number=one.id, next=following)
@@ -122,7 +122,7 @@ async def _pause(call: Invocation, one: Schedule) -> str:
 async def _resume(call: Invocation, one: Schedule) -> str:
     if one.state is not ScheduleState.PAUSED:
         raise ScheduleRefused("digest_not_paused", number=one.id)
-    preview = await call.services.desk.start(one, author_of(call.turn))
+    preview = await call.services.desk.activate(one, author_of(call.turn))
     return await _saved(call, preview)
 
 
@@ -135,7 +135,7 @@ async def _now(call: Invocation, one: Schedule) -> str:
 
 async def _show(call: Invocation, one: Schedule) -> str:
     texts, desk = call.texts, call.services.desk
-    preview = await desk.preview(one) if one.state is ScheduleState.ACTIVE else Preview(one, ())
+    preview = await desk.preview(one) if one.state is ScheduleState.ACTIVE else SchedulePreview(one, ())
     firings = await call.services.db.run(list_scheduled_runs, one.id, limit=SHOWN_FIRINGS)
     lines = [await _line(call, one), *(["", quoted(one.text, 500)] if one.text else [])]
     if preview.firings:
@@ -162,7 +162,7 @@ _VERBS: dict[str, Callable[[Invocation, Schedule], Awaitable[str]]] = {
 async def _zone(call: Invocation) -> str:
     desk, address = call.services.desk, call.turn.address
     if len(call.words) == 1:
-        return call.texts("digest_zone", zone=await desk.zone(address.account, address.chat))
+        return call.texts("digest_zone", zone=await desk.chat_zone(address.account, address.chat))
     await desk.set_zone(address.account, address.chat, call.words[1])
     deed = AuditEvent("digest zone", f"{address.account}:{address.chat}", call.words[1])
     await call.services.db.run(record_event, author_of(call.turn), deed, call.services.clock.now())
@@ -174,7 +174,7 @@ async def _mine(call: Invocation, verb: str, number: int) -> Schedule:
     in private they see and change those of every chat.
     """
     one = await call.services.db.run(load_schedule, number)
-    senior = call.may(Power.DIGESTS)
+    senior = call.may(Permission.DIGESTS)
     anywhere = senior and call.turn.address.chat_kind is ChatKind.PRIVATE
     if one is None or not (_belongs(one, call) or anywhere):
         raise ScheduleRefused("schedule_gone", number=number)
@@ -219,7 +219,7 @@ def _cut(one: Schedule) -> str:
     return quoted(one.text, LONGEST_SHOWN)
 
 
-async def _times(texts: Texts, preview: Preview) -> list[str]:
+async def _times(texts: Texts, preview: SchedulePreview) -> list[str]:
     return [f"- {await _time(texts, at, preview.schedule.zone)}" for at in preview.firings]
 
 
@@ -240,11 +240,11 @@ def _outcome(texts: Texts, past: ScheduledRun) -> str:
     return texts("digest_open")
 
 
-async def _named(call: Invocation, name: str) -> Place:
+async def _named(call: Invocation, name: str) -> ScheduleTarget:
     """Another chat of the account as the place for results, which only admins choose."""
     turn, address = call.turn, call.turn.address
     chat = name.strip("<>#`").partition("|")[0]
-    if not call.may(Power.DIGEST_ELSEWHERE):
+    if not call.may(Permission.DIGEST_ELSEWHERE):
         raise ScheduleRefused("digest_named_admins")
     kind = await call.services.db.run(load_chat_kind, address.account, chat)
     if kind is None:
@@ -252,16 +252,16 @@ async def _named(call: Invocation, name: str) -> Place:
     # What is said in private is that person's; nobody else puts something there.
     if kind is not ChatKind.GROUP and chat != address.chat:
         raise ScheduleRefused("digest_named_private", chat=quoted(chat))
-    return Place(address.account, turn.platform, chat, kind, made_in=turn.conversation)
+    return ScheduleTarget(address.account, turn.platform, chat, kind, made_in=turn.conversation)
 
 
-def _place(call: Invocation) -> Place:
+def _place(call: Invocation) -> ScheduleTarget:
     """Where a schedule that is made here has its results: in the topic or private chat, else in the chat."""
     turn, address = call.turn, call.turn.address
     # A command in a channel opens a thread of its own on some platforms; what it makes is the channel's.
     topic = "" if address.topic == turn.messages[-1].message_id else address.topic
     inside = bool(topic) or address.chat_kind is ChatKind.PRIVATE
-    return Place(
+    return ScheduleTarget(
         address.account,
         turn.platform,
         address.chat,

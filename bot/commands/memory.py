@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 
-from bot.access import Power
+from bot.access import Permission
 from bot.commands.registry import Invocation, Result
 from bot.domain import ChatKind, person_of
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused
@@ -42,7 +42,7 @@ async def _done(call: Invocation, action: str, fact: str) -> str:
 
 
 async def _forget(call: Invocation, fact: str) -> str:
-    if _in_group(call) and not call.may(Power.GROUP_MEMORY):
+    if _in_group(call) and not call.may(Permission.GROUP_MEMORY):
         return call.texts("memory_admins")
     await call.services.runtime.delete_memory(scope_of(call), fact)
     if _in_group(call):

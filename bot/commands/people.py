@@ -60,7 +60,7 @@ async def revoke(call: Invocation) -> Result:
     if not reaches(call, entry):
         return Result(texts("role_beyond", who=entry, account=account_of(call)))
     taken = await services.db.run(revoke_role, str(entry), author_of(call.turn), services.clock.now())
-    await services.people.load()
+    await services.people.load_grants()
     if named is not Role.STRANGER:
         return Result(texts("revoke_configured", who=entry, role=_name(named)))
     if other in services.people:
@@ -99,7 +99,7 @@ async def pair(call: Invocation) -> Result:
     told = await services.db.run(approve_pairing_by_command, code, _name(role), welcome, call.turn, text, now)
     if told is None:
         return Result(texts("pair_wrong"))
-    await services.people.load()
+    await services.people.load_grants()
     services.deliver(told)
     return Result(text, composed=True)
 
@@ -135,7 +135,7 @@ async def _give(call: Invocation, who: str, wanted: Role) -> Result:
     await services.db.run(
         grant_role, RoleGrant(str(entry), _name(wanted), "", author.person, now), author, now
     )
-    await services.people.load()
+    await services.people.load_grants()
     return Result(call.texts("role_given", who=entry, role=_name(wanted)))
 
 
@@ -150,7 +150,7 @@ def _refusal(call: Invocation, entry: AccessEntry, wanted: Role, *, whole: bool)
         return texts(key, who=entry, role=_name(max(wanted, held)))
     if not reaches(call, entry):
         return texts("role_beyond", who=entry, account=account_of(call))
-    if named.overrules(wanted):
+    if named.outranks_grant(wanted):
         return texts("role_configured", who=entry, role=_name(named))
     same = twin(call, entry)
     other = call.services.people.get(same, Role.STRANGER)
@@ -167,11 +167,11 @@ def _here(call: Invocation, one: PairingRequest) -> bool:
 def _named(call: Invocation, entry: AccessEntry) -> Role:
     """What the configuration says of them where the asker is known from."""
     home = call.turn.messages[-1].sender.account or call.turn.address.account
-    return call.services.policy(home).named(entry)
+    return call.services.policy(home).configured_role_of_entry(entry)
 
 
 def _held(call: Invocation, entry: AccessEntry) -> Role:
-    return max(_named(call, entry), call.services.people.held(entry))
+    return max(_named(call, entry), call.services.people.highest_granted_role(entry))
 
 
 def _shown(call: Invocation, who: str) -> Result:

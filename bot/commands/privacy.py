@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.commands.registry import Document, Invocation, Result
 from bot.domain import ChatKind, person_of
-from bot.privacy.data_export import exported, scopes_of
+from bot.privacy.data_export import export_person, scopes_of
 from bot.store.audit import AuditEvent, author_of, record_event
 from bot.store.retention import Person
 
@@ -40,7 +40,7 @@ async def data(call: Invocation) -> Result:
 async def _export(call: Invocation) -> Result:
     services, person = call.services, _asker(call)
     now = services.clock.now()
-    found = await exported(services.db, services.runtime, person, _scopes(call, person), now)
+    found = await export_person(services.db, services.runtime, person, _scopes(call, person), now)
     await services.db.run(record_event, author_of(call.turn), AuditEvent("data exported", str(person)), now)
     if len(found) > LARGEST:
         return Result(call.texts("data_too_large", megabytes=len(found) / 1_000_000))
@@ -49,7 +49,7 @@ async def _export(call: Invocation) -> Result:
 
 async def _erase(call: Invocation) -> Result:
     services, texts, person = call.services, call.texts, _asker(call)
-    done = await services.forgetter.erase(person, _scopes(call, person))
+    done = await services.forgetter.erase_person(person, _scopes(call, person))
     await services.db.run(
         record_event, author_of(call.turn), AuditEvent("data erased", str(person)), services.clock.now()
     )

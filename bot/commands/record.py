@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from bot.access import Power
+from bot.access import Permission
 from bot.commands.registry import Invocation, Result, number_in
 from bot.domain import ChatKind
 from bot.store.audit import author_of
@@ -32,7 +32,7 @@ async def record(call: Invocation) -> Result:
     if not call.words:
         return Result(await _shown(call))
     word = call.words[0].lower()
-    if not call.may(Power.RECORD):
+    if not call.may(Permission.RECORD):
         return Result(texts("record_admins"))
     if not switches(" ".join(call.words)):
         return Result(texts("record_how"))
@@ -54,7 +54,7 @@ async def _switched(call: Invocation, days: int) -> Result:
     thread or topic too, since all of the chat is meant.
     """
     address, services, now = call.turn.address, call.services, call.services.clock.now()
-    await services.recorded.switch(address.account, address.chat, days, author_of(call.turn), now)
+    await services.recorded.set_retention(address.account, address.chat, days, author_of(call.turn), now)
     text = call.texts("record_on", days=days) if days else call.texts("record_off")
     if not address.topic:
         return Result(text)

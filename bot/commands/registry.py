@@ -9,17 +9,17 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from bot.access import AccessPolicy, People, Power, Role, may
+from bot.access import AccessPolicy, GrantedRoles, Permission, Role, has_permission
 from bot.access.budgets import Budgets
 from bot.clock import Clock
 from bot.config import Rejected, Reloaded
 from bot.dispatch.account_channel import AccountRegistry
 from bot.domain import ChatKind, Origin, Turn, TurnKind
 from bot.platforms.base import CommandHint
-from bot.privacy.chat_record import RecordedChats
-from bot.privacy.retention import Forgetter
+from bot.privacy.chat_record import RecordSettings
+from bot.privacy.retention import RetentionJob
 from bot.runtime.interface import AgentRuntime
-from bot.schedules.service import Desk
+from bot.schedules.service import ScheduleService
 from bot.store import Database
 from bot.store.audit import Actor
 from bot.store.budgets import Limit
@@ -53,12 +53,12 @@ class Services:
     """
 
     db: Database
-    desk: Desk
-    forgetter: Forgetter
+    desk: ScheduleService
+    forgetter: RetentionJob
     kept_days: Callable[[str], int]
-    recorded: RecordedChats
+    recorded: RecordSettings
     budgets: Budgets
-    people: People
+    people: GrantedRoles
     policy: Callable[[str], AccessPolicy]
     busy: Callable[[str], str]
     texts: Callable[[str], Texts]
@@ -94,11 +94,11 @@ class Invocation:
         turn, address = self.turn, self.turn.address
         sender = turn.messages[-1].sender
         origin = Origin(address.account, turn.platform, address.chat, address.chat_kind, "", sender)
-        return self.services.budgets.limits(origin, self.role, self.texts)
+        return self.services.budgets.limits_for(origin, self.role, self.texts)
 
-    def may(self, power: Power) -> bool:
+    def may(self, power: Permission) -> bool:
         """Whether who asked may do that."""
-        return may(self.role, power)
+        return has_permission(self.role, power)
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,4 +101,4 @@ def _hears(call: Invocation, one: Audience) -> bool:
     if call.services.accounts.get(there.account) is None:
         return False
     origin = Origin(there.account, one.platform, there.chat, there.chat_kind, "", one.sender)
-    return call.services.policy(there.account).role(origin) >= Role.MEMBER
+    return call.services.policy(there.account).role_of(origin) >= Role.MEMBER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.access import Power
+from bot.access import Permission
 from bot.commands.escaping import quoted_person
 from bot.commands.registry import Invocation, Result
 from bot.dispatch.run.request import turn_author
@@ -27,7 +27,7 @@ async def usage(call: Invocation) -> Result:
     sections += await _section(call, "usage_you", person=turn_author(call.turn))
     sections += await _section(call, "usage_here", conversation=here)
     sections += await _budget(call)
-    if call.may(Power.USAGE):
+    if call.may(Permission.USAGE):
         is_private = call.turn.address.chat_kind is ChatKind.PRIVATE
         sections += await _everybody(call) if is_private else [texts("usage_private")]
     return Result("\n\n".join(sections))

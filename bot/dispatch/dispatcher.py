@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import structlog
 
-from bot.access import AccessPolicy, People, Role
+from bot.access import AccessPolicy, GrantedRoles, Role
 from bot.access.budgets import Budgets
 from bot.bus.lanes import TurnLanes
 from bot.clock import Clock
@@ -39,10 +39,10 @@ from bot.domain import (
     TurnState,
 )
 from bot.errors import RoebotError, RuntimeUnreachable
-from bot.privacy.chat_record import RecordedChats
-from bot.privacy.retention import Forgetter
+from bot.privacy.chat_record import RecordSettings
+from bot.privacy.retention import RetentionJob
 from bot.runtime.interface import AgentRuntime
-from bot.schedules.service import Desk
+from bot.schedules.service import ScheduleService
 from bot.store import Database
 from bot.store.admission_types import Accepted
 from bot.store.audit import Actor, AuditEvent, author_of, record_event
@@ -73,15 +73,15 @@ class Dispatcher:
         db: Database,
         runtime: AgentRuntime,
         accounts: AccountRegistry,
-        desk: Desk,
-        forgetter: Forgetter,
+        desk: ScheduleService,
+        forgetter: RetentionJob,
         kept_days: Callable[[str], int],
-        recorded: RecordedChats,
+        recorded: RecordSettings,
         budgets: Budgets,
         commands: Registry,
         texts: Callable[[str], Texts],
         roles: Callable[[Turn], Role],
-        people: People,
+        people: GrantedRoles,
         policy: Callable[[str], AccessPolicy],
         busy: Callable[[str], str],
         reload: Callable[[], Awaitable[Reloaded | Rejected]],
@@ -290,7 +290,7 @@ class Dispatcher:
             runtime=self._runtime,
             clock=self._clock,
             texts=self._texts_for(turn),
-            roles=self._roles(turn).held,
+            roles=self._roles(turn).role_names,
             show=frames.update,
             start_limiter=self.start_limiter,
             mask=self._mask,
@@ -334,7 +334,7 @@ class Dispatcher:
         """Whether somebody is blocked where a turn is."""
         at = turn.address
         origin = Origin(at.account, turn.platform, at.chat, at.chat_kind, "", sender)
-        return self._services.policy(at.account).role(origin) is Role.BLOCKED
+        return self._services.policy(at.account).role_of(origin) is Role.BLOCKED
 
     async def _mark_question_resolved(self, turn: Turn, outlet: AccountChannel) -> None:
         """Let the question that a turn answers or gives up say so."""

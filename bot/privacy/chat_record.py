@@ -7,14 +7,14 @@ from bot.store.audit import Actor
 from bot.store.record import RecordedChat, list_recorded_chats, set_recording
 
 
-class RecordedChats:
+class RecordSettings:
     """Asked for every message, so it is in memory. `load` comes first."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
         self._chats: dict[tuple[str, str], RecordedChat] = {}
 
-    async def load(self) -> None:
+    async def load_settings(self) -> None:
         """Read them anew."""
         self._chats = {(one.account, one.chat): one for one in await self._db.run(list_recorded_chats)}
 
@@ -22,7 +22,7 @@ class RecordedChats:
         """The chat as it keeps its record, None where it keeps none."""
         return self._chats.get((account, chat))
 
-    async def switch(self, account: str, chat: str, days: int, actor: Actor, now: float) -> None:
+    async def set_retention(self, account: str, chat: str, days: int, actor: Actor, now: float) -> None:
         """Have a chat keep its record for so many days; 0 ends it, and deletes what was kept."""
         await self._db.run(set_recording, account, chat, days, actor, now)
-        await self.load()
+        await self.load_settings()

@@ -20,7 +20,7 @@ YEAR = 366 * 24 * 3600.0
 PAGE = 500
 
 
-async def exported(
+async def export_person(
     db: Database, runtime: AgentRuntime, person: Person, scopes: Sequence[str], now: float
 ) -> bytes:
     """Messages and answers, chat record, memory (of the scopes), roles, schedules, tokens of the last year,
@@ -33,13 +33,13 @@ async def exported(
         "at": now,
         "messages": messages,
         "record": [row._asdict() for row in await db.run(list_recorded_of, person)],
-        "memory": {scope: await _remembered(runtime, scope) for scope in scopes},
+        "memory": {scope: await _export_memory(runtime, scope) for scope in scopes},
         "roles": [row._asdict() for row in await db.run(list_roles_of, person)],
         "schedules": [row._asdict() for row in await db.run(list_schedules_of, person)],
         "tokens_of_the_last_year": asdict(spent),
-        "audit": [_deed(one) for one in await _deeds(db, person)],
+        "audit": [_export_audit_event(one) for one in await _export_audit(db, person)],
     }
-    return orjson.dumps(_dated(document), option=orjson.OPT_INDENT_2)
+    return orjson.dumps(_with_readable_times(document), option=orjson.OPT_INDENT_2)
 
 
 def scopes_of(person: Person, accounts: Sequence[str]) -> list[str]:
@@ -47,14 +47,14 @@ def scopes_of(person: Person, accounts: Sequence[str]) -> list[str]:
     return [f"person:{account}:{person}" for account in accounts]
 
 
-async def _remembered(runtime: AgentRuntime, scope: str) -> Any:
+async def _export_memory(runtime: AgentRuntime, scope: str) -> Any:
     try:
         return dict((await runtime.read_memory(scope)).document)
     except RuntimeProblem as problem:
         return {"missing": str(problem)}
 
 
-async def _deeds(db: Database, person: Person) -> list[AuditEntry]:
+async def _export_audit(db: Database, person: Person) -> list[AuditEntry]:
     found: list[AuditEntry] = []
     page = await db.run(list_audit_entries, limit=PAGE, person=str(person))
     while page:
@@ -63,7 +63,7 @@ async def _deeds(db: Database, person: Person) -> list[AuditEntry]:
     return found
 
 
-def _deed(one: AuditEntry) -> dict[str, Any]:
+def _export_audit_event(one: AuditEntry) -> dict[str, Any]:
     deed = one.deed
     where = {"account": one.account, "chat": one.chat}
     return {
@@ -79,12 +79,14 @@ def _deed(one: AuditEntry) -> dict[str, Any]:
 TIMES = frozenset({"at", "sent_at", "given_at", "made_at"})
 
 
-def _dated(value: Any, key: str = "") -> Any:
+def _with_readable_times(value: Any, key: str = "") -> Any:
     """The same with times that people can read."""
     if isinstance(value, dict):
-        return {name: one if name == "memory" else _dated(one, name) for name, one in value.items()}
+        return {
+            name: one if name == "memory" else _with_readable_times(one, name) for name, one in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [_dated(one) for one in value]
+        return [_with_readable_times(one) for one in value]
     if key in TIMES and isinstance(value, float):
         return datetime.fromtimestamp(value, UTC).isoformat(timespec="seconds")
     return value

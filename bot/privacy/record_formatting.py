@@ -37,18 +37,18 @@ async def heard_before(
         known = {one.message_id for one in found}
         found += [one for one in await read(turn) if one.message_id not in known]
         found.sort(key=lambda one: one.sent_at)
-    told, left = lines(found, UTC, MOST_BEFORE_CHARACTERS)
+    told, left = format_messages(found, UTC, MOST_BEFORE_CHARACTERS)
     return texts("note_heard", said="\n".join(told), left=left) if told else ""
 
 
-def lines(
+def format_messages(
     found: Sequence[RecordedMessage | HistoryMessage], zone: tzinfo, most: int
 ) -> tuple[list[str], int]:
     """The newest messages that fit `most` characters, oldest first, and how many did not."""
     kept: list[str] = []
     size = 0
     for one in reversed(found):
-        line = _line(one, zone)
+        line = _format_message(one, zone)
         if size + len(line) > most:
             break
         kept.append(line)
@@ -56,12 +56,17 @@ def lines(
     return kept[::-1], len(found) - len(kept)
 
 
-def _line(one: RecordedMessage | HistoryMessage, zone: tzinfo) -> str:
+def _format_message(one: RecordedMessage | HistoryMessage, zone: tzinfo) -> str:
     at = datetime.fromtimestamp(one.sent_at, zone).strftime("%Y-%m-%d %H:%M")
     text = one.text if len(one.text) <= LONGEST_LINE else one.text[: LONGEST_LINE - 1] + "…"
-    parts = [at, _quoted(one.sender.name or one.sender.id), _quoted(text), *([one.link] if one.link else [])]
+    parts = [
+        at,
+        _quote_text(one.sender.name or one.sender.id),
+        _quote_text(text),
+        *([one.link] if one.link else []),
+    ]
     return " ".join(["-", *parts])
 
 
-def _quoted(text: str) -> str:
+def _quote_text(text: str) -> str:
     return orjson.dumps(text).decode()

@@ -32,7 +32,7 @@ AGAIN_AFTER = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class ErasureSummary:
     """What came of erasing: `open_` messages are being worked on and stay; `remembers`: the agent could not
     be asked to forget.
     """
@@ -42,7 +42,7 @@ class Forgotten:
     remembers: bool
 
 
-class Forgetter:
+class RetentionJob:
     """`days` says for how many days an account keeps what was said (0: for ever). `run` works until
     cancelled.
     """
@@ -67,14 +67,14 @@ class Forgetter:
         while True:
             self._poked.clear()
             try:
-                await self.sweep()
+                await self.delete_expired()
                 nap = LOOK_EVERY if await self.delete_threads() else AGAIN_AFTER
             except Exception:  # this task's supervisor: a database that is away comes back
                 log.exception("forgetting_failed")
                 nap = AGAIN_AFTER
             await wait_first(self._poked, self._clock, nap)
 
-    async def sweep(self) -> None:
+    async def delete_expired(self) -> None:
         """Delete the texts that are older than their account keeps them."""
         now = self._clock.now()
         for account, days in self._days().items():
@@ -94,14 +94,14 @@ class Forgetter:
             await self._db.run(drop_abandoned_thread, thread)
         return not await self._db.run(has_abandoned_threads)
 
-    async def erase(self, person: Person, scopes: Sequence[str]) -> Forgotten:
+    async def erase_person(self, person: Person, scopes: Sequence[str]) -> ErasureSummary:
         """Erase what is kept about somebody, with what the agent remembers in these scopes."""
         now = self._clock.now()
         erased, open_ = await erase_person(self._db, person, now - now % DAY, now, self._new_id)
         self._poked.set()
-        return Forgotten(erased, open_, remembers=not await self._forgot(scopes))
+        return ErasureSummary(erased, open_, remembers=not await self._delete_memory(scopes))
 
-    async def _forgot(self, scopes: Sequence[str]) -> bool:
+    async def _delete_memory(self, scopes: Sequence[str]) -> bool:
         for scope in scopes:
             try:
                 await self._runtime.delete_memory(scope, "")

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from bot.errors import ScheduleRefused
 from bot.schedules.recurrence import DAY_NAMES, LAST, parse_cron
-from bot.schedules.wall_clock import Rule, instant_of, wall
+from bot.schedules.wall_clock import Recurrence, to_timestamp, to_wall_time
 
 CHINESE_DAYS = {"日": 0, "天": 0, "一": 1, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6}
 LONGEST_WAIT = 366
@@ -36,35 +36,35 @@ _ORDINAL = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class ParsedTime:
     """What was said: when, in the words that said it, and the text after them."""
 
-    rule: Rule
+    rule: Recurrence
     words: str
     rest: str
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Match:
     match: re.Match[str]
     now: float
     zone: ZoneInfo
 
     @property
-    def today(self) -> date:
-        return wall(self.now, self.zone).date()
+    def local_today(self) -> date:
+        return to_wall_time(self.now, self.zone).date()
 
     def __getitem__(self, name: str) -> str:
         return str(self.match.groupdict().get(name) or "").lower()
 
-    def number(self, name: str) -> int:
+    def number_group(self, name: str) -> int:
         return int(self[name])
 
     @property
-    def time(self) -> time:
+    def time_of_day(self) -> time:
         """The time of day. Raises ScheduleRefused."""
         hour, minute = (
-            self.number("hour"),
+            self.number_group("hour"),
             int(self["minute"] or self["minute2"] or (30 if self["past"] else 0)),
         )
         half = self["half"] or self["half2"]
@@ -77,51 +77,51 @@ class _Said:
             hour += 12
         return time(hour, minute)
 
-    def cron(self, day: str = "*", weekday: str = "*") -> Rule:
-        at = self.time
-        return Rule(parse_cron(f"{at.minute} {at.hour} {day} * {weekday}"))
+    def to_cron(self, day: str = "*", weekday: str = "*") -> Recurrence:
+        at = self.time_of_day
+        return Recurrence(parse_cron(f"{at.minute} {at.hour} {day} * {weekday}"))
 
-    def once(self, on: date) -> Rule:
-        return self.at(instant_of(datetime.combine(on, self.time), self.zone))
+    def run_once(self, on: date) -> Recurrence:
+        return self.run_at(to_timestamp(datetime.combine(on, self.time_of_day), self.zone))
 
-    def at(self, instant: float) -> Rule:
+    def run_at(self, instant: float) -> Recurrence:
         if instant <= self.now:
             raise ScheduleRefused("time_past")
         if instant > self.now + LONGEST_WAIT * 86_400:
             raise ScheduleRefused("time_far", days=LONGEST_WAIT)
-        return Rule(at=float(int(instant)))
+        return Recurrence(at=float(int(instant)))
 
 
-def parse_when(text: str, now: float, zone: ZoneInfo) -> Spoken | None:
+def parse_when(text: str, now: float, zone: ZoneInfo) -> ParsedTime | None:
     """Read what a text says first; None where it says no time at all. Raises ScheduleRefused."""
     text = text.strip()
     for pattern, meaning in _FORMS:
         match = pattern.match(text)
         if match is not None:
-            rule = meaning(_Said(match, now, zone))
+            rule = meaning(_Match(match, now, zone))
             rest = text[match.end() :].lstrip(" ,:：，、-–").strip()
-            return Spoken(rule, " ".join(match.group(0).split()), rest)
+            return ParsedTime(rule, " ".join(match.group(0).split()), rest)
     return None
 
 
-def _cron(said: _Said) -> Rule:
-    return Rule(parse_cron(said["cron"]))
+def _parse_cron_phrase(said: _Match) -> Recurrence:
+    return Recurrence(parse_cron(said["cron"]))
 
 
-def _in(said: _Said) -> Rule:
+def _parse_in(said: _Match) -> Recurrence:
     count = int(said["count"] or 1)
     unit = said["unit"]
     if unit.startswith(("mi", "分")):
-        return said.at(said.now + 60 * count)
+        return said.run_at(said.now + 60 * count)
     if unit.startswith(("h", "小")):
-        return said.at(said.now + 3600 * count)
+        return said.run_at(said.now + 3600 * count)
     days = count * (7 if unit.startswith(("w", "周", "星")) else 1)
     if days > LONGEST_WAIT:
         raise ScheduleRefused("time_far", days=LONGEST_WAIT)
-    return said.at(instant_of(wall(said.now, said.zone) + timedelta(days=days), said.zone))
+    return said.run_at(to_timestamp(to_wall_time(said.now, said.zone) + timedelta(days=days), said.zone))
 
 
-def _every(said: _Said) -> Rule:
+def _parse_every(said: _Match) -> Recurrence:
     count = int(said["count"] or 1)
     minutes = said["unit"].startswith(("mi", "分"))
     whole = 60 if minutes else 24
@@ -131,103 +131,103 @@ def _every(said: _Said) -> Rule:
             "every_minutes" if minutes else "every_hours", count=count, fits=", ".join(map(str, fits))
         )
     if minutes:
-        return Rule(parse_cron("0 * * * *" if count == 60 else f"*/{count} * * * *"))
-    return Rule(parse_cron("0 0 * * *" if count == 24 else f"0 */{count} * * *"))
+        return Recurrence(parse_cron("0 * * * *" if count == 60 else f"*/{count} * * * *"))
+    return Recurrence(parse_cron("0 0 * * *" if count == 24 else f"0 */{count} * * *"))
 
 
-def _daily(said: _Said) -> Rule:
-    return said.cron()
+def _parse_daily(said: _Match) -> Recurrence:
+    return said.to_cron()
 
 
-def _weekdays(said: _Said) -> Rule:
-    return said.cron(weekday="1-5")
+def _parse_weekdays(said: _Match) -> Recurrence:
+    return said.to_cron(weekday="1-5")
 
 
-def _weekends(said: _Said) -> Rule:
-    return said.cron(weekday="6,0")
+def _parse_weekends(said: _Match) -> Recurrence:
+    return said.to_cron(weekday="6,0")
 
 
-def _on_days(said: _Said) -> Rule:
+def _on_days(said: _Match) -> Recurrence:
     words = re.sub(r"\s*(?:-|to)\s*", "-", said["days"])
     found = [_day_range(one) for one in re.split(r"\s*(?:,|and|&)\s*", words) if one]
-    return said.cron(weekday=",".join(found))
+    return said.to_cron(weekday=",".join(found))
 
 
 def _day_range(text: str) -> str:
     return "-".join(word[:3] for word in text.split("-"))
 
 
-def _on_chinese_days(said: _Said) -> Rule:
+def _on_chinese_days(said: _Match) -> Recurrence:
     days = sorted({CHINESE_DAYS[one] for one in said["days"] if one in CHINESE_DAYS})
-    return said.cron(weekday=",".join(DAY_NAMES[one] for one in days))
+    return said.to_cron(weekday=",".join(DAY_NAMES[one] for one in days))
 
 
-def _monthly(said: _Said) -> Rule:
-    day = said.number("day")
+def _parse_monthly(said: _Match) -> Recurrence:
+    day = said.number_group("day")
     if not 1 <= day <= 31:
         raise ScheduleRefused("cron_value", value=day, field="day", low=1, high=31)
     if day > SHORT_DAY:
         raise ScheduleRefused("day_missing", day=day)
-    return said.cron(day=str(day))
+    return said.to_cron(day=str(day))
 
 
-def _last_day(said: _Said) -> Rule:
-    return said.cron(day=LAST)
+def _last_day(said: _Match) -> Recurrence:
+    return said.to_cron(day=LAST)
 
 
-def _today(said: _Said) -> Rule:
-    return said.once(said.today)
+def _parse_today(said: _Match) -> Recurrence:
+    return said.run_once(said.local_today)
 
 
-def _tomorrow(said: _Said) -> Rule:
-    return said.once(said.today + timedelta(days=1))
+def _parse_tomorrow(said: _Match) -> Recurrence:
+    return said.run_once(said.local_today + timedelta(days=1))
 
 
-def _next_time(said: _Said) -> Rule:
-    today = instant_of(datetime.combine(said.today, said.time), said.zone)
-    return said.at(today) if today > said.now else _tomorrow(said)
+def _next_time(said: _Match) -> Recurrence:
+    today = to_timestamp(datetime.combine(said.local_today, said.time_of_day), said.zone)
+    return said.run_at(today) if today > said.now else _parse_tomorrow(said)
 
 
-def _on_date(said: _Said) -> Rule:
+def _on_date(said: _Match) -> Recurrence:
     try:
-        on = date(said.number("year"), said.number("month"), said.number("on"))
+        on = date(said.number_group("year"), said.number_group("month"), said.number_group("on"))
     except ValueError:
         day = f"{said['year']}-{said['month']}-{said['on']}"
         raise ScheduleRefused("date_unknown", date=day) from None
-    return said.once(on)
+    return said.run_once(on)
 
 
 _UNITS = r"(?P<unit>minutes?|mins?|hours?|days?|weeks?)\b"
 _UNITS_ZH = r"(?P<unit>分钟|小时|天|周|星期)"
-_MEANINGS: tuple[tuple[str, Callable[[_Said], Rule]], ...] = (
-    (_CRON, _cron),
-    (rf"in\s+(?:(?P<count>\d+)|an?)\s+{_UNITS}", _in),
-    (r"every\s+(?:(?P<count>\d+)\s+)?(?P<unit>minutes?|mins?|hours?)\b", _every),
-    (r"(?P<unit>h)ourly\b", _every),
-    (rf"(?:daily|every\s*day|each\s+day)\s+{_TIME}", _daily),
-    (rf"(?:(?:every|on)\s+)?(?:weekdays?|workdays?|working\s+days?)\s+{_TIME}", _weekdays),
-    (rf"(?:(?:every|on)\s+)?weekends?\s+{_TIME}", _weekends),
+_MEANINGS: tuple[tuple[str, Callable[[_Match], Recurrence]], ...] = (
+    (_CRON, _parse_cron_phrase),
+    (rf"in\s+(?:(?P<count>\d+)|an?)\s+{_UNITS}", _parse_in),
+    (r"every\s+(?:(?P<count>\d+)\s+)?(?P<unit>minutes?|mins?|hours?)\b", _parse_every),
+    (r"(?P<unit>h)ourly\b", _parse_every),
+    (rf"(?:daily|every\s*day|each\s+day)\s+{_TIME}", _parse_daily),
+    (rf"(?:(?:every|on)\s+)?(?:weekdays?|workdays?|working\s+days?)\s+{_TIME}", _parse_weekdays),
+    (rf"(?:(?:every|on)\s+)?weekends?\s+{_TIME}", _parse_weekends),
     (rf"{_DAYS}\s+{_TIME}", _on_days),
-    (rf"(?:monthly|every\s+month)\s+(?:on\s+)?(?:the\s+)?{_ORDINAL}\s+{_TIME}", _monthly),
-    (rf"(?:on\s+)?(?:the\s+)?{_ORDINAL}\s+of\s+(?:each|every|the)\s+month\s+{_TIME}", _monthly),
+    (rf"(?:monthly|every\s+month)\s+(?:on\s+)?(?:the\s+)?{_ORDINAL}\s+{_TIME}", _parse_monthly),
+    (rf"(?:on\s+)?(?:the\s+)?{_ORDINAL}\s+of\s+(?:each|every|the)\s+month\s+{_TIME}", _parse_monthly),
     (rf"(?:on\s+)?(?:the\s+)?last\s+day\s+of\s+(?:each|every|the)\s+month\s+{_TIME}", _last_day),
-    (rf"today\s+{_TIME}", _today),
-    (rf"tomorrow\s+{_TIME}", _tomorrow),
+    (rf"today\s+{_TIME}", _parse_today),
+    (rf"tomorrow\s+{_TIME}", _parse_tomorrow),
     (rf"(?:on\s+)?(?P<year>\d{{4}})-(?P<month>\d{{1,2}})-(?P<on>\d{{1,2}})[t\s]\s*{_TIME}", _on_date),
     (_TIME, _next_time),
-    (rf"(?P<count>\d+)\s*个?{_UNITS_ZH}[之以]?后", _in),
-    (r"每(?:隔)?\s*(?P<count>\d+)?\s*个?(?P<unit>分钟|小时)", _every),
-    (rf"每[天日]\s*{_TIME_ZH}", _daily),
-    (rf"每?个?工作日\s*{_TIME_ZH}", _weekdays),
-    (rf"每?个?周末\s*{_TIME_ZH}", _weekends),
+    (rf"(?P<count>\d+)\s*个?{_UNITS_ZH}[之以]?后", _parse_in),
+    (r"每(?:隔)?\s*(?P<count>\d+)?\s*个?(?P<unit>分钟|小时)", _parse_every),
+    (rf"每[天日]\s*{_TIME_ZH}", _parse_daily),
+    (rf"每?个?工作日\s*{_TIME_ZH}", _parse_weekdays),
+    (rf"每?个?周末\s*{_TIME_ZH}", _parse_weekends),
     (
         rf"每?(?:周|星期)(?P<days>[日天一二三四五六](?:[、,，和周]*[日天一二三四五六])*)\s*{_TIME_ZH}",
         _on_chinese_days,
     ),
-    (rf"每月\s*(?P<day>\d{{1,2}})\s*[号日]\s*{_TIME_ZH}", _monthly),
+    (rf"每月\s*(?P<day>\d{{1,2}})\s*[号日]\s*{_TIME_ZH}", _parse_monthly),
     (rf"每月(?:的)?最后一天\s*{_TIME_ZH}", _last_day),
-    (rf"今天\s*{_TIME_ZH}", _today),
-    (rf"明天\s*{_TIME_ZH}", _tomorrow),
+    (rf"今天\s*{_TIME_ZH}", _parse_today),
+    (rf"明天\s*{_TIME_ZH}", _parse_tomorrow),
     (_TIME_ZH, _next_time),
 )
 _FORMS = [(re.compile(pattern, re.IGNORECASE), meaning) for pattern, meaning in _MEANINGS]

@@ -68,9 +68,9 @@ class Cron:
     _triggers: tuple[CronTrigger, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_triggers", self._made())
+        object.__setattr__(self, "_triggers", self._build_trigger())
 
-    def after(self, wall: datetime) -> datetime | None:
+    def next_after(self, wall: datetime) -> datetime | None:
         """The first wall time after that one; both without a zone. None: there is none."""
         # A zone without changes of clocks: the trigger sees wall times as they stand on the clock.
         start = wall.replace(tzinfo=UTC, microsecond=0) + timedelta(seconds=1)
@@ -78,19 +78,19 @@ class Cron:
         times = [one.replace(tzinfo=None) for one in found if one is not None]
         return min(times, default=None)
 
-    def _made(self) -> tuple[CronTrigger, ...]:
-        day = "last" if self.last_day else _listed(self.days)
+    def _build_trigger(self) -> tuple[CronTrigger, ...]:
+        day = "last" if self.last_day else _join_values(self.days)
         weekday = None if self.weekdays is None else ",".join(DAY_NAMES[one] for one in self.weekdays)
         both = [(day, weekday)]
         if self.either:
             both = [(day, None), (None, weekday)]
         return tuple(
             CronTrigger(
-                month=_listed(self.months, 12),
+                month=_join_values(self.months, 12),
                 day=day_wanted,
                 day_of_week=weekday_wanted,
-                hour=_listed(self.hours, 24),
-                minute=_listed(self.minutes, 60),
+                hour=_join_values(self.hours, 24),
+                minute=_join_values(self.minutes, 60),
                 second=0,
                 timezone=UTC,
             )
@@ -109,9 +109,9 @@ def parse_cron(text: str) -> Cron:
         raise ScheduleRefused("cron_fields", count=len(words))
     minute, hour, day, month, weekday = words
     last_day = day == LAST.lower()
-    days = None if last_day or day == "*" else _values(DAY, day)
-    weekdays = None if weekday == "*" else _weekdays(weekday)
-    months = _values(MONTH, month)
+    days = None if last_day or day == "*" else _field_values(DAY, day)
+    weekdays = None if weekday == "*" else _name_weekdays(weekday)
+    months = _field_values(MONTH, month)
     either = (
         (days is not None or last_day)
         and weekdays is not None
@@ -122,22 +122,29 @@ def parse_cron(text: str) -> Cron:
         raise ScheduleRefused("cron_never", day=min(days))
     written = " ".join([minute, hour, LAST if last_day else day, month, weekday])
     return Cron(
-        written, _values(MINUTE, minute), _values(HOUR, hour), months, days, weekdays, last_day, either
+        written,
+        _field_values(MINUTE, minute),
+        _field_values(HOUR, hour),
+        months,
+        days,
+        weekdays,
+        last_day,
+        either,
     )
 
 
-def _weekdays(text: str) -> tuple[int, ...]:
-    return tuple(sorted({one % 7 for one in _values(WEEKDAY, text)}))
+def _name_weekdays(text: str) -> tuple[int, ...]:
+    return tuple(sorted({one % 7 for one in _field_values(WEEKDAY, text)}))
 
 
-def _values(of: _Field, text: str) -> tuple[int, ...]:
+def _field_values(of: _Field, text: str) -> tuple[int, ...]:
     found: set[int] = set()
     for item in text.split(","):
-        found.update(_item(of, item))
+        found.update(_parse_item(of, item))
     return tuple(sorted(found))
 
 
-def _item(field: _Field, item: str) -> list[int]:
+def _parse_item(field: _Field, item: str) -> list[int]:
     match = _ITEM.fullmatch(item)
     if match is None:
         key = "cron_foreign" if _FOREIGN.search(item) else "cron_item"
@@ -147,20 +154,20 @@ def _item(field: _Field, item: str) -> list[int]:
         raise ScheduleRefused("cron_step", item=item, high=field.high, first=first, step=step)
     if first == "*" and last is not None:
         raise ScheduleRefused("cron_item", item=item, field=field.name)
-    values = _range(field, first, last)
+    values = _parse_range(field, first, last)
     every = int(step) if step is not None else 1
     if not 0 < every <= field.high - field.low + 1:
         raise ScheduleRefused("cron_item", item=item, field=field.name)
     return values[::every]
 
 
-def _range(field: _Field, first: str, last: str | None) -> list[int]:
+def _parse_range(field: _Field, first: str, last: str | None) -> list[int]:
     # A week has Sunday twice, at both ends; every day is each once.
     highest = 6 if field is WEEKDAY else field.high
     if first == "*":
         return list(range(field.low, highest + 1))
-    start = _value(field, first)
-    end = start if last is None else _value(field, last)
+    start = _parse_value(field, first)
+    end = start if last is None else _parse_value(field, last)
     if start == end:
         return [start]
     if field is WEEKDAY:
@@ -170,14 +177,14 @@ def _range(field: _Field, first: str, last: str | None) -> list[int]:
     return [*range(start, highest + 1), *range(field.low, end + 1)]
 
 
-def _value(field: _Field, word: str) -> int:
+def _parse_value(field: _Field, word: str) -> int:
     value = int(word) if word.isdecimal() else field.names.get(word, -1)
     if not field.low <= value <= field.high:
         raise ScheduleRefused("cron_value", value=word, field=field.name, low=field.low, high=field.high)
     return value
 
 
-def _listed(values: tuple[int, ...] | None, all_of: int = 0) -> str | None:
+def _join_values(values: tuple[int, ...] | None, all_of: int = 0) -> str | None:
     if values is None:
         return None
     return "*" if len(values) == all_of else ",".join(map(str, values))

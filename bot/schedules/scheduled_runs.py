@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from bot.clock import Clock
-from bot.privacy.record_formatting import lines
-from bot.schedules.due import Plan
-from bot.schedules.wall_clock import find_zone, wall
+from bot.privacy.record_formatting import format_messages
+from bot.schedules.due import DueFiring
+from bot.schedules.wall_clock import find_zone, to_wall_time
 from bot.store import Database
 from bot.store.record import list_recorded, list_recorded_chats
 from bot.store.scheduled_runs import DueRun, OpenedTurn, SkipReason, list_scheduled_runs
@@ -22,7 +22,7 @@ FIRINGS_READ = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class SchedulerHooks:
     """What the scheduler needs of the service. `open_` hands an opened turn to the dispatcher; `allowed` says
     whether who made a schedule may still talk there, `runs` whether the account is there at all; `spent` says
     which budget of tokens is used up there, "" for none; `catch_up` is how late a firing may be made up for
@@ -39,21 +39,23 @@ class Host:
     catch_up: Callable[[], float]
 
 
-class Firings:
+class ScheduledRunBuilder:
     """Makes firings of plans."""
 
-    def __init__(self, db: Database, clock: Clock, host: Host) -> None:
+    def __init__(self, db: Database, clock: Clock, host: SchedulerHooks) -> None:
         self._db = db
         self._clock = clock
         self._host = host
 
-    async def make(self, schedule: Schedule, made: Plan, *, again: int = 0) -> DueRun:
+    async def build_run(self, schedule: Schedule, made: DueFiring, *, again: int = 0) -> DueRun:
         """The firing that a plan means; `again` is the id of the one that it repeats."""
-        skip, text, notice = self._skip(schedule, made), "", ""
+        skip, text, notice = self._skip_run(schedule, made), "", ""
         if skip is None:
-            text = await self._text(schedule, again)
-            notice = await self._spent(schedule)
-            skip = SkipReason.BUDGET if notice else None if text else await self._empty(schedule)
+            text = await self._compose_text(schedule, again)
+            notice = await self._limit_notice(schedule)
+            skip = (
+                SkipReason.BUDGET if notice else None if text else await self._empty_digest_reason(schedule)
+            )
         return DueRun(
             schedule,
             made.due,
@@ -63,22 +65,22 @@ class Firings:
             model=self._host.model(schedule.account) if skip is not SkipReason.ACCOUNT else "",
             missed=made.missed,
             skip=skip,
-            notice=await self._missed(schedule, made) if skip is SkipReason.MISSED else notice,
+            notice=await self._missed_runs_notice(schedule, made) if skip is SkipReason.MISSED else notice,
         )
 
-    async def _empty(self, schedule: Schedule) -> SkipReason:
+    async def _empty_digest_reason(self, schedule: Schedule) -> SkipReason:
         """Why there is nothing to make a digest of."""
         kept = [(one.account, one.chat) for one in await self._db.run(list_recorded_chats)]
         return SkipReason.QUIET if (schedule.account, schedule.chat) in kept else SkipReason.UNRECORDED
 
-    def _skip(self, schedule: Schedule, made: Plan) -> SkipReason | None:
+    def _skip_run(self, schedule: Schedule, made: DueFiring) -> SkipReason | None:
         if not self._host.runs(schedule.account):
             return SkipReason.ACCOUNT
         if not self._host.allowed(schedule):
             return SkipReason.ACCESS
         return SkipReason.MISSED if made.late else None
 
-    async def _spent(self, schedule: Schedule) -> str:
+    async def _limit_notice(self, schedule: Schedule) -> str:
         """What the chat hears where a budget is used up; a fixed text costs nothing."""
         problem = "" if schedule.kind is ScheduleKind.MESSAGE else await self._host.spent(schedule)
         if not problem:
@@ -86,13 +88,15 @@ class Firings:
         texts = self._host.texts(schedule.account).in_thread(schedule.topic)
         return texts("schedule_budget", number=schedule.id, spoken=schedule.spoken, problem=problem)
 
-    async def _missed(self, schedule: Schedule, made: Plan) -> str:
-        shown = wall(made.due, await find_zone(schedule.zone)).strftime("%Y-%m-%d %H:%M ") + schedule.zone
+    async def _missed_runs_notice(self, schedule: Schedule, made: DueFiring) -> str:
+        shown = (
+            to_wall_time(made.due, await find_zone(schedule.zone)).strftime("%Y-%m-%d %H:%M ") + schedule.zone
+        )
         return self._host.texts(schedule.account).in_thread(schedule.topic)(
             "schedule_missed", number=schedule.id, spoken=schedule.spoken, at=shown, count=made.missed + 1
         )
 
-    async def _text(self, schedule: Schedule, again: int) -> str:
+    async def _compose_text(self, schedule: Schedule, again: int) -> str:
         """What it brings or asks; "" for a digest of nothing."""
         texts = self._host.texts(schedule.account).in_thread(schedule.topic)
         if schedule.kind is ScheduleKind.MESSAGE:
@@ -103,12 +107,12 @@ class Firings:
             list_recorded,
             schedule.account,
             schedule.chat,
-            await self._since(schedule, again),
+            await self._digest_start(schedule, again),
             self._clock.now(),
             MOST_MESSAGES,
             topic=schedule.topic or None,
         )
-        told, left = lines(found, await find_zone(schedule.zone), MOST_CHARACTERS)
+        told, left = format_messages(found, await find_zone(schedule.zone), MOST_CHARACTERS)
         if not told:
             return ""
         said = "\n".join(told)
@@ -121,7 +125,7 @@ class Firings:
             said=said,
         ).strip()
 
-    async def _since(self, schedule: Schedule, again: int) -> float:
+    async def _digest_start(self, schedule: Schedule, again: int) -> float:
         """When the last digest was made that came to its chat, or was one of nothing."""
         for one in await self._db.run(list_scheduled_runs, schedule.id, limit=FIRINGS_READ):
             if one.id != again and (one.delivered or one.skipped == SkipReason.QUIET):

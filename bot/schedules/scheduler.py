@@ -14,10 +14,10 @@ import structlog
 from agent.shared.aio import wait_first
 from bot.clock import Clock
 from bot.errors import ScheduleRefused
-from bot.schedules.due import Plan, plan
+from bot.schedules.due import DueFiring, plan_due
 from bot.schedules.retry_policy import RETRY_AFTER
-from bot.schedules.scheduled_runs import Firings, Host
-from bot.schedules.wall_clock import find_zone, rule_in
+from bot.schedules.scheduled_runs import ScheduledRunBuilder, SchedulerHooks
+from bot.schedules.wall_clock import find_zone, parse_recurrence
 from bot.store import Database
 from bot.store.scheduled_runs import (
     DueRetry,
@@ -53,15 +53,15 @@ FORGET_EVERY = 3600.0
 class Scheduler:
     """Fires what is due. `run` works until cancelled."""
 
-    def __init__(self, db: Database, clock: Clock, host: Host) -> None:
+    def __init__(self, db: Database, clock: Clock, host: SchedulerHooks) -> None:
         self._db = db
         self._clock = clock
         self._host = host
-        self._firings = Firings(db, clock, host)
+        self._firings = ScheduledRunBuilder(db, clock, host)
         self._poked = asyncio.Event()
         self._forget_at = 0.0
 
-    def poke(self) -> None:
+    def wake(self) -> None:
         """Something has changed: look again."""
         self._poked.set()
 
@@ -70,21 +70,21 @@ class Scheduler:
         while True:
             self._poked.clear()
             try:
-                nap = await self.look()
+                nap = await self.run_due()
             except Exception:  # the scheduler's supervisor: a database that is away comes back
                 log.exception("schedules_failed")
                 nap = AFTER_TROUBLE
             await wait_first(self._poked, self._clock, nap)
 
-    async def look(self) -> float:
+    async def run_due(self) -> float:
         """Do what is due now; how long nothing will be (seconds)."""
         now = self._clock.now()
         for closed in await self._db.run(list_ended_runs):
-            await self._judge(closed)
+            await self._record_outcome(closed)
         for retry in await self._db.run(list_due_retries, now):
-            await self._retry(retry)
+            await self._open_retry(retry)
         for schedule in await self._db.run(list_due_schedules, now):
-            await self._fire(schedule)
+            await self._open_due_run(schedule)
         if now >= self._forget_at or now < self._forget_at - 2 * FORGET_EVERY:
             self._forget_at = now + FORGET_EVERY
             await self._db.run(purge_schedules, now - DRAFTS_KEPT, now - FIRINGS_KEPT)
@@ -92,28 +92,28 @@ class Scheduler:
         nap = WATCH_EVERY if await self._db.run(has_unjudged_runs) else LONGEST_NAP
         return max(0.05, min(nap, due - self._clock.now())) if due else nap
 
-    async def firing(self, schedule: Schedule, due: float) -> DueRun:
+    async def build_manual_run(self, schedule: Schedule, due: float) -> DueRun:
         """A firing of a schedule for that instant, outside of its order."""
-        return await self._firings.make(schedule, Plan(due, schedule.next_at, 0, late=False))
+        return await self._firings.build_run(schedule, DueFiring(due, schedule.next_at, 0, late=False))
 
     def hand_over(self, opened: Sequence[OpenedTurn]) -> None:
         """Have the turns answered that a firing opened, and watch how they end."""
         for turn in opened:
             self._host.open_(turn)
-        self.poke()
+        self.wake()
 
-    async def _fire(self, schedule: Schedule) -> None:
+    async def _open_due_run(self, schedule: Schedule) -> None:
         try:
             zone = await find_zone(schedule.zone)
-            rule, now, catch_up = rule_in(schedule.rule), self._clock.now(), self._host.catch_up()
+            rule, now, catch_up = parse_recurrence(schedule.rule), self._clock.now(), self._host.catch_up()
             long_ago = now - schedule.next_at > LONG_AGO
             given = (rule, zone, schedule.next_at, now, catch_up)
-            made = await asyncio.to_thread(plan, *given) if long_ago else plan(*given)
+            made = await asyncio.to_thread(plan_due, *given) if long_ago else plan_due(*given)
         except ScheduleRefused as refused:
             # What was kept can't be read any more: an older version, a zone that the system lost.
             log.error("schedule_unreadable", schedule=schedule.id, problem=str(refused))
-            made = Plan(schedule.next_at, 0.0, 0, late=True)
-        one = await self._told_once(await self._firings.make(schedule, made))
+            made = DueFiring(schedule.next_at, 0.0, 0, late=True)
+        one = await self._told_once(await self._firings.build_run(schedule, made))
         opened = await self._db.run(open_due_run, one, self._clock.now())
         if opened is None:
             return
@@ -136,7 +136,7 @@ class Scheduler:
         known = bool(before) and before[0].skipped == SkipReason.BUDGET
         return replace(one, notice="") if known else one
 
-    async def _judge(self, closed: EndedRun) -> None:
+    async def _record_outcome(self, closed: EndedRun) -> None:
         now = self._clock.now()
         again = not closed.good and not closed.permanent and closed.attempt <= len(RETRY_AFTER)
         retry_at = now + RETRY_AFTER[closed.attempt - 1] if again else 0.0
@@ -154,12 +154,12 @@ class Scheduler:
         if opened is not None:
             self._host.open_(opened)
 
-    async def _retry(self, retry: DueRetry) -> None:
+    async def _open_retry(self, retry: DueRetry) -> None:
         schedule = await self._db.run(load_schedule, retry.schedule)
         again = None
         if schedule is not None and schedule.state is not ScheduleState.PAUSED:
-            made = Plan(retry.due_at, schedule.next_at, 0, late=False)
-            again = await self._firings.make(schedule, made, again=retry.id)
+            made = DueFiring(retry.due_at, schedule.next_at, 0, late=False)
+            again = await self._firings.build_run(schedule, made, again=retry.id)
         opened = await self._db.run(open_run_retry, retry, again, self._clock.now())
         if opened is not None:
             self._host.open_(opened)

@@ -10,11 +10,11 @@ from typing import Protocol
 from bot.clock import Clock
 from bot.domain import ChatKind, Sender
 from bot.errors import ScheduleRefused
-from bot.privacy.chat_record import RecordedChats
-from bot.schedules.due import upcoming
-from bot.schedules.parse_when import Spoken, parse_when
+from bot.privacy.chat_record import RecordSettings
+from bot.schedules.due import next_runs
+from bot.schedules.parse_when import ParsedTime, parse_when
 from bot.schedules.scheduler import Scheduler
-from bot.schedules.wall_clock import find_zone, rule_in
+from bot.schedules.wall_clock import find_zone, parse_recurrence
 from bot.store import Database
 from bot.store.audit import Actor
 from bot.store.conversations import ConversationView
@@ -44,7 +44,7 @@ _SAY = re.compile(
 )
 
 
-class Settings(Protocol):
+class ScheduleSettings(Protocol):
     """What the configuration says of schedules."""
 
     @property
@@ -59,7 +59,7 @@ class Settings(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ScheduleTarget:
     """Where a schedule belongs: see the fields of `bot.store.schedules.Schedule`."""
 
     account: str
@@ -72,33 +72,33 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ScheduleDraft:
     """What somebody wants to happen. `zone` is the time zone that it is meant in."""
 
     kind: ScheduleKind
-    spoken: Spoken
+    spoken: ParsedTime
     text: str
     zone: str
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class SchedulePreview:
     """A schedule with its next firings (seconds since the epoch)."""
 
     schedule: Schedule
     firings: tuple[float, ...]
 
 
-class Desk:
+class ScheduleService:
     """Makes and changes schedules. Every method raises ScheduleRefused with the reason."""
 
     def __init__(
         self,
         db: Database,
-        recorded: RecordedChats,
+        recorded: RecordSettings,
         clock: Clock,
         scheduler: Scheduler,
-        settings: Callable[[], Settings],
+        settings: Callable[[], ScheduleSettings],
     ) -> None:
         self._db = db
         self._recorded = recorded
@@ -106,7 +106,7 @@ class Desk:
         self._scheduler = scheduler
         self._settings = settings
 
-    async def zone(self, account: str, chat: str) -> str:
+    async def chat_zone(self, account: str, chat: str) -> str:
         """The time zone of a chat."""
         return await self._db.run(load_time_zone, account, chat) or self._settings().timezone
 
@@ -115,48 +115,55 @@ class Desk:
         await find_zone(name)
         await self._db.run(set_time_zone, account, chat, name)
 
-    async def place(self, view: ConversationView) -> Place:
+    async def target_for(self, view: ConversationView) -> ScheduleTarget:
         """Where a schedule has its results that is made for a conversation from outside."""
         key, kind = view.key, ChatKind(view.chat_kind)
         address = await self._db.run(load_last_address, view.id)
         topic = address.topic if address else key.topic
         own = 0 if kind is ChatKind.GROUP and not topic else view.id
-        return Place(key.account, view.platform, key.chat, kind, topic, own, view.id)
+        return ScheduleTarget(key.account, view.platform, key.chat, kind, topic, own, view.id)
 
-    async def read(self, text: str, account: str, chat: str) -> Wanted | None:
+    async def parse_request(self, text: str, account: str, chat: str) -> ScheduleDraft | None:
         """What a text wants: a time, perhaps a zone, and what to do; None where it says no time."""
-        name = await self.zone(account, chat)
+        name = await self.chat_zone(account, chat)
         now = self._clock.now()
         found = parse_when(text, now, await find_zone(name))
         named = _ZONE.match(found.rest) if found else None
         if found is not None and named is not None:
-            name = _written(named["zone"])
+            name = _canonical_zone(named["zone"])
             again = parse_when(text, now, await find_zone(name))
             found = again and replace(again, rest=found.rest[named.end() :].lstrip(" ,:：，").strip())
         if found is None:
             return None
         if said := _SAY.fullmatch(found.rest):
-            return Wanted(ScheduleKind.MESSAGE, found, said["text"].strip(), name)
+            return ScheduleDraft(ScheduleKind.MESSAGE, found, said["text"].strip(), name)
         if of_chat := _DIGEST.fullmatch(found.rest):
-            return Wanted(ScheduleKind.DIGEST, found, of_chat["text"].strip(), name)
+            return ScheduleDraft(ScheduleKind.DIGEST, found, of_chat["text"].strip(), name)
         bare = not found.rest and self._recorded.get(account, chat) is not None
-        return Wanted(ScheduleKind.DIGEST if bare else ScheduleKind.PROMPT, found, found.rest.strip(), name)
+        return ScheduleDraft(
+            ScheduleKind.DIGEST if bare else ScheduleKind.PROMPT, found, found.rest.strip(), name
+        )
 
-    async def time(self, text: str, zone: str) -> Spoken:
+    async def parse_time(self, text: str, zone: str) -> ParsedTime:
         """A time and nothing else."""
         found = parse_when(text, self._clock.now(), await find_zone(zone))
         if found is None or found.rest:
             raise ScheduleRefused("digest_when", nearest="")
         return found
 
-    async def look(self, text: str, zone: str) -> Sequence[float]:
+    async def preview_time(self, text: str, zone: str) -> Sequence[float]:
         """The next firings of a time."""
-        rule = (await self.time(text, zone)).rule
-        return upcoming(rule, await find_zone(zone), self._clock.now(), SHOWN)
+        rule = (await self.parse_time(text, zone)).rule
+        return next_runs(rule, await find_zone(zone), self._clock.now(), SHOWN)
 
-    async def make(
-        self, wanted: Wanted, place: Place, maker: Sender, actor: Actor | None, state: ScheduleState
-    ) -> Preview:
+    async def create(
+        self,
+        wanted: ScheduleDraft,
+        place: ScheduleTarget,
+        maker: Sender,
+        actor: Actor | None,
+        state: ScheduleState,
+    ) -> SchedulePreview:
         """Write a schedule down, as a draft or at once."""
         self._check_text(wanted, place.account, place.chat)
         if await self._db.run(count_chat_schedules, place.account, place.chat) >= MOST_IN_CHAT:
@@ -167,7 +174,7 @@ class Desk:
             state=state,
             text=wanted.text,
             spoken=wanted.spoken.words,
-            rule=wanted.spoken.rule.text,
+            rule=wanted.spoken.rule.to_text,
             zone=wanted.zone,
             account=place.account,
             platform=place.platform,
@@ -180,41 +187,43 @@ class Desk:
             made_at=self._clock.now(),
             next_at=0.0,
         )
-        preview = await self._previewed(made)
+        preview = await self._with_next_runs(made)
         if state is ScheduleState.ACTIVE:
             made = replace(made, next_at=preview.firings[0])
         number = await self._db.run(add_schedule, made, actor, self._clock.now())
-        self._scheduler.poke()
-        return Preview(replace(made, id=number), preview.firings)
+        self._scheduler.wake()
+        return SchedulePreview(replace(made, id=number), preview.firings)
 
-    async def preview(self, one: Schedule) -> Preview:
+    async def preview(self, one: Schedule) -> SchedulePreview:
         """A schedule with its next firings, none where it has none left."""
         zone = await find_zone(one.zone)
-        return Preview(one, tuple(upcoming(rule_in(one.rule), zone, self._clock.now(), SHOWN)))
+        return SchedulePreview(
+            one, tuple(next_runs(parse_recurrence(one.rule), zone, self._clock.now(), SHOWN))
+        )
 
-    async def start(self, one: Schedule, actor: Actor) -> Preview:
+    async def activate(self, one: Schedule, actor: Actor) -> SchedulePreview:
         """Have a draft or a paused schedule fire from now on."""
-        preview = await self._previewed(one)
+        preview = await self._with_next_runs(one)
         active = replace(one, state=ScheduleState.ACTIVE, next_at=preview.firings[0])
-        return Preview(await self._put(one, active, actor), preview.firings)
+        return SchedulePreview(await self._save_change(one, active, actor), preview.firings)
 
     async def pause(self, one: Schedule, actor: Actor) -> Schedule:
         """Have it fire no more until it is started again."""
-        return await self._put(one, replace(one, state=ScheduleState.PAUSED, next_at=0.0), actor)
+        return await self._save_change(one, replace(one, state=ScheduleState.PAUSED, next_at=0.0), actor)
 
-    async def change(self, one: Schedule, wanted: Wanted, actor: Actor) -> Preview:
+    async def change(self, one: Schedule, wanted: ScheduleDraft, actor: Actor) -> SchedulePreview:
         """Give a schedule another time or text; it stays active or paused."""
         self._check_text(wanted, one.account, one.chat)
-        rule = wanted.spoken.rule.text
+        rule = wanted.spoken.rule.to_text
         new = replace(one, text=wanted.text, spoken=wanted.spoken.words, rule=rule, zone=wanted.zone)
-        preview = await self._previewed(new)
+        preview = await self._with_next_runs(new)
         if one.state is not ScheduleState.PAUSED:
             new = replace(new, state=ScheduleState.ACTIVE, next_at=preview.firings[0])
-        return Preview(await self._put(one, new, actor), preview.firings)
+        return SchedulePreview(await self._save_change(one, new, actor), preview.firings)
 
     async def trigger(self, one: Schedule, actor: Actor) -> None:
         """Fire it now, too. Raises ScheduleRefused while it still works on an earlier firing."""
-        fire = await self._scheduler.firing(one, self._clock.now())
+        fire = await self._scheduler.build_manual_run(one, self._clock.now())
         if fire.skip is not None:
             raise ScheduleRefused(f"schedule_skip_{fire.skip.value}", number=one.id, notice=fire.notice)
         opened = await self._db.run(trigger_schedule, fire, actor, self._clock.now())
@@ -227,7 +236,7 @@ class Desk:
         if not await self._db.run(delete_schedule, one.id, actor, self._clock.now()):
             raise ScheduleRefused("schedule_gone", number=one.id)
 
-    def _check_text(self, wanted: Wanted, account: str, chat: str) -> None:
+    def _check_text(self, wanted: ScheduleDraft, account: str, chat: str) -> None:
         if wanted.kind is ScheduleKind.DIGEST:
             if self._recorded.get(account, chat) is None:
                 raise ScheduleRefused("schedule_no_record")
@@ -236,13 +245,13 @@ class Desk:
         if len(wanted.text) > LONGEST_TEXT:
             raise ScheduleRefused("schedule_too_long", limit=LONGEST_TEXT)
 
-    async def _put(self, was: Schedule, now_is: Schedule, actor: Actor) -> Schedule:
+    async def _save_change(self, was: Schedule, now_is: Schedule, actor: Actor) -> Schedule:
         if not await self._db.run(update_schedule, was, now_is, actor, self._clock.now()):
             raise ScheduleRefused("schedule_gone", number=was.id)
-        self._scheduler.poke()
+        self._scheduler.wake()
         return now_is
 
-    async def _previewed(self, one: Schedule) -> Preview:
+    async def _with_next_runs(self, one: Schedule) -> SchedulePreview:
         preview = await self.preview(one)
         if not preview.firings:
             raise ScheduleRefused("time_past")
@@ -253,7 +262,7 @@ class Desk:
         return preview
 
 
-def _written(name: str) -> str:
+def _canonical_zone(name: str) -> str:
     """A zone as the database of zones spells it."""
     if name.lower() == "utc":
         return "UTC"

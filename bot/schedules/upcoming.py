@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 
 from bot.errors import ScheduleRefused
-from bot.schedules.wall_clock import rule_in, zone_of
+from bot.schedules.wall_clock import parse_recurrence, zone_of
 from bot.store.schedules import Schedule
 
 MOST = 2000
@@ -15,14 +15,14 @@ MOST = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Coming:
+class UpcomingRuns:
     """Firings as (id of the schedule, instant), by time. `whole`: none was left out for their number."""
 
     firings: tuple[tuple[int, float], ...]
     whole: bool
 
 
-def coming(schedules: Sequence[Schedule], after: float, until: float) -> Coming:
+def upcoming_runs(schedules: Sequence[Schedule], after: float, until: float) -> UpcomingRuns:
     """The firings after one instant and before another; each schedule gets an equal share. Blocking.
 
     A schedule whose rule or zone can't be read any more has none.
@@ -31,15 +31,15 @@ def coming(schedules: Sequence[Schedule], after: float, until: float) -> Coming:
     found: list[tuple[float, int]] = []
     whole = True
     for one in schedules:
-        instants = _instants(one, after, until, share + 1)
+        instants = _next_instants(one, after, until, share + 1)
         whole = whole and len(instants) <= share
         found += [(at, one.id) for at in instants[:share]]
-    return Coming(tuple((schedule, at) for at, schedule in sorted(found)), whole)
+    return UpcomingRuns(tuple((schedule, at) for at, schedule in sorted(found)), whole)
 
 
-def _instants(one: Schedule, after: float, until: float, count: int) -> list[float]:
+def _next_instants(one: Schedule, after: float, until: float, count: int) -> list[float]:
     try:
-        firings = rule_in(one.rule).firings(after, zone_of(one.zone))
+        firings = parse_recurrence(one.rule).iter_runs(after, zone_of(one.zone))
     except ScheduleRefused:
         return []
     return list(islice(takewhile(lambda at: at < until, firings), count))

@@ -23,36 +23,36 @@ ONCE = "@"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Recurrence:
     """When something is due: by a cron expression, or once at an instant (seconds since the epoch)."""
 
     cron: Cron | None = None
     at: float = 0.0
 
     @property
-    def text(self) -> str:
+    def to_text(self) -> str:
         """The stored form."""
         return self.cron.text if self.cron else f"{ONCE}{self.at:.0f}"
 
-    def after(self, instant: float, zone: ZoneInfo) -> float | None:
+    def next_run(self, instant: float, zone: ZoneInfo) -> float | None:
         """The first firing after that instant; None where there is none any more."""
         if self.cron is None:
             return self.at if self.at > instant else None
-        return _next(self.cron, instant, zone)
+        return _next_instant(self.cron, instant, zone)
 
-    def firings(self, instant: float, zone: ZoneInfo) -> Iterator[float]:
+    def iter_runs(self, instant: float, zone: ZoneInfo) -> Iterator[float]:
         """Every firing after that instant."""
-        found = self.after(instant, zone)
+        found = self.next_run(instant, zone)
         while found is not None:
             yield found
-            found = self.after(found, zone)
+            found = self.next_run(found, zone)
 
 
-def rule_in(text: str) -> Rule:
+def parse_recurrence(text: str) -> Recurrence:
     """The rule of a stored form. Raises ScheduleRefused."""
     if text.startswith(ONCE) and text[1:].isdecimal():
-        return Rule(at=float(text[1:]))
-    return Rule(parse_cron(text))
+        return Recurrence(at=float(text[1:]))
+    return Recurrence(parse_cron(text))
 
 
 def zone_of(name: str) -> ZoneInfo:
@@ -73,25 +73,25 @@ async def find_zone(name: str) -> ZoneInfo:
     return _found[name]
 
 
-def wall(instant: float, zone: ZoneInfo) -> datetime:
+def to_wall_time(instant: float, zone: ZoneInfo) -> datetime:
     """What clocks show, without a zone."""
     return datetime.fromtimestamp(instant, zone).replace(tzinfo=None, fold=0)
 
 
-def instant_of(shown: datetime, zone: ZoneInfo) -> float:
+def to_timestamp(shown: datetime, zone: ZoneInfo) -> float:
     """When clocks show that first, or would have shown it had they not been changed."""
     return shown.replace(tzinfo=zone, fold=0).astimezone(UTC).timestamp()
 
 
-def _next(cron: Cron, instant: float, zone: ZoneInfo) -> float | None:
-    shown = cron.after(wall(instant, zone))
-    found = None if shown is None else instant_of(shown, zone)
-    if _steady(instant, zone) and (found is None or _steady(found, zone)):
+def _next_instant(cron: Cron, instant: float, zone: ZoneInfo) -> float | None:
+    shown = cron.next_after(to_wall_time(instant, zone))
+    found = None if shown is None else to_timestamp(shown, zone)
+    if _is_offset_steady(instant, zone) and (found is None or _is_offset_steady(found, zone)):
         return found
     return _next_near_a_change(cron, instant, zone)
 
 
-def _steady(instant: float, zone: ZoneInfo) -> bool:
+def _is_offset_steady(instant: float, zone: ZoneInfo) -> bool:
     """Whether no clock changes around then."""
     at = datetime.fromtimestamp(instant, UTC)
     return (at - _CHANGE).astimezone(zone).utcoffset() == (at + _CHANGE).astimezone(zone).utcoffset()
@@ -100,12 +100,12 @@ def _steady(instant: float, zone: ZoneInfo) -> bool:
 def _next_near_a_change(cron: Cron, instant: float, zone: ZoneInfo) -> float | None:
     """Wall times around a change are not in the order of their instants: the first of all that may come."""
     best: float | None = None
-    shown = cron.after(wall(instant, zone) - _CHANGE)
+    shown = cron.next_after(to_wall_time(instant, zone) - _CHANGE)
     while shown is not None:
-        if best is not None and shown - wall(best, zone) > _CHANGE:
+        if best is not None and shown - to_wall_time(best, zone) > _CHANGE:
             break
-        at = instant_of(shown, zone)
+        at = to_timestamp(shown, zone)
         if at > instant and (best is None or at < best):
             best = at
-        shown = cron.after(shown)
+        shown = cron.next_after(shown)
     return best

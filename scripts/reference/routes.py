@@ -23,7 +23,7 @@ from bot.clock import SystemClock
 from bot.config import Config, LoadedConfig
 from bot.server.api.app import create_app
 from bot.server.api.auth import least_of
-from bot.server.api.proxy_policy import Wanted, least_for
+from bot.server.api.proxy_policy import ProxiedCall, least_for
 from bot.store import open_database
 from scripts.reference.markdown import code, first_line, page, table
 
@@ -118,7 +118,7 @@ def _passed_on(found: Iterable[BaseRoute]) -> Iterable[list[str]]:
         if isinstance(route, Route) and route.path.startswith("/api/"):
             area, _, rest = PLACE.sub("x", route.path.removeprefix("/api/")).partition("/")
             for method in _methods(route):
-                role = least_for(Wanted(method, area, rest))
+                role = least_for(ProxiedCall(method, area, rest))
                 yield [method, code(route.path), _word(role), first_line(route.endpoint.__doc__)]
 
 

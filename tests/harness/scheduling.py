@@ -17,7 +17,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 
-from bot.schedules.scheduled_runs import Host
+from bot.schedules.scheduled_runs import SchedulerHooks
 from bot.schedules.scheduler import Scheduler
 from bot.store import open_database
 from bot.store.schedules import Schedule
@@ -63,7 +63,7 @@ def ending(dies: str) -> Callable[[Moment], None]:
     return reached
 
 
-def host(name: str, dies: str) -> Host:
+def host(name: str, dies: str) -> SchedulerHooks:
     """A service in which everything is allowed."""
     numbers, reached = itertools.count(1), ending(dies)
 
@@ -74,7 +74,7 @@ def host(name: str, dies: str) -> Host:
     async def spent(_schedule: Schedule) -> str:
         return ""
 
-    return Host(
+    return SchedulerHooks(
         open_=lambda _opened: reached(Moment.AFTER),
         allowed=lambda _schedule: True,
         runs=lambda _account: True,

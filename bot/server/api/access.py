@@ -12,11 +12,11 @@ from bot.access import AccessPolicy, Role
 from bot.access.account_overrides import OwnRules
 from bot.config import AccessConfig, AccessEntry, wrong_entry
 from bot.server.api import schemas
-from bot.server.api.audit_actor import actor
-from bot.server.api.auth import NOT_YOURS, By, Caller
+from bot.server.api.audit_actor import audit_actor
+from bot.server.api.auth import NOT_YOURS, By, Principal
 from bot.server.api.dependencies import ApiServices, Services
-from bot.server.api.errors import missing
-from bot.server.api.pagination import DEFAULT, Cursor, Limit, Names, before
+from bot.server.api.errors import not_found
+from bot.server.api.pagination import DEFAULT, Cursor, Limit, Names, parse_cursor
 from bot.server.api.scope_checks import check_reach, reached
 from bot.store.audit import AuditEntry, list_audit_entries
 from bot.store.people import (
@@ -50,7 +50,9 @@ class NewRole(BaseModel):
 
 
 @router.get("/access")
-async def show(services: Services, by: By, limit: Limit = DEFAULT, cursor: Names = "") -> schemas.Access:
+async def show_access(
+    services: Services, by: By, limit: Limit = DEFAULT, cursor: Names = ""
+) -> schemas.Access:
     """The roles that the configuration names, those that people gave (by entry, in pages), and who waits with
     a code where the caller is an admin.
     """
@@ -63,11 +65,11 @@ async def show(services: Services, by: By, limit: Limit = DEFAULT, cursor: Names
             for one in own
             if one.access.default is not None
         ],
-        configured=_configured(rules, own),
+        configured=_configured_roles(rules, own),
         given=[given_shape(services, by, one) for one in given[:limit]],
         next=given[limit - 1].entry if len(given) > limit else None,
         waiting=[
-            _waiting(one)
+            _present_pairing(one)
             for one in await services.db.run(list_pairing_requests, now)
             if reached(services, by, one.account)
         ],
@@ -75,12 +77,12 @@ async def show(services: Services, by: By, limit: Limit = DEFAULT, cursor: Names
 
 
 @router.put("/access/{entry}")
-async def give(entry: Entry, body: NewRole, services: Services, by: By) -> schemas.Given:
+async def put_role(entry: Entry, body: NewRole, services: Services, by: By) -> schemas.RoleGrantInfo:
     """Give a role to a person, or let a group, workspace or the like in (409 where the configuration says
     otherwise, 403 where it takes an owner, or an admin of all accounts that are meant).
     """
     who, role = as_entry(entry), Role[body.role.upper()]
-    _check(services, by, who, role)
+    _check_grant(services, by, who, role)
     _check_id(services, who)
     _check_named(services, who, role)
     if who.kind and role > Role.MEMBER:
@@ -89,36 +91,36 @@ async def give(entry: Entry, body: NewRole, services: Services, by: By) -> schem
     waiting = await services.db.run(list_pairing_requests, now)
     names = {known: stranger.name for stranger in waiting for known in (stranger.person, stranger.entry)}
     one = RoleGrant(str(who), body.role, names.get(str(who), ""), by.person, now)
-    await services.db.run(grant_role, one, actor(services, by), one.at)
-    await services.people.load()
+    await services.db.run(grant_role, one, audit_actor(services, by), one.at)
+    await services.people.load_grants()
     found = [given for given in await services.db.run(list_role_grants) if given.entry == one.entry]
     return given_shape(services, by, found[0] if found else one)
 
 
 @router.delete("/access/{entry}", status_code=204)
-async def take(entry: Entry, services: Services, by: By) -> None:
+async def delete_role(entry: Entry, services: Services, by: By) -> None:
     """Take a role back that was given (403 where it takes an owner, or an admin of all accounts that are
     meant).
     """
     who = as_entry(entry)
-    _check(services, by, who, Role.STRANGER)
-    taken = await services.db.run(revoke_role, str(who), actor(services, by), services.clock.now())
-    await services.people.load()
+    _check_grant(services, by, who, Role.STRANGER)
+    taken = await services.db.run(revoke_role, str(who), audit_actor(services, by), services.clock.now())
+    await services.people.load_grants()
     if not taken:
-        raise missing("role")
+        raise not_found("role")
 
 
 @router.get("/audit")
-async def audit(
+async def list_audit_events(
     services: Services, person: Person = "", limit: Limit = DEFAULT, cursor: Cursor = ""
 ) -> schemas.Audit:
     """Who did what, newest first."""
-    found = await services.db.run(list_audit_entries, before(cursor), limit, person)
+    found = await services.db.run(list_audit_entries, parse_cursor(cursor), limit, person)
     following = str(found[-1].id) if len(found) == limit else None
-    return schemas.Audit(entries=[_deed(one) for one in found], next=following)
+    return schemas.Audit(entries=[_present_audit_event(one) for one in found], next=following)
 
 
-def _check(services: ApiServices, by: Caller, who: AccessEntry, role: Role) -> None:
+def _check_grant(services: ApiServices, by: Principal, who: AccessEntry, role: Role) -> None:
     """Refuse what admins may not give or take, as in the chat. Raises 403."""
     if not by.role.may_give(role, services.held(who)):
         raise HTTPException(403, NOT_YOURS)
@@ -137,29 +139,29 @@ def _check_named(services: ApiServices, who: AccessEntry, role: Role) -> None:
     general = services.access()
     own = {one.account: one.rules for one in services.own_rules() if one.meant_by(who)}
     for account, rules in (own or {"": general}).items():
-        named = AccessPolicy(rules).named(who)
-        if named.overrules(role):
-            place = "" if named is AccessPolicy(general).named(who) else f" on {account}"
+        named = AccessPolicy(rules).configured_role_of_entry(who)
+        if named.outranks_grant(role):
+            place = "" if named is AccessPolicy(general).configured_role_of_entry(who) else f" on {account}"
             told = f"{who} is {named.name.lower()}{place} by config.yaml; change that there"
             raise HTTPException(409, told)
 
 
-def _configured(rules: AccessConfig, own: Sequence[OwnRules]) -> list[schemas.Configured]:
+def _configured_roles(rules: AccessConfig, own: Sequence[OwnRules]) -> list[schemas.ConfiguredRole]:
     """The roles for all accounts, then those of each account."""
     found = [
-        schemas.Configured(entry=str(entry), role=role, not_on=_replaced(key, entry, own))
+        schemas.ConfiguredRole(entry=str(entry), role=role, not_on=_accounts_with_own_rules(key, entry, own))
         for key, role in LISTS
         for entry in getattr(rules, key)
     ]
     return found + [
-        schemas.Configured(entry=str(entry), role=role, account=one.account)
+        schemas.ConfiguredRole(entry=str(entry), role=role, account=one.account)
         for one in own
         for key, role in LISTS
         for entry in getattr(one.access, key) or ()
     ]
 
 
-def _replaced(key: str, entry: AccessEntry, own: Sequence[OwnRules]) -> list[str]:
+def _accounts_with_own_rules(key: str, entry: AccessEntry, own: Sequence[OwnRules]) -> list[str]:
     """The accounts that an entry is about, but which have a list of their own instead."""
     meant = [one for one in own if key != ADDED and one.meant_by(entry)]
     return [one.account for one in meant if getattr(one.access, key) is not None]
@@ -173,21 +175,23 @@ def as_entry(text: str) -> AccessEntry:
         raise HTTPException(422, f"entry: {error}") from None
 
 
-def given_shape(services: ApiServices, by: Caller, one: RoleGrant) -> schemas.Given:
+def given_shape(services: ApiServices, by: Principal, one: RoleGrant) -> schemas.RoleGrantInfo:
     """A role that was given, as the caller sees it."""
     who = as_entry(one.entry)
     mine = by.role.may_give(Role.STRANGER, services.held(who)) and reached(services, by, who.scope)
-    return schemas.Given(entry=one.entry, role=one.role, name=one.name, by=one.by, at=one.at, changeable=mine)
+    return schemas.RoleGrantInfo(
+        entry=one.entry, role=one.role, name=one.name, by=one.by, at=one.at, changeable=mine
+    )
 
 
-def _waiting(one: PairingRequest) -> schemas.Waiting:
-    return schemas.Waiting(
+def _present_pairing(one: PairingRequest) -> schemas.PendingPairing:
+    return schemas.PendingPairing(
         account=one.account, entry=one.entry, person=one.person, name=one.name, expires_at=one.expires_at
     )
 
 
-def _deed(one: AuditEntry) -> schemas.Deed:
-    return schemas.Deed(
+def _present_audit_event(one: AuditEntry) -> schemas.AuditEntryInfo:
+    return schemas.AuditEntryInfo(
         id=one.id,
         at=one.at,
         person=one.person,

@@ -28,16 +28,16 @@ from bot.server.api import (
     usage,
     webhooks,
 )
-from bot.server.api.auth import admitted
+from bot.server.api.auth import authorize
 from bot.server.api.dependencies import ApiServices
-from bot.server.api.errors import LastResort, add_handlers
+from bot.server.api.errors import UnexpectedErrorHandler, add_handlers
 from bot.server.api.metrics import Gauges
-from bot.server.api.openapi import Described
-from bot.server.api.runtime_proxy import Runtime
+from bot.server.api.openapi import RuntimeDocuments
+from bot.server.api.runtime_proxy import RuntimeClients
 from bot.server.api.security import Guard
 from bot.server.api.sign_in import Sessions
 from bot.server.api.sign_in_links import Links
-from bot.server.api.subscriptions import Feeds
+from bot.server.api.subscriptions import Subscriptions
 from bot.server.console.page import add_page
 
 SWEEP_EVERY = 3600.0
@@ -65,17 +65,17 @@ def create_app(services: ApiServices) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         lifespan=_lifespan,
-        dependencies=[Depends(admitted)],
+        dependencies=[Depends(authorize)],
         middleware=[
             Middleware(Guard, server=services.server, port=services.port, sessions=signed, known=known),
-            Middleware(LastResort),
+            Middleware(UnexpectedErrorHandler),
         ],
     )
     app.state.services = services
     app.state.sessions = signed
     app.state.links = known
-    app.state.described = Described()
-    app.state.feeds = Feeds()
+    app.state.described = RuntimeDocuments()
+    app.state.feeds = Subscriptions()
     app.state.gauges = Gauges()
     services.bus.watch_accepted(app.state.feeds.accepted)
     services.bus.watch_accepted(app.state.gauges.count)
@@ -93,7 +93,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: ApiServices = app.state.services
     langgraph = services.runtime_client()
     management = services.management_client() if services.management_client else langgraph
-    app.state.runtime = Runtime(langgraph, management)
+    app.state.runtime = RuntimeClients(langgraph, management)
     upkeep = [
         asyncio.create_task(app.state.gauges.measure(services.clock), name="loop lag"),
         asyncio.create_task(_sweep(services), name="inbox sweep"),

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Depends, HTTPException, Request
 from starlette.types import Scope
 
-from bot.access import Power, Role, may
+from bot.access import Permission, Role, has_permission
 from bot.domain import Sender, person_of
 from bot.platforms.local.adapter import OWNER
 from bot.store.conversations import ConversationView
@@ -27,7 +27,7 @@ HERE = Sender(OWNER)
 Route = TypeVar("Route", bound=Callable[..., Any])
 
 
-class How(StrEnum):
+class AuthMethod(StrEnum):
     """How somebody came in."""
 
     TOKEN = "token"  # noqa: S105
@@ -36,13 +36,13 @@ class How(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class Principal:
     """Somebody at the port. `sender` is who writes when they do, `session` the hash of their session's key
     ("" where they came without a link).
     """
 
     role: Role
-    how: How
+    how: AuthMethod
     sender: Sender = HERE
     session: str = ""
 
@@ -61,47 +61,47 @@ class Caller:
         here = self.sender.account or platform in LOCAL
         return self.sender if here else Sender(self.person, account=WEB)
 
-    def may(self, power: Power) -> bool:
+    def has_permission(self, power: Permission) -> bool:
         """Whether they may do that."""
-        return may(self.role, power)
+        return has_permission(self.role, power)
 
     @property
-    def scope(self) -> str:
+    def memory_scope(self) -> str:
         """Where the agent remembers them."""
         return f"person:{self.account}:{self.person}"
 
     @property
-    def owners(self) -> tuple[str, ...]:
+    def owner_ids(self) -> tuple[str, ...]:
         """As whom conversations are theirs."""
         if self.sender.account:
             return (self.person,)
         return tuple(person_of(platform, self.sender) for platform in LOCAL)
 
-    def has(self, account: str, platform: str) -> bool:
+    def can_reach(self, account: str, platform: str) -> bool:
         """Whether something of theirs there is within their reach."""
         return platform == WEB or account == self.account or not self.sender.account
 
-    def owns(self, of: ConversationView) -> bool:
+    def owns_conversation(self, of: ConversationView) -> bool:
         """Whether a conversation is their own."""
-        return of.owner in self.owners and self.has(of.key.account, of.platform)
+        return of.owner in self.owner_ids and self.can_reach(of.key.account, of.platform)
 
-    def made(self, one: Schedule) -> bool:
+    def created_schedule(self, one: Schedule) -> bool:
         """Whether a schedule is their own."""
-        return one.person == self.person and self.has(one.account, one.platform)
+        return one.person == self.person and self.can_reach(one.account, one.platform)
 
 
-def put(scope: Scope, caller: Caller | None) -> None:
+def attach_principal(scope: Scope, caller: Principal | None) -> None:
     """Say who makes a request."""
     scope[_CALLER] = caller
 
 
-def caller_or_none(request: Request) -> Caller | None:
+def caller_or_none(request: Request) -> Principal | None:
     """Who makes a request, None for nobody who is known."""
-    found: Caller | None = request.scope.get(_CALLER)
+    found: Principal | None = request.scope.get(_CALLER)
     return found
 
 
-def caller_of(request: Request) -> Caller:
+def caller_of(request: Request) -> Principal:
     """Who makes a request. Raises 401."""
     found = caller_or_none(request)
     if found is None:
@@ -109,7 +109,7 @@ def caller_of(request: Request) -> Caller:
     return found
 
 
-By = Annotated[Caller, Depends(caller_of)]
+By = Annotated[Principal, Depends(caller_of)]
 
 
 def open_to(least: Role) -> Callable[[Route], Route]:
@@ -128,7 +128,7 @@ def least_of(endpoint: object) -> Role:
     return found
 
 
-def admitted(request: Request) -> None:
+def authorize(request: Request) -> None:
     """Refuse who may not use a route. Raises 401 and 403."""
     least = least_of(request.scope.get("endpoint"))
     if least > Role.BLOCKED and caller_of(request).role < least:

@@ -9,16 +9,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bot.domain import ChatKind, InboundMessage, Origin, Part, Sender, TurnKind
 from bot.server.api import local_chats, presenters, schemas
-from bot.server.api.auth import NOT_YOURS, Caller
+from bot.server.api.auth import NOT_YOURS, Principal
 from bot.server.api.dependencies import ApiServices
-from bot.server.api.errors import missing
+from bot.server.api.errors import not_found
 from bot.server.api.post_message import EVENT_ID, PRESSED
 from bot.store.conversations import ConversationView, load_lane
 from bot.store.read_models import TurnView
 from bot.store.turns import load_turn
 
 
-class Choice(BaseModel):
+class ButtonClick(BaseModel):
     """What the button says. `event_id` is the client's own name for the click: the same one again changes
     nothing.
     """
@@ -28,9 +28,9 @@ class Choice(BaseModel):
     event_id: str = Field("", pattern=rf"^({EVENT_ID})?$")
 
 
-async def choose(
-    services: ApiServices, by: Caller, of: ConversationView, view: TurnView, index: int, given: Choice
-) -> schemas.Posted:
+async def click_button(
+    services: ApiServices, by: Principal, of: ConversationView, view: TurnView, index: int, given: ButtonClick
+) -> schemas.PostResult:
     """Let a click count as the caller's; it is on disk when this returns.
 
     Raises 403 where the decision is not theirs, 404 where there is no such button, 409 where the question is
@@ -38,41 +38,41 @@ async def choose(
     """
     event_id = given.event_id or services.new_id()
     if given.event_id and (known := await local_chats.turn_of(services, of, PRESSED + event_id)) is not None:
-        return _posted(of, event_id, known)
-    part = _part(view, index)
+        return _click_result(of, event_id, known)
+    part = _question_part(view, index)
     if not presenters.is_open(view, part):
         raise HTTPException(409, services.texts(of.key.account)("question_closed"))
     if given.choice not in part.choices:
-        raise missing("choice")
+        raise not_found("choice")
     await _may_decide(services, by, of, view)
-    refused = await _press(services, by, of, view, part, given.choice, PRESSED + event_id)
+    refused = await _submit_click(services, by, of, view, part, given.choice, PRESSED + event_id)
     if refused is not None:
         theirs = refused not in ("", services.texts(of.key.account)("approval_foreign"))
         raise HTTPException(409 if theirs else 403, refused or NOT_YOURS)
-    return _posted(of, event_id, await local_chats.turn_of(services, of, PRESSED + event_id))
+    return _click_result(of, event_id, await local_chats.turn_of(services, of, PRESSED + event_id))
 
 
-def _part(view: TurnView, index: int) -> Part:
+def _question_part(view: TurnView, index: int) -> Part:
     for part in view.parts:
         if part.index == index:
             return part
-    raise missing("part")
+    raise not_found("part")
 
 
-async def _may_decide(services: ApiServices, by: Caller, of: ConversationView, view: TurnView) -> None:
+async def _may_decide(services: ApiServices, by: Principal, of: ConversationView, view: TurnView) -> None:
     """In somebody else's conversation an approval can be decided by who may; what else is asked, is asked of
     them.
     """
-    if by.owns(of):
+    if by.owns_conversation(of):
         return
     lane = await services.db.run(load_lane, of.id)
     if lane.asked_by != view.id:
         raise HTTPException(403, local_chats.NOT_THEIRS)
 
 
-async def _press(
+async def _submit_click(
     services: ApiServices,
-    by: Caller,
+    by: Principal,
     of: ConversationView,
     view: TurnView,
     part: Part,
@@ -93,12 +93,14 @@ async def _press(
     if inbox is None or asked is None:
         raise HTTPException(409, local_chats.NO_ACCOUNT)
     kind, below = ChatKind(of.chat_kind), part.platform_id
-    origin = Origin(account, of.platform, chat, kind, below, _sender(by, of), asked.address.topic, below)
+    origin = Origin(
+        account, of.platform, chat, kind, below, _click_sender(by, of), asked.address.topic, below
+    )
     click = InboundMessage(event_id, origin, choice, services.clock.now(), clicked=True)
     return (await inbox.accept([click])).get(event_id)
 
 
-def _sender(by: Caller, of: ConversationView) -> Sender:
+def _click_sender(by: Principal, of: ConversationView) -> Sender:
     """Who the caller is on that account: whom it knows, or somebody from the page. In a group their word
     carries their name, so there has to be one.
     """
@@ -109,8 +111,8 @@ def _sender(by: Caller, of: ConversationView) -> Sender:
     return replace(by.writing_on(of.platform), name=name)
 
 
-def _posted(of: ConversationView, event_id: str, turn: TurnView | None) -> schemas.Posted:
+def _click_result(of: ConversationView, event_id: str, turn: TurnView | None) -> schemas.PostResult:
     """What became of a click that is stored. Raises 409 where it is answered by a notice."""
     if turn is not None and turn.kind is TurnKind.NOTICE:
         raise HTTPException(409, " ".join(part.content for part in turn.parts))
-    return schemas.Posted(conversation=of.id, event_id=event_id, turn=None if turn is None else turn.id)
+    return schemas.PostResult(conversation=of.id, event_id=event_id, turn=None if turn is None else turn.id)

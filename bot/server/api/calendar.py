@@ -8,11 +8,11 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query
 
 from bot.access import Role
-from bot.schedules.upcoming import coming
+from bot.schedules.upcoming import upcoming_runs
 from bot.server.api import schemas
 from bot.server.api.auth import By, open_to
 from bot.server.api.dependencies import Services
-from bot.server.api.schedules import reached, shown, whose
+from bot.server.api.schedules import present_schedule, schedule_owner_filter, visible_schedules
 from bot.store.scheduled_runs import ScheduledRun, list_runs_between
 from bot.store.schedules import ScheduleState, list_schedules
 
@@ -24,35 +24,35 @@ Instant = Annotated[float, Query(ge=0, lt=2**40, description="Seconds since the 
 
 @router.get("/calendar")
 @open_to(Role.MEMBER)
-async def calendar(services: Services, by: By, begin: Instant, end: Instant) -> schemas.Calendar:
+async def list_calendar(services: Services, by: By, begin: Instant, end: Instant) -> schemas.Calendar:
     """The firings of all chats (for members: of their own schedules) from `begin` until before `end` (at most
     100 days), by time, and the newest 200 schedules.
     """
     if not begin < end <= begin + LONGEST:
         raise HTTPException(422, "end: it comes after begin, by at most 100 days")
     db, now = services.db, services.clock.now()
-    found = await db.run(list_schedules, limit=MOST_SCHEDULES, person=whose(by))
-    schedules = reached(by, found)
+    found = await db.run(list_schedules, limit=MOST_SCHEDULES, person=schedule_owner_filter(by))
+    schedules = visible_schedules(by, found)
     beyond = {one.id for one in found} - {one.id for one in schedules}
     active = [one for one in schedules if one.state is ScheduleState.ACTIVE]
-    past = await db.run(list_runs_between, begin, end, MOST_PAST, whose(by))
+    past = await db.run(list_runs_between, begin, end, MOST_PAST, schedule_owner_filter(by))
     # What is due at `begin` itself counts.
-    ahead = await asyncio.to_thread(coming, active, max(begin - 1, now), end)
+    ahead = await asyncio.to_thread(upcoming_runs, active, max(begin - 1, now), end)
     return schemas.Calendar(
-        schedules=[shown(one) for one in schedules],
+        schedules=[present_schedule(one) for one in schedules],
         firings=[
-            *(_past(one) for one in past if one.schedule not in beyond),
-            *(_ahead(schedule, at) for schedule, at in ahead.firings),
+            *(_present_past_run(one) for one in past if one.schedule not in beyond),
+            *(_present_upcoming_run(schedule, at) for schedule, at in ahead.firings),
         ],
         whole=ahead.whole and len(past) < MOST_PAST and len(schedules) < MOST_SCHEDULES,
     )
 
 
-def _past(one: ScheduledRun) -> schemas.CalendarFiring:
+def _present_past_run(one: ScheduledRun) -> schemas.CalendarFiring:
     return schemas.CalendarFiring(
         schedule=one.schedule, at=one.due_at, past=True, delivered=one.delivered, skipped=one.skipped
     )
 
 
-def _ahead(schedule: int, at: float) -> schemas.CalendarFiring:
+def _present_upcoming_run(schedule: int, at: float) -> schemas.CalendarFiring:
     return schemas.CalendarFiring(schedule=schedule, at=at, past=False, delivered=False, skipped="")

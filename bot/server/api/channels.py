@@ -7,10 +7,10 @@ from fastapi import APIRouter
 from bot.access import Role
 from bot.domain import AccountState
 from bot.server.api import schemas
-from bot.server.api.audit_actor import actor
+from bot.server.api.audit_actor import audit_actor
 from bot.server.api.auth import By, open_to
 from bot.server.api.dependencies import Services
-from bot.server.api.errors import missing
+from bot.server.api.errors import not_found
 from bot.server.api.pagination import DEFAULT, Cursor, Limit
 from bot.store.audit import AuditEvent, record_event
 
@@ -22,17 +22,17 @@ async def list_channels(services: Services, limit: Limit = DEFAULT, cursor: Curs
     """Every account with its live state, by name."""
     known = services.accounts.states()
     names = [name for name in sorted(known) if name > cursor]
-    shown = [_channel(name, *known[name]) for name in names[:limit]]
+    shown = [_present_channel(name, *known[name]) for name in names[:limit]]
     return schemas.Channels(channels=shown, next=names[limit - 1] if len(names) > limit else None)
 
 
 @router.post("/channels/{account}/restart", status_code=202)
-async def restart(account: str, services: Services, by: By) -> schemas.Restarted:
+async def restart_account(account: str, services: Services, by: By) -> schemas.Restarted:
     """Start an account anew."""
     if not services.accounts.restart(account):
-        raise missing("account")
+        raise not_found("account")
     await services.db.run(
-        record_event, actor(services, by), AuditEvent("restart", account), services.clock.now()
+        record_event, audit_actor(services, by), AuditEvent("restart", account), services.clock.now()
     )
     return schemas.Restarted(account=account)
 
@@ -55,8 +55,8 @@ async def list_commands(services: Services, by: By, account: str = "web") -> sch
     )
 
 
-def _channel(name: str, platform: str, state: AccountState) -> schemas.Channel:
-    return schemas.Channel(
+def _present_channel(name: str, platform: str, state: AccountState) -> schemas.ChannelInfo:
+    return schemas.ChannelInfo(
         account=name,
         platform=platform,
         state=state.live,

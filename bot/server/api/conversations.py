@@ -8,16 +8,16 @@ from fastapi import APIRouter, Header, Path, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.access import Power, Role
+from bot.access import Permission, Role
 from bot.server.api import local_chats, presenters, schemas
 from bot.server.api.auth import By, open_to
 from bot.server.api.dependencies import ApiServices, Services
-from bot.server.api.pagination import DEFAULT, Cursor, Limit, before
-from bot.server.api.post_message import NewMessage, incoming
+from bot.server.api.pagination import DEFAULT, Cursor, Limit, parse_cursor
+from bot.server.api.post_message import NewMessage, read_message
 from bot.server.api.read_audit import note_read
 from bot.server.api.sign_in_links import Links
-from bot.server.api.sse import Feed, encode
-from bot.server.api.usage import DAYS, Days, since
+from bot.server.api.sse import ConversationFeed, encode_events
+from bot.server.api.usage import DAYS, Days, period_start
 from bot.store import conversations
 from bot.store.read_models import list_turns
 from bot.store.usage import sum_usage
@@ -65,68 +65,76 @@ async def list_conversations(
     cursor: Cursor = "",
 ) -> schemas.Conversations:
     """Conversations of an account, newest first: all for admins, their own for members."""
-    owners = by.owners if mine or not by.may(Power.READ) else ()
-    if owners and not by.has(account, _platform(services, account)):
+    owners = by.owner_ids if mine or not by.has_permission(Permission.READ) else ()
+    if owners and not by.can_reach(account, _platform_of(services, account)):
         return schemas.Conversations(conversations=[], next=None)
-    found = await services.db.run(conversations.list_conversations, account, before(cursor), limit, owners)
+    found = await services.db.run(
+        conversations.list_conversations, account, parse_cursor(cursor), limit, owners
+    )
     return schemas.Conversations(
-        conversations=[presenters.conversation(services, by, view) for view in found],
+        conversations=[presenters.present_conversation(services, by, view) for view in found],
         next=str(found[-1].id) if len(found) == limit else None,
     )
 
 
 @router.post("", status_code=201)
 @open_to(Role.MEMBER)
-async def open_conversation(body: NewConversation, services: Services, by: By) -> schemas.Conversation:
+async def open_conversation(body: NewConversation, services: Services, by: By) -> schemas.ConversationInfo:
     """Open a chat; one that is there already is given back."""
     view = await local_chats.open_chat(services, by, body.account, body.chat or services.new_id())
-    return presenters.conversation(services, by, view)
+    return presenters.present_conversation(services, by, view)
 
 
 @router.get("/{conversation}")
 @open_to(Role.MEMBER)
-async def get_conversation(conversation: Id, services: Services, by: By) -> schemas.Conversation:
+async def get_conversation(conversation: Id, services: Services, by: By) -> schemas.ConversationInfo:
     """One conversation."""
-    return presenters.conversation(services, by, await local_chats.conversation(services, by, conversation))
+    return presenters.present_conversation(
+        services, by, await local_chats.visible_conversation(services, by, conversation)
+    )
 
 
 @router.get("/{conversation}/messages")
 @open_to(Role.MEMBER)
-async def transcript(
+async def read_transcript(
     conversation: Id, services: Services, by: By, limit: Limit = DEFAULT, cursor: Cursor = ""
 ) -> schemas.Turns:
     """What was said: turns with their messages and replies, newest first; a growing reply as it stands."""
-    of = await local_chats.conversation(services, by, conversation)
+    of = await local_chats.visible_conversation(services, by, conversation)
     await note_read(services, by, of)
-    found = await services.db.run(list_turns, conversation, before(cursor), limit)
+    found = await services.db.run(list_turns, conversation, parse_cursor(cursor), limit)
     return schemas.Turns(
-        turns=[await presenters.turn(services, of, view) for view in presenters.said(found)],
+        turns=[await presenters.present_turn(services, of, view) for view in presenters.visible_turns(found)],
         next=str(found[-1].id) if len(found) == limit else None,
     )
 
 
 @router.get("/{conversation}/usage")
 @open_to(Role.MEMBER)
-async def usage(conversation: Id, services: Services, by: By, days: Days = DAYS) -> schemas.Spending:
+async def read_conversation_usage(
+    conversation: Id, services: Services, by: By, days: Days = DAYS
+) -> schemas.UsageTotals:
     """The tokens that the turns of a conversation cost in the last days."""
-    of = await local_chats.conversation(services, by, conversation)
-    return presenters.spending(await services.db.run(sum_usage, since(services, days), conversation=of.id))
+    of = await local_chats.visible_conversation(services, by, conversation)
+    return presenters.present_spending(
+        await services.db.run(sum_usage, period_start(services, days), conversation=of.id)
+    )
 
 
 @router.post("/{conversation}/messages", status_code=202, openapi_extra=MESSAGE_BODY)
 @open_to(Role.MEMBER)
-async def post_message(conversation: Id, request: Request, services: Services, by: By) -> schemas.Posted:
+async def post_message(conversation: Id, request: Request, services: Services, by: By) -> schemas.PostResult:
     """Accept a message (JSON, or a form with `files`); it is on disk when this answers."""
-    of = await local_chats.conversation(services, by, conversation)
-    local_chats.writable(services, by, of)
-    async with incoming(request, services) as posted:
+    of = await local_chats.visible_conversation(services, by, conversation)
+    local_chats.writable_adapter(services, by, of)
+    async with read_message(request, services) as posted:
         message = posted.message
-        return await local_chats.post(services, by, of, message.text, message.event_id, posted.files)
+        return await local_chats.post_text(services, by, of, message.text, message.event_id, posted.files)
 
 
 @router.get("/{conversation}/events", response_class=StreamingResponse)
 @open_to(Role.MEMBER)
-async def watch(
+async def watch_conversation(
     conversation: Id,
     request: Request,
     services: Services,
@@ -138,17 +146,17 @@ async def watch(
     Each connection begins with a snapshot and each event is whole, so nothing has to be kept for a client
     that comes back; `Last-Event-ID` is accepted and needs no answer of its own.
     """
-    of = await local_chats.conversation(services, by, conversation)
+    of = await local_chats.visible_conversation(services, by, conversation)
     await note_read(services, by, of)
     known: Links = request.app.state.links
 
     async def allowed() -> bool:
         now = await known.still(by)
-        return now is not None and (now.may(Power.READ) or now.owns(of))
+        return now is not None and (now.has_permission(Permission.READ) or now.owns_conversation(of))
 
-    feed = Feed(services, request.app.state.feeds, of, by, allowed)
+    feed = ConversationFeed(services, request.app.state.feeds, of, by, allowed)
     return StreamingResponse(
-        encode(feed.events(), services.clock.now),
+        encode_events(feed.events(), services.clock.now),
         media_type="text/event-stream",
         headers={"cache-control": "no-store", "x-accel-buffering": "no"},
     )
@@ -156,11 +164,11 @@ async def watch(
 
 @router.post("/{conversation}/stop", status_code=202)
 @open_to(Role.MEMBER)
-async def stop(conversation: Id, services: Services, by: By) -> schemas.Posted:
+async def stop_run(conversation: Id, services: Services, by: By) -> schemas.PostResult:
     """The `/stop` command: end the run, keep the queue."""
-    of = await local_chats.conversation(services, by, conversation)
-    return await local_chats.post(services, by, of, "/stop")
+    of = await local_chats.visible_conversation(services, by, conversation)
+    return await local_chats.post_text(services, by, of, "/stop")
 
 
-def _platform(services: ApiServices, account: str) -> str:
+def _platform_of(services: ApiServices, account: str) -> str:
     return services.accounts.states().get(account, ("", None))[0]

@@ -10,7 +10,7 @@ from typing import Annotated
 import httpx
 from fastapi import Depends, Request
 
-from bot.access import AccessPolicy, People, Role
+from bot.access import AccessPolicy, GrantedRoles, Role
 from bot.access.account_overrides import OwnRules
 from bot.access.budgets import Budgets
 from bot.bus.message_bus import MessageBus
@@ -21,9 +21,9 @@ from bot.config.models import ServerConfig
 from bot.dispatch.account_channel import AccountRegistry
 from bot.domain import IsolationPolicy, Sender
 from bot.platforms.base import Inbox
-from bot.privacy.retention import Forgetter
+from bot.privacy.retention import RetentionJob
 from bot.runtime.interface import AgentRuntime
-from bot.schedules.service import Desk
+from bot.schedules.service import ScheduleService
 from bot.store import Database
 from bot.texts import Texts
 
@@ -53,11 +53,11 @@ class ApiServices:
     texts: Callable[[str], Texts]
     model: Callable[[str], str]
     isolation: Callable[[str], IsolationPolicy]
-    people: People
+    people: GrantedRoles
     budgets: Budgets
     inbox: Callable[[str], Inbox | None]
-    desk: Desk
-    forgetter: Forgetter
+    desk: ScheduleService
+    forgetter: RetentionJob
     access: Callable[[], AccessConfig]
     own_rules: Callable[[], Sequence[OwnRules]]
     role: Callable[[Sender], Role]

@@ -16,21 +16,21 @@ GENERIC = "Something went wrong; the log has more."
 UNREACHABLE = "The agent runtime is not responding."
 
 
-def refusal(status: int, detail: str) -> JSONResponse:
+def error_response(status: int, detail: str) -> JSONResponse:
     """An error as every route answers it."""
     return JSONResponse({"detail": detail}, status)
 
 
 def add_handlers(app: FastAPI) -> None:
     """Answer the errors that the routes raise."""
-    app.add_exception_handler(StarletteHTTPException, _http)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(AccountError, _account)
-    app.add_exception_handler(RuntimeProblem, _runtime)
-    app.add_exception_handler(StoreError, _store)
+    app.add_exception_handler(StarletteHTTPException, _on_http_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid_request)
+    app.add_exception_handler(AccountError, _on_account_error)
+    app.add_exception_handler(RuntimeProblem, _on_runtime_error)
+    app.add_exception_handler(StoreError, _on_store_error)
 
 
-class LastResort:
+class UnexpectedErrorHandler:
     """Catches what nobody expected: it is logged, and the client learns nothing but that."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -53,40 +53,40 @@ class LastResort:
             log.exception("request_failed", method=scope["method"], path=scope["path"])
             if started:
                 raise ConnectionAbortedError("the answer was broken off") from error
-            await refusal(500, GENERIC)(scope, receive, send)
+            await error_response(500, GENERIC)(scope, receive, send)
 
 
-async def _http(_request: Request, error: Exception) -> Response:
+async def _on_http_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, StarletteHTTPException)
-    response = refusal(error.status_code, str(error.detail))
+    response = error_response(error.status_code, str(error.detail))
     response.headers.update(error.headers or {})
     return response
 
 
-async def _invalid(_request: Request, error: Exception) -> Response:
+async def _on_invalid_request(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     lines = []
     for problem in error.errors():
         place = ".".join(str(part) for part in problem["loc"] if part != "body")
         lines.append(f"{place}: {problem['msg']}" if place else str(problem["msg"]))
-    return refusal(422, "; ".join(lines))
+    return error_response(422, "; ".join(lines))
 
 
-async def _account(_request: Request, error: Exception) -> Response:
-    return refusal(503, str(error))
+async def _on_account_error(_request: Request, error: Exception) -> Response:
+    return error_response(503, str(error))
 
 
-async def _runtime(_request: Request, error: Exception) -> Response:
+async def _on_runtime_error(_request: Request, error: Exception) -> Response:
     if isinstance(error, RuntimeRefused):
-        return refusal(error.status, error.detail)
-    return refusal(503, UNREACHABLE)
+        return error_response(error.status, error.detail)
+    return error_response(503, UNREACHABLE)
 
 
-async def _store(_request: Request, error: Exception) -> Response:
+async def _on_store_error(_request: Request, error: Exception) -> Response:
     log.error("database_failed", problem=str(error))
-    return refusal(503, "The database does not answer; the log has more.")
+    return error_response(503, "The database does not answer; the log has more.")
 
 
-def missing(what: str) -> HTTPException:
+def not_found(what: str) -> HTTPException:
     """404 for something that there is not."""
     return HTTPException(404, f"There is no such {what}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from bot.access import Power, Role
+from bot.access import Permission, Role
 from bot.domain import Live
 from bot.errors import StoreError
 from bot.server.api import schemas
@@ -20,20 +20,22 @@ Readiness = schemas.Readiness | schemas.Ready
 
 @router.get("")
 @open_to(Role.BLOCKED)
-async def health(services: Services) -> schemas.Health:
+async def get_health(services: Services) -> schemas.HealthInfo:
     """The process answers."""
-    return schemas.Health(status="ok", version=services.version)
+    return schemas.HealthInfo(status="ok", version=services.version)
 
 
 @router.get("/ready", responses={503: {"model": Readiness}})
 @open_to(Role.BLOCKED)
-async def ready(request: Request, services: Services, response: Response) -> Readiness:
+async def get_readiness(request: Request, services: Services, response: Response) -> Readiness:
     """Whether messages can be answered now: 503 while the database or the agent runtime is away. Only admins
     are told more.
     """
-    database = await _database(services)
+    database = await _database_check(services)
     reachable = await services.runtime.is_ready()
-    runtime = schemas.Check(ok=reachable, detail="" if reachable else _away(services.runtime_trouble()))
+    runtime = schemas.Check(
+        ok=reachable, detail="" if reachable else _runtime_check(services.runtime_trouble())
+    )
     accounts = {
         name: schemas.Check(ok=state.live in GOOD, detail=state.reason or state.live.value)
         for name, (_, state) in services.accounts.states().items()
@@ -43,15 +45,17 @@ async def ready(request: Request, services: Services, response: Response) -> Rea
     )
     response.status_code = 200 if found.ready else 503
     by = caller_or_none(request)
-    return found if by is not None and by.may(Power.HEALTH) else schemas.Ready(ready=found.ready)
+    return (
+        found if by is not None and by.has_permission(Permission.HEALTH) else schemas.Ready(ready=found.ready)
+    )
 
 
-def _away(trouble: str) -> str:
+def _runtime_check(trouble: str) -> str:
     why = f" Its process ended: {trouble} (logs/agent.log in the home has more)" if trouble else ""
     return f"{UNREACHABLE}{why}"
 
 
-async def _database(services: ApiServices) -> schemas.Check:
+async def _database_check(services: ApiServices) -> schemas.Check:
     try:
         await services.db.run(load_cursor, "")
     except StoreError as error:

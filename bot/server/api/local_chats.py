@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from fastapi import HTTPException
 
-from bot.access import Power
+from bot.access import Permission
 from bot.domain import Attachment, ChatKind, Origin, person_of
 from bot.platforms.local.adapter import LocalAdapter
 from bot.server.api import presenters, schemas
-from bot.server.api.auth import Caller
+from bot.server.api.auth import Principal
 from bot.server.api.dependencies import ApiServices
-from bot.server.api.errors import missing
+from bot.server.api.errors import not_found
 from bot.store.conversations import ConversationView, ensure_private_conversation, load_conversation
 from bot.store.read_models import TurnView, list_turns
 from bot.store.turns import load_turn
@@ -23,68 +23,72 @@ NO_ACCOUNT = "The account of this conversation is not there any more."
 NOT_THEIRS = "This conversation is somebody else's; only they write there."
 
 
-async def open_chat(services: ApiServices, by: Caller, account: str, chat: str) -> ConversationView:
+async def open_chat(services: ApiServices, by: Principal, account: str, chat: str) -> ConversationView:
     """The conversation of a chat of page or terminal. Raises 404 for any other account, and where it is
     somebody else's.
     """
     adapter = presenters.local_adapter(services, account)
-    if adapter is None or not by.has(account, adapter.platform):
-        raise missing("account here")
+    if adapter is None or not by.can_reach(account, adapter.platform):
+        raise not_found("account here")
     origin = Origin(account, adapter.platform, chat, ChatKind.PRIVATE, "", by.sender)
     key = services.isolation(account).conversation_key(origin)
     owner = person_of(adapter.platform, by.sender)
     found = await services.db.run(
         ensure_private_conversation, key, adapter.platform, services.new_id(), owner, services.clock.now()
     )
-    return await conversation(services, by, found)
+    return await visible_conversation(services, by, found)
 
 
-async def conversation(services: ApiServices, by: Caller, conversation_id: int) -> ConversationView:
+async def visible_conversation(
+    services: ApiServices, by: Principal, conversation_id: int
+) -> ConversationView:
     """One conversation that the caller may see: their own, for admins all. Raises 404."""
     found = await services.db.run(load_conversation, conversation_id)
-    if found is None or not (by.may(Power.READ) or by.owns(found)):
-        raise missing("conversation")
+    if found is None or not (by.has_permission(Permission.READ) or by.owns_conversation(found)):
+        raise not_found("conversation")
     return found
 
 
-async def turn(services: ApiServices, by: Caller, turn_id: int) -> tuple[ConversationView, TurnView]:
+async def visible_turn(
+    services: ApiServices, by: Principal, turn_id: int
+) -> tuple[ConversationView, TurnView]:
     """One turn and its conversation, if the caller may see that. Raises 404."""
     claim = await services.db.run(load_turn, turn_id)
     if claim.turn is None:
-        raise missing("turn")
+        raise not_found("turn")
     of = await services.db.run(load_conversation, claim.turn.conversation)
-    if of is None or not (by.may(Power.READ) or by.owns(of)):
-        raise missing("turn")
+    if of is None or not (by.has_permission(Permission.READ) or by.owns_conversation(of)):
+        raise not_found("turn")
     found = await services.db.run(list_turns, of.id, before=turn_id + 1, limit=1)
     return of, found[0]
 
 
-def writable(services: ApiServices, by: Caller, of: ConversationView) -> LocalAdapter:
+def writable_adapter(services: ApiServices, by: Principal, of: ConversationView) -> LocalAdapter:
     """The adapter that takes messages for a conversation. Raises 409 where people write elsewhere, and where
     somebody else does.
     """
     adapter = presenters.local_adapter(services, of.key.account)
     if adapter is None:
         raise HTTPException(409, f"This conversation is on {of.platform}; write there.")
-    if not by.owns(of):
+    if not by.owns_conversation(of):
         raise HTTPException(409, NOT_THEIRS)
     return adapter
 
 
-async def post(
+async def post_text(
     services: ApiServices,
-    by: Caller,
+    by: Principal,
     of: ConversationView,
     text: str,
     event_id: str = "",
     files: Sequence[Attachment] = (),
-) -> schemas.Posted:
+) -> schemas.PostResult:
     """Put a message into a conversation; it is on disk when this returns."""
-    adapter = writable(services, by, of)
+    adapter = writable_adapter(services, by, of)
     event_id = event_id or services.new_id()
     await adapter.receive_message(of.key.chat, text, event_id=event_id, attachments=files, sender=by.sender)
     found = await turn_of(services, of, event_id)
-    return schemas.Posted(conversation=of.id, event_id=event_id, turn=None if found is None else found.id)
+    return schemas.PostResult(conversation=of.id, event_id=event_id, turn=None if found is None else found.id)
 
 
 async def turn_of(services: ApiServices, of: ConversationView, event_id: str) -> TurnView | None:

@@ -29,11 +29,11 @@ class Gauges:
         self.accepted: Counter[tuple[str, bool]] = Counter()
         self.lag = 0.0
 
-    def count(self, turn: Accepted) -> None:
+    def count_turn(self, turn: Accepted) -> None:
         """A turn was accepted (or refused with a notice)."""
         self.accepted[turn.kind.value, turn.refused] += 1
 
-    async def measure(self, clock: Clock) -> None:
+    async def measure_lag(self, clock: Clock) -> None:
         """Measure the loop's lag until cancelled: how much later than asked a sleep ends, in seconds."""
         loop = asyncio.get_running_loop()
         while True:
@@ -42,7 +42,7 @@ class Gauges:
             self.lag = max(0.0, loop.time() - asked - LAG_EVERY)
 
 
-class Snapshot:
+class MetricsSnapshot:
     """The metrics of one scrape."""
 
     def __init__(self, metrics: Iterable[Metric]) -> None:
@@ -54,29 +54,29 @@ class Snapshot:
 
 
 @router.get("/metrics", response_class=Response)
-async def metrics(request: Request, services: Services) -> Response:
+async def get_metrics(request: Request, services: Services) -> Response:
     """The Prometheus text format."""
-    found = await _collect(services, request.app.state.gauges)
-    return Response(await asyncio.to_thread(_text, found), media_type=CONTENT_TYPE_LATEST)
+    found = await _collect_metrics(services, request.app.state.gauges)
+    return Response(await asyncio.to_thread(_render_metrics, found), media_type=CONTENT_TYPE_LATEST)
 
 
-def _text(found: Iterable[Metric]) -> bytes:
+def _render_metrics(found: Iterable[Metric]) -> bytes:
     """The metrics and those of the process, which are read from files."""
     registry = CollectorRegistry()
-    registry.register(Snapshot(found))
+    registry.register(MetricsSnapshot(found))
     ProcessCollector(registry=registry)
     return generate_latest(registry)
 
 
-async def _collect(services: ApiServices, gauges: Gauges) -> list[Metric]:
+async def _collect_metrics(services: ApiServices, gauges: Gauges) -> list[Metric]:
     return [
-        *_now(services, gauges),
-        *await _stored(services),
-        *_accounts(services),
+        *_current_metrics(services, gauges),
+        *await _stored_counters(services),
+        *_account_metrics(services),
     ]
 
 
-def _now(services: ApiServices, gauges: Gauges) -> Iterable[Metric]:
+def _current_metrics(services: ApiServices, gauges: Gauges) -> Iterable[Metric]:
     accepted = CounterMetricFamily(
         "roebot_turns_accepted", "Turns accepted since the start", labels=["kind", "refused"]
     )
@@ -87,7 +87,7 @@ def _now(services: ApiServices, gauges: Gauges) -> Iterable[Metric]:
     yield GaugeMetricFamily("roebot_event_loop_lag_seconds", "How late the event loop is", value=gauges.lag)
 
 
-async def _stored(services: ApiServices) -> Iterable[Metric]:
+async def _stored_counters(services: ApiServices) -> Iterable[Metric]:
     opened = GaugeMetricFamily("roebot_turns_open", "Turns that are not closed yet", labels=["kind", "state"])
     queued = 0
     for (kind, state), count in sorted((await services.db.run(count_open_turns)).items()):
@@ -106,7 +106,7 @@ async def _stored(services: ApiServices) -> Iterable[Metric]:
     return [opened, waiting, *found.values()]
 
 
-def _accounts(services: ApiServices) -> Iterable[Metric]:
+def _account_metrics(services: ApiServices) -> Iterable[Metric]:
     states = GaugeMetricFamily(
         "roebot_account_state", "1 for the state that an account is in", labels=["account", "state"]
     )

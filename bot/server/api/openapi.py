@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 from bot.access import Role
 from bot.server.api.auth import open_to
 from bot.server.api.dependencies import ApiServices, Services
-from bot.server.api.runtime_proxy import AREAS, LANGGRAPH, Runtime
+from bot.server.api.runtime_proxy import AREAS, LANGGRAPH, RuntimeClients
 
 log = structlog.get_logger(__name__)
 router = APIRouter(prefix="/api", tags=["documentation"])
@@ -33,7 +33,7 @@ _COMPONENTS = "#/components/"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DocumentPart:
     """Somebody else's document, None where there is none; `moved` says where a path of it is at our port.
 
     Its schemas get the name before their own, so that they are never mistaken for ours.
@@ -44,26 +44,32 @@ class Part:
     moved: Callable[[str], str | None]
 
 
-class Described:
+class RuntimeDocuments:
     """What the runtime says that it serves, as long as that holds."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[int, float, Json]] = {}
 
-    async def parts(self, services: ApiServices, runtime: Runtime) -> Sequence[Part]:
+    async def parts(self, services: ApiServices, runtime: RuntimeClients) -> Sequence[DocumentPart]:
         """The LangGraph API and the management routes."""
         langgraph = await self._of("agent", runtime.langgraph, services)
         if runtime.management is runtime.langgraph:
-            return (Part("agent", langgraph, _below), Part("agent", langgraph, _managed))
+            return (
+                DocumentPart("agent", langgraph, _runtime_path),
+                DocumentPart("agent", langgraph, _management_path),
+            )
         managed = await self._of("management", runtime.management, services)
-        return (Part("agent", langgraph, _below), Part("management", managed, _managed))
+        return (
+            DocumentPart("agent", langgraph, _runtime_path),
+            DocumentPart("management", managed, _management_path),
+        )
 
     async def _of(self, name: str, client: httpx.AsyncClient, services: ApiServices) -> Json | None:
         start, now = services.runtime_start(), services.clock.now()
         kept = self._kept.get(name)
         if kept is not None and kept[0] == start and (start or now - kept[1] < KEPT):
             return kept[2]
-        found = await _asked(client)
+        found = await _fetch_document(client)
         if found is not None:
             self._kept[name] = (start, now, found)
         return found
@@ -71,13 +77,13 @@ class Described:
 
 @router.get("/openapi.json", include_in_schema=False)
 @open_to(Role.MEMBER)
-async def openapi(request: Request, services: Services) -> Response:
+async def get_openapi(request: Request, services: Services) -> Response:
     """This document."""
     parts = await request.app.state.described.parts(services, request.app.state.runtime)
-    return JSONResponse(merged(request.app.openapi(), parts))
+    return JSONResponse(merge_documents(request.app.openapi(), parts))
 
 
-def merged(own: Mapping[str, Any], parts: Sequence[Part]) -> Json:
+def merge_documents(own: Mapping[str, Any], parts: Sequence[DocumentPart]) -> Json:
     """Our own document with the others' paths and schemas."""
     whole: Json = copy.deepcopy(dict(own))
     if any(part.document is None for part in parts):
@@ -88,15 +94,17 @@ def merged(own: Mapping[str, Any], parts: Sequence[Part]) -> Json:
         for path, operations in document.get("paths", {}).items():
             place = part.moved(path)
             if place is not None:
-                whole["paths"].setdefault(place, _open(_renamed(operations, part.name)))
+                whole["paths"].setdefault(place, _without_security(_rename_references(operations, part.name)))
         for kind, named in (document.get("components") or {}).items():
             if kind != "securitySchemes":
                 own_kind = components.setdefault(kind, {})
-                own_kind |= {f"{part.name}.{key}": _renamed(value, part.name) for key, value in named.items()}
+                own_kind |= {
+                    f"{part.name}.{key}": _rename_references(value, part.name) for key, value in named.items()
+                }
     return whole
 
 
-async def _asked(client: httpx.AsyncClient) -> Json | None:
+async def _fetch_document(client: httpx.AsyncClient) -> Json | None:
     try:
         answer = await client.get(PLACE, timeout=SECONDS)
         found = answer.json() if answer.is_success else None
@@ -107,18 +115,18 @@ async def _asked(client: httpx.AsyncClient) -> Json | None:
     return found if is_document else None
 
 
-def _below(path: str) -> str | None:
+def _runtime_path(path: str) -> str | None:
     """Where a route of the LangGraph API is."""
     return None if path.startswith("/api/") else f"{LANGGRAPH}{path}"
 
 
-def _managed(path: str) -> str | None:
+def _management_path(path: str) -> str | None:
     """Where a management route is."""
     _, _, rest = path.partition("/api/")
     return path if path.startswith("/api/") and rest.partition("/")[0] in AREAS else None
 
 
-def _open(operations: Any) -> Any:
+def _without_security(operations: Any) -> Any:
     """The operations without the runtime's own sign-in, which the service has already."""
     if not isinstance(operations, dict):
         return operations
@@ -130,12 +138,12 @@ def _open(operations: Any) -> Any:
     }
 
 
-def _renamed(value: Any, name: str) -> Any:
+def _rename_references(value: Any, name: str) -> Any:
     """The value with its references to components under their names here."""
     if isinstance(value, dict):
-        return {key: _renamed(item, name) for key, item in value.items()}
+        return {key: _rename_references(item, name) for key, item in value.items()}
     if isinstance(value, list):
-        return [_renamed(item, name) for item in value]
+        return [_rename_references(item, name) for item in value]
     if isinstance(value, str) and value.startswith(_COMPONENTS):
         kind, _, rest = value.removeprefix(_COMPONENTS).partition("/")
         return f"{_COMPONENTS}{kind}/{name}.{rest}"

@@ -15,7 +15,7 @@ Names = Annotated[str, Query(max_length=256, description="`next` of the page bef
 DEFAULT = 50
 
 
-def before(cursor: str) -> int:
+def parse_cursor(cursor: str) -> int:
     """The id below which a page begins. Raises 422 for what is no cursor."""
     if not cursor:
         return NEWEST

@@ -42,7 +42,7 @@ class NewMessage(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
+class PostedMessage:
     """A message as it was posted, its files on disk."""
 
     message: NewMessage
@@ -50,36 +50,36 @@ class Incoming:
 
 
 @asynccontextmanager
-async def incoming(request: Request, services: ApiServices) -> AsyncIterator[Incoming]:
+async def read_message(request: Request, services: ApiServices) -> AsyncIterator[PostedMessage]:
     """The message of a request; its files are removed again if the body of the context fails.
 
     Raises 413 for a file over the limit, 422 for what is no message.
     """
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
-        yield Incoming(_checked(await _json(request)))
+        yield PostedMessage(_validate(await _read_json(request)))
         return
     inbox = InboxFiles(services.home)
     async with request.form(max_files=MOST_FILES, max_fields=4, max_part_size=4_000_000) as form:
-        message = _checked({key: value for key, value in form.items() if isinstance(value, str)})
+        message = _validate({key: value for key, value in form.items() if isinstance(value, str)})
         kept: list[Attachment] = []
         try:
-            for upload in _uploads(form):
-                kept.append(await _keep(inbox, upload, services.file_bytes))
-            yield Incoming(message, tuple(kept))
+            for upload in _form_uploads(form):
+                kept.append(await _save_upload(inbox, upload, services.file_bytes))
+            yield PostedMessage(message, tuple(kept))
         except BaseException:
             for attachment in kept:
                 await inbox.delete_file(Path(attachment.ref))
             raise
 
 
-async def _json(request: Request) -> object:
+async def _read_json(request: Request) -> object:
     try:
         return await request.json()
     except ValueError as error:
         raise HTTPException(400, "The body is not JSON.") from error
 
 
-def _checked(given: object) -> NewMessage:
+def _validate(given: object) -> NewMessage:
     try:
         return NewMessage.model_validate(given)
     except ValidationError as error:
@@ -88,11 +88,11 @@ def _checked(given: object) -> NewMessage:
         raise HTTPException(422, f"{place or 'body'}: {problem['msg']}") from error
 
 
-def _uploads(form: FormData) -> list[UploadFile]:
+def _form_uploads(form: FormData) -> list[UploadFile]:
     return [value for _, value in form.multi_items() if isinstance(value, UploadFile) and value.filename]
 
 
-async def _keep(inbox: InboxFiles, upload: UploadFile, limit: int) -> Attachment:
+async def _save_upload(inbox: InboxFiles, upload: UploadFile, limit: int) -> Attachment:
     name = _NAME.sub("_", upload.filename or "").strip()[-NAME_LENGTH:] or "file"
     mime = (upload.content_type or "").partition(";")[0].strip().lower()
     try:

@@ -14,7 +14,7 @@ from bot.platforms.local.adapter import LocalAdapter
 from bot.platforms.local.hub import ReplyFrame
 from bot.render.html import render_html
 from bot.server.api import schemas
-from bot.server.api.auth import Caller
+from bot.server.api.auth import Principal
 from bot.server.api.dependencies import ApiServices
 from bot.store.conversations import ConversationView
 from bot.store.read_models import TurnView
@@ -29,7 +29,7 @@ EPOCH = date(1970, 1, 1)
 _html = lru_cache(maxsize=256)(render_html)
 
 
-async def html(markdown: str) -> str:
+async def to_html(markdown: str) -> str:
     """The text as sanitized HTML."""
     if len(markdown) > LONG:
         return await asyncio.to_thread(_html, markdown)
@@ -43,9 +43,11 @@ def local_adapter(services: ApiServices, account: str) -> LocalAdapter | None:
     return adapter if isinstance(adapter, LocalAdapter) else None
 
 
-def conversation(services: ApiServices, by: Caller, view: ConversationView) -> schemas.Conversation:
+def present_conversation(
+    services: ApiServices, by: Principal, view: ConversationView
+) -> schemas.ConversationInfo:
     """A conversation as it is shown to somebody."""
-    return schemas.Conversation(
+    return schemas.ConversationInfo(
         id=view.id,
         account=view.key.account,
         platform=view.platform,
@@ -59,26 +61,26 @@ def conversation(services: ApiServices, by: Caller, view: ConversationView) -> s
         owner=view.owner,
         created_at=view.created_at,
         active_at=view.active_at,
-        own=by.owns(view),
-        writable=by.owns(view) and local_adapter(services, view.key.account) is not None,
+        own=by.owns_conversation(view),
+        writable=by.owns_conversation(view) and local_adapter(services, view.key.account) is not None,
     )
 
 
-def said(found: Iterable[TurnView]) -> list[TurnView]:
+def visible_turns(found: Iterable[TurnView]) -> list[TurnView]:
     """The turns that a transcript shows: that a question was left stands in the question itself."""
     return [view for view in found if not view.left]
 
 
-async def turn(services: ApiServices, of: ConversationView, view: TurnView) -> schemas.Turn:
+async def present_turn(services: ApiServices, of: ConversationView, view: TurnView) -> schemas.TurnInfo:
     """A turn as it is shown; a growing reply with its newest text."""
     growing: Mapping[int, ReplyFrame] = {}
     adapter = local_adapter(services, of.key.account)
-    if adapter is not None and grows(view):
+    if adapter is not None and is_growing(view):
         growing = adapter.hub.list_frames(of.key.chat, view.id)
     parts = {part.index: part for part in view.parts if part.content}
     for index, frame in growing.items():
         parts[index] = Part(index, PartKind.TEXT, frame.text, PartState.POSTED)
-    return schemas.Turn(
+    return schemas.TurnInfo(
         id=view.id,
         conversation=of.id,
         kind=view.kind,
@@ -91,30 +93,30 @@ async def turn(services: ApiServices, of: ConversationView, view: TurnView) -> s
         stopped=view.stopped,
         created_at=view.created_at,
         finished_at=view.finished_at,
-        messages=[_message(message) for message in view.messages],
-        parts=[await part(view, parts[index]) for index in sorted(parts)],
+        messages=[_present_message(message) for message in view.messages],
+        parts=[await present_part(view, parts[index]) for index in sorted(parts)],
         steps=[schemas.ToolCallEntry(**asdict(step)) for step in view.steps],
-        usage=_tokens(view.spent),
+        usage=_present_tokens(view.spent),
     )
 
 
-def grows(view: TurnView) -> bool:
+def is_growing(view: TurnView) -> bool:
     """Whether the reply is still being written; from the composed final on the store has it all."""
     return view.state in (TurnState.RUNNING, TurnState.WAITING)
 
 
-async def text_part(of: Part) -> schemas.Part:
+async def text_part(of: Part) -> schemas.PartInfo:
     """A text as it is shown."""
-    return await _part(of, "")
+    return await _build_part(of, "")
 
 
-async def part(view: TurnView, of: Part) -> schemas.Part:
+async def present_part(view: TurnView, of: Part) -> schemas.PartInfo:
     """A part of a turn as it is shown."""
     if of.kind is PartKind.DOCUMENT:
-        return await _part(of, f"/api/turns/{view.id}/documents/{of.index}")
+        return await _build_part(of, f"/api/turns/{view.id}/documents/{of.index}")
     thread = quote(view.thread_id, safe="")
     choices = of.choices if is_open(view, of) else ()
-    return await _part(of, f"/api/threads/{thread}/artifacts/{quote(of.content.lstrip('/'))}", choices)
+    return await _build_part(of, f"/api/threads/{thread}/artifacts/{quote(of.content.lstrip('/'))}", choices)
 
 
 def is_open(view: TurnView, of: Part) -> bool:
@@ -122,14 +124,14 @@ def is_open(view: TurnView, of: Part) -> bool:
     return view.asks and of.state is PartState.FINAL
 
 
-async def _part(of: Part, url: str, choices: Sequence[str] = ()) -> schemas.Part:
+async def _build_part(of: Part, url: str, choices: Sequence[str] = ()) -> schemas.PartInfo:
     is_file = of.kind is not PartKind.TEXT
-    return schemas.Part(
+    return schemas.PartInfo(
         index=of.index,
         kind=of.kind,
         state=of.state,
         text="" if is_file else of.content,
-        html="" if is_file else await html(of.content),
+        html="" if is_file else await to_html(of.content),
         filename=of.filename,
         url=url if is_file else "",
         image=is_file and of.filename.lower().endswith(IMAGES),
@@ -138,23 +140,23 @@ async def _part(of: Part, url: str, choices: Sequence[str] = ()) -> schemas.Part
     )
 
 
-def spending(of: UsageSum) -> schemas.Spending:
+def present_spending(of: UsageSum) -> schemas.UsageTotals:
     """What turns cost together, as it is shown."""
-    return schemas.Spending(**asdict(of))
+    return schemas.UsageTotals(**asdict(of))
 
 
-def person(of: PersonTotals) -> schemas.PersonUsage:
+def present_person_usage(of: PersonTotals) -> schemas.PersonUsage:
     """What somebody's turns cost, as it is shown."""
     return schemas.PersonUsage(person=of.person, name=of.name, **asdict(of.spending))
 
 
-def day(of: DayTotals) -> schemas.DayUsage:
+def present_day_usage(of: DayTotals) -> schemas.DayUsage:
     """What a day's turns cost, as it is shown."""
     shown = EPOCH + timedelta(days=of.day)
     return schemas.DayUsage(day=shown.isoformat(), **asdict(of.spending))
 
 
-def _tokens(of: TurnUsage | None) -> schemas.Tokens | None:
+def _present_tokens(of: TurnUsage | None) -> schemas.Tokens | None:
     if of is None:
         return None
     return schemas.Tokens(
@@ -162,9 +164,9 @@ def _tokens(of: TurnUsage | None) -> schemas.Tokens | None:
     )
 
 
-def _message(of: TurnMessage) -> schemas.Message:
+def _present_message(of: TurnMessage) -> schemas.MessageInfo:
     files = [schemas.File(kind=a.kind, filename=a.filename, size=a.size) for a in of.attachments]
-    return schemas.Message(
+    return schemas.MessageInfo(
         id=of.id,
         event_id=of.event_id,
         sender=of.sender.id,

@@ -9,12 +9,12 @@ from fastapi import APIRouter, HTTPException, Path, Response
 from bot.access import Role
 from bot.config import AccessEntry, wrong_person
 from bot.config.accounts import PLATFORMS
-from bot.privacy.data_export import exported, scopes_of
+from bot.privacy.data_export import export_person, scopes_of
 from bot.server.api import schemas
-from bot.server.api.audit_actor import actor
-from bot.server.api.auth import NOT_YOURS, By, Caller, open_to
+from bot.server.api.audit_actor import audit_actor
+from bot.server.api.auth import NOT_YOURS, By, Principal, open_to
 from bot.server.api.dependencies import ApiServices, Services
-from bot.server.api.errors import missing
+from bot.server.api.errors import not_found
 from bot.store.audit import AuditEvent, record_event
 from bot.store.retention import Person
 
@@ -24,28 +24,30 @@ Whom = Annotated[str, Path(alias="person", max_length=256, description="`platfor
 
 @router.get("/{person}/data", response_class=Response, responses={200: {"content": {"application/json": {}}}})
 @open_to(Role.MEMBER)
-async def export(whom: Whom, services: Services, by: By) -> Response:
+async def export_data(whom: Whom, services: Services, by: By) -> Response:
     """Everything that is kept about a person, as one JSON document: about oneself, for admins about those who
     are no admins, for owners about all.
     """
-    person, now = _person(services, by, whom), services.clock.now()
-    found = await exported(services.db, services.runtime, person, _scopes(services, person), now)
-    await services.db.run(record_event, actor(services, by), AuditEvent("data exported", str(person)), now)
+    person, now = _parse_person(services, by, whom), services.clock.now()
+    found = await export_person(services.db, services.runtime, person, _memory_scopes(services, person), now)
+    await services.db.run(
+        record_event, audit_actor(services, by), AuditEvent("data exported", str(person)), now
+    )
     return Response(found, media_type="application/json")
 
 
 @router.delete("/{person}/data")
 @open_to(Role.MEMBER)
-async def erase(whom: Whom, services: Services, by: By) -> schemas.Erased:
+async def erase_data(whom: Whom, services: Services, by: By) -> schemas.ErasureResult:
     """Erase what is kept about a person, as `/data erase` does; about whom as with the export. Roles,
     schedules and the audit log stay.
     """
-    person = _person(services, by, whom)
-    done = await services.forgetter.erase(person, _scopes(services, person))
+    person = _parse_person(services, by, whom)
+    done = await services.forgetter.erase_person(person, _memory_scopes(services, person))
     await services.db.run(
-        record_event, actor(services, by), AuditEvent("data erased", str(person)), services.clock.now()
+        record_event, audit_actor(services, by), AuditEvent("data erased", str(person)), services.clock.now()
     )
-    return schemas.Erased(
+    return schemas.ErasureResult(
         messages=done.erased.messages,
         threads=len(done.erased.gone),
         shared_threads=len(done.erased.shared),
@@ -54,21 +56,21 @@ async def erase(whom: Whom, services: Services, by: By) -> schemas.Erased:
     )
 
 
-def _person(services: ApiServices, by: Caller, text: str) -> Person:
+def _parse_person(services: ApiServices, by: Principal, text: str) -> Person:
     platform, _, id_ = text.partition(":")
     if not platform or not id_:
         raise HTTPException(422, "person: expected platform:id, such as telegram:123456789")
     if text != by.person:
-        _check(services, by, AccessEntry(platform, id_))
+        _check_person(services, by, AccessEntry(platform, id_))
     return Person(platform, id_)
 
 
-def _check(services: ApiServices, by: Caller, who: AccessEntry) -> None:
+def _check_person(services: ApiServices, by: Principal, who: AccessEntry) -> None:
     """Refuse whom the caller may not ask about (404 and 403), and what is nobody's id (422): nothing is kept
     there, and to say so would sound as if somebody's data were gone.
     """
     if not by.role.may_give(Role.STRANGER, services.held(who)):
-        raise missing("person") if by.role < Role.ADMIN else HTTPException(403, NOT_YOURS)
+        raise not_found("person") if by.role < Role.ADMIN else HTTPException(403, NOT_YOURS)
     known = {*PLATFORMS, *(platform for platform, _ in services.accounts.states().values())}
     if who.scope not in known:
         expected = ", ".join(sorted(known))
@@ -77,6 +79,6 @@ def _check(services: ApiServices, by: Caller, who: AccessEntry) -> None:
         raise HTTPException(422, f"person: {problem}")
 
 
-def _scopes(services: ApiServices, person: Person) -> list[str]:
+def _memory_scopes(services: ApiServices, person: Person) -> list[str]:
     states = services.accounts.states()
     return scopes_of(person, [name for name, (platform, _) in states.items() if platform == person.platform])

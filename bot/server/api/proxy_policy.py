@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 from fastapi import HTTPException
 
-from bot.access import Power, Role
+from bot.access import Permission, Role
 from bot.domain import ChatKind, Origin
-from bot.server.api.audit_actor import actor
-from bot.server.api.auth import NOT_YOURS, WEB, Caller
+from bot.server.api.audit_actor import audit_actor
+from bot.server.api.auth import NOT_YOURS, WEB, Principal
 from bot.server.api.dependencies import ApiServices
-from bot.server.api.errors import missing
-from bot.server.api.read_audit import note
+from bot.server.api.errors import not_found
+from bot.server.api.read_audit import record_read
 from bot.store.audit import AuditEvent, record_event
 from bot.store.budgets import count_or_refuse
 from bot.store.web_sessions import find_owned_conversations
@@ -33,7 +33,7 @@ OWN_FILES = re.compile(r"[^/]+/(?:uploads|uploads/[^/]+|artifacts/.+|suggestions
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ProxiedCall:
     """A call: `path` is what follows the area, `scopes` whose memory it names."""
 
     method: str
@@ -42,32 +42,32 @@ class Wanted:
     scopes: Sequence[str] = ()
 
 
-async def may_pass(services: ApiServices, by: Caller, wanted: Wanted) -> None:
+async def may_pass(services: ApiServices, by: Principal, wanted: ProxiedCall) -> None:
     """Refuse what the caller may not do. Raises 403, 404 for what is somebody else's, and 429 for a call of
     the model where their budget is used up.
     """
     least = least_for(wanted)
     if by.role < least:
         raise HTTPException(403, FOR_OWNERS if least is Role.OWNER else NOT_YOURS)
-    if by.may(Power.READ):
-        await _noted(services, by, wanted)
-    elif wanted.area == "memory" and any(scope != by.scope for scope in wanted.scopes):
-        raise missing("memory")
-    elif wanted.area == "threads" and not await _owns(services, by, wanted.path.partition("/")[0]):
-        raise missing("thread")
+    if by.has_permission(Permission.READ):
+        await _audit_read(services, by, wanted)
+    elif wanted.area == "memory" and any(scope != by.memory_scope for scope in wanted.scopes):
+        raise not_found("memory")
+    elif wanted.area == "threads" and not await _owns_thread(services, by, wanted.path.partition("/")[0]):
+        raise not_found("thread")
     if wanted.area == "threads" and wanted.path.endswith("/suggestions"):
-        await _spend(services, by)
+        await _count_model_call(services, by)
 
 
-async def _spend(services: ApiServices, by: Caller) -> None:
+async def _count_model_call(services: ApiServices, by: Principal) -> None:
     """A call of the model that is no message counts as one at the page."""
     origin = Origin(WEB, WEB, "", ChatKind.PRIVATE, "", by.writing_on(WEB))
-    limits = services.budgets.limits(origin, by.role, services.texts(WEB))
+    limits = services.budgets.limits_for(origin, by.role, services.texts(WEB))
     if refused := await services.db.run(count_or_refuse, limits, services.clock.now()):
         raise HTTPException(429, refused)
 
 
-def least_for(wanted: Wanted) -> Role:
+def least_for(wanted: ProxiedCall) -> Role:
     """The least role that may make a call; members make theirs for what is their own."""
     if (wanted.method, wanted.area, wanted.path.strip("/")) in PROGRAMS:
         return Role.OWNER
@@ -77,40 +77,40 @@ def least_for(wanted: Wanted) -> Role:
     return Role.MEMBER if is_list or is_memory or is_file else Role.ADMIN
 
 
-async def note_change(services: ApiServices, by: Caller, wanted: Wanted, made: str = "") -> None:
+async def note_change(services: ApiServices, by: Principal, wanted: ProxiedCall, made: str = "") -> None:
     """Write down that agents, skills or MCP servers have been changed, or what is kept of others; `made` is
     the address of what is new.
     """
     if wanted.method == "GET":
         return
-    subject = await _changed(services, by, wanted, made)
+    subject = await _audit_change(services, by, wanted, made)
     if subject is not None:
         how = f"{wanted.method} {wanted.path}".strip()
         deed = AuditEvent(f"{wanted.area} changed", subject, how)
-        await services.db.run(record_event, actor(services, by), deed, services.clock.now())
+        await services.db.run(record_event, audit_actor(services, by), deed, services.clock.now())
 
 
-async def _changed(services: ApiServices, by: Caller, wanted: Wanted, made: str) -> str | None:
+async def _audit_change(services: ApiServices, by: Principal, wanted: ProxiedCall, made: str) -> str | None:
     """What a call has changed that is not the caller's own alone."""
     if wanted.area in MANAGED:
         return made.rpartition("/")[2] or wanted.path
     if wanted.area == "memory":
-        return " ".join(scope for scope in wanted.scopes if scope != by.scope) or None
+        return " ".join(scope for scope in wanted.scopes if scope != by.memory_scope) or None
     thread = wanted.path.partition("/")[0]
-    is_theirs = wanted.area == "threads" and thread and not await _owns(services, by, thread)
+    is_theirs = wanted.area == "threads" and thread and not await _owns_thread(services, by, thread)
     return thread if is_theirs and not wanted.path.endswith("/suggestions") else None
 
 
-async def _noted(services: ApiServices, by: Caller, wanted: Wanted) -> None:
+async def _audit_read(services: ApiServices, by: Principal, wanted: ProxiedCall) -> None:
     """Write down what is seen of others."""
     for scope in wanted.scopes if wanted.area == "memory" else ():
-        if scope != by.scope:
-            await note(services, by, f"memory {scope}", "")
+        if scope != by.memory_scope:
+            await record_read(services, by, f"memory {scope}", "")
     thread = wanted.path.partition("/")[0]
-    if wanted.area == "threads" and thread and not await _owns(services, by, thread):
-        await note(services, by, f"thread {thread}", "")
+    if wanted.area == "threads" and thread and not await _owns_thread(services, by, thread):
+        await record_read(services, by, f"thread {thread}", "")
 
 
-async def _owns(services: ApiServices, by: Caller, thread: str) -> bool:
-    found = await services.db.run(find_owned_conversations, thread, by.owners)
-    return any(by.has(account, platform) for account, platform in found)
+async def _owns_thread(services: ApiServices, by: Principal, thread: str) -> bool:
+    found = await services.db.run(find_owned_conversations, thread, by.owner_ids)
+    return any(by.can_reach(account, platform) for account, platform in found)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.server.api.audit_actor import actor
-from bot.server.api.auth import Caller
+from bot.server.api.audit_actor import audit_actor
+from bot.server.api.auth import Principal
 from bot.server.api.dependencies import ApiServices
 from bot.store.audit import AuditEvent, record_event
 from bot.store.conversations import ConversationView
@@ -12,20 +12,20 @@ READ = "read"
 HOUR = 3600.0
 
 
-async def note_read(services: ApiServices, by: Caller, of: ConversationView) -> None:
+async def note_read(services: ApiServices, by: Principal, of: ConversationView) -> None:
     """Write down that a conversation was read that is not the reader's own."""
-    if not by.owns(of):
+    if not by.owns_conversation(of):
         whose = f"{of.key.account} {of.key.chat}" + (f" of {of.owner}" if of.owner else "")
-        await note(services, by, f"conversation {of.id}", whose)
+        await record_read(services, by, f"conversation {of.id}", whose)
 
 
-async def note_read_all(services: ApiServices, by: Caller) -> None:
+async def note_read_all(services: ApiServices, by: Principal) -> None:
     """Write down that the latest turns of all conversations were read."""
-    await note(services, by, "turns of all conversations", "")
+    await record_read(services, by, "turns of all conversations", "")
 
 
-async def note(services: ApiServices, by: Caller, subject: str, detail: str) -> None:
+async def record_read(services: ApiServices, by: Principal, subject: str, detail: str) -> None:
     """Write down that something of others was read."""
     now = services.clock.now()
-    reader = actor(services, by, f"{READ}:{by.person}:{subject}:{now // HOUR:.0f}")
+    reader = audit_actor(services, by, f"{READ}:{by.person}:{subject}:{now // HOUR:.0f}")
     await services.db.run(record_event, reader, AuditEvent(READ, subject, detail), now)

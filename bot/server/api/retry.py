@@ -8,8 +8,8 @@ from bot.commands.retry_fork import fork_of
 from bot.domain import ChatKind, Origin
 from bot.errors import RunMissing
 from bot.server.api import local_chats
-from bot.server.api.audit_actor import actor
-from bot.server.api.auth import Caller
+from bot.server.api.audit_actor import audit_actor
+from bot.server.api.auth import Principal
 from bot.server.api.dependencies import ApiServices
 from bot.store.budgets import Limit, find_refusal
 from bot.store.conversations import ConversationView
@@ -18,7 +18,7 @@ from bot.store.retries import find_last_answered, repeat_answer
 NOT_LAST = "Only the last answered turn of a conversation can be answered again."
 
 
-async def repeat(services: ApiServices, by: Caller, of: ConversationView, turn: int) -> int:
+async def open_retry(services: ApiServices, by: Principal, of: ConversationView, turn: int) -> int:
     """Open the turn that answers again, as `/retry` does; its id. The caller is held to their budgets.
 
     Raises 409 where that is not possible now, 429 where a budget is used up.
@@ -29,7 +29,7 @@ async def repeat(services: ApiServices, by: Caller, of: ConversationView, turn: 
     last = await services.db.run(find_last_answered, of.id)
     if last is None or last.id != turn:
         raise HTTPException(409, NOT_LAST)
-    limits, now = _limits(services, by, of), services.clock.now()
+    limits, now = _caller_limits(services, by, of), services.clock.now()
     if refusal := await services.db.run(find_refusal, limits, now):
         raise HTTPException(429, refusal)
     try:
@@ -44,7 +44,7 @@ async def repeat(services: ApiServices, by: Caller, of: ConversationView, turn: 
         thread_id=thread_id,
         model=services.model(account),
         limits=limits,
-        actor=actor(services, by),
+        actor=audit_actor(services, by),
         now=now,
     )
     if not opened:
@@ -53,8 +53,8 @@ async def repeat(services: ApiServices, by: Caller, of: ConversationView, turn: 
     return opened
 
 
-def _limits(services: ApiServices, by: Caller, of: ConversationView) -> tuple[Limit, ...]:
+def _caller_limits(services: ApiServices, by: Principal, of: ConversationView) -> tuple[Limit, ...]:
     """The budgets that the caller is held to there."""
     key, sender = of.key, by.writing_on(of.platform)
     origin = Origin(key.account, of.platform, key.chat, ChatKind(of.chat_kind), "", sender, key.topic)
-    return services.budgets.limits(origin, by.role, services.texts(key.account))
+    return services.budgets.limits_for(origin, by.role, services.texts(key.account))

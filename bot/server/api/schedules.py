@@ -8,17 +8,17 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Path
 from pydantic import BaseModel, Field
 
-from bot.access import Power, Role
+from bot.access import Permission, Role
 from bot.errors import ScheduleRefused
-from bot.schedules.parse_when import Spoken
-from bot.schedules.service import LONGEST_TEXT, Preview, Wanted
-from bot.schedules.wall_clock import rule_in
+from bot.schedules.parse_when import ParsedTime
+from bot.schedules.service import LONGEST_TEXT, ScheduleDraft, SchedulePreview
+from bot.schedules.wall_clock import parse_recurrence
 from bot.server.api import local_chats, schemas
-from bot.server.api.audit_actor import actor
-from bot.server.api.auth import By, Caller, open_to
+from bot.server.api.audit_actor import audit_actor
+from bot.server.api.auth import By, Principal, open_to
 from bot.server.api.dependencies import ApiServices, Services
-from bot.server.api.errors import missing
-from bot.server.api.pagination import DEFAULT, Cursor, Limit, before
+from bot.server.api.errors import not_found
+from bot.server.api.pagination import DEFAULT, Cursor, Limit, parse_cursor
 from bot.store.scheduled_runs import ScheduledRun, list_scheduled_runs
 from bot.store.schedules import Schedule, ScheduleKind, ScheduleState, list_schedules, load_schedule
 
@@ -53,7 +53,7 @@ class ScheduleChange(BaseModel):
     zone: Zone | None = None
 
 
-class Asked(BaseModel):
+class TimeRequest(BaseModel):
     """A time to look at."""
 
     when: When
@@ -62,148 +62,156 @@ class Asked(BaseModel):
 
 @router.get("")
 @open_to(Role.MEMBER)
-async def listed(
+async def get_schedules(
     services: Services, by: By, limit: Limit = DEFAULT, cursor: Cursor = ""
 ) -> schemas.Schedules:
     """Schedules of all chats, newest first; for members their own."""
-    found = await services.db.run(list_schedules, before(cursor), limit, whose(by))
+    found = await services.db.run(list_schedules, parse_cursor(cursor), limit, schedule_owner_filter(by))
     following = str(found[-1].id) if len(found) == limit else None
-    return schemas.Schedules(schedules=[shown(one) for one in reached(by, found)], next=following)
+    return schemas.Schedules(
+        schedules=[present_schedule(one) for one in visible_schedules(by, found)], next=following
+    )
 
 
 @router.post("", status_code=201)
 @open_to(Role.MEMBER)
-async def create(body: NewSchedule, services: Services, by: By) -> schemas.PreviewedSchedule:
+async def create_schedule(body: NewSchedule, services: Services, by: By) -> schemas.PreviewedSchedule:
     """Save a schedule; 422 with the reason where it can't be kept exactly."""
-    place = await services.desk.place(await local_chats.conversation(services, by, body.conversation))
+    place = await services.desk.target_for(
+        await local_chats.visible_conversation(services, by, body.conversation)
+    )
     maker = by.writing_on(place.platform)
     try:
-        zone = body.zone or await services.desk.zone(place.account, place.chat)
-        wanted = Wanted(body.kind, await services.desk.time(body.when, zone), body.text, zone)
-        made = await services.desk.make(wanted, place, maker, actor(services, by), ScheduleState.ACTIVE)
+        zone = body.zone or await services.desk.chat_zone(place.account, place.chat)
+        wanted = ScheduleDraft(body.kind, await services.desk.parse_time(body.when, zone), body.text, zone)
+        made = await services.desk.create(
+            wanted, place, maker, audit_actor(services, by), ScheduleState.ACTIVE
+        )
     except ScheduleRefused as refused:
-        raise _refused(services, refused) from None
-    return _previewed(made)
+        raise _refusal(services, refused) from None
+    return _present_preview(made)
 
 
 @router.post("/preview")
 @open_to(Role.MEMBER)
-async def preview(body: Asked, services: Services) -> schemas.Firings:
+async def preview_schedule(body: TimeRequest, services: Services) -> schemas.ScheduledRunList:
     """The next five firings of a time, without saving anything."""
     try:
-        return schemas.Firings(firings=list(await services.desk.look(body.when, body.zone)))
+        return schemas.ScheduledRunList(firings=list(await services.desk.preview_time(body.when, body.zone)))
     except ScheduleRefused as refused:
-        raise _refused(services, refused) from None
+        raise _refusal(services, refused) from None
 
 
 @router.get("/{schedule}")
 @open_to(Role.MEMBER)
-async def one(schedule: Number, services: Services, by: By) -> schemas.PreviewedSchedule:
+async def get_schedule(schedule: Number, services: Services, by: By) -> schemas.PreviewedSchedule:
     """A schedule with its next firings."""
-    found = await _found(services, by, schedule)
+    found = await _load_schedule(services, by, schedule)
     active = found.state is ScheduleState.ACTIVE
-    return _previewed(await services.desk.preview(found) if active else Preview(found, ()))
+    return _present_preview(await services.desk.preview(found) if active else SchedulePreview(found, ()))
 
 
 @router.patch("/{schedule}")
 @open_to(Role.MEMBER)
-async def change(
+async def update_schedule(
     schedule: Number, body: ScheduleChange, services: Services, by: By
 ) -> schemas.PreviewedSchedule:
     """Give it another time or text."""
-    found = await _found(services, by, schedule)
+    found = await _load_schedule(services, by, schedule)
     desk = services.desk
     try:
-        zone = body.zone or (found.zone if body.zone is None else await desk.zone(found.account, found.chat))
-        said = Spoken(rule_in(found.rule), found.spoken, "")
-        said = said if body.when is None else await desk.time(body.when, zone)
-        wanted = Wanted(found.kind, said, body.text or found.text, zone)
-        return _previewed(await services.desk.change(found, wanted, actor(services, by)))
+        zone = body.zone or (
+            found.zone if body.zone is None else await desk.chat_zone(found.account, found.chat)
+        )
+        said = ParsedTime(parse_recurrence(found.rule), found.spoken, "")
+        said = said if body.when is None else await desk.parse_time(body.when, zone)
+        wanted = ScheduleDraft(found.kind, said, body.text or found.text, zone)
+        return _present_preview(await services.desk.change(found, wanted, audit_actor(services, by)))
     except ScheduleRefused as refused:
-        raise _refused(services, refused) from None
+        raise _refusal(services, refused) from None
 
 
 @router.post("/{schedule}/pause")
 @open_to(Role.MEMBER)
-async def pause(schedule: Number, services: Services, by: By) -> schemas.Schedule:
+async def pause_schedule(schedule: Number, services: Services, by: By) -> schemas.ScheduleInfo:
     """Have it fire no more until it is resumed (409 where it is not active)."""
-    found = await _found(services, by, schedule)
+    found = await _load_schedule(services, by, schedule)
     if found.state is not ScheduleState.ACTIVE:
-        raise _refused(services, ScheduleRefused("digest_not_active", number=schedule), 409)
-    return shown(await services.desk.pause(found, actor(services, by)))
+        raise _refusal(services, ScheduleRefused("digest_not_active", number=schedule), 409)
+    return present_schedule(await services.desk.pause(found, audit_actor(services, by)))
 
 
 @router.post("/{schedule}/resume")
 @open_to(Role.MEMBER)
-async def resume(schedule: Number, services: Services, by: By) -> schemas.PreviewedSchedule:
+async def resume_schedule(schedule: Number, services: Services, by: By) -> schemas.PreviewedSchedule:
     """Have a paused one fire again (409 where it is not paused)."""
-    found = await _found(services, by, schedule)
+    found = await _load_schedule(services, by, schedule)
     if found.state is not ScheduleState.PAUSED:
-        raise _refused(services, ScheduleRefused("digest_not_paused", number=schedule), 409)
+        raise _refusal(services, ScheduleRefused("digest_not_paused", number=schedule), 409)
     try:
-        return _previewed(await services.desk.start(found, actor(services, by)))
+        return _present_preview(await services.desk.activate(found, audit_actor(services, by)))
     except ScheduleRefused as refused:
-        raise _refused(services, refused) from None
+        raise _refusal(services, refused) from None
 
 
 @router.post("/{schedule}/trigger", status_code=202)
 @open_to(Role.MEMBER)
-async def trigger(schedule: Number, services: Services, by: By) -> schemas.Schedule:
+async def trigger_schedule(schedule: Number, services: Services, by: By) -> schemas.ScheduleInfo:
     """Fire it now, too (409 while it still works on an earlier firing)."""
-    found = await _found(services, by, schedule)
+    found = await _load_schedule(services, by, schedule)
     try:
-        await services.desk.trigger(found, actor(services, by))
+        await services.desk.trigger(found, audit_actor(services, by))
     except ScheduleRefused as refused:
-        raise _refused(services, refused, 409) from None
-    return shown(found)
+        raise _refusal(services, refused, 409) from None
+    return present_schedule(found)
 
 
 @router.delete("/{schedule}", status_code=204)
 @open_to(Role.MEMBER)
-async def delete(schedule: Number, services: Services, by: By) -> None:
+async def delete_schedule(schedule: Number, services: Services, by: By) -> None:
     """Delete it with its firings."""
-    await services.desk.delete(await _found(services, by, schedule), actor(services, by))
+    await services.desk.delete(await _load_schedule(services, by, schedule), audit_actor(services, by))
 
 
 @router.get("/{schedule}/runs")
 @open_to(Role.MEMBER)
-async def runs(
+async def get_scheduled_runs(
     schedule: Number, services: Services, by: By, limit: Limit = DEFAULT, cursor: Cursor = ""
 ) -> schemas.Runs:
     """The firings of a schedule, newest first: what its run came to, and apart from that whether the result
     was delivered (every message of it has an id of the platform).
     """
-    await _found(services, by, schedule)
-    found = await services.db.run(list_scheduled_runs, schedule, before(cursor), limit)
+    await _load_schedule(services, by, schedule)
+    found = await services.db.run(list_scheduled_runs, schedule, parse_cursor(cursor), limit)
     following = str(found[-1].id) if len(found) == limit else None
-    return schemas.Runs(runs=[_run(one) for one in found], next=following)
+    return schemas.Runs(runs=[_present_run(one) for one in found], next=following)
 
 
-def reached(by: Caller, found: Sequence[Schedule]) -> list[Schedule]:
+def visible_schedules(by: Principal, found: Sequence[Schedule]) -> list[Schedule]:
     """Those that the caller can open."""
-    return [one for one in found if by.may(Power.DIGESTS) or by.made(one)]
+    return [one for one in found if by.has_permission(Permission.DIGESTS) or by.created_schedule(one)]
 
 
-def whose(by: Caller) -> str:
+def schedule_owner_filter(by: Principal) -> str:
     """Whose schedules somebody sees: "" for those of all."""
-    return "" if by.may(Power.DIGESTS) else by.person
+    return "" if by.has_permission(Permission.DIGESTS) else by.person
 
 
-async def _found(services: ApiServices, by: Caller, schedule: int) -> Schedule:
+async def _load_schedule(services: ApiServices, by: Principal, schedule: int) -> Schedule:
     found = await services.db.run(load_schedule, schedule)
-    theirs = found is not None and (by.may(Power.DIGESTS) or by.made(found))
+    theirs = found is not None and (by.has_permission(Permission.DIGESTS) or by.created_schedule(found))
     if found is None or found.state is ScheduleState.DRAFT or not theirs:
-        raise missing("schedule")
+        raise not_found("schedule")
     return found
 
 
-def _refused(services: ApiServices, refused: ScheduleRefused, status: int = 422) -> HTTPException:
+def _refusal(services: ApiServices, refused: ScheduleRefused, status: int = 422) -> HTTPException:
     return HTTPException(status, services.texts(PAGE)(refused.key, **refused.values))
 
 
-def shown(one: Schedule) -> schemas.Schedule:
+def present_schedule(one: Schedule) -> schemas.ScheduleInfo:
     """A schedule as it is shown."""
-    return schemas.Schedule(
+    return schemas.ScheduleInfo(
         id=one.id,
         kind=one.kind,
         state=one.state,
@@ -223,12 +231,14 @@ def shown(one: Schedule) -> schemas.Schedule:
     )
 
 
-def _previewed(found: Preview) -> schemas.PreviewedSchedule:
-    return schemas.PreviewedSchedule(**shown(found.schedule).model_dump(), firings=list(found.firings))
+def _present_preview(found: SchedulePreview) -> schemas.PreviewedSchedule:
+    return schemas.PreviewedSchedule(
+        **present_schedule(found.schedule).model_dump(), firings=list(found.firings)
+    )
 
 
-def _run(one: ScheduledRun) -> schemas.Run:
-    return schemas.Run(
+def _present_run(one: ScheduledRun) -> schemas.ScheduledRunInfo:
+    return schemas.ScheduledRunInfo(
         id=one.id,
         due_at=one.due_at,
         at=one.at,

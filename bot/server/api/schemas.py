@@ -10,13 +10,13 @@ from bot.domain import AttachmentKind, Live, PartKind, PartState, ProgressState,
 from bot.store.schedules import ScheduleKind, ScheduleState
 
 
-class Shape(BaseModel):
+class ApiModel(BaseModel):
     """A result: frozen, and exactly these fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class SignedIn(Shape):
+class SignedIn(ApiModel):
     """Somebody at the page: `how` is token, loopback or link, `account` where they are known from."""
 
     person: str
@@ -26,7 +26,7 @@ class SignedIn(Shape):
     account: str
 
 
-class Conversation(Shape):
+class ConversationInfo(ApiModel):
     """A conversation. `owner` is whose it is as `platform:id` ("" for a group's), `own`: the caller's;
     `writable`: the caller can post messages to it here.
     """
@@ -48,14 +48,14 @@ class Conversation(Shape):
     writable: bool
 
 
-class Conversations(Shape):
+class Conversations(ApiModel):
     """A page of conversations, newest first; `next` is the cursor of the following page."""
 
-    conversations: list[Conversation]
+    conversations: list[ConversationInfo]
     next: str | None
 
 
-class File(Shape):
+class File(ApiModel):
     """A file that came with a message; `size` in bytes, -1 where unknown."""
 
     kind: AttachmentKind
@@ -63,7 +63,7 @@ class File(Shape):
     size: int
 
 
-class Message(Shape):
+class MessageInfo(ApiModel):
     """A message that a person wrote."""
 
     id: int
@@ -75,7 +75,7 @@ class Message(Shape):
     files: list[File]
 
 
-class Part(Shape):
+class PartInfo(ApiModel):
     """A part of the reply: Markdown and the same as sanitized HTML, or a file with its address. `choices` are
     the buttons below it while its question is open.
     """
@@ -92,7 +92,7 @@ class Part(Shape):
     choices: list[str]
 
 
-class Tokens(Shape):
+class Tokens(ApiModel):
     """Tokens that models took and gave; `total_tokens` is what the provider says, mostly the sum of both."""
 
     input_tokens: int
@@ -100,7 +100,7 @@ class Tokens(Shape):
     total_tokens: int
 
 
-class Erased(Shape):
+class ErasureResult(ApiModel):
     """What came of erasing what is kept about somebody: `shared_threads` have words of others and stay, as do
     `open_messages`, which are being worked on; `remembers`: the agent could not be asked to forget.
     """
@@ -112,44 +112,44 @@ class Erased(Shape):
     remembers: bool
 
 
-class Spending(Tokens):
+class UsageTotals(Tokens):
     """What so many turns cost together."""
 
     turns: int
 
 
-class PersonUsage(Spending):
+class PersonUsage(UsageTotals):
     """What somebody's turns cost; `person` is `platform:id`, `name` the one of their newest message."""
 
     person: str
     name: str
 
 
-class Usage(Shape):
+class UsageReport(ApiModel):
     """What turns accepted since then cost: together, and a page of people; `next` is the cursor of the
     following page.
     """
 
     since: float
-    total: Spending
+    total: UsageTotals
     people: list[PersonUsage]
     next: str | None
 
 
-class DayUsage(Spending):
+class DayUsage(UsageTotals):
     """What the turns of a day (`2026-03-01`) cost."""
 
     day: str
 
 
-class DaysUsage(Shape):
+class DaysUsage(ApiModel):
     """What turns accepted since then cost, day by day; days that cost nothing are left out."""
 
     since: float
     days: list[DayUsage]
 
 
-class ToolCallEntry(Shape):
+class ToolCallEntry(ApiModel):
     """A tool that the agent called: short lines of what it was given and of what came of it. The state is
     active where nothing did; `seconds` is how long it took, None where nobody measured it.
     """
@@ -161,7 +161,7 @@ class ToolCallEntry(Shape):
     seconds: float | None
 
 
-class Turn(Shape):
+class TurnInfo(ApiModel):
     """What was asked and what was answered. `replaced`: a later turn answers the same again (`repeats`);
     `usage` is None where nobody counted. `steps` are the latest tool calls, oldest first, once the
     turn is answered.
@@ -179,20 +179,20 @@ class Turn(Shape):
     stopped: bool
     created_at: float
     finished_at: float
-    messages: list[Message]
-    parts: list[Part]
+    messages: list[MessageInfo]
+    parts: list[PartInfo]
     steps: list[ToolCallEntry]
     usage: Tokens | None
 
 
-class Turns(Shape):
+class Turns(ApiModel):
     """A page of turns, newest first; `next` is the cursor of the following page."""
 
-    turns: list[Turn]
+    turns: list[TurnInfo]
     next: str | None
 
 
-class Posted(Shape):
+class PostResult(ApiModel):
     """A turn was accepted: it is on disk. `turn` is None where it is too old to name; `event_id` is "" where
     nobody wrote a message.
     """
@@ -202,7 +202,7 @@ class Posted(Shape):
     turn: int | None
 
 
-class Channel(Shape):
+class ChannelInfo(ApiModel):
     """An account and its live state."""
 
     account: str
@@ -214,14 +214,14 @@ class Channel(Shape):
     last_event: float
 
 
-class Channels(Shape):
+class Channels(ApiModel):
     """A page of accounts, by name."""
 
-    channels: list[Channel]
+    channels: list[ChannelInfo]
     next: str | None
 
 
-class CommandInfo(Shape):
+class CommandInfo(ApiModel):
     """A slash command as a composer offers it."""
 
     name: str
@@ -230,33 +230,33 @@ class CommandInfo(Shape):
     role: str
 
 
-class Commands(Shape):
+class Commands(ApiModel):
     """The commands that the caller may use."""
 
     commands: list[CommandInfo]
 
 
-class Health(Shape):
+class HealthInfo(ApiModel):
     """The process answers."""
 
     status: str
     version: str
 
 
-class Check(Shape):
+class Check(ApiModel):
     """One thing that readiness needs."""
 
     ok: bool
     detail: str = ""
 
 
-class Ready(Shape):
+class Ready(ApiModel):
     """Whether messages can be answered now."""
 
     ready: bool
 
 
-class Readiness(Shape):
+class Readiness(ApiModel):
     """Whether messages can be answered now, and what is in the way. Accounts are told but do not decide."""
 
     ready: bool
@@ -265,7 +265,7 @@ class Readiness(Shape):
     accounts: dict[str, Check]
 
 
-class Restarted(Shape):
+class Restarted(ApiModel):
     """The account starts anew."""
 
     account: str
@@ -274,7 +274,7 @@ class Restarted(Shape):
 GivenRole = Literal["owner", "admin", "member", "blocked"]
 
 
-class Configured(Shape):
+class ConfiguredRole(ApiModel):
     """A role that the configuration names, for an entry as it stands there: for one account, or for all ("")
     but those that have the same list of their own (`not_on`).
     """
@@ -285,14 +285,14 @@ class Configured(Shape):
     not_on: list[str] = []
 
 
-class AccountDefault(Shape):
+class AccountDefault(ApiModel):
     """What holds on an account for everybody else, where it has a rule of its own for that."""
 
     account: str
     default: str
 
 
-class Given(Shape):
+class RoleGrantInfo(ApiModel):
     """A role that somebody gave: to whom, a name where one was known, by whom (`platform:id`) and when;
     whether the caller may change it.
     """
@@ -305,7 +305,7 @@ class Given(Shape):
     changeable: bool
 
 
-class Waiting(Shape):
+class PendingPairing(ApiModel):
     """A stranger who was told a code, which is for them alone; as `entry` (`account:id`) they are let in."""
 
     account: str
@@ -315,18 +315,18 @@ class Waiting(Shape):
     expires_at: float
 
 
-class Access(Shape):
+class Access(ApiModel):
     """Who may use the bot: by the configuration, for all accounts or one, and by who let them in."""
 
     default: str
     defaults: list[AccountDefault]
-    configured: list[Configured]
-    given: list[Given]
+    configured: list[ConfiguredRole]
+    given: list[RoleGrantInfo]
     next: str | None
-    waiting: list[Waiting]
+    waiting: list[PendingPairing]
 
 
-class Deed(Shape):
+class AuditEntryInfo(ApiModel):
     """What somebody did: a short word, to whom or what, and how."""
 
     id: int
@@ -340,14 +340,14 @@ class Deed(Shape):
     detail: str
 
 
-class Audit(Shape):
+class Audit(ApiModel):
     """A page of what was done, newest first; `next` is the cursor of the following page."""
 
-    entries: list[Deed]
+    entries: list[AuditEntryInfo]
     next: str | None
 
 
-class Schedule(Shape):
+class ScheduleInfo(ApiModel):
     """What is to happen when. `when` are the words that said it, `rule` is how it is kept: five fields of
     cron (`L`: the last day of the month), or `@` and an instant. `person` made it; `failures` counts firings
     in a row that came to nothing.
@@ -371,26 +371,26 @@ class Schedule(Shape):
     failures: int
 
 
-class PreviewedSchedule(Schedule):
+class PreviewedSchedule(ScheduleInfo):
     """A schedule with its next firings."""
 
     firings: list[float]
 
 
-class Schedules(Shape):
+class Schedules(ApiModel):
     """A page of schedules; `next` is the cursor of the following page."""
 
-    schedules: list[Schedule]
+    schedules: list[ScheduleInfo]
     next: str | None
 
 
-class Firings(Shape):
+class ScheduledRunList(ApiModel):
     """When something would happen."""
 
     firings: list[float]
 
 
-class Run(Shape):
+class ScheduledRunInfo(ApiModel):
     """A firing. `missed` counts those before it that came too late, `skipped` says why it brought nothing.
     Its turn's `state` and whether the result was `delivered` are two things; `problem` says what went wrong.
     """
@@ -408,14 +408,14 @@ class Run(Shape):
     problem: str
 
 
-class Runs(Shape):
+class Runs(ApiModel):
     """A page of firings; `next` is the cursor of the following page."""
 
-    runs: list[Run]
+    runs: list[ScheduledRunInfo]
     next: str | None
 
 
-class CalendarFiring(Shape):
+class CalendarFiring(ApiModel):
     """A firing on a calendar: one that was (`past`, with how it went) or one to come."""
 
     schedule: int
@@ -425,9 +425,9 @@ class CalendarFiring(Shape):
     skipped: str
 
 
-class Calendar(Shape):
+class Calendar(ApiModel):
     """Firings by time, and schedules that they are of; `whole`: none was left out for their number."""
 
-    schedules: list[Schedule]
+    schedules: list[ScheduleInfo]
     firings: list[CalendarFiring]
     whole: bool

@@ -18,7 +18,7 @@ from bot.access import Role
 from bot.config.models import ServerConfig
 from bot.errors import StoreError
 from bot.server.api import sign_in_links
-from bot.server.api.auth import Caller, How, put
+from bot.server.api.auth import AuthMethod, Principal, attach_principal
 from bot.server.api.sign_in import COOKIE, Sessions
 from bot.server.api.sign_in_links import Links
 
@@ -114,7 +114,7 @@ class Guard:
     async def _unknown(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
         """Say who makes the request; why not, where nobody may whom we don't know."""
         path = scope["path"]
-        put(scope, None)
+        attach_principal(scope, None)
         if path.startswith(OPEN_FOLDERS) or path == "/health":
             return None
         keys = cookies(headers.get("cookie", ""))
@@ -122,27 +122,27 @@ class Guard:
             caller = await self._caller(headers, keys)
         except StoreError:
             return 503, NO_STORE
-        put(scope, caller)
+        attach_principal(scope, caller)
         if caller is not None or path in OPEN_PATHS:
             return None
         if sign_in_links.COOKIE in keys:
             return 401, SIGNED_OUT
         return 401, WRONG_TOKEN if headers.get("authorization") else NO_TOKEN
 
-    async def _caller(self, headers: Mapping[str, str], keys: Mapping[str, str]) -> Caller | None:
+    async def _caller(self, headers: Mapping[str, str], keys: Mapping[str, str]) -> Principal | None:
         """Who makes the request. Whoever came as a person is nobody else, not even where others are owner."""
         kind, _, given = headers.get("authorization", "").partition(" ")
         if self._sessions.needed and kind.lower() == "bearer":
-            return _owner(How.TOKEN) if self._sessions.is_token(given.strip()) else None
+            return _owner(AuthMethod.TOKEN) if self._sessions.is_token(given.strip()) else None
         if self._links is not None and sign_in_links.COOKIE in keys:
             return await self._links.caller(keys[sign_in_links.COOKIE])
         if not self._sessions.needed:
-            return _owner(How.LOOPBACK)
-        return _owner(How.TOKEN) if self._sessions.holds(keys.get(COOKIE, "")) else None
+            return _owner(AuthMethod.LOOPBACK)
+        return _owner(AuthMethod.TOKEN) if self._sessions.holds(keys.get(COOKIE, "")) else None
 
 
-def _owner(how: How) -> Caller:
-    return Caller(Role.OWNER, how)
+def _owner(how: AuthMethod) -> Principal:
+    return Principal(Role.OWNER, how)
 
 
 def cookies(header: str) -> Mapping[str, str]:

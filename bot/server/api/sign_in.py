@@ -14,7 +14,7 @@ from bot.access import Role
 from bot.access.sign_in_links import SESSION_LASTS
 from bot.clock import Clock
 from bot.server.api import schemas, sign_in_links
-from bot.server.api.audit_actor import actor
+from bot.server.api.audit_actor import audit_actor
 from bot.server.api.auth import By, caller_or_none, open_to
 from bot.server.api.dependencies import Services
 from bot.server.api.sign_in_links import Links
@@ -135,7 +135,9 @@ async def sign_out(request: Request, services: Services, known: Linked) -> Respo
         await known.end(key)
     by = caller_or_none(request)
     if by is not None and by.session:
-        await services.db.run(record_event, actor(services, by), AuditEvent(SIGNED_OUT), services.clock.now())
+        await services.db.run(
+            record_event, audit_actor(services, by), AuditEvent(SIGNED_OUT), services.clock.now()
+        )
     response = Response(status_code=204)
     for name in (COOKIE, sign_in_links.COOKIE):
         response.delete_cookie(name, httponly=True, samesite="strict")

@@ -18,9 +18,9 @@ from pydantic import BaseModel
 from bot.domain import OPEN_STATES, Part, PartKind, PartState, TurnState
 from bot.platforms.local.hub import ReplyFrame
 from bot.server.api import presenters, schemas
-from bot.server.api.auth import Caller
+from bot.server.api.auth import Principal
 from bot.server.api.dependencies import ApiServices
-from bot.server.api.subscriptions import Changes, Collector, Feeds
+from bot.server.api.subscriptions import Collector, PendingChanges, Subscriptions
 from bot.store.conversations import ConversationView
 from bot.store.read_models import TurnView, list_turns
 
@@ -34,42 +34,42 @@ WINDOW = 30
 REST = 3
 
 
-class Typing(schemas.Shape):
+class Typing(schemas.ApiModel):
     """An answer is on its way."""
 
 
-class Grown(schemas.Shape):
+class PartGrew(schemas.ApiModel):
     """A part of a turn's reply has grown; the whole of it."""
 
     turn: int
-    part: schemas.Part
+    part: schemas.PartInfo
 
 
-class Snapshot(schemas.Shape):
+class FeedSnapshot(schemas.ApiModel):
     """Where a connection begins: the latest turns, oldest first; `next` is the cursor of earlier ones."""
 
-    conversation: schemas.Conversation
-    turns: list[schemas.Turn]
+    conversation: schemas.ConversationInfo
+    turns: list[schemas.TurnInfo]
     next: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ServerSentEvent:
     """A server-sent event."""
 
     name: str
     data: BaseModel
 
 
-class Feed:
+class ConversationFeed:
     """One connection's view of one conversation."""
 
     def __init__(
         self,
         services: ApiServices,
-        feeds: Feeds,
+        feeds: Subscriptions,
         conversation: ConversationView,
-        by: Caller,
+        by: Principal,
         allowed: Callable[[], Awaitable[bool]],
     ) -> None:
         self._services = services
@@ -80,7 +80,7 @@ class Feed:
         self._seen: dict[int, TurnView] = {}
         self._pause = QUICK
 
-    async def events(self) -> AsyncIterator[Event | None]:
+    async def events(self) -> AsyncIterator[ServerSentEvent | None]:
         """A snapshot, then what changes; None is a heartbeat. Ends when the account stops, and as soon as the
         watcher is not allowed to see it any more.
         """
@@ -96,39 +96,40 @@ class Feed:
                 async for event in self._next(changes, busy=busy):
                     yield event
 
-    async def _next(self, changes: Changes, *, busy: bool) -> AsyncIterator[Event | None]:
+    async def _next(self, changes: PendingChanges, *, busy: bool) -> AsyncIterator[ServerSentEvent | None]:
         if changes.rows:
             self._pause = QUICK
         unknown = any(frame.turn not in self._seen for frame in changes.frames)
         if changes.rows or unknown or (busy and not changes.frames):
             self._pause = min(self._pause * 2, SLOW)
-            for view in presenters.said(await self._news()):
-                yield Event("turn", await presenters.turn(self._services, self._of, view))
+            for view in presenters.visible_turns(await self._news()):
+                yield ServerSentEvent("turn", await presenters.present_turn(self._services, self._of, view))
         for frame in changes.frames:
             if (known := self._seen.get(frame.turn)) is not None and _may_grow(known):
                 yield await self._grown(frame)
         if changes.typing:
-            yield Event("typing", Typing())
+            yield ServerSentEvent("typing", Typing())
         yield None
 
-    async def _grown(self, frame: ReplyFrame) -> Event:
+    async def _grown(self, frame: ReplyFrame) -> ServerSentEvent:
         loop = asyncio.get_running_loop()
         began = loop.time()
         part = Part(frame.index, PartKind.TEXT, frame.text, PartState.POSTED)
-        event = Event("part", Grown(turn=frame.turn, part=await presenters.text_part(part)))
+        event = ServerSentEvent("part", PartGrew(turn=frame.turn, part=await presenters.text_part(part)))
         if len(frame.text) > presenters.LONG:
             await self._services.clock.sleep((loop.time() - began) * REST)
         return event
 
-    async def _snapshot(self) -> Event:
+    async def _snapshot(self) -> ServerSentEvent:
         found = await self._services.db.run(list_turns, self._of.id, limit=WINDOW)
         self._seen = {view.id: view for view in found}
         turns = [
-            await presenters.turn(self._services, self._of, view) for view in presenters.said(reversed(found))
+            await presenters.present_turn(self._services, self._of, view)
+            for view in presenters.visible_turns(reversed(found))
         ]
         more = str(found[-1].id) if len(found) == WINDOW else None
-        shown = presenters.conversation(self._services, self._by, self._of)
-        return Event("snapshot", Snapshot(conversation=shown, turns=turns, next=more))
+        shown = presenters.present_conversation(self._services, self._by, self._of)
+        return ServerSentEvent("snapshot", FeedSnapshot(conversation=shown, turns=turns, next=more))
 
     async def _news(self) -> list[TurnView]:
         """The turns that changed since the last look, oldest first."""
@@ -150,10 +151,12 @@ class Feed:
 
 def _may_grow(view: TurnView) -> bool:
     """Whether a frame of this turn is news; once the final is composed, a late one is not."""
-    return presenters.grows(view) or view.state is TurnState.ACCEPTED
+    return presenters.is_growing(view) or view.state is TurnState.ACCEPTED
 
 
-async def encode(events: AsyncIterator[Event | None], now: Callable[[], float]) -> AsyncIterator[bytes]:
+async def encode_events(
+    events: AsyncIterator[ServerSentEvent | None], now: Callable[[], float]
+) -> AsyncIterator[bytes]:
     """Events as the lines of an event stream, with ids and heartbeats."""
     count = 0
     last = now()

@@ -14,7 +14,7 @@ from bot.store.admission_types import Accepted
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class PendingChanges:
     """What was not taken yet: newest frames, whether typing shows, whether rows changed."""
 
     frames: tuple[ReplyFrame, ...] = ()
@@ -32,11 +32,11 @@ class Collector:
         self._rows = False
         self.closed = False
 
-    async def changes(self, clock: Clock, seconds: float) -> Changes:
+    async def changes(self, clock: Clock, seconds: float) -> PendingChanges:
         """Wait for a change, at most `seconds`, and take what there is."""
         await wait_first(self._changed, clock, seconds)
         self._changed.clear()
-        taken = Changes(tuple(self._frames.values()), self._typing, self._rows)
+        taken = PendingChanges(tuple(self._frames.values()), self._typing, self._rows)
         self._frames, self._typing, self._rows = {}, False, False
         return taken
 
@@ -61,7 +61,7 @@ class Collector:
         self._changed.set()
 
 
-class Feeds:
+class Subscriptions:
     """Who watches which conversation; told of accepted turns by the bus."""
 
     def __init__(self) -> None:

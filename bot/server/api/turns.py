@@ -6,17 +6,17 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from bot.access import Power, Role
+from bot.access import Permission, Role
 from bot.dispatch.reply.sender import DOCUMENT_TYPE
 from bot.domain import PartKind
 from bot.server.api import button_clicks, local_chats, presenters, schemas
 from bot.server.api import retry as repeating
 from bot.server.api.auth import By, open_to
 from bot.server.api.dependencies import Services
-from bot.server.api.errors import missing
-from bot.server.api.pagination import DEFAULT, Cursor, Limit, before
+from bot.server.api.errors import not_found
+from bot.server.api.pagination import DEFAULT, Cursor, Limit, parse_cursor
 from bot.server.api.read_audit import note_read, note_read_all
-from bot.server.api.subscriptions import Feeds
+from bot.server.api.subscriptions import Subscriptions
 from bot.store import read_models
 from bot.store.conversations import ConversationView
 from bot.store.read_models import list_turns_of_owner
@@ -38,20 +38,21 @@ async def list_turns(
     """Turns of a conversation, or of all (for members: of their own), newest first."""
     known: dict[int, ConversationView] = {}
     if conversation is not None:
-        known[conversation] = await local_chats.conversation(services, by, conversation)
+        known[conversation] = await local_chats.visible_conversation(services, by, conversation)
         await note_read(services, by, known[conversation])
-    elif by.may(Power.READ):
+    elif by.has_permission(Permission.READ):
         await note_read_all(services, by)
-    if conversation is None and not by.may(Power.READ):
-        found = await services.db.run(list_turns_of_owner, by.person, by.account, before(cursor), limit)
+    if conversation is None and not by.has_permission(Permission.READ):
+        found = await services.db.run(list_turns_of_owner, by.person, by.account, parse_cursor(cursor), limit)
     else:
-        found = await services.db.run(read_models.list_turns, conversation, before(cursor), limit)
+        found = await services.db.run(read_models.list_turns, conversation, parse_cursor(cursor), limit)
     for view in found:
         if view.conversation not in known:
-            known[view.conversation] = await local_chats.conversation(services, by, view.conversation)
+            known[view.conversation] = await local_chats.visible_conversation(services, by, view.conversation)
     return schemas.Turns(
         turns=[
-            await presenters.turn(services, known[view.conversation], view) for view in presenters.said(found)
+            await presenters.present_turn(services, known[view.conversation], view)
+            for view in presenters.visible_turns(found)
         ],
         next=str(found[-1].id) if len(found) == limit else None,
     )
@@ -59,42 +60,42 @@ async def list_turns(
 
 @router.get("/{turn}")
 @open_to(Role.MEMBER)
-async def get_turn(turn: Id, services: Services, by: By) -> schemas.Turn:
+async def get_turn(turn: Id, services: Services, by: By) -> schemas.TurnInfo:
     """One turn."""
-    of, view = await local_chats.turn(services, by, turn)
+    of, view = await local_chats.visible_turn(services, by, turn)
     await note_read(services, by, of)
-    return await presenters.turn(services, of, view)
+    return await presenters.present_turn(services, of, view)
 
 
 @router.get("/{turn}/documents/{part}", response_class=Response)
 @open_to(Role.MEMBER)
-async def document(turn: Id, part: Index, services: Services, by: By) -> Response:
+async def download_document(turn: Id, part: Index, services: Services, by: By) -> Response:
     """A file that the service wrote itself, such as an export, to be saved."""
-    of, view = await local_chats.turn(services, by, turn)
+    of, view = await local_chats.visible_turn(services, by, turn)
     await note_read(services, by, of)
     found = [one for one in view.parts if one.index == part and one.kind is PartKind.DOCUMENT]
     if not found:
-        raise missing("document")
+        raise not_found("document")
     headers = {"content-disposition": f'attachment; filename="{found[0].filename}"'}
     return Response(found[0].content, media_type=DOCUMENT_TYPE, headers=headers)
 
 
 @router.post("/{turn}/parts/{part}/choice", status_code=202)
 @open_to(Role.MEMBER)
-async def choose(
-    turn: Id, part: Index, body: button_clicks.Choice, services: Services, by: By
-) -> schemas.Posted:
+async def click_choice(
+    turn: Id, part: Index, body: button_clicks.ButtonClick, services: Services, by: By
+) -> schemas.PostResult:
     """Press a button of a question, as the caller; the answer says why it does not count (403, 409)."""
-    of, view = await local_chats.turn(services, by, turn)
-    return await button_clicks.choose(services, by, of, view, part, body)
+    of, view = await local_chats.visible_turn(services, by, turn)
+    return await button_clicks.click_button(services, by, of, view, part, body)
 
 
 @router.post("/{turn}/retry", status_code=202)
 @open_to(Role.MEMBER)
-async def retry(turn: Id, request: Request, services: Services, by: By) -> schemas.Posted:
+async def retry_turn(turn: Id, request: Request, services: Services, by: By) -> schemas.PostResult:
     """Answer the last turn of a conversation again, where it is, as `/retry` does; no other can be (409)."""
-    of, _ = await local_chats.turn(services, by, turn)
-    opened = await repeating.repeat(services, by, of, turn)
-    feeds: Feeds = request.app.state.feeds
+    of, _ = await local_chats.visible_turn(services, by, turn)
+    opened = await repeating.open_retry(services, by, of, turn)
+    feeds: Subscriptions = request.app.state.feeds
     feeds.changed(of.id)
-    return schemas.Posted(conversation=of.id, event_id="", turn=opened)
+    return schemas.PostResult(conversation=of.id, event_id="", turn=opened)

@@ -7,11 +7,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from bot.access import Power, Role
+from bot.access import Permission, Role
 from bot.server.api import presenters, schemas
-from bot.server.api.auth import By, Caller, open_to
+from bot.server.api.auth import By, Principal, open_to
 from bot.server.api.dependencies import ApiServices, Services
-from bot.server.api.errors import missing
+from bot.server.api.errors import not_found
 from bot.server.api.pagination import DEFAULT, Limit, Names
 from bot.store.usage import (
     PersonTotals,
@@ -32,24 +32,24 @@ router = APIRouter(prefix="/api/usage", tags=["usage"])
 
 @router.get("")
 @open_to(Role.MEMBER)
-async def tokens(
+async def get_usage(
     services: Services,
     by: By,
     days: Days = DAYS,
     person: Person = "",
     limit: Limit = DEFAULT,
     cursor: Names = "",
-) -> schemas.Usage:
+) -> schemas.UsageReport:
     """The tokens that turns cost in the last days: all of them, or one person's (`platform:id`); for members
     their own.
     """
-    begin, person = since(services, days), _whose(by, person)
+    begin, person = period_start(services, days), _person_filter(by, person)
     if person:
         one = await services.db.run(load_person_usage, begin, person)
-        return _shown(begin, one.spending, [one], following=None)
+        return _present_usage(begin, one.spending, [one], following=None)
     found = await services.db.run(list_person_usage, begin, cursor, limit)
     following = found[-1].person if len(found) == limit else None
-    return _shown(begin, await services.db.run(sum_usage, begin), found, following=following)
+    return _present_usage(begin, await services.db.run(sum_usage, begin), found, following=following)
 
 
 @router.get("/days")
@@ -58,27 +58,29 @@ async def by_day(
     services: Services, by: By, days: Days = DAYS, person: Person = "", ahead: Ahead = 0
 ) -> schemas.DaysUsage:
     """The tokens of each of the last days that cost any, of all or of one person; for members their own."""
-    begin, person = since(services, days), _whose(by, person)
+    begin, person = period_start(services, days), _person_filter(by, person)
     found = await services.db.run(sum_usage_by_day, begin, ahead * 60.0, person or None)
-    return schemas.DaysUsage(since=begin, days=[presenters.day(one) for one in found])
+    return schemas.DaysUsage(since=begin, days=[presenters.present_day_usage(one) for one in found])
 
 
-def _whose(by: Caller, person: str) -> str:
+def _person_filter(by: Principal, person: str) -> str:
     """Whose tokens are shown. Raises 404 for a member who asks for somebody else's."""
-    if by.may(Power.USAGE):
+    if by.has_permission(Permission.USAGE):
         return person
     if person not in ("", by.person):
-        raise missing("person")
+        raise not_found("person")
     return by.person
 
 
-def since(services: ApiServices, days: int) -> float:
+def period_start(services: ApiServices, days: int) -> float:
     """When the last so many days began, to the second from now."""
     return services.clock.now() - days * 24 * 3600.0
 
 
-def _shown(
+def _present_usage(
     begin: float, total: UsageSum, found: Sequence[PersonTotals], *, following: str | None
-) -> schemas.Usage:
-    people = [presenters.person(one) for one in found]
-    return schemas.Usage(since=begin, total=presenters.spending(total), people=people, next=following)
+) -> schemas.UsageReport:
+    people = [presenters.present_person_usage(one) for one in found]
+    return schemas.UsageReport(
+        since=begin, total=presenters.present_spending(total), people=people, next=following
+    )

@@ -8,7 +8,7 @@ from bot.access import Role
 from bot.platforms.base import ReceivesWebhooks, WebhookRequest
 from bot.server.api.auth import open_to
 from bot.server.api.dependencies import Services
-from bot.server.api.errors import missing
+from bot.server.api.errors import not_found
 
 router = APIRouter(tags=["webhooks"])
 
@@ -19,13 +19,13 @@ RETRY_LATER = "The account is not connected yet; send it again."
 
 @router.post("/webhooks/{account}")
 @open_to(Role.BLOCKED)
-async def receive(account: str, request: Request, services: Services) -> Response:
+async def receive_webhook(account: str, request: Request, services: Services) -> Response:
     """Hand a platform's request to its account. 404: no such account, or it receives another way; 413: too
     large; 503: not connected yet, which every platform answers with another try.
     """
     outlet = services.accounts.get(account)
     if outlet is None or not isinstance(outlet.adapter, ReceivesWebhooks):
-        raise missing("account")
+        raise not_found("account")
     if not outlet.ready.is_set():
         raise HTTPException(503, RETRY_LATER, {"Retry-After": "5"})
     body = bytearray()

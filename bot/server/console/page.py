@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from bot.access import Role
-from bot.server.api.auth import How, caller_or_none, open_to
+from bot.server.api.auth import AuthMethod, caller_or_none, open_to
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.sign_in import Sessions
 
@@ -63,7 +63,7 @@ def add_page(app: FastAPI) -> None:
         shown = (SIGN_IN if by is None else CHAT).render(
             version=services.version,
             asks_token=sessions.needed,
-            signs_out=sessions.needed or (by is not None and by.how is How.LINK),
+            signs_out=sessions.needed or (by is not None and by.how is AuthMethod.LINK),
             by=by,
             file_bytes=services.file_bytes,
             parts=parts,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from bot.access import AccessPolicy, People, Role
+from bot.access import AccessPolicy, GrantedRoles, Role
 from bot.access.budgets import Budgets
 from bot.bus.admission import AccountRules, AdmissionPolicy, MessageLimits
 from bot.bus.message_bus import MessageBus
@@ -23,11 +23,11 @@ from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.pacing.governor import RateGovernor
 from bot.domain import AccountState, Busy, Isolation, IsolationPolicy, Live, TurnKind
 from bot.platforms.base import AdapterContext, Manifest
-from bot.privacy.chat_record import RecordedChats
-from bot.privacy.retention import Forgetter
-from bot.schedules.scheduled_runs import Host
+from bot.privacy.chat_record import RecordSettings
+from bot.privacy.retention import RetentionJob
+from bot.schedules.scheduled_runs import SchedulerHooks
 from bot.schedules.scheduler import Scheduler
-from bot.schedules.service import Desk
+from bot.schedules.service import ScheduleService
 from bot.store import Database, open_database
 from bot.store.database import SqliteDatabase
 from bot.store.scheduled_runs import OpenedTurn
@@ -67,8 +67,8 @@ class Bench:
     budgets: BudgetsConfig = field(default_factory=BudgetsConfig)
     kept_days: int = 0
     page: str = "https://bot.example.org"
-    forgetter: Forgetter | None = None
-    desk: Desk | None = None
+    forgetter: RetentionJob | None = None
+    desk: ScheduleService | None = None
     restarted: list[str] = field(default_factory=list)
     others: dict[str, str] = field(default_factory=dict)
     """Other accounts, and their platforms."""
@@ -103,8 +103,8 @@ class Bench:
             self.outlet.ready.set()
         members = (AccessEntry("recording", "7"), AccessEntry("recording", "8"))
         access = AccessConfig(default=self.default, members=members, admins=(AccessEntry("recording", "9"),))
-        people = People(self.db)
-        await people.load()
+        people = GrantedRoles(self.db)
+        await people.load_grants()
         rules = AccountRules(
             AccessPolicy(access, people),
             self.policy,
@@ -113,14 +113,16 @@ class Bench:
             self.model,
             busy=self.busy,
             recorded=lambda chat: recorded.get("rec", chat) is not None,
-            budgets=lambda origin, role: budgets.limits(origin, role, texts_for("en")),
+            budgets=lambda origin, role: budgets.limits_for(origin, role, texts_for("en")),
         )
-        host = Host(
+        host = SchedulerHooks(
             open_=lambda opened: self._open(dispatcher, opened),
-            allowed=lambda one: self.allowed and (self.role or rules.access.role(one.origin)) >= Role.MEMBER,
+            allowed=lambda one: (
+                self.allowed and (self.role or rules.access.role_of(one.origin)) >= Role.MEMBER
+            ),
             runs=lambda account: account == "rec",
-            spent=lambda schedule: budgets.spent(
-                schedule.origin, rules.access.role(schedule.origin), texts_for("en"), self.clock.now()
+            spent=lambda schedule: budgets.exhausted_limit(
+                schedule.origin, rules.access.role_of(schedule.origin), texts_for("en"), self.clock.now()
             ),
             texts=lambda _account: texts_for("en"),
             model=lambda _account: self.model,
@@ -128,18 +130,18 @@ class Bench:
             catch_up=lambda: self.catch_up,
         )
         scheduler = Scheduler(self.db, self.clock, host)
-        recorded = RecordedChats(self.db)
-        await recorded.load()
+        recorded = RecordSettings(self.db)
+        await recorded.load_settings()
         budgets = Budgets(self.db, lambda: self.budgets)
-        await budgets.load()
-        self.forgetter = Forgetter(
+        await budgets.load_limits()
+        self.forgetter = RetentionJob(
             self.db,
             self.runtime,
             self.clock,
             lambda: {"rec": self.kept_days},
             lambda: f"fresh-{next(numbers)}",
         )
-        self.desk = Desk(self.db, recorded, self.clock, scheduler, SchedulesConfig)
+        self.desk = ScheduleService(self.db, recorded, self.clock, scheduler, SchedulesConfig)
         dispatcher = Dispatcher(
             db=self.db,
             runtime=self.runtime,

@@ -108,7 +108,7 @@ async def test_what_is_too_old_goes_by_itself(at: Bench) -> None:
         [conversation] = await at.db.run(list_conversations, "rec")
         await at.clock.advance(3 * DAY)
         assert at.forgetter is not None
-        await at.forgetter.sweep()
+        await at.forgetter.delete_expired()
         [turn] = await at.db.run(list_turns, conversation.id)
         assert (turn.messages, turn.parts) == ((), ())
         assert await at.forgetter.delete_threads()

@@ -9,7 +9,7 @@ import pytest
 from bot.access import Role
 from bot.domain import ChatKind, Isolation, IsolationPolicy, Sender
 from bot.errors import DeliveryCategory, DeliveryError
-from bot.schedules.service import Place
+from bot.schedules.service import ScheduleTarget
 from bot.store.audit import AuditEvent, list_audit_entries
 from bot.store.conversations import load_conversation
 from bot.store.interrupts import open_interrupt
@@ -199,13 +199,13 @@ async def test_nobody_who_may_not_talk_any_more_is_worked_for(at: Bench) -> None
 
 async def test_what_the_owner_schedules_from_the_page_is_done_on_any_platform(at: Bench) -> None:
     at.scheduling, at.role, at.runtime.script = True, None, saying("nothing new")
-    place = Place("rec", "recording", "group", ChatKind.GROUP)
+    place = ScheduleTarget("rec", "recording", "group", ChatKind.GROUP)
     async with at.running():
         assert at.desk is not None
-        wanted = await at.desk.read("in 1 hour What is new?", "rec", "group")
+        wanted = await at.desk.parse_request("in 1 hour What is new?", "rec", "group")
         assert wanted is not None
         for maker in (Sender("web:owner", account="web"), Sender("owner")):
-            await at.desk.make(wanted, place, maker, None, ScheduleState.ACTIVE)
+            await at.desk.create(wanted, place, maker, None, ScheduleState.ACTIVE)
         await later(at, 1.1 * HOUR, step=60.0)
         assert at.adapter.texts("group") == ["nothing new"]
         [run] = at.runtime.runs.values()

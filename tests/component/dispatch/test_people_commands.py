@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bot.access import AccessPolicy, People, Role
+from bot.access import AccessPolicy, GrantedRoles, Role
 from bot.access.pairing_codes import ALPHABET, as_code, new_code
 from bot.commands.people import MOST_WRONG
 from bot.config import AccessConfig
@@ -187,8 +187,8 @@ class TestAccounts:
             await says(team, "/allow here", chat="g1", kind=ChatKind.GROUP)
             given = [one.entry for one in await team.db.run(list_role_grants)]
             assert given == ["rec:30", "rec:31", "rec:g1"]
-            people = People(team.db)
-            await people.load()
+            people = GrantedRoles(team.db)
+            await people.load_grants()
             policy = AccessPolicy(AccessConfig(), people)
             for entry in given:
                 sender = Sender(entry.partition(":")[2])
@@ -197,7 +197,7 @@ class TestAccounts:
                     for account in ("rec", "other")
                 ]
                 if sender.id.isdigit():
-                    assert [policy.role(one) for one in where] == [Role.MEMBER, Role.STRANGER]
+                    assert [policy.role_of(one) for one in where] == [Role.MEMBER, Role.STRANGER]
 
     async def test_strangers_of_another_account_are_none_of_its_admins_business(self, team: Bench) -> None:
         asked = admission(message(), Verdict.NOTICE, notice="x", pairing=Pairing("SECR-ETSS", HOUR))

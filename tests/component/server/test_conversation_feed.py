@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 from bot.domain import ChatKind, ReplyAddress, TurnKind
 from bot.platforms.local.hub import ReplyFrame
-from bot.server.api.sse import HEARTBEAT, Event, Typing, encode
-from bot.server.api.subscriptions import Collector, Feeds
+from bot.server.api.sse import HEARTBEAT, ServerSentEvent, Typing, encode_events
+from bot.server.api.subscriptions import Collector, Subscriptions
 from bot.store.admission_types import Accepted
 from bot.testing.clock import ManualClock
 
@@ -39,7 +39,7 @@ async def test_nothing_is_told_after_the_time_is_up() -> None:
 
 
 async def test_the_bus_nudges_who_watches_that_conversation() -> None:
-    clock, feeds, mine, other = ManualClock(), Feeds(), Collector(), Collector()
+    clock, feeds, mine, other = ManualClock(), Subscriptions(), Collector(), Collector()
     with feeds.watch(1, mine), feeds.watch(2, other):
         feeds.accepted(Accepted(5, 1, TurnKind.CHAT, HERE))
         assert (await mine.changes(clock, 0)).rows
@@ -55,15 +55,15 @@ async def test_the_bus_nudges_who_watches_that_conversation() -> None:
 async def test_events_have_ids_and_silence_has_heartbeats() -> None:
     clock = ManualClock()
 
-    async def events() -> AsyncIterator[Event | None]:
-        yield Event("typing", Typing())
+    async def events() -> AsyncIterator[ServerSentEvent | None]:
+        yield ServerSentEvent("typing", Typing())
         yield None
         await clock.sleep(HEARTBEAT)
         yield None
-        yield Event("typing", Typing())
+        yield ServerSentEvent("typing", Typing())
 
     async def collect() -> bytes:
-        return b"".join([chunk async for chunk in encode(events(), clock.now)])
+        return b"".join([chunk async for chunk in encode_events(events(), clock.now)])
 
     task = asyncio.create_task(collect())
     await clock.advance(HEARTBEAT)

@@ -16,8 +16,8 @@ from starlette.routing import Route
 
 from bot.app.api_wiring import api_services
 from bot.server.api.dependencies import ApiServices
-from bot.server.api.openapi import AWAY, Described, merged
-from bot.server.api.runtime_proxy import Runtime
+from bot.server.api.openapi import AWAY, RuntimeDocuments, merge_documents
+from bot.server.api.runtime_proxy import RuntimeClients
 from bot.testing.clock import ManualClock
 from tests.platforms.web.serving import serving, world
 
@@ -82,11 +82,11 @@ class Foreign:
 
 
 @asynccontextmanager
-async def asking(foreign: Foreign) -> AsyncIterator[Runtime]:
+async def asking(foreign: Foreign) -> AsyncIterator[RuntimeClients]:
     async with serving(Starlette(routes=[Route("/openapi.json", foreign.openapi)])) as (url, _):
         client = httpx.AsyncClient(base_url=url)
         try:
-            yield Runtime(client, client)
+            yield RuntimeClients(client, client)
         finally:
             await client.aclose()
 
@@ -98,7 +98,7 @@ def starting(services: ApiServices, start: int, clock: ManualClock) -> ApiServic
 async def test_the_runtime_is_asked_once_for_each_of_its_starts(tmp_path: Path) -> None:
     foreign, clock = Foreign({"paths": {"/runs": {}}}), ManualClock()
     async with world(tmp_path) as service, asking(foreign) as runtime:
-        services, described = api_services(service.service, port=0), Described()
+        services, described = api_services(service.service, port=0), RuntimeDocuments()
         for start, asked in ((1, 1), (1, 1), (2, 2), (2, 2)):
             await described.parts(starting(services, start, clock), runtime)
             assert foreign.asked == asked
@@ -107,7 +107,7 @@ async def test_the_runtime_is_asked_once_for_each_of_its_starts(tmp_path: Path) 
 async def test_one_that_is_elsewhere_is_asked_again_after_a_while(tmp_path: Path) -> None:
     foreign, clock = Foreign({"paths": {}}), ManualClock()
     async with world(tmp_path) as service, asking(foreign) as runtime:
-        services, described = starting(api_services(service.service, port=0), 0, clock), Described()
+        services, described = starting(api_services(service.service, port=0), 0, clock), RuntimeDocuments()
         for seconds, asked in ((0.0, 1), (299.0, 1), (2.0, 2)):
             await clock.advance(seconds)
             await described.parts(services, runtime)
@@ -123,7 +123,9 @@ async def test_schemas_of_others_are_not_mistaken_for_ours(tmp_path: Path) -> No
     }
     own = {**OWN, "components": {"schemas": {"Health": {"type": "string"}}}}
     async with world(tmp_path) as service, asking(Foreign(theirs)) as runtime:
-        whole = merged(own, await Described().parts(api_services(service.service, port=0), runtime))
+        whole = merge_documents(
+            own, await RuntimeDocuments().parts(api_services(service.service, port=0), runtime)
+        )
     assert set(whole["paths"]) == {
         "/health",
         "/api/langgraph/ok",
@@ -142,5 +144,7 @@ async def test_schemas_of_others_are_not_mistaken_for_ours(tmp_path: Path) -> No
 async def test_what_is_no_document_is_none(tmp_path: Path) -> None:
     for nonsense in ([], {"paths": 3}, "x"):
         async with world(tmp_path) as service, asking(Foreign(nonsense)) as runtime:
-            whole = merged(OWN, await Described().parts(api_services(service.service, port=0), runtime))
+            whole = merge_documents(
+                OWN, await RuntimeDocuments().parts(api_services(service.service, port=0), runtime)
+            )
         assert whole["info"]["description"] == AWAY

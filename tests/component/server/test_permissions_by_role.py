@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import pytest
 
-from bot.access import Power, Role
+from bot.access import Permission, Role
 from bot.domain import ChatKind
 from bot.runtime.interface import AgentInfo, RunEnded, RunInterrupted
 from bot.store.audit import Actor
@@ -26,52 +26,52 @@ from tests.platforms.web.people import CHATS, signed_in
 from tests.platforms.web.serving import world
 
 LEAST = {
-    Power.DECIDE: Role.ADMIN,
-    Power.WITHDRAW: Role.ADMIN,
-    Power.RECORD: Role.ADMIN,
-    Power.GROUP_MEMORY: Role.ADMIN,
-    Power.AGENT: Role.ADMIN,
-    Power.DIGESTS: Role.ADMIN,
-    Power.DIGEST_ELSEWHERE: Role.ADMIN,
-    Power.USAGE: Role.ADMIN,
-    Power.READ: Role.ADMIN,
-    Power.HEALTH: Role.ADMIN,
+    Permission.DECIDE: Role.ADMIN,
+    Permission.WITHDRAW: Role.ADMIN,
+    Permission.RECORD: Role.ADMIN,
+    Permission.GROUP_MEMORY: Role.ADMIN,
+    Permission.AGENT: Role.ADMIN,
+    Permission.DIGESTS: Role.ADMIN,
+    Permission.DIGEST_ELSEWHERE: Role.ADMIN,
+    Permission.USAGE: Role.ADMIN,
+    Permission.READ: Role.ADMIN,
+    Permission.HEALTH: Role.ADMIN,
 }
 COMMANDS = {
-    Power.DECIDE: (
+    Permission.DECIDE: (
         ("/approve 1", "Only the person who asked"),
         ("/approve 1 here", "Only the person who asked"),
         ("/reject 1", "Only the person who asked"),
         ("/approve 1 always", "Only the person who asked"),
     ),
-    Power.RECORD: (
+    Permission.RECORD: (
         ("/record on 7", "Only admins can turn recording"),
         ("/record off", "Only admins can turn recording"),
     ),
-    Power.GROUP_MEMORY: (
+    Permission.GROUP_MEMORY: (
         ("/memory forget", "Only admins can erase what I remember"),
         ("/memory forget fact-1", "Only admins can erase what I remember"),
     ),
-    Power.AGENT: (("/agent helper", "This account uses `fixed`"),),
-    Power.DIGESTS: tuple(
+    Permission.AGENT: (("/agent helper", "This account uses `fixed`"),),
+    Permission.DIGESTS: tuple(
         (f"/digest {verb} 1", "Schedule 1 belongs to someone else")
         for verb in ("pause", "resume", "now", "drop")
     ),
-    Power.DIGEST_ELSEWHERE: (("/digest to team in 1 hour tea", "Only admins can schedule"),),
-    Power.WITHDRAW: (("/approved forget 1", "Only an admin can revoke"),),
+    Permission.DIGEST_ELSEWHERE: (("/digest to team in 1 hour tea", "Only admins can schedule"),),
+    Permission.WITHDRAW: (("/approved forget 1", "Only an admin can revoke"),),
 }
 """What is written in a group where Ben's work stands, and what one who may not do it is told."""
 BUTTONS = ("approve", "approve here", "always approve", "reject")
 PAGE = {
-    Power.READ: (
+    Permission.READ: (
         "/api/conversations/{bens}",
         "/api/conversations/{bens}/messages",
         "/api/conversations/{bens}/usage",
         "/api/turns?conversation={bens}",
         "/api/memory?scope=person:tg:telegram:8",
     ),
-    Power.USAGE: ("/api/usage/days?person=telegram:8",),
-    Power.DIGESTS: ("/api/schedules/{schedule}", "/api/schedules/{schedule}/runs"),
+    Permission.USAGE: ("/api/usage/days?person=telegram:8",),
+    Permission.DIGESTS: ("/api/schedules/{schedule}", "/api/schedules/{schedule}/runs"),
 }
 """What one who may not see it is told does not exist."""
 TOLD: Mapping[Role, str] = MappingProxyType({Role.MEMBER: "7", Role.ADMIN: "9", Role.OWNER: "1"})
@@ -112,21 +112,21 @@ async def says(at: Bench, text: str, person: str, chat: str = "team") -> str:
     return said[-1] if len(said) > before else ""
 
 
-async def refused(at: Bench, power: Power, person: str) -> list[bool]:
+async def refused(at: Bench, power: Permission, person: str) -> list[bool]:
     """Whether each command of a power is refused to somebody, with Ben's work standing in the group."""
-    if power is Power.AGENT:
+    if power is Permission.AGENT:
         assert at.outlet is not None
         at.outlet.agent = "fixed"
-    if power is Power.DIGESTS:
+    if power is Permission.DIGESTS:
         drafted = await says(at, "/digest in 3 hours tea", "8")
         assert "is active." in await says(at, f"/digest ok {re.findall('ok ([0-9]+)', drafted)[0]}", "8")
     found = []
     for text, told in COMMANDS[power]:
-        if power is Power.DECIDE:
+        if power is Permission.DECIDE:
             assert "Approval needed" in await says(at, "go", "8", chat=text)
             number = re.findall(r"`/approve ([0-9]+)`", at.adapter.texts(text)[-1])[0]
             said = await says(at, text.replace("1", number, 1), person, chat=text)
-        elif power is Power.WITHDRAW:
+        elif power is Permission.WITHDRAW:
             await says(at, "go", "8")
             await says(at, "/approve here", "8")
             said = await says(at, text, person)
@@ -138,13 +138,13 @@ async def refused(at: Bench, power: Power, person: str) -> list[bool]:
 
 
 def test_every_power_has_a_line_and_a_door() -> None:
-    assert set(LEAST) == set(Power)
-    assert {*COMMANDS, *PAGE, Power.HEALTH} == set(Power)
+    assert set(LEAST) == set(Permission)
+    assert {*COMMANDS, *PAGE, Permission.HEALTH} == set(Permission)
 
 
 @pytest.mark.parametrize("role", TOLD)
 @pytest.mark.parametrize("power", COMMANDS)
-async def test_in_commands(at: Bench, power: Power, role: Role) -> None:
+async def test_in_commands(at: Bench, power: Permission, role: Role) -> None:
     async with at.running():
         found = await refused(at, power, TOLD[role])
     assert set(found) == {role < LEAST[power]}
@@ -155,7 +155,7 @@ async def test_what_everybody_used_is_shown_in_private(at: Bench, role: Role) ->
     async with at.running():
         await at.adapter.hears("/usage", chat="private", person=TOLD[role])
         await at.rest(1.5)
-    assert ("**Everyone**" in at.adapter.texts("private")[-1]) is (role >= LEAST[Power.USAGE])
+    assert ("**Everyone**" in at.adapter.texts("private")[-1]) is (role >= LEAST[Permission.USAGE])
 
 
 @pytest.mark.parametrize("role", TOLD)
@@ -167,7 +167,7 @@ async def test_buttons_below_the_work_of_another(at: Bench, role: Role) -> None:
             at.adapter.told.clear()
             await at.adapter.presses(choice, question.id, chat=choice, person=TOLD[role], kind=ChatKind.GROUP)
             await at.rest(1.5)
-            may = role >= LEAST[Power.DECIDE]
+            may = role >= LEAST[Permission.DECIDE]
             assert at.adapter.told == ([] if may else [(TOLD[role], FOREIGN)]), choice
             assert (at.adapter.texts(choice)[-1] == "Done.") is may, choice
             if choice == "always approve" and may:
@@ -217,4 +217,4 @@ async def test_on_the_page(tmp_path: Path, role: Role) -> None:
                     wanted = 404 if role < LEAST[power] else 200
                     assert answer.status_code == wanted, (door, answer.text)
             health = (await client.get("/health/ready")).json()
-            assert (health.get("database") is not None) is (role >= LEAST[Power.HEALTH])
+            assert (health.get("database") is not None) is (role >= LEAST[Permission.HEALTH])

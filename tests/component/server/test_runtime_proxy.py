@@ -20,9 +20,9 @@ from starlette.routing import Route
 from bot.access import Role
 from bot.app.api_wiring import api_services
 from bot.server.api import runtime_proxy
-from bot.server.api.auth import Caller, How, put
+from bot.server.api.auth import AuthMethod, Principal, attach_principal
 from bot.server.api.errors import add_handlers
-from bot.server.api.runtime_proxy import Runtime
+from bot.server.api.runtime_proxy import RuntimeClients
 from tests.platforms.web.people import CHATS, signed_in
 from tests.platforms.web.serving import RUNTIME_TOKEN, serving, world
 
@@ -206,7 +206,7 @@ async def streaming(_request: Request) -> Response:
 
 
 def owner(request: Request) -> None:
-    put(request.scope, Caller(Role.OWNER, How.LOOPBACK))
+    attach_principal(request.scope, Principal(Role.OWNER, AuthMethod.LOOPBACK))
 
 
 @asynccontextmanager
@@ -226,7 +226,7 @@ async def foreign(home: Path) -> AsyncIterator[httpx.AsyncClient]:
         add_handlers(app)
         app.include_router(runtime_proxy.router)
         app.state.services = api_services(service.service, port=0)
-        app.state.runtime = Runtime(runtime, runtime)
+        app.state.runtime = RuntimeClients(runtime, runtime)
         async with (
             serving(app) as (own, _),
             httpx.AsyncClient(base_url=own, headers={"authorization": "Bearer client"}) as client,

@@ -11,8 +11,8 @@ import pytest
 
 from bot.access import Role
 from bot.app.api_wiring import api_services
-from bot.server.api.audit_actor import actor
-from bot.server.api.auth import Caller, How
+from bot.server.api.audit_actor import audit_actor
+from bot.server.api.auth import AuthMethod, Principal
 from bot.store.schedules import load_schedule, update_schedule
 from tests.platforms.web.serving import World, world
 
@@ -106,10 +106,10 @@ async def test_what_is_due_is_fired_by_the_service(tmp_path: Path) -> None:
             update_schedule,
             found,
             due,
-            actor(api_services(service.service, port=0), Caller(Role.OWNER, How.LOOPBACK)),
+            audit_actor(api_services(service.service, port=0), Principal(Role.OWNER, AuthMethod.LOOPBACK)),
             now,
         )
-        service.service.scheduler.poke()
+        service.service.scheduler.wake()
         firing = await fired(service, one["id"])
         assert firing["delivered"]
         assert (await service.http.get(f"/api/schedules/{one['id']}")).json()["state"] == "done"

@@ -16,7 +16,7 @@ from bot.app.api_wiring import api_services
 from bot.config.models import ServerConfig
 from bot.errors import StartError, StoreError
 from bot.server.api.app import create_app
-from bot.server.api.errors import LastResort
+from bot.server.api.errors import UnexpectedErrorHandler
 from bot.server.api.metrics import LAG_EVERY, Gauges
 from bot.store.usage import increment_counter
 from bot.testing.clock import ManualClock
@@ -108,7 +108,7 @@ async def test_durable_counts_are_in_the_metrics(tmp_path: Path) -> None:
 async def test_the_lag_is_what_a_sleep_takes_too_long() -> None:
     clock = ManualClock()
     gauges = Gauges()
-    task = asyncio.create_task(gauges.measure(clock))
+    task = asyncio.create_task(gauges.measure_lag(clock))
     loop = asyncio.get_running_loop()
     began = loop.time()
     await clock.advance(LAG_EVERY)
@@ -193,7 +193,7 @@ async def test_what_nobody_expected_is_logged_and_a_generic_500() -> None:
     async def failing(scope: object, receive: object, send: object) -> None:
         raise RuntimeError("secret detail")
 
-    transport = httpx.ASGITransport(app=LastResort(failing))
+    transport = httpx.ASGITransport(app=UnexpectedErrorHandler(failing))
     async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
         with capture_logs() as logged:
             answer = await client.get("/api/turns")

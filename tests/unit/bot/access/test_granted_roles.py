@@ -22,7 +22,7 @@ def writes(*belongs: str, guest: bool = False, chat: str = "") -> Origin:
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("entry", ["slack:7", "work:7"])
 def test_a_person(entry: str, role: Role) -> None:
-    assert AccessPolicy(AccessConfig(), {AccessEntry.parse(entry): role}).role(writes()) is role
+    assert AccessPolicy(AccessConfig(), {AccessEntry.parse(entry): role}).role_of(writes()) is role
 
 
 @pytest.mark.parametrize("listed", ["owners", "admins", "members", "blocked"])
@@ -30,7 +30,7 @@ def test_a_person(entry: str, role: Role) -> None:
 def test_the_higher_one_counts_but_for_who_is_blocked(listed: str, role: Role) -> None:
     by_rules = {"owners": Role.OWNER, "admins": Role.ADMIN, "members": Role.MEMBER, "blocked": Role.BLOCKED}
     rules = AccessConfig.model_validate({listed: entries("slack:7")})
-    found = AccessPolicy(rules, {AccessEntry("slack", "7"): role}).role(writes())
+    found = AccessPolicy(rules, {AccessEntry("slack", "7"): role}).role_of(writes())
     if listed == "owners":
         assert found is Role.OWNER
     elif Role.BLOCKED in (role, by_rules[listed]):
@@ -60,14 +60,14 @@ def test_a_group_or_a_workspace(
     listed = {"groups": (parsed,)} if parsed.id.startswith("C") else {"members": (parsed,)}
     rules = AccessConfig.model_validate(listed if by_rules else {})
     policy = AccessPolicy(rules, {} if by_rules else {parsed: Role.MEMBER})
-    assert policy.role(writes(*belongs, chat=chat)) is role
+    assert policy.role_of(writes(*belongs, chat=chat)) is role
 
 
 @pytest.mark.parametrize("blocked", ["slack:C1", "slack:team:T1", "slack:7"])
 def test_what_is_blocked_beats_what_is_given(blocked: str) -> None:
     (parsed,) = entries(blocked)
     policy = AccessPolicy(AccessConfig(default="allow"), {parsed: Role.BLOCKED})
-    assert policy.role(writes("team:T1", chat="C1")) is Role.BLOCKED
+    assert policy.role_of(writes("team:T1", chat="C1")) is Role.BLOCKED
 
 
 @pytest.mark.parametrize("blocked", ["slack:C1", "slack:team:T1"])
@@ -75,9 +75,9 @@ def test_what_is_blocked_beats_what_is_given(blocked: str) -> None:
 def test_a_place_that_is_blocked_leaves_out_its_admins(blocked: str, role: Role) -> None:
     (parsed,) = entries(blocked)
     policy = AccessPolicy(AccessConfig(), {parsed: Role.BLOCKED, AccessEntry("slack", "7"): role})
-    assert policy.role(writes("team:T1", chat="C1")) is role
+    assert policy.role_of(writes("team:T1", chat="C1")) is role
     policy = AccessPolicy(AccessConfig(blocked=(parsed,)), {AccessEntry("slack", "7"): role})
-    assert policy.role(writes("team:T1", chat="C1")) is Role.BLOCKED
+    assert policy.role_of(writes("team:T1", chat="C1")) is Role.BLOCKED
 
 
 @pytest.mark.parametrize("guests", [False, True])
@@ -92,15 +92,15 @@ def test_a_place_that_is_blocked_leaves_out_its_admins(blocked: str, role: Role)
 )
 def test_guests_count_among_everybody_only_if_it_is_said(rules: dict[str, object], *, guests: bool) -> None:
     policy = AccessPolicy(AccessConfig.model_validate({**rules, "guests": guests}))
-    as_a_guest = policy.role(writes("team:T1", guest=True, chat="C1"))
-    assert as_a_guest is (policy.role(writes("team:T1", chat="C1")) if guests else Role.STRANGER)
-    assert policy.role(writes("team:T1", chat="C1")) >= Role.MEMBER
+    as_a_guest = policy.role_of(writes("team:T1", guest=True, chat="C1"))
+    assert as_a_guest is (policy.role_of(writes("team:T1", chat="C1")) if guests else Role.STRANGER)
+    assert policy.role_of(writes("team:T1", chat="C1")) >= Role.MEMBER
 
 
 def test_a_guest_is_let_in_by_name() -> None:
-    assert AccessPolicy(AccessConfig(members=entries("slack:7"))).role(writes(guest=True)) is Role.MEMBER
+    assert AccessPolicy(AccessConfig(members=entries("slack:7"))).role_of(writes(guest=True)) is Role.MEMBER
     policy = AccessPolicy(AccessConfig(), {AccessEntry("slack", "7"): Role.MEMBER})
-    assert policy.role(writes(guest=True, chat="C1")) is Role.MEMBER
+    assert policy.role_of(writes(guest=True, chat="C1")) is Role.MEMBER
 
 
 @pytest.mark.parametrize(
@@ -126,5 +126,5 @@ def test_who_may_give_what(giver: Role, role: Role, held: Role, *, may: bool) ->
 def test_what_is_overruled_would_change_nothing(listed: str | None, role: Role) -> None:
     rules = AccessConfig.model_validate({listed: entries("slack:7")} if listed else {})
     policy = AccessPolicy(rules, {AccessEntry("slack", "7"): role})
-    overruled = policy.named(AccessEntry("slack", "7")).overrules(role)
-    assert overruled is (policy.role(writes()) is not role)
+    overruled = policy.configured_role_of_entry(AccessEntry("slack", "7")).outranks_grant(role)
+    assert overruled is (policy.role_of(writes()) is not role)

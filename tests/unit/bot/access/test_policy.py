@@ -20,7 +20,7 @@ def entries(*texts: str) -> tuple[AccessEntry, ...]:
 
 
 def test_nobody_is_let_in_by_empty_lists() -> None:
-    assert AccessPolicy(AccessConfig()).role(origin()) is Role.STRANGER
+    assert AccessPolicy(AccessConfig()).role_of(origin()) is Role.STRANGER
 
 
 @pytest.mark.parametrize(
@@ -38,39 +38,39 @@ def test_a_person_has_the_role_of_the_entry_that_means_them(
     rules: dict[str, tuple[str, ...]], role: Role
 ) -> None:
     config = AccessConfig(**{key: entries(*value) for key, value in rules.items()})
-    assert AccessPolicy(config).role(origin()) is role
+    assert AccessPolicy(config).role_of(origin()) is role
 
 
 def test_a_listed_group_lets_its_people_in_there_only() -> None:
     policy = AccessPolicy(AccessConfig(groups=entries("telegram:-100")))
-    assert policy.role(origin(chat="-100", kind=ChatKind.GROUP)) is Role.MEMBER
-    assert policy.role(origin(chat="-200", kind=ChatKind.GROUP)) is Role.STRANGER
-    assert policy.role(origin()) is Role.STRANGER
+    assert policy.role_of(origin(chat="-100", kind=ChatKind.GROUP)) is Role.MEMBER
+    assert policy.role_of(origin(chat="-200", kind=ChatKind.GROUP)) is Role.STRANGER
+    assert policy.role_of(origin()) is Role.STRANGER
 
 
 def test_a_blocked_group_is_closed_for_everybody() -> None:
     config = AccessConfig(blocked=entries("telegram:-100"), owners=entries("telegram:7"))
-    assert AccessPolicy(config).role(origin(chat="-100", kind=ChatKind.GROUP)) is Role.BLOCKED
+    assert AccessPolicy(config).role_of(origin(chat="-100", kind=ChatKind.GROUP)) is Role.BLOCKED
 
 
 def test_the_default_can_be_opened() -> None:
-    assert AccessPolicy(AccessConfig(default="allow")).role(origin()) is Role.MEMBER
+    assert AccessPolicy(AccessConfig(default="allow")).role_of(origin()) is Role.MEMBER
 
 
 def test_page_and_terminal_belong_to_the_owner() -> None:
-    assert AccessPolicy(AccessConfig()).role(origin("owner", platform="web")) is Role.OWNER
-    assert AccessPolicy(AccessConfig()).role(origin("owner", platform="terminal")) is Role.OWNER
+    assert AccessPolicy(AccessConfig()).role_of(origin("owner", platform="web")) is Role.OWNER
+    assert AccessPolicy(AccessConfig()).role_of(origin("owner", platform="terminal")) is Role.OWNER
 
 
 def test_a_role_holds_those_below_it() -> None:
-    assert Role.OWNER.held == ("owner", "admin", "member")
-    assert Role.ADMIN.held == ("admin", "member")
-    assert Role.MEMBER.held == ("member",)
-    assert Role.STRANGER.held == Role.BLOCKED.held == ()
+    assert Role.OWNER.role_names == ("owner", "admin", "member")
+    assert Role.ADMIN.role_names == ("admin", "member")
+    assert Role.MEMBER.role_names == ("member",)
+    assert Role.STRANGER.role_names == Role.BLOCKED.role_names == ()
 
 
 def test_the_line_to_add_is_valid_configuration() -> None:
     import yaml
 
-    line = yaml.safe_load(AccessPolicy.line(origin()))
+    line = yaml.safe_load(AccessPolicy.config_lines(origin()))
     assert AccessConfig(members=line["access"]["members"]).members == entries("telegram:7")

@@ -16,7 +16,7 @@ import pytest
 
 from agent.client import AgentClient
 from bot.app.home import lock_home, prepare_home
-from bot.backup.archive import FORMAT, INSIDE, MANIFEST, Manifest
+from bot.backup.archive import FORMAT, INSIDE, MANIFEST, ArchiveManifest
 from bot.backup.backup import back_up
 from bot.backup.restore import restore
 from bot.errors import BackupFailed, StartError
@@ -189,7 +189,7 @@ def test_what_can_not_be_backed_up_says_why(home: Path, tmp_path: Path) -> None:
 
 def forged(path: Path, *members: tuple[tarfile.TarInfo, bytes], files: int = 9, size: int = 10**6) -> Path:
     """An archive that says it is one of a home."""
-    manifest = Manifest(FORMAT, "0.1.0", 0.0, files, size, ("bot.db",), folders=1).text()
+    manifest = ArchiveManifest(FORMAT, "0.1.0", 0.0, files, size, ("bot.db",), folders=1).to_text()
     with tarfile.open(path, "w:gz") as tar:
         first = tarfile.TarInfo(MANIFEST)
         first.size = len(manifest)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain import Sender
-from bot.privacy.record_formatting import LONGEST_LINE, lines
+from bot.privacy.record_formatting import LONGEST_LINE, format_messages
 from bot.store.record import RecordedMessage
 
 
@@ -17,21 +17,21 @@ def said(text: str, number: int = 1, link: str = "") -> RecordedMessage:
 
 
 def test_a_line_says_when_who_what_and_where() -> None:
-    told, left = lines([said("first\nsecond", 60, "https://chat.example/1")], UTC, 1000)
+    told, left = format_messages([said("first\nsecond", 60, "https://chat.example/1")], UTC, 1000)
     assert told == ['- 1970-01-01 00:01 "Ann" "first\\nsecond" https://chat.example/1']
     assert left == 0
 
 
 def test_the_oldest_are_left_out() -> None:
     found = [said("x" * 100, number) for number in range(10)]
-    told, left = lines(found, UTC, 300)
+    told, left = format_messages(found, UTC, 300)
     assert len(told) + left == 10
     assert left == 8
 
 
 @given(st.lists(st.text(max_size=1500), max_size=8), st.integers(0, 5000))
 def test_nothing_in_a_message_makes_a_line_of_its_own(texts: list[str], most: int) -> None:
-    told, left = lines([said(text, number) for number, text in enumerate(texts)], UTC, most)
+    told, left = format_messages([said(text, number) for number, text in enumerate(texts)], UTC, most)
     assert len(told) + left == len(texts)
     assert sum(map(len, told)) <= most
     assert all("\n" not in line and line.startswith("- 1970-") for line in told)

@@ -6,38 +6,38 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.schedules.due import Plan, plan, upcoming
-from bot.schedules.wall_clock import Rule, rule_in
+from bot.schedules.due import DueFiring, next_runs, plan_due
+from bot.schedules.wall_clock import Recurrence, parse_recurrence
 
 UTC = ZoneInfo("UTC")
 HOUR, DAY = 3600.0, 86_400.0
-DAILY, HOURLY = rule_in("0 9 * * *"), rule_in("0 * * * *")
+DAILY, HOURLY = parse_recurrence("0 9 * * *"), parse_recurrence("0 * * * *")
 NINE = 9 * HOUR
 
 
 @pytest.mark.parametrize(
     ("rule", "now", "expected"),
     [
-        (DAILY, NINE, Plan(NINE, NINE + DAY, 0, late=False)),
-        (DAILY, NINE + 6 * HOUR, Plan(NINE, NINE + DAY, 0, late=False)),
-        (DAILY, NINE + 7 * HOUR, Plan(NINE, NINE + DAY, 0, late=True)),
-        (DAILY, NINE + 30 * HOUR, Plan(NINE + DAY, NINE + 2 * DAY, 1, late=False)),
-        (DAILY, NINE + 3 * DAY + 8 * HOUR, Plan(NINE + 3 * DAY, NINE + 4 * DAY, 3, late=True)),
-        (HOURLY, NINE + 30 * HOUR, Plan(NINE + 30 * HOUR, NINE + 31 * HOUR, 30, late=False)),
-        (Rule(at=NINE), NINE + 1, Plan(NINE, 0.0, 0, late=False)),
-        (Rule(at=NINE), NINE + 30 * HOUR, Plan(NINE, 0.0, 0, late=True)),
+        (DAILY, NINE, DueFiring(NINE, NINE + DAY, 0, late=False)),
+        (DAILY, NINE + 6 * HOUR, DueFiring(NINE, NINE + DAY, 0, late=False)),
+        (DAILY, NINE + 7 * HOUR, DueFiring(NINE, NINE + DAY, 0, late=True)),
+        (DAILY, NINE + 30 * HOUR, DueFiring(NINE + DAY, NINE + 2 * DAY, 1, late=False)),
+        (DAILY, NINE + 3 * DAY + 8 * HOUR, DueFiring(NINE + 3 * DAY, NINE + 4 * DAY, 3, late=True)),
+        (HOURLY, NINE + 30 * HOUR, DueFiring(NINE + 30 * HOUR, NINE + 31 * HOUR, 30, late=False)),
+        (Recurrence(at=NINE), NINE + 1, DueFiring(NINE, 0.0, 0, late=False)),
+        (Recurrence(at=NINE), NINE + 30 * HOUR, DueFiring(NINE, 0.0, 0, late=True)),
     ],
 )
-def test_what_is_made_up_for(rule: Rule, now: float, expected: Plan) -> None:
-    assert plan(rule, UTC, NINE, now, 6 * HOUR) == expected
+def test_what_is_made_up_for(rule: Recurrence, now: float, expected: DueFiring) -> None:
+    assert plan_due(rule, UTC, NINE, now, 6 * HOUR) == expected
 
 
 def test_years_away_end() -> None:
-    found = plan(rule_in("* * * * *"), UTC, 60.0, 20_000 * 60.0 + 1, HOUR)
+    found = plan_due(parse_recurrence("* * * * *"), UTC, 60.0, 20_000 * 60.0 + 1, HOUR)
     assert found.missed == 1000
     assert found.following == 20_001 * 60.0
 
 
 def test_what_comes_next() -> None:
-    assert upcoming(DAILY, UTC, NINE, 3) == [NINE + DAY, NINE + 2 * DAY, NINE + 3 * DAY]
-    assert upcoming(Rule(at=NINE), UTC, 0.0, 5) == [NINE]
+    assert next_runs(DAILY, UTC, NINE, 3) == [NINE + DAY, NINE + 2 * DAY, NINE + 3 * DAY]
+    assert next_runs(Recurrence(at=NINE), UTC, 0.0, 5) == [NINE]

@@ -85,7 +85,7 @@ SINGLE = [
 def test_what_is_said(text: str, rule: str, more: str) -> None:
     found = parse_when(text + more, NOW, ZONE)
     assert found is not None
-    assert found.rule.text == rule
+    assert found.rule.to_text == rule
     assert found.words == " ".join(text.split())
     assert found.rest == ("write a summary" if more else "")
 

@@ -19,7 +19,7 @@ def firings(text: str, count: int, after: datetime = START) -> list[str]:
     """The next firings of an expression, as clocks show them."""
     cron, found = parse_cron(text), []
     for _ in range(count):
-        following = cron.after(after)
+        following = cron.next_after(after)
         assert following is not None
         after = following
         found.append(f"{after:%a %m-%d %H:%M}")
@@ -116,7 +116,7 @@ def test_it_fires_when_an_evaluation_by_the_minute_does(
     text = f"{minute} {hour} {day} {month} {weekday}"
     after = START + timedelta(minutes=offset)
     try:
-        found = parse_cron(text).after(after)
+        found = parse_cron(text).next_after(after)
     except ScheduleRefused as refused:
         assert refused.key == "cron_never"
         return

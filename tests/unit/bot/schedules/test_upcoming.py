@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bot.schedules import upcoming
-from bot.schedules.upcoming import Coming, coming
+from bot.schedules.upcoming import UpcomingRuns, upcoming_runs
 from bot.store.schedules import Schedule
 from tests.contract.store.test_schedules import ONE
 
@@ -19,27 +19,27 @@ def schedule(number: int, rule: str, zone: str = "UTC") -> Schedule:
 
 
 def test_they_come_by_time_each_in_its_own_zone() -> None:
-    found = coming([schedule(1, "0 9 * * *"), schedule(2, "0 9 * * *", "Asia/Tokyo")], 0.0, 2 * DAY)
+    found = upcoming_runs([schedule(1, "0 9 * * *"), schedule(2, "0 9 * * *", "Asia/Tokyo")], 0.0, 2 * DAY)
     nine, tokyo = 9 * 3600.0, 0.0
-    assert found == Coming(((1, nine), (2, tokyo + DAY), (1, nine + DAY)), True)
+    assert found == UpcomingRuns(((1, nine), (2, tokyo + DAY), (1, nine + DAY)), True)
 
 
 def test_the_end_does_not_count_and_one_that_is_over_has_none() -> None:
     one = schedule(1, "@100")
-    assert coming([one], 99.0, 101.0).firings == ((1, 100.0),)
-    assert coming([one], 99.0, 100.0).firings == ()
-    assert coming([one], 100.0, 200.0).firings == ()
-    assert coming([], 0.0, DAY) == Coming((), True)
+    assert upcoming_runs([one], 99.0, 101.0).firings == ((1, 100.0),)
+    assert upcoming_runs([one], 99.0, 100.0).firings == ()
+    assert upcoming_runs([one], 100.0, 200.0).firings == ()
+    assert upcoming_runs([], 0.0, DAY) == UpcomingRuns((), True)
 
 
 def test_each_gets_an_equal_share_and_it_is_said_where_some_were_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(upcoming, "MOST", 4)
-    found = coming([schedule(1, "*/5 * * * *"), schedule(2, "0 0 * * *")], 0.0, 1.5 * DAY)
-    assert found == Coming(((1, 300.0), (1, 600.0), (2, DAY)), False)
+    found = upcoming_runs([schedule(1, "*/5 * * * *"), schedule(2, "0 0 * * *")], 0.0, 1.5 * DAY)
+    assert found == UpcomingRuns(((1, 300.0), (1, 600.0), (2, DAY)), False)
 
 
 def test_one_that_cannot_be_read_leaves_the_others_alone() -> None:
     broken = [schedule(1, "0 9 * * *", "Nowhere/Town"), schedule(2, "nonsense")]
-    assert coming([*broken, schedule(3, "@7")], 0.0, DAY) == Coming(((3, 7.0),), True)
+    assert upcoming_runs([*broken, schedule(3, "@7")], 0.0, DAY) == UpcomingRuns(((3, 7.0),), True)

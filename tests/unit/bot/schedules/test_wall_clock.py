@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.errors import ScheduleRefused
-from bot.schedules.wall_clock import Rule, rule_in, wall, zone_of
+from bot.schedules.wall_clock import Recurrence, parse_recurrence, to_wall_time, zone_of
 
 BERLIN = ZoneInfo("Europe/Berlin")
 HALF = ZoneInfo("Australia/Lord_Howe")
@@ -20,7 +20,7 @@ HALF = ZoneInfo("Australia/Lord_Howe")
 def firings(rule: str, after: str, count: int, zone: ZoneInfo = BERLIN) -> list[str]:
     """The next firings after an instant (UTC), as clocks show them, with their offset."""
     start = datetime.fromisoformat(after).replace(tzinfo=UTC).timestamp()
-    found = islice(rule_in(rule).firings(start, zone), count)
+    found = islice(parse_recurrence(rule).iter_runs(start, zone), count)
     return [f"{datetime.fromtimestamp(at, zone):%m-%d %H:%M %z}" for at in found]
 
 
@@ -89,21 +89,21 @@ def test_ends_of_months() -> None:
 )
 def test_each_wall_time_at_most_once_and_in_order(rule: str, zone_name: str, start: int) -> None:
     zone = ZoneInfo(zone_name)
-    found = list(islice(rule_in(rule).firings(float(start), zone), 40))
+    found = list(islice(parse_recurrence(rule).iter_runs(float(start), zone), 40))
     assert all(sooner < later for sooner, later in pairwise(found))
     assert found[0] > start
-    shown = [wall(at, zone) for at in found]
+    shown = [to_wall_time(at, zone) for at in found]
     assert len(set(shown)) == len(shown)
     # Asked again from any of them, the next one is the same: nothing depends on where one begins.
-    assert all(rule_in(rule).after(sooner, zone) == later for sooner, later in pairwise(found))
-    assert rule_in(rule).after(found[0] - 0.5, zone) == found[0]
+    assert all(parse_recurrence(rule).next_run(sooner, zone) == later for sooner, later in pairwise(found))
+    assert parse_recurrence(rule).next_run(found[0] - 0.5, zone) == found[0]
 
 
 def test_a_single_firing() -> None:
-    rule = Rule(at=100.0)
-    assert rule_in(rule.text) == rule
-    assert list(rule.firings(99.0, BERLIN)) == [100.0]
-    assert rule.after(100.0, BERLIN) is None
+    rule = Recurrence(at=100.0)
+    assert parse_recurrence(rule.to_text) == rule
+    assert list(rule.iter_runs(99.0, BERLIN)) == [100.0]
+    assert rule.next_run(100.0, BERLIN) is None
 
 
 @pytest.mark.parametrize(
