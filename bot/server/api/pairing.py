@@ -29,7 +29,7 @@ NOBODY = "code: nobody waits with it"
 ELSEWHERE = "on the accounts that you look after; an owner can let people in on the others"
 
 
-class PairingRequest(BaseModel):
+class PairingApproval(BaseModel):
     """The code of a stranger, and the role that they get."""
 
     code: str = Field(min_length=1, max_length=40)
@@ -37,7 +37,7 @@ class PairingRequest(BaseModel):
 
 
 @router.post("/pair")
-async def approve_by_code(body: PairingRequest, services: Services, by: By) -> schemas.RoleGrantInfo:
+async def approve_by_code(body: PairingApproval, services: Services, by: By) -> schemas.RoleGrantInfo:
     """Let the stranger in who has this code on the account where they wrote, and tell them so (404: nobody
     waits with it where the caller is an admin; 429: there were too many wrong ones).
     """
