@@ -31,7 +31,7 @@ async def run_memory_updates() -> AsyncIterator[None]:
 
 
 def _has_pending_updates(config: AgentConfig) -> bool:
-    """Whether an earlier process left something to do."""
+    """Return whether an earlier process left memory updates to do."""
     queue = MemoryFolder(memory_folder_path(home_from_environment(), config.memory)).queue
     if not config.memory.enabled or not queue.exists:
         return False

@@ -1,1 +1,1 @@
-"""What a configuration names, tried before a chat needs it: models, tools, guardrail, agents of one's own."""
+"""Checks of a configuration before a chat needs it: models, tools, guardrail, sandbox and custom agents."""

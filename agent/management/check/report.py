@@ -20,7 +20,7 @@ from agent.skills.skill import resolve_roots
 
 
 async def offer_of(source: ModelSource) -> AvailableOptions:
-    """What agents of one's own can ask for now. Raises ConfigErrors."""
+    """Return the models and tool groups that custom agents can use now. Raises ConfigErrors."""
     return AvailableOptions((await source.catalog()).names, await source.config())
 
 

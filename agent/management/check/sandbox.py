@@ -1,4 +1,4 @@
-"""Whether commands can run where the configuration wants them to."""
+"""Check of the configured sandbox."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECTION = "sandbox"
 
 
 async def sandbox_problems(config: SandboxConfig, home: Path) -> list[ConfigProblem]:
-    """What keeps commands from running: without them the agent answers, without a provider it does not."""
+    """List what prevents commands from running. Without a provider the agent does not answer at all."""
     if not config.enabled:
         return []
     # Nothing of a try is left in the folders of threads.

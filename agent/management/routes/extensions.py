@@ -46,7 +46,7 @@ class ExtensionRoute(ManagementRoute):
 
 
 class McpServerSwitch(BaseModel):
-    """Whether an MCP server is enabled."""
+    """New state of an MCP server."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     enabled: bool
@@ -60,7 +60,7 @@ class McpConfigUpdate(BaseModel):
 
 
 class SkillSwitch(BaseModel):
-    """Whether a skill is enabled."""
+    """New state of a skill."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     enabled: bool
