@@ -135,7 +135,7 @@ def test_every_line_of_the_old_file_stays(path: Path) -> None:
     assert result.renamed == (("channels.telegram.token", "channels.telegram.bot_token"),)
     assert result.added[:4] == ("server.port", "server.allowed_hosts", "runtime", "database")
     assert "channels.terminal" in result.added
-    assert "    port: 2026 # 0 takes any free port" in lines
+    assert "    port: 2026 # port to listen on; 0: any free port" in lines
 
 
 def test_added_sections_bring_their_comments(path: Path) -> None:
