@@ -78,7 +78,7 @@ def create_app(services: ApiServices) -> FastAPI:
     app.state.feeds = Subscriptions()
     app.state.gauges = Gauges()
     services.bus.watch_accepted(app.state.feeds.accepted)
-    services.bus.watch_accepted(app.state.gauges.count)
+    services.bus.watch_accepted(app.state.gauges.count_turn)
     add_handlers(app)
     for module in ROUTED:
         app.include_router(module.router)
@@ -95,7 +95,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     management = services.management_client() if services.management_client else langgraph
     app.state.runtime = RuntimeClients(langgraph, management)
     upkeep = [
-        asyncio.create_task(app.state.gauges.measure(services.clock), name="loop lag"),
+        asyncio.create_task(app.state.gauges.measure_lag(services.clock), name="loop lag"),
         asyncio.create_task(_sweep(services), name="inbox sweep"),
     ]
     try:
