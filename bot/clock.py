@@ -1,4 +1,4 @@
-"""Time, as everything below the composition root sees it."""
+"""The clock that every part of the bot uses."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ MAX_DRIFT = 1.0
 
 
 class Clock(Protocol):
-    """What the time is, and waiting. Tests inject a manual one."""
+    """Time and waiting. Tests inject a manual clock."""
 
     def now(self) -> float:
         """Seconds since the epoch."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Wait that long; 0 lets others run."""
+        """Wait for a time; 0 yields to other tasks."""
         ...
 
 

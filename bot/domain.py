@@ -1,4 +1,4 @@
-"""The words of the product as frozen data: no I/O, no SDK, no database.
+"""Domain types of the bot as frozen data: no I/O, no SDK, no database.
 
 Every value here crosses a boundary (adapter, bus, store, dispatcher), so each is immutable.
 Times are seconds since the epoch (float), sizes are bytes, ids are strings as the platform writes them.
@@ -11,14 +11,14 @@ from enum import IntEnum, StrEnum
 
 
 class ChatKind(StrEnum):
-    """What sort of place a chat is."""
+    """Kind of a chat."""
 
     PRIVATE = "private"
     GROUP = "group"
 
 
 class Isolation(StrEnum):
-    """Which parts of a message's origin make its conversation."""
+    """Parts of a message's origin that define its conversation."""
 
     CHAT = "chat"
     TOPIC = "topic"
@@ -27,7 +27,7 @@ class Isolation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who wrote a message, as the platform names them.
+    """Author of a message, as the platform names them.
 
     `belongs` names what they are part of as the end of an access entry ("team:T1", "role:9"); `guest` says
     that they are a guest of the workspace, or of another organization. `account` is where they are known from
@@ -45,7 +45,7 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a message was written: raw facts only, nothing derived.
+    """Place of a message on its platform: raw facts only, nothing derived.
 
     `topic` is the platform's own thread id ("" outside one), `reply_to` the message it answers ("" if none).
     """
@@ -61,7 +61,7 @@ class Origin:
 
 
 def person_of(platform: str, sender: Sender) -> str:
-    """Who that is as `platform:id`, wherever they write."""
+    """Return a person as `platform:id`, wherever they write."""
     return sender.id if sender.account else f"{platform}:{sender.id}"
 
 
@@ -90,7 +90,7 @@ class IsolationPolicy:
 
 @dataclass(frozen=True, slots=True)
 class ReplyAddress:
-    """Where the reply to a turn goes; derived once, in the accept transaction, and stored with the turn."""
+    """Destination of a turn's reply; derived once, in the accept transaction, and stored with the turn."""
 
     account: str
     chat: str
@@ -100,7 +100,7 @@ class ReplyAddress:
 
 
 class AttachmentKind(StrEnum):
-    """How a file came or goes: as a picture or as a document."""
+    """Kind of a file: image or other."""
 
     FILE = "file"
     IMAGE = "image"
@@ -160,7 +160,7 @@ InboundEvent = InboundMessage | InboundChange
 
 
 class TurnKind(StrEnum):
-    """What a turn answers with: a run of the agent, a command's result, or a notice of the service."""
+    """Kind of a turn's answer: a run of the agent, a command's result, or a notice of the service."""
 
     CHAT = "chat"
     COMMAND = "command"
@@ -181,7 +181,7 @@ class TurnState(StrEnum):
 
 
 class Stopped(IntEnum):
-    """Whether and why a running turn is to end: somebody asked for it, or wrote something newer. LEFT is a
+    """Reason to stop a running turn: somebody asked for it, or wrote something newer. LEFT is a
     turn that nobody wrote, which only shows that a question was left without an answer.
     """
 
@@ -192,7 +192,7 @@ class Stopped(IntEnum):
 
 
 class Busy(StrEnum):
-    """What becomes of a message while a run is on: it waits for its end, it ends it, it joins it, or it is
+    """Handling of a message during a run: it waits for the end, interrupts the run, joins it, or is
     refused.
     """
 
@@ -221,7 +221,7 @@ class TurnMessage:
 
 @dataclass(frozen=True, slots=True)
 class ChangeNote:
-    """What became of a message that the agent has read: it said `before`, now `after` (None: it is gone).
+    """Change of a message that the agent has read: its text was `before`, now `after` (None: deleted).
 
     Both are cut to a bounded length; `before` is "" for one that is gone.
     """
@@ -272,6 +272,16 @@ class Turn:
     error: str = ""
 
 
+def turn_author(turn: Turn) -> str:
+    """Return the author of a turn as `platform:id`, "" if it has none.
+
+    The last of several people is the author. An answer to a question belongs to whoever asked for the work,
+    not to whoever answers.
+    """
+    people = [*(message.sender for message in turn.messages), *turn.askers]
+    return person_of(turn.platform, people[-1]) if people else ""
+
+
 @dataclass(frozen=True, slots=True)
 class HistoryMessage:
     """A message that stands in a thread since before somebody turned to the bot there; `link` leads to it
@@ -286,7 +296,7 @@ class HistoryMessage:
 
 
 class ProgressState(StrEnum):
-    """How far a step of the agent's work has come."""
+    """Progress of a step of the agent's work."""
 
     PENDING = "pending"
     ACTIVE = "active"
@@ -320,7 +330,7 @@ class ToolStep:
 
 
 class PartKind(StrEnum):
-    """What a part of a reply is: a text, an artifact of the thread, or a file the service wrote itself."""
+    """Kind of a reply's part: text, an artifact of the thread, or a file that the service wrote."""
 
     TEXT = "text"
     FILE = "file"
@@ -328,7 +338,7 @@ class PartKind(StrEnum):
 
 
 class PartState(StrEnum):
-    """How far a part of a reply has come; `intended` after a crash means: outcome unknown."""
+    """Delivery state of a reply's part; `intended` after a crash means that the outcome is unknown."""
 
     PLANNED = "planned"
     INTENDED = "intended"
@@ -356,7 +366,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class OutboundMessage:
-    """What the bus hands to an adapter: one part of a reply and where it goes.
+    """A message for an adapter to send: one part of a reply with its destination.
 
     `key` is stable over repeats of the same part (platforms with idempotent sends use it); `text` is Markdown
     that fits the platform's limit; `final` tells a last version from a frame of a stream. `choices` are the
@@ -405,7 +415,7 @@ class Live(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AccountState:
-    """What is known of an account now; `reason` is a clear line for people, without secrets."""
+    """Current state of an account; `reason` is a line for people, without secrets."""
 
     live: Live
     reason: str = ""

@@ -16,7 +16,7 @@ RoebotError
 ├── BackupFailed                  an archive can't be made or used; the message says why and what to do
 ├── ScheduleRefused               a time that can't be kept exactly; key (of the catalogue), values
 └── StartError                    the service cannot start; the message says why and what to do
-    └── ConfigUnusable            the agent runtime can't use what is configured; only a person can mend it
+    └── ConfigUnusable            the agent runtime can't use what is configured; only a person can fix it
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class NotModified(DeliveryError):
 
 
 class BackupFailed(RoebotError):
-    """An archive of a home can't be made or used; the message says why, and what to do."""
+    """An archive can't be created or used; the message says why, and what to do."""
 
 
 class ScheduleRefused(RoebotError):
@@ -92,7 +92,7 @@ class AccountError(RoebotError):
 
 
 class AccountRefused(AccountError):
-    """The platform refuses the account: only a person can mend it."""
+    """The platform refuses the account: only a person can fix it."""
 
 
 class AccountLost(AccountError):

@@ -17,7 +17,7 @@ VARIABLE = "ROEBOT_FAULT"
 
 
 class Step(StrEnum):
-    """Where a turn can be cut off, in the order in which it passes them. OFFERED and JOINED it passes only
+    """Steps of a turn at which a crash is tested, in order. A turn passes OFFERED and JOINED only
     where a message joins its run.
     """
 
@@ -36,7 +36,7 @@ class Step(StrEnum):
 
 
 class FaultPlan:
-    """Which step ends the process, and how many times it may still be passed."""
+    """The step that kills the process, and the number of passes before that."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         step, _, count = environment.get(VARIABLE, "").partition(":")
@@ -45,7 +45,7 @@ class FaultPlan:
         self.actions: dict[Step, Callable[[], None]] = {}
 
     def reach(self, step: Step) -> None:
-        """The process is at `step` now."""
+        """Record that the process has reached `step`."""
         act = self.actions.pop(step, None)
         if act is not None:
             act()
@@ -60,7 +60,7 @@ _plan = FaultPlan(os.environ)
 
 
 def reach(step: Step) -> None:
-    """The process is at `step` now; ends it where a fault test asked for that."""
+    """Record that the process has reached `step`; kill it if a fault test asked for that."""
     _plan.reach(step)
 
 

@@ -1,4 +1,4 @@
-"""The accounts that the service runs: each alone, with its own back-off and its own honest state."""
+"""Run the configured accounts, each with its own backoff and live state."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LASTED = 60.0
 
 
 def load_manifest(platform: str) -> Manifest:
-    """The manifest of a platform; loads no SDK. Raises StartError for a platform that there is not."""
+    """Load the manifest of a platform without its SDK. Raises StartError for an unknown platform."""
     try:
         module = importlib.import_module(f"bot.platforms.{platform}.manifest")
     except ModuleNotFoundError as error:
@@ -48,7 +48,9 @@ def load_manifest(platform: str) -> Manifest:
 
 
 def load_factory(manifest: Manifest) -> AdapterFactory:
-    """The adapter factory of a platform. Raises StartError with what to install where its SDK is missing."""
+    """Load the adapter factory of a platform. Raises StartError with the install command if its SDK is
+    missing.
+    """
     module, _, name = manifest.adapter.partition(":")
     try:
         factory: AdapterFactory = getattr(importlib.import_module(module), name)
@@ -91,7 +93,7 @@ class AccountDirectory:
         self._hints: Callable[[str], list[CommandHint]] = lambda _account: []
 
     def add_account(self, config: AccountConfig, inbox: AccountInbox) -> AccountChannel | None:
-        """Take an account in, before `run`. One that cannot be loaded is failed; the others go on."""
+        """Add an account. One that can't be loaded is marked failed; the others continue."""
         try:
             manifest = load_manifest(config.platform)
             adapter = load_factory(manifest)(config.name, config)
@@ -112,7 +114,7 @@ class AccountDirectory:
         return outlet
 
     def set_disabled(self, configs: Sequence[AccountConfig]) -> None:
-        """These are configured but not enabled: they are shown as stopped."""
+        """Set the accounts that are configured but not enabled; they are shown as stopped."""
         now = self._clock.now()
         stopped = AccountState(Live.STOPPED, "not enabled in the configuration", since=now)
         self._off = {config.name: (config.platform, stopped) for config in configs}
@@ -123,9 +125,9 @@ class AccountDirectory:
         admissions: Callable[[AccountConfig], AdmissionPolicy],
         bus: MessageBus,
     ) -> bool:
-        """Take over a changed configuration: rules at once, a changed account by starting it anew.
+        """Apply a changed configuration: rules at once, a changed account by a restart.
 
-        Whether accounts came in, for which turns may be waiting.
+        Return True if accounts were added, for which turns may be waiting.
         """
         wanted = {config.name: config for config in configs if config.enabled}
         for name in [name for name in self._accounts if name not in wanted]:
@@ -158,7 +160,7 @@ class AccountDirectory:
         account.restart.set()
 
     def _remove_account(self, name: str) -> None:
-        """Stop an account. One that comes back under its name waits until this one has let go."""
+        """Stop an account. A new one of the same name waits until this one has ended."""
         account = self._accounts.pop(name)
         account.channel.ready.clear()
         if account.task is not None:
@@ -166,7 +168,7 @@ class AccountDirectory:
             self._leaving[name] = account.task
 
     def watch_states(self, watcher: Callable[[str, AccountState], None]) -> None:
-        """Tell `watcher` of every change of state."""
+        """Register a callback for changes of an account's live state."""
         self._watchers.append(watcher)
 
     def get(self, account: str) -> AccountChannel | None:
@@ -188,7 +190,7 @@ class AccountDirectory:
         return {**self._off, **self._broken, **live}
 
     def restart(self, account: str) -> bool:
-        """Start an account anew, now; whether there is one of that name."""
+        """Restart an account. Return False if there is no account of that name."""
         found = self._accounts.get(account)
         if found is not None:
             found.restart.set()
@@ -233,7 +235,9 @@ class AccountDirectory:
                 )
 
     async def _run_once(self, account: Account) -> tuple[str, bool]:
-        """One life of an account: why it ended ("" if it was told to), and whether trying again is no use."""
+        """Run an account until it ends. Return why ("" if stopped on request), and True if a retry can't
+        help.
+        """
         self._report_state(account, AccountState(Live.CONNECTING))
         context = AdapterContext(account.inbox, lambda state: self._report_state(account, state), self._clock)
         adapter = account.channel.adapter
@@ -262,7 +266,7 @@ class AccountDirectory:
         return "", False
 
     async def _register_menu(self, account: Account) -> None:
-        """Put the commands into the platform's own menu, once connected."""
+        """Register the commands in the platform's own menu, once connected."""
         await account.channel.ready.wait()
         adapter = account.channel.adapter
         if isinstance(adapter, RegistersCommands):

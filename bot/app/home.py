@@ -1,4 +1,4 @@
-"""The home folder: where it is, that it can be used, that one service owns it, and where that service is
+"""The data directory: its place, its checks, its lock, and the file that says where its service is
 found.
 """
 
@@ -20,7 +20,7 @@ FOLDERS = ("logs", "inbox", "threads")
 
 @dataclass(frozen=True, slots=True)
 class RunningService:
-    """How the service that owns a home is reached, and which configuration file it follows ("": none, so
+    """Address and configuration file of the service that owns a data directory ("": none, so
     everything has its default; None: it does not say). Has no secret in it.
     """
 
@@ -38,7 +38,7 @@ def find_home(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> Path:
 
 
 def prepare_home(home: Path) -> None:
-    """Make the home and its folders, readable for their owner alone. Raises HomeUnusable."""
+    """Create the data directory, readable only for its owner. Raises HomeUnusable."""
     try:
         for folder in (home, *(home / name for name in FOLDERS)):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def prepare_home(home: Path) -> None:
 
 @contextmanager
 def lock_home(home: Path) -> Iterator[None]:
-    """Hold the home for this process. Raises StartError where another service has it."""
+    """Lock the data directory for this process. Raises StartError if another service owns it."""
     with (home / "service.lock").open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -74,7 +74,7 @@ def lock_home(home: Path) -> Iterator[None]:
 
 
 def write_service_file(home: Path, url: str, config: Path | None) -> None:
-    """Write down where the service of this home is, and which configuration it follows. Blocking."""
+    """Write the service's URL and configuration file to service.json. Blocking."""
     path = home / "service.json"
     path.touch(mode=0o600)
     followed = str(config.resolve()) if config else ""
@@ -82,7 +82,7 @@ def write_service_file(home: Path, url: str, config: Path | None) -> None:
 
 
 def find_service(home: Path) -> RunningService | None:
-    """The service that owns this home, None where there is none (or it died without a word)."""
+    """Return the service that owns a data directory, None if none is running."""
     try:
         found = RunningService(**json.loads((home / "service.json").read_text()))
         os.kill(found.pid, 0)

@@ -1,4 +1,4 @@
-"""The one public port: bound before anything is promised, served by uvicorn within the service's own loop."""
+"""The public HTTP server: uvicorn in the service's own event loop."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Server(uvicorn.Server):
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """A bound socket. Raises StartError with what to do where the port is taken or the address is not
+    """Return a bound socket. Raises StartError if the port is taken or the address is not
     ours.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -54,7 +54,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
 
 
 def socket_url(bound: socket.socket) -> str:
-    """The URL at which this machine reaches a bound socket."""
+    """Return the URL at which this machine reaches a bound socket."""
     host, port = bound.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -73,7 +73,7 @@ async def _serve_until_cancelled(server: uvicorn.Server, bound: socket.socket) -
 
 
 async def serve_api(service: BotService, ready: Callable[[str], None]) -> None:
-    """Serve page, API and pass-through until cancelled; `ready` gets the address once it answers."""
+    """Serve console, API and runtime proxy until cancelled; `ready` gets the URL once the server answers."""
     from bot.app.api_wiring import api_services
     from bot.server.api.app import create_app
 

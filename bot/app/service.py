@@ -1,4 +1,4 @@
-"""The composition root: builds the service from its configuration and runs every part of it as one.
+"""The composition root: builds the service from its configuration and runs all of its parts.
 
 Only this module knows how the bundled runtime is started.
 """
@@ -69,7 +69,7 @@ COUNTS_KEPT = 2 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class StartOptions:
-    """How a service is started: what the command line and the environment said.
+    """Start options of a service, from the command line and the environment.
 
     `runtime` is a runtime process that was begun before the service was loaded (None: it begins its own).
     """
@@ -91,7 +91,7 @@ class BotService:
         self.clock = clock
         self.config: Config = settings.loaded.config
         self.address = ""
-        """Where the service listens, "" before it does."""
+        """URL of the service, "" before it listens."""
         self.commands = builtin()
         self.people = GrantedRoles(db)
         self.watcher = ConfigWatcher(
@@ -169,7 +169,7 @@ class BotService:
     # What an account is to the rest
 
     def make_admission_policy(self, account: AccountConfig) -> AdmissionPolicy:
-        """How messages of an account are admitted."""
+        """Return the admission policy of an account."""
         limits = self.config.limits
         rules = AccountRules(
             access=self.policy(account.name),
@@ -185,12 +185,12 @@ class BotService:
         return AdmissionPolicy(rules, self.commands, new_id)
 
     def policy(self, account: str) -> AccessPolicy:
-        """Who may do what on an account."""
+        """Return the access policy of an account."""
         return AccessPolicy(self.config.access_for(account), self.people, self.role_on_home_account)
 
     def role_on_home_account(self, sender: Sender) -> Role:
-        """What somebody who came to the page by a link may do now, by the rules of the account that they came
-        from; STRANGER where that is gone.
+        """Return the role of a person who signed in to the console by a link, by the rules of the account
+        that they came from; STRANGER where that is gone.
         """
         found = self.config.channels.get(sender.account)
         platform, _, id_ = sender.id.partition(":")
@@ -201,7 +201,7 @@ class BotService:
         return self.policy(sender.account).role_of(origin)
 
     def highest_role(self, entry: AccessEntry) -> Role:
-        """The highest role that a person, group or the like has on any account, be it named or given."""
+        """Return the highest role of an access entry on any account, configured or granted."""
         named = (self.policy(account).configured_role_of_entry(entry) for account in self.config.channels)
         return max(
             *named,
@@ -210,31 +210,31 @@ class BotService:
         )
 
     def console_url(self) -> str:
-        """Where people reach the page, "" where nobody said so; the port is as it was at the start."""
+        """Return the public URL of the console, "" if none is configured; the port is that of the start."""
         server = self.settings.loaded.config.server
         return server.public_url or (self.address if server.is_loopback else "")
 
     def busy(self, account: str) -> str:
-        """What an account does with a message while a run is on."""
+        """Return an account's setting for messages during a run."""
         found = self.config.channels.get(account)
         return found.busy if found else Busy.QUEUE.value
 
     def texts(self, account: str) -> Texts:
-        """The language of an account."""
+        """Return the texts of an account."""
         found = self.config.channels.get(account)
         return texts_for(found.locale, found.platform) if found else texts_for("en")
 
     def role(self, turn: Turn) -> Role:
-        """What the author of a turn may do now."""
+        """Return the current role of a turn's author."""
         known = turn.address.account in self.config.channels
         return self.policy(turn.address.account).role_in(turn) if known else Role.STRANGER
 
     def mask(self, text: str) -> str:
-        """A text without the secrets of the configuration."""
+        """Return a text without the secrets of the configuration."""
         return masked(text, secrets_of(self.config))
 
     def command_hints(self, account: str) -> list[CommandHint]:
-        """The commands that an account shows in its platform's menu."""
+        """Return the commands for an account's platform menu."""
         return self.commands.hints(self.texts(account))
 
     # Parts
@@ -280,7 +280,7 @@ class BotService:
             self.dispatcher.control.wake(opened.turn)
 
     def _may_schedule(self, schedule: Schedule) -> bool:
-        """Whether who made a schedule may talk now where its results go."""
+        """Return True if the owner of a schedule still has access where its results go."""
         if schedule.account not in self.config.channels:
             return False
         return self.policy(schedule.account).role_of(schedule.origin) >= Role.MEMBER
@@ -293,20 +293,20 @@ class BotService:
     # Upkeep
 
     def _retention_days(self) -> dict[str, int]:
-        """For how many days each account keeps what was said."""
+        """Return the retention of each account in days."""
         return {name: self.config.kept_days(name) for name in self.config.channels}
 
     async def _follow_config(self) -> None:
         await self.watcher.run(self._apply_config)
 
     async def reload(self) -> Reloaded | Rejected:
-        """Read the configuration now, and take over what can change while the service runs."""
+        """Reload the configuration, and apply what can change while the service runs."""
         outcome = await self.watcher.reload()
         await self._apply_config(outcome)
         return outcome
 
     async def _apply_config(self, outcome: Reloaded | Rejected) -> None:
-        """Take over what can change while the service runs; a bad file changes nothing."""
+        """Apply what can change while the service runs; an invalid file changes nothing."""
         if isinstance(outcome, Rejected):
             log.error("config_rejected", problems=str(outcome.errors))
             return
@@ -322,7 +322,7 @@ class BotService:
             log.error("config_rejected", by="agent", problems="\n".join(problems))
 
     async def list_config_problems(self) -> Sequence[ConfigProblem]:
-        """What the agent runtime can't use of the configuration, as far as it says; see its client."""
+        """List the parts of the configuration that the agent runtime can't use; see its client."""
         try:
             return await self.runtime.list_problems()
         except RuntimeProblem:
@@ -341,7 +341,7 @@ class BotService:
 
 
 def _first_known_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The error of ours that ended the service, or all that happened where there is none."""
+    """Return the RoebotError that ended the service, or the whole group if there is none."""
     for error in group.exceptions:
         found = _first_known_error(error) if isinstance(error, BaseExceptionGroup) else error
         if isinstance(found, RoebotError):
@@ -350,14 +350,14 @@ def _first_known_error(group: BaseExceptionGroup[BaseException]) -> BaseExceptio
 
 
 def new_id() -> str:
-    """A fresh thread id."""
+    """Return a new thread id."""
     return str(uuid.uuid4())
 
 
 async def run_service(
     settings: StartOptions, on_ready: Callable[[str, BotService], Coroutine[Any, Any, None]]
 ) -> None:
-    """Start the service and its port, and work until cancelled. Raises StartError and HomeUnusable."""
+    """Start the service and its HTTP server, and run until cancelled. Raises StartError and HomeUnusable."""
     from bot.app.http_server import serve_api
 
     clock = SystemClock()

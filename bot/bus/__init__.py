@@ -1,1 +1,1 @@
-"""Between adapters and dispatcher: messages are admitted, stored, and only then waited for."""
+"""The way from adapters to the dispatcher: messages are admitted, stored, then acknowledged."""

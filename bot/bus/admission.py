@@ -1,4 +1,4 @@
-"""What happens with a message, decided before anything is stored. Pure: same message, same verdict."""
+"""Decide what happens to a message before anything is stored. Pure: same message, same verdict."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALBUM_HOLD = 0.7
 
 @dataclass(frozen=True, slots=True)
 class MessageLimits:
-    """What a message may be. Sizes are characters, bytes and messages."""
+    """Limits of a message: characters, bytes of a file, and messages in a queue."""
 
     characters: int = 100_000
     file_bytes: int = 20_000_000
@@ -30,7 +30,7 @@ class MessageLimits:
 
 @dataclass(frozen=True, slots=True)
 class AccountRules:
-    """How one account admits messages. `recorded` says of a chat whether it keeps a record, `budgets` for
+    """Admission rules of one account. `recorded` tells if a chat is recorded, `budgets` for
     which budgets a message counts.
     """
 
@@ -45,24 +45,24 @@ class AccountRules:
     budgets: Callable[[Origin, Role], tuple[Limit, ...]] = lambda _origin, _role: ()
 
     def isolation_of(self, message: InboundMessage) -> IsolationPolicy:
-        """What has a conversation of its own where this was written."""
+        """Return the isolation policy for the chat of a message."""
         private = message.origin.chat_kind is ChatKind.PRIVATE
         return self.private_isolation if private and self.private_isolation else self.isolation
 
 
 def is_click(event: InboundEvent) -> bool:
-    """Whether it is a button that somebody pressed."""
+    """Return True for a click on a button."""
     return isinstance(event, InboundMessage) and event.clicked
 
 
 def is_refused_click(event: InboundEvent, found: InboxItem | None) -> bool:
-    """Whether it is a button that somebody pressed who may not answer, whatever the chat tells them."""
+    """Return True for a click by somebody who may not answer."""
     told = isinstance(found, Admission) and found.verdict is Verdict.NOTICE
     return is_click(event) and (found is None or told)
 
 
 class AdmissionPolicy:
-    """Decides for the messages of one account."""
+    """Admit or refuse the messages of one account."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class AdmissionPolicy:
         self._new_code = new_code
 
     def admit_event(self, event: InboundEvent) -> InboxItem | None:
-        """What to store for an event; None for one that is none of our business."""
+        """Return what to store for an event; None for one that is not for the bot."""
         admitted = (
             self._admit_change(event) if isinstance(event, InboundChange) else self.admit_message(event)
         )
@@ -86,24 +86,24 @@ class AdmissionPolicy:
         return admitted
 
     def is_recorded(self, chat: str) -> bool:
-        """Whether a chat keeps a record."""
+        """Return True if a chat is recorded."""
         return self._rules.recorded(chat)
 
     def is_private_command(self, message: InboundMessage) -> bool:
-        """Whether a command given in a group is answered to who gave it alone."""
+        """Return True for a group command whose answer only its author may see."""
         if message.origin.chat_kind is not ChatKind.GROUP:
             return False
         return self._commands.answers_alone(message.text, self._rules.access.role_of(message.origin))
 
     def _should_record(self, origin: Origin) -> bool:
-        """Whether what comes from there is kept, though nothing else becomes of it."""
+        """Return True if messages from there are recorded even if nobody addresses the bot."""
         group = origin.chat_kind is ChatKind.GROUP
         return (
             group and self.is_recorded(origin.chat) and self._rules.access.role_of(origin) is not Role.BLOCKED
         )
 
     def admit_message(self, message: InboundMessage) -> Admission | None:
-        """What to store for a message; None for one that is not for us."""
+        """Return what to store for a message; None for one that is not for the bot."""
         if not message.addressed:
             return None
         role = self._rules.access.role_of(message.origin)
@@ -124,7 +124,7 @@ class AdmissionPolicy:
         )
 
     def _admit_change(self, happened: InboundChange) -> InboundChange | None:
-        """A person who may not talk here any more cannot do it by edits either; deleting is open to all."""
+        """Admit a change. A person without access can't write by edits, but can delete."""
         if happened.text is None:
             return happened
         if happened.origin.sender.id and self._rules.access.role_of(happened.origin) < Role.MEMBER:
@@ -151,7 +151,7 @@ class AdmissionPolicy:
         )
 
     def _refusal_text(self, message: InboundMessage) -> str:
-        """Why a message cannot be answered, "" if it can."""
+        """Return why a message can't be answered, "" if it can."""
         texts, limits = self._rules.texts, self._rules.limits
         if message.unsupported:
             return texts("unsupported", kind=texts.kind(message.unsupported))

@@ -1,4 +1,4 @@
-"""One order within a key, no waiting between keys.
+"""Run work in order within a key, concurrently between keys.
 
 A lane is a key (a conversation, a control turn) with at most one worker. Waking a lane that is at work
 makes it look again when it is done, so a wake-up is never lost and never counted twice.
@@ -42,11 +42,11 @@ class TurnLanes:
 
     @property
     def active_count(self) -> int:
-        """How many lanes are at work."""
+        """The number of active lanes."""
         return len(self._active_keys)
 
     def wake(self, key: int) -> None:
-        """There is something to do for `key`."""
+        """Start the lane of `key`, or have it look again."""
         if self._group is None:
             self._early.append(key)
         elif key in self._active_keys:

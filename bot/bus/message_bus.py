@@ -1,18 +1,18 @@
-"""The message bus: what adapters put in is stored before they hear "received"; the dispatcher is woken
-after.
+"""The message bus: it stores events before the adapter acknowledges them, then wakes the
+dispatcher.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
 import structlog
 
 from bot.bus.admission import AdmissionPolicy, is_refused_click
 from bot.bus.lanes import TurnLanes
-from bot.bus.out_of_order_edits import OutOfOrderEdits
 from bot.clock import Clock
-from bot.domain import InboundChange, InboundEvent, InboundMessage, TurnKind
+from bot.domain import InboundChange, InboundEvent, InboundMessage, Origin, TurnKind
 from bot.faults import Step, reach
 from bot.store import Database
 from bot.store.admission_types import Accepted, Refusal
@@ -22,11 +22,48 @@ from bot.store.inbox import accept_batch, load_cursor
 from bot.store.turns import list_open_control_turns, list_open_lanes
 
 log = structlog.get_logger(__name__)
+
+
+MAX_REMEMBERED = 128
+
+
+class OutOfOrderEdits:
+    """The latest changes of one account, for the life of the process."""
+
+    def __init__(self) -> None:
+        self._latest: OrderedDict[tuple[str, str], InboundChange] = OrderedDict()
+
+    def add_overtaking(self, events: Iterable[InboundEvent]) -> Iterator[InboundEvent]:
+        """Yield the events, each message followed by the change that overtook it.
+
+        One that did not overtake is stored already, and the store drops it by its event id.
+        """
+        for event in events:
+            yield event
+            if isinstance(event, InboundChange):
+                self._remember(event)
+            elif (known := self._latest.get(_key(event.origin))) is not None and not event.clicked:
+                yield known
+
+    def _remember(self, change: InboundChange) -> None:
+        key = _key(change.origin)
+        known = self._latest.get(key)
+        if known is None or known.at <= change.at:
+            self._latest[key] = change
+            self._latest.move_to_end(key)
+        while len(self._latest) > MAX_REMEMBERED:
+            self._latest.popitem(last=False)
+
+
+def _key(origin: Origin) -> tuple[str, str]:
+    return origin.chat, origin.message_id
+
+
 MOVED = "roles, budgets and schedules went along; entries of config.yaml with the old id need the new one"
 
 
 class MessageBus:
-    """Carries accepted turns to the lanes of the dispatcher.
+    """Pass accepted turns to the lanes of the dispatcher.
 
     Chat turns go by conversation, so that each has one order; commands and notices each have a lane of
     their own and overtake them.
@@ -47,37 +84,39 @@ class MessageBus:
         self._chat, self._control = chat, control
 
     def on_move(self, follow: Callable[[], Awaitable[None]]) -> None:
-        """Call this after a chat got another id."""
+        """Register a callback that runs after a chat got another id."""
         self._movers.append(follow)
 
     async def move_chat(self, account: str, old: str, new: str) -> None:
-        """A chat has another id now."""
+        """Move everything stored for a chat to its new id."""
         await self._db.run(migrate_chat, account, old, new)
         log.warning("chat_moved", account=account, old=old, new=new, advice=MOVED)
         for follow in self._movers:
             await follow()
 
     def watch_accepted(self, watcher: Callable[[Accepted], None]) -> None:
-        """Tell `watcher` of every accepted turn (the page)."""
+        """Register a callback for accepted turns."""
         self._watchers.append(watcher)
 
     def watch_changes(self, follower: Callable[[InboundChange], None]) -> None:
-        """Tell `follower` of every change by people that was stored."""
+        """Register a callback for stored edits and deletions."""
         self._followers.append(follower)
 
     def open_inbox(self, account: str, admissions: AdmissionPolicy) -> AccountInbox:
-        """Where the adapter of one account puts what it received."""
+        """Return the inbox of an account for its adapter."""
         return AccountInbox(account, admissions, self, self._db)
 
     def wake(self, conversation: int) -> None:
-        """A conversation has work that did not come in as a message."""
+        """Wake a conversation's lane."""
         if self._chat is not None:
             self._chat.wake(conversation)
 
     async def accept(
         self, account: str, admissions: AdmissionPolicy, events: Sequence[InboundEvent], cursor: str
     ) -> dict[str, str]:
-        """Store a batch, then wake whoever answers it. What it returns: see Inbox."""
+        """Store a batch, then wake the lanes that answer it. Returns refusals by event id, as Inbox.accept
+        does.
+        """
         admitted = [(event, admissions.admit_event(event)) for event in events]
         refused = {event.event_id: "" for event, found in admitted if is_refused_click(event, found)}
         batch = [found for _, found in admitted if found is not None]

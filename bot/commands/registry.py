@@ -6,15 +6,15 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from bot.access import AccessPolicy, GrantedRoles, Permission, Role, has_permission
 from bot.access.budgets import Budgets
 from bot.clock import Clock
 from bot.config import Rejected, Reloaded
-from bot.dispatch.account_channel import AccountRegistry
-from bot.domain import ChatKind, Origin, Turn, TurnKind
+from bot.domain import AccountState, ChatKind, Origin, Turn, TurnKind
 from bot.platforms.base import CommandHint
 from bot.privacy.chat_record import RecordSettings
 from bot.privacy.retention import RetentionJob
@@ -44,6 +44,35 @@ MOST_AFTER_A_NUMBER = 1
 SWITCH = {"on": True, "off": False}
 
 
+class CommandAccount(Protocol):
+    """An account as commands see it."""
+
+    @property
+    def agent(self) -> str:
+        """The custom agent that answers in the account ("" for the default agent)."""
+        ...
+
+
+class CommandAccounts(Protocol):
+    """The accounts that the service runs, as commands see them."""
+
+    def get(self, account: str) -> CommandAccount | None:
+        """Return a running account, or None if the configuration has none of that name."""
+        ...
+
+    def state(self, account: str) -> AccountState:
+        """Return the live state of one account."""
+        ...
+
+    def states(self) -> Mapping[str, tuple[str, AccountState]]:
+        """Return platform and live state of every account, by name."""
+        ...
+
+    def restart(self, account: str) -> bool:
+        """Restart an account. Return False if there is no account of that name."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """What a command may use. `kept_days` says for how long an account keeps what was said (0: for ever);
@@ -64,7 +93,7 @@ class Services:
     texts: Callable[[str], Texts]
     deliver: Callable[[int], None]
     runtime: AgentRuntime
-    accounts: AccountRegistry
+    accounts: CommandAccounts
     clock: Clock
     stop: Callable[[int, Actor | None], Awaitable[bool]]
     interrupt: Callable[[int], None]

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from bot.access import Permission
 from bot.commands.escaping import quoted_person
 from bot.commands.registry import Invocation, Result
-from bot.dispatch.run.request import turn_author
-from bot.domain import ChatKind
+from bot.domain import ChatKind, turn_author
 from bot.store.budgets import measure_limits
 from bot.store.usage import PersonTotals, TurnUsage, UsageSum, list_top_usage, load_last_usage, sum_usage
 from bot.texts import Texts

@@ -33,17 +33,17 @@ class SlidingWindow:
         self._last = 0.0
 
     def count_calls(self, now: float) -> int:
-        """Calls within the window that ends now."""
+        """Return the number of calls within the window that ends now."""
         while self._calls and self._calls[0] <= now - self._period:
             self._calls.popleft()
         return len(self._calls)
 
     def ready_at(self, now: float) -> float:
-        """When one more call fits."""
+        """Return the time at which one more call fits."""
         return self._free_at(now, self._count)
 
     def optional_at(self, now: float, *, at_once: bool = False) -> float:
-        """When a call may be made that may as well be skipped: spread over the window, unless `at_once`."""
+        """Return the time for an optional call: spread over the window, unless `at_once`."""
         free = self._free_at(now, self._spare)
         if at_once or not self._calls:
             return free
@@ -51,7 +51,7 @@ class SlidingWindow:
 
     @property
     def optional_spacing(self) -> float:
-        """Seconds by which calls that may be skipped are apart now."""
+        """Seconds between optional calls."""
         even = self._period / self._spare
         if not self._long:
             return max(0.0, even - EARLY)
@@ -69,7 +69,7 @@ class SlidingWindow:
             self._calls.append(now)
 
     def is_idle(self, now: float) -> bool:
-        """Whether no call counts any more."""
+        """Return True if no call counts now."""
         return not self.count_calls(now)
 
     def _free_at(self, now: float, allowed: int) -> float:

@@ -1,4 +1,4 @@
-"""Where replies leave: an account's adapter with its governor, as the dispatcher sees it."""
+"""A running account as the dispatcher sees it: its adapter, manifest and rate governor."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class AccountRegistry(Protocol):
         ...
 
     def restart(self, account: str) -> bool:
-        """Start an account anew, now; whether there is one of that name."""
+        """Restart an account. Return False if there is no account of that name."""
         ...
 
     def states(self) -> Mapping[str, tuple[str, AccountState]]:

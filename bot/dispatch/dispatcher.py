@@ -1,4 +1,4 @@
-"""Works the turns: a conversation's chat turns one after another, commands beside them."""
+"""Work off accepted turns: chat turns one after another in each conversation, commands at once."""
 
 from __future__ import annotations
 
@@ -20,8 +20,13 @@ from bot.dispatch.account_channel import AccountChannel, AccountRegistry
 from bot.dispatch.approvals.interrupts import Question
 from bot.dispatch.approvals.resolution import mark_resolved
 from bot.dispatch.pacing.start_limiter import StartLimiter
-from bot.dispatch.reply.delivery import Delivery
-from bot.dispatch.reply.final import composed_outcome, final_parts, spent_tokens, without_retried_failure
+from bot.dispatch.reply.delivery import (
+    Delivery,
+    composed_outcome,
+    final_parts,
+    spent_tokens,
+    without_retried_failure,
+)
 from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.reply.streaming import ReplyStreamer
 from bot.dispatch.run.session import RunOutcome, RunSession
@@ -62,7 +67,7 @@ APPROVAL_LASTS, EXPIRY_EVERY = 24 * 3600.0, 60.0
 
 
 class Dispatcher:
-    """The owner of every open turn. `run` works until cancelled; nothing partial is published then.
+    """Owner of every open turn. `run` works until cancelled; nothing partial is published then.
 
     `mask` hides the secrets of the configuration in what people are shown of a tool call.
     """
@@ -141,7 +146,7 @@ class Dispatcher:
             group.create_task(self._expire_approvals(), name="approvals")
 
     async def _expire_approvals(self) -> None:
-        """Go on without what nobody decided in time."""
+        """Expire approvals that nobody decided within APPROVAL_LASTS seconds."""
         while True:
             now = self._clock.now()
             for conversation in await self._db.run(expire_approvals, now - APPROVAL_LASTS, now):
@@ -150,7 +155,7 @@ class Dispatcher:
             await self._clock.sleep(EXPIRY_EVERY)
 
     async def stop(self, conversation: int, actor: Actor | None = None) -> bool:
-        """End the run of a conversation, or give up the approval it waits for; whether there was one."""
+        """Stop the run of a conversation, or give up its pending approval. Return True if there was one."""
         stopped = await self._db.run(stop_turn, conversation, actor, self._clock.now())
         talking = self._sessions.get(conversation)
         if talking is not None:
@@ -160,7 +165,7 @@ class Dispatcher:
         return bool(stopped)
 
     def on_accepted(self, accepted: Accepted) -> None:
-        """A turn was just accepted: its author is there, may have ended a run by it, or may join one."""
+        """Handle a new turn, which may interrupt a run or join one."""
         self.start_limiter.on_accepted(accepted)
         talking = self._sessions.get(accepted.conversation)
         if accepted.interrupts:
@@ -169,25 +174,25 @@ class Dispatcher:
             talking.steering.notify()
 
     def _interrupt_run(self, conversation: int) -> None:
-        """End the run that is under way, since somebody wrote what comes first."""
+        """Interrupt the current run, because a newer message takes precedence."""
         talking = self._sessions.get(conversation)
         if talking is not None:
             talking.stop(Stopped.INTERRUPTED)
 
     def on_edited(self, change: InboundChange) -> None:
-        """Somebody changed a message, which may be about to join a run."""
+        """Handle a changed message, which may be waiting to join a run."""
         for talking in self._sessions.values():
             if talking.is_in(change.origin.account, change.origin.chat):
                 talking.steering.notify()
 
     def joined_count(self, conversation: int) -> int:
-        """How many of the messages that wait in a conversation have joined its run."""
+        """Return the number of waiting messages that have joined a conversation's run."""
         talking = self._sessions.get(conversation)
         return talking.joined_count if talking is not None else 0
 
     @property
     def run_count(self) -> int:
-        """How many runs are under way."""
+        """The number of current runs."""
         return len(self._sessions)
 
     async def _work_conversation(self, conversation: int) -> None:
@@ -210,7 +215,7 @@ class Dispatcher:
             await self._answer_turn(claim, claim.turn, outlet)
 
     async def _begin_retry(self, number: int) -> bool:
-        """A retry that has waited goes on, or says why there is nothing to answer again; False where its
+        """Start a queued retry, or reply why there is nothing to retry. Return False if its
         account is gone.
         """
         claim = await self._db.run(load_turn, number)
@@ -231,7 +236,7 @@ class Dispatcher:
         return True
 
     async def _connected_channel(self, turn: Turn) -> AccountChannel | None:
-        """The account of a turn, once it is connected; a turn of an account that is gone waits for it."""
+        """Return a turn's account once it is connected; None if the configuration no longer has it."""
         outlet = self._accounts.get(turn.address.account)
         if outlet is None:
             log.warning("account_missing", turn=turn.id, account=turn.address.account)
@@ -265,7 +270,7 @@ class Dispatcher:
         log.info("turn_closed", turn=turn.id, state=outcome.state.value)
 
     def _with_approval_code(self, turn: Turn, question: Question) -> Question:
-        """An approval with the number by which words decide it."""
+        """Return an approval with the number by which a command decides it."""
         if not question.approval:
             return question
         line = self._texts_for(turn)("approval_code", number=turn.id, hours=APPROVAL_LASTS // 3600)
@@ -316,7 +321,7 @@ class Dispatcher:
             del self._sessions[turn.conversation]
 
     async def _outcome_without_run(self, turn: Turn, outlet: AccountChannel) -> RunOutcome | None:
-        """What comes of a turn that needs no run; None where it needs one."""
+        """Return the outcome of a turn that needs no run; None if it needs one."""
         texts = self._texts_for(turn)
         if turn.stopped is Stopped.LEFT:
             await self._mark_question_resolved(turn, outlet)
@@ -331,13 +336,13 @@ class Dispatcher:
         return None
 
     def _is_blocked(self, turn: Turn, sender: Sender) -> bool:
-        """Whether somebody is blocked where a turn is."""
+        """Return True if a sender is blocked in the chat of a turn."""
         at = turn.address
         origin = Origin(at.account, turn.platform, at.chat, at.chat_kind, "", sender)
         return self._services.policy(at.account).role_of(origin) is Role.BLOCKED
 
     async def _mark_question_resolved(self, turn: Turn, outlet: AccountChannel) -> None:
-        """Let the question that a turn answers or gives up say so."""
+        """Mark the question that a turn answers or gives up as resolved."""
         claim = await self._db.run(load_turn, turn.asked_by)
         if claim.turn is not None:
             texts = self._texts_for(turn)
@@ -370,7 +375,7 @@ class Dispatcher:
 
     @contextmanager
     def _unsealed(self, turn: Turn, result: Result) -> Iterator[None]:
-        """Tell what must not be kept, for as long as this delivery lasts."""
+        """Keep a result's secret in memory while it is delivered."""
         if result.sealed is not None:
             self._sealed[turn.id] = result.sealed
         try:
@@ -395,7 +400,7 @@ class Dispatcher:
         await delivery.finish(outcome.state, error=outcome.error)
 
     async def _give_up_conversation(self, conversation: int) -> None:
-        """A turn that fails again and again inside the service says so instead of blocking its
+        """Close a turn that keeps failing inside the service with an error, so that it doesn't block its
         conversation.
         """
         claim = await self._db.run(claim_turn, conversation, self._clock.now())

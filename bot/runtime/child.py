@@ -1,19 +1,38 @@
-"""The bundled agent runtime as a child process: started, watched, started again, and never left behind."""
+"""The bundled agent runtime as a child process: started, supervised, restarted and never orphaned."""
 
 from __future__ import annotations
 
 import asyncio
 import subprocess
 
+import aiohttp
 import httpx
 import structlog
+from httpx_aiohttp import AiohttpTransport
 
 from bot.clock import Clock
 from bot.errors import ConfigUnusable
 from bot.runtime.spawn import RuntimeProcess
-from bot.runtime.transport import unix_transport
 
 log = structlog.get_logger(__name__)
+
+
+# Idle connections are closed after this time (seconds); uvicorn would close them after its own 5.
+KEEP_ALIVE = 4.0
+
+
+def unix_transport(socket: str) -> httpx.AsyncBaseTransport:
+    """Return a transport with unlimited connections to one Unix socket."""
+
+    def session() -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
+            connector=aiohttp.UnixConnector(socket, limit=0, keepalive_timeout=KEEP_ALIVE),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    # The TLS settings are never used on a socket, and the default ones take milliseconds to make.
+    return AiohttpTransport(client=session, verify=False)
+
 
 # Seconds between starts of a runtime that dies; one that lasted starts again at once.
 BACKOFF = (0.0, 0.5, 2.0, 5.0, 15.0)
@@ -21,7 +40,7 @@ LASTED = 30.0
 STOP_GRACE = 1.5
 BASE_URL = "http://127.0.0.1"
 UNUSABLE = 2
-"""How a runtime ends whose configuration can't be used: only a person can mend it."""
+"""How a runtime ends whose configuration can't be used: only a person can fix it."""
 
 
 class RuntimeChild:
@@ -42,7 +61,7 @@ class RuntimeChild:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What a request to the child carries."""
+        """HTTP headers of a request to the child."""
         return {"Authorization": f"Bearer {self._process.token}"}
 
     def client(self, *, timeout: httpx.Timeout) -> httpx.AsyncClient:
@@ -74,7 +93,7 @@ class RuntimeChild:
             await asyncio.to_thread(self._process.kill)
 
     async def _run_once(self) -> int:
-        """One life of the process: its exit code."""
+        """Run the process once and return its exit code."""
         process = await asyncio.to_thread(self._process.start)
         self.starts += 1
         log.info("runtime_started", pid=process.pid)

@@ -1,4 +1,4 @@
-"""The runtime port over `langgraph-sdk`; management routes over the same connection pool."""
+"""The agent runtime over `langgraph-sdk`; management routes share its connection pool."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ class LangGraphRuntime:
         return str(run["run_id"])
 
     async def _is_open(self, request: RunRequest) -> bool:
-        """Whether the thread still waits for this answer. Resuming what is gone raises nothing, and gives the
-        answer before."""
+        """Return True if the thread still waits for this answer. Resuming a closed interrupt raises
+        nothing and returns the answer before."""
         try:
             state = await self._client.threads.get_state(
                 request.thread_id, checkpoint_id=request.checkpoint or None
@@ -157,7 +157,7 @@ class LangGraphRuntime:
         return _checkpoint_id(history[-1].get("parent_checkpoint"))
 
     async def _newest_checkpoint(self, thread_id: str, run_id: str) -> str | None:
-        """Where a run that failed before it wrote anything began: at what is the newest still."""
+        """Return the checkpoint of a run that failed before it wrote one: the thread's newest."""
         run = await self._client.runs.get(thread_id, run_id)
         if run["status"] != "error":
             raise RunMissing(f"the thread has no checkpoint of run {run_id}")
@@ -234,7 +234,7 @@ class LangGraphRuntime:
             _raise_for_status(response)
 
     async def list_problems(self) -> Sequence[ConfigProblem]:
-        """What of the configuration the runtime can't use; none where it has no route for that.
+        """List configuration problems; none if the runtime has no route for that.
 
         Raises RuntimeUnreachable or RuntimeRefused.
         """
@@ -304,7 +304,7 @@ class LangGraphRuntime:
 
 
 def _resume_text(request: RunRequest) -> str:
-    """What people said, as one text, and the files that they sent."""
+    """Return the messages as one text, with the files that people sent."""
     said: list[str] = []
     for message in request.messages:
         files = (message.get("additional_kwargs") or {}).get("files") or ()
@@ -372,7 +372,7 @@ def _error_detail(response: httpx.Response) -> str:
 
 @contextmanager
 def _translated_errors() -> Iterator[None]:
-    """Turn the client's errors into ours."""
+    """Translate errors of the HTTP client."""
     try:
         yield
     except httpx.HTTPStatusError as error:

@@ -1,4 +1,4 @@
-"""From the events of the LangGraph API to what the dispatcher needs.
+"""Translate events of the LangGraph API into run events.
 
 Only assistant text meant for people passes: an allow-list of message types, at the root of the graph,
 without the tag by which a graph marks inner model calls.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from bot.domain import ProgressItem, ProgressState
 from bot.runtime.interface import (
     ArtifactsPresented,
     AttemptStarted,
@@ -22,12 +23,92 @@ from bot.runtime.interface import (
     RunInterrupted,
     TextDelta,
     ThreadAnswer,
+    TodosUpdated,
     TokenUsage,
     ToolCall,
+    ToolProgress,
     ToolResult,
     UsageReported,
 )
-from bot.runtime.progress import read_subagent, read_todos, tool_end, tool_starts
+
+TODO_STATES = {
+    "pending": ProgressState.PENDING,
+    "in_progress": ProgressState.ACTIVE,
+    "completed": ProgressState.DONE,
+}
+TIMED_OUT = "task_timed_out"
+SUBAGENT_STATES = {
+    "task_started": ProgressState.ACTIVE,
+    "task_running": ProgressState.ACTIVE,
+    "task_completed": ProgressState.DONE,
+    "task_failed": ProgressState.FAILED,
+    TIMED_OUT: ProgressState.FAILED,
+}
+TIME_SIGN = " ⏱"
+# Tools that people see the effect of: the list itself, the question, the file.
+SHOWN_OTHERWISE = frozenset({"write_todos", "ask_clarification", "present_files"})
+TITLE_LIMIT = 80
+
+
+def read_todos(change: Mapping[str, Any]) -> Iterator[TodosUpdated]:
+    """The list that a node wrote to the state's `todos`."""
+    found = change.get("todos")
+    if not isinstance(found, list):
+        return
+    items = [
+        ProgressItem(f"todo:{index}", _one_line(todo.get("content")), _todo_state(todo))
+        for index, todo in enumerate(found)
+        if isinstance(todo, Mapping)
+    ]
+    yield TodosUpdated(tuple(items))
+
+
+def tool_starts(message: Mapping[str, Any]) -> Iterator[ToolProgress]:
+    """The tool calls that an assistant message begins."""
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        if isinstance(call, Mapping) and call.get("id") and call.get("name") not in SHOWN_OTHERWISE:
+            yield ToolProgress(ProgressItem(str(call["id"]), _call_title(call), ProgressState.ACTIVE))
+
+
+def tool_end(message: Mapping[str, Any]) -> Iterator[ToolProgress]:
+    """The tool call that a tool message ends."""
+    if message.get("tool_call_id") and message.get("name") not in SHOWN_OTHERWISE:
+        failed = message.get("status") == "error"
+        state = ProgressState.FAILED if failed else ProgressState.DONE
+        yield ToolProgress(ProgressItem(str(message["tool_call_id"]), "", state))
+
+
+def read_subagent(data: Any) -> Iterator[ToolProgress]:
+    """Read the progress of a subagent from a custom event: `{"type": "task_started", "task_id",
+    "description"}`.
+
+    The id is the tool call's, so that both are one item. One that was stopped for its time says so.
+    """
+    if not isinstance(data, Mapping) or not data.get("task_id"):
+        return
+    state = SUBAGENT_STATES.get(str(data.get("type")))
+    if state is not None:
+        title = _one_line(data.get("description"))
+        if title and data.get("type") == TIMED_OUT:
+            title += TIME_SIGN
+        yield ToolProgress(ProgressItem(str(data["task_id"]), title, state))
+
+
+def _todo_state(todo: Mapping[str, Any]) -> ProgressState:
+    return TODO_STATES.get(str(todo.get("status")), ProgressState.PENDING)
+
+
+def _call_title(call: Mapping[str, Any]) -> str:
+    arguments = call.get("args")
+    described = _one_line(arguments.get("description")) if isinstance(arguments, Mapping) else ""
+    return described or _one_line(call.get("name"))
+
+
+def _one_line(value: Any) -> str:
+    text = " ".join(value.split()) if isinstance(value, str) else ""
+    return text if len(text) <= TITLE_LIMIT else text[: TITLE_LIMIT - 1].rstrip() + "…"
+
 
 ASSISTANT = frozenset({"ai", "AIMessageChunk", "AIMessage"})
 HUMAN = frozenset({"human", "HumanMessage"})
@@ -44,7 +125,7 @@ STREAM_MODES: tuple[Literal["messages-tuple"], Literal["updates"], Literal["cust
 
 
 def translate_event(name: str, data: Any) -> Iterator[RunEvent]:
-    """The events that one server event stands for (none for what is not meant for people)."""
+    """Yield the run events of one server event (none if it is not meant for people)."""
     if name == "messages":
         yield from _read_delta(data)
     elif name == "updates":
@@ -62,7 +143,7 @@ def translate_event(name: str, data: Any) -> Iterator[RunEvent]:
 
 
 def text_of(content: Any) -> str:
-    """The visible text of a message's content, which is a string or a list of blocks."""
+    """Return the visible text of a message's content, which is a string or a list of blocks."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -112,13 +193,13 @@ def _read_updates(data: Any) -> Iterator[RunEvent]:
 
 
 def _is_repeated(data: Mapping[str, Any]) -> bool:
-    """Whether a step's changes are told again because its run, or its attempt, went on from there."""
+    """Return True if a step's changes are repeated, because a run or attempt continued from there."""
     about = data.get("__metadata__")
     return isinstance(about, Mapping) and bool(about.get("cached"))
 
 
 def read_usage(found: Any) -> TokenUsage | None:
-    """The tokens that a part of the state or of metadata tells of; None where it does not say."""
+    """Return the token usage in a part of the state or metadata; None if there is none."""
     if not isinstance(found, Mapping):
         return None
     told = [found.get(name) for name in COUNTS]
@@ -142,7 +223,7 @@ def _read_change(change: Mapping[str, Any]) -> Iterator[RunEvent]:
 
 
 def _steered_ids(found: Mapping[str, Any]) -> tuple[str, ...]:
-    """The ids of the messages that joined a run, in a part of the state."""
+    """Return the ids of the messages that joined a run, from a part of the state."""
     steered = found.get("steered")
     ids = steered.get("ids") if isinstance(steered, Mapping) else None
     return tuple(str(one) for one in ids) if isinstance(ids, list) else ()
@@ -187,7 +268,7 @@ def _read_failure(data: Any) -> RunFailed:
 
 
 def open_interrupts(state: Mapping[str, Any]) -> set[str]:
-    """The ids of the interrupts that a thread's state waits on."""
+    """Return the ids of the open interrupts in a thread's state."""
     found = [event for task in _read_tasks(state) for event in _read_interrupts(task.get("interrupts"))]
     return {event.id for event in found if isinstance(event, RunInterrupted)}
 
@@ -197,7 +278,7 @@ def _read_tasks(state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def read_answer(state: Mapping[str, Any], message_ids: Iterable[str]) -> ThreadAnswer:
-    """What a thread's state says about the messages with these ids."""
+    """Read the answer to the messages with these ids from a thread's state."""
     values = state.get("values")
     values = values if isinstance(values, Mapping) else {}
     messages = [message for message in values.get("messages") or () if isinstance(message, Mapping)]
@@ -221,7 +302,7 @@ def read_answer(state: Mapping[str, Any], message_ids: Iterable[str]) -> ThreadA
 def _messages_of_turn(
     messages: Sequence[Mapping[str, Any]], asked: Collection[str], steered: Sequence[str]
 ) -> Sequence[Mapping[str, Any]]:
-    """These messages and what followed, up to the next one of a person that did not join them."""
+    """Return these messages and all that follow, up to the next human message that did not join them."""
     first = next((at for at, one in enumerate(messages) if str(one.get("id")) in asked), len(messages))
     own = {*asked, *steered}
     for at, message in enumerate(messages[first:], first):
@@ -233,7 +314,7 @@ def _messages_of_turn(
 def _texts_and_joins(
     messages: Sequence[Mapping[str, Any]], steered: Sequence[str]
 ) -> tuple[list[str], tuple[JoinedMessage, ...]]:
-    """What the assistant said, and what joined it where."""
+    """Return the assistant's texts, and the messages that joined with their places."""
     texts: list[str] = []
     places = dict.fromkeys(steered, 0)
     for message in messages:

@@ -1,6 +1,6 @@
-"""What the dispatcher asks of an agent runtime, and what a run tells it.
+"""The interface to an agent runtime, and the events of a run.
 
-Nothing here is special to our own server: whatever speaks the LangGraph API can stand behind the port.
+Nothing here is specific to our own server: any LangGraph API server can implement it.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What came of a tool call; the name of the tool is "" where that is not said."""
+    """The result of a tool call; the tool's name is "" if unknown."""
 
     id: str
     tool: str
@@ -113,7 +113,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class UsageReported:
-    """What a step of the run cost; a run costs what all its steps do, those of earlier attempts too."""
+    """Token usage of one step. A run's usage is the sum of all steps, those of earlier attempts included."""
 
     usage: TokenUsage
 
@@ -189,8 +189,8 @@ class JoinedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ThreadAnswer:
-    """What the thread's state says of a turn: assistant texts after its messages, artifacts, open question,
-    which messages joined the thread's newest run of which any did, and the tools that were called.
+    """The answer to a turn in the thread's state: assistant texts after its messages, artifacts, open
+    question, which messages joined the thread's newest run of which any did, and the tools that were called.
     """
 
     texts: tuple[str, ...]
@@ -224,7 +224,7 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class AgentInfo:
-    """An agent of one's own: `model` is its own ("" for the usual one), `problem` says why it can't be used
+    """A custom agent: `model` is its own ("" for the default), `problem` says why it can't be used
     ("" where it can).
     """
 
@@ -236,7 +236,7 @@ class AgentInfo:
 
 @dataclass(frozen=True, slots=True)
 class ConfigProblem:
-    """A line about what is configured and can't be used. Not `serious`: what the agent does without."""
+    """A configuration problem as one line; if not `serious`, the agent works without that part."""
 
     line: str
     serious: bool
@@ -257,7 +257,7 @@ class SkillInfo:
 
 
 class ServerState(StrEnum):
-    """How an MCP server is doing."""
+    """State of an MCP server."""
 
     OFF = "off"
     IDLE = "idle"
@@ -279,7 +279,7 @@ class ServerInfo:
 
 @dataclass(frozen=True, slots=True)
 class RememberedFact:
-    """One thing that the agent remembers; `id` is what it is forgotten by."""
+    """One remembered fact; `id` is needed to delete it."""
 
     id: str
     content: str
@@ -287,7 +287,7 @@ class RememberedFact:
 
 @dataclass(frozen=True, slots=True)
 class ScopeMemory:
-    """What the agent remembers of a person or a group; `document` is all of it, as the runtime keeps it."""
+    """The agent's memory of a person or group; `document` is the whole stored document."""
 
     summaries: tuple[str, ...]
     facts: tuple[RememberedFact, ...]
@@ -296,7 +296,7 @@ class ScopeMemory:
 
 @dataclass(frozen=True, slots=True)
 class StoredUpload:
-    """A file as the runtime keeps it."""
+    """A file as the runtime stored it."""
 
     filename: str
     path: str
@@ -314,15 +314,15 @@ class AgentRuntime(Protocol):
         ...
 
     def join_run(self, thread_id: str, run_id: str, after: str) -> AsyncIterator[LoggedEvent]:
-        """The events of a run after the event `after` ("" for all), then those to come, up to `Ended`."""
+        """Yield the events of a run after the event `after` ("" for all), up to `RunEnded`."""
         ...
 
     async def cancel_run(self, thread_id: str, run_id: str) -> None:
-        """Ask the run to end now; one that is over already is not an error."""
+        """Cancel a run; one that has ended is not an error."""
         ...
 
     async def read_answer(self, thread_id: str, message_ids: Sequence[str]) -> ThreadAnswer:
-        """Read from the state what was answered to these messages."""
+        """Read the answer to these messages from the thread's state."""
         ...
 
     async def steer(self, thread_id: str, offer: SteerMessage) -> None:
@@ -336,31 +336,31 @@ class AgentRuntime(Protocol):
         ...
 
     async def checkpoint_before(self, thread_id: str, run_id: str) -> str | None:
-        """The checkpoint that a run began from; None where the thread had none. A run that failed before it
-        wrote any began from the newest.
+        """Return the checkpoint that a run started from; None if the thread had none. A run that failed
+        before it wrote any began from the newest.
         """
         ...
 
     async def upload_file(
         self, thread_id: str, filename: str, content: AsyncIterable[bytes], key: str
     ) -> StoredUpload:
-        """Hand a file to the thread; what is handed over again with the same key is kept once."""
+        """Upload a file to the thread; repeated uploads with the same key are stored once."""
         ...
 
     async def read_artifact(self, thread_id: str, path: str, limit: int) -> tuple[bytes, str]:
-        """The content and type of an artifact, at most `limit` bytes."""
+        """Read the content and MIME type of an artifact, at most `limit` bytes."""
         ...
 
     async def list_models(self) -> Sequence[ModelInfo]:
-        """The models on offer, the default one first."""
+        """List the available models, the default one first."""
         ...
 
     async def list_agents(self) -> Sequence[AgentInfo]:
-        """The agents of one's own that there are, in the order of their names."""
+        """List the custom agents by name."""
         ...
 
     async def list_skills(self) -> Sequence[SkillInfo]:
-        """The skills of the agent in the order of their names, then those that can't be used."""
+        """List the agent's skills by name, then those that can't be used."""
         ...
 
     async def switch_skill(self, name: str, *, enabled: bool) -> None:
@@ -376,15 +376,15 @@ class AgentRuntime(Protocol):
         ...
 
     async def read_usage(self, thread_id: str, run_id: str = "") -> TokenUsage | None:
-        """What the runs of a thread cost so far, or one of them alone; None where nobody counted."""
+        """Read the token usage of a thread's runs, or of one of them; None if none was reported."""
         ...
 
     async def read_memory(self, scope: str) -> ScopeMemory:
-        """What is remembered in a scope, `person:ACCOUNT:PERSON` or `group:ACCOUNT:CHAT`."""
+        """Read the memory of a scope, `person:ACCOUNT:PERSON` or `group:ACCOUNT:CHAT`."""
         ...
 
     async def delete_memory(self, scope: str, fact: str) -> None:
-        """Erase one fact of a scope, "" for all of it. RunMissing: there is no such fact."""
+        """Delete one fact of a scope, "" for all of it. RunMissing: no such fact."""
         ...
 
     async def delete_thread(self, thread_id: str) -> None:
@@ -392,5 +392,5 @@ class AgentRuntime(Protocol):
         ...
 
     async def is_ready(self) -> bool:
-        """Whether it answers."""
+        """Return True if the runtime answers."""
         ...

@@ -1,4 +1,4 @@
-"""Starts the bundled runtime's process. Imports almost nothing, so that it can begin before the rest is
+"""Start the bundled runtime's process. Imports almost nothing, so that it can start before the rest is
 loaded.
 
 It listens on a Unix socket in a folder of its own, with a token made at this start, so that nothing but this
@@ -27,7 +27,7 @@ FAILURE_PREFIX = "roebot agent: "
 
 
 def socket_folder() -> Path:
-    """This user's folder for sockets, without those of services that are gone.
+    """Return this user's folder for sockets, after removing those of ended services.
 
     It is below the temporary folder because a socket's path may have 107 characters at most (sun_path).
     """
@@ -48,7 +48,7 @@ def socket_folder() -> Path:
 
 @dataclass(slots=True)
 class RuntimeProcess:
-    """How the runtime is started, again and again; `process` is its current life (None before the first)."""
+    """Start options of the runtime's process; `process` is the current one (None before the first start)."""
 
     home: Path
     config: Path | None
@@ -60,16 +60,16 @@ class RuntimeProcess:
 
     @property
     def socket(self) -> Path:
-        """Where it listens."""
+        """Path of the Unix socket on which the process listens."""
         return self.folder / f"{os.getpid()}.sock"
 
     @property
     def log(self) -> Path:
-        """What it prints goes there."""
+        """Log file of the process's output."""
         return self.home / "logs" / "agent.log"
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Start a life of it, unless one goes on."""
+        """Start the process unless it is running."""
         if self.process is not None and self.process.poll() is None:
             return self.process
         self._close_stdin()
@@ -86,7 +86,7 @@ class RuntimeProcess:
         return self.process
 
     def last_failure(self) -> str:
-        """Why its life ended, as it said in its last line for people; "" where it said nothing. Blocking."""
+        """Return the last error line for people in the process's log, "" if there is none. Blocking."""
         try:
             with self.log.open("rb") as log:
                 log.seek(max(self._log_began, self.log.stat().st_size - LAST_WORDS_LIMIT))
@@ -97,7 +97,7 @@ class RuntimeProcess:
         return said[-1] if said else ""
 
     def kill(self) -> None:
-        """End it without waiting for anything, and remove its socket."""
+        """Kill the process and remove its socket."""
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait()

@@ -1,4 +1,4 @@
-"""What the agent asks, as people read it: the question, what it is about, and the answers to choose from."""
+"""Turn an agent's interrupt into a question for people: text, context, and choices."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Question:
 
 
 def read_question(value: Any, texts: Texts, mask: Callable[[str], str]) -> Question:
-    """The question that an interrupt's value asks; `mask` hides secrets.
+    """Return the question that an interrupt's value asks; `mask` hides secrets.
 
     A mapping with `question` (or `message`) and `options`; of `type` "approval" it has `tool` and `args` as
     well, and `remember` where a yes may be taken for later calls; else maybe `kind` and `context`. Anything
@@ -53,14 +53,14 @@ def _read_choices(options: Any) -> tuple[str, ...]:
 
 
 def _context_lines(value: Mapping[str, Any], texts: Texts, mask: Callable[[str], str]) -> list[str]:
-    """What a person needs to know to answer. It is the agent's own text, and like all of it Markdown."""
+    """Return the context of a question: the agent's own text, which is Markdown."""
     lead = _LEADS.get(_read_text(value.get("kind")))
     context = mask(_read_text(value.get("context")))
     return [texts(lead) if lead else "", close_fence(context)]
 
 
 def _tool_lines(value: Mapping[str, Any], texts: Texts, mask: Callable[[str], str]) -> list[str]:
-    """The tool that waits, and what it would be called with. Whoever the agent listened to may have written
+    """Return the tool that waits and its arguments. Anybody whom the agent read may have written
     that, so it is shown as it is and never as markup.
     """
     shown = render_arguments(value.get("args"), mask)

@@ -1,4 +1,4 @@
-"""The arguments of a tool call for people to judge: readable, bounded, nothing hidden without saying so.
+"""Render the arguments of a tool call for approval: readable, bounded, nothing omitted silently.
 
 They may quote anybody. So nothing in them can pass for markup, for another argument or for words of ours:
 signs that are not seen, or that turn the order of others, are written out.
@@ -46,18 +46,18 @@ class RenderedArguments:
 
 
 def render_tool_name(name: Any) -> str:
-    """The name of a tool as a span of code."""
+    """Return a tool's name as inline code."""
     return f"`{plain_tool_name(name)}`"
 
 
 def plain_tool_name(name: Any) -> str:
-    """The name of a tool without anything that could be markup."""
+    """Return a tool's name without anything that could be markup."""
     plain = _UNNAMED.sub("?", name)[:MAX_NAME] if isinstance(name, str) else ""
     return plain or "?"
 
 
 def render_argument_line(args: Any, mask: Mask) -> str:
-    """The arguments on one short line: of each the beginning. Secrets are hidden as they are there."""
+    """Return the arguments on one line, each shortened. Secrets are hidden."""
     if not args:
         return ""
     given: Iterable[tuple[Any, Any]] = args.items() if isinstance(args, Mapping) else [("", args)]
@@ -66,7 +66,7 @@ def render_argument_line(args: Any, mask: Mask) -> str:
 
 
 def one_line(text: str, limit: int) -> str:
-    """The beginning of a text on one line, without signs that are not seen."""
+    """Return the beginning of a text on one line, without invisible characters."""
     begins = text[: 4 * limit]
     line = " ".join(begins.split())
     cut = line[:limit]
@@ -100,7 +100,7 @@ def render_arguments(args: Any, mask: Mask) -> RenderedArguments:
 
 
 def _hide_secrets(name: str, value: Any, depth: int = 0) -> Any:
-    """The value without what its name, or one inside of it, calls a secret."""
+    """Return a value with everything replaced whose name says that it is a secret."""
     if value not in (None, "") and _SECRET.search(_CAMEL.sub("_", name)):
         return HIDDEN
     if not isinstance(value, Mapping | list):
@@ -113,7 +113,7 @@ def _hide_secrets(name: str, value: Any, depth: int = 0) -> Any:
 
 
 def _render_value(value: Any, mask: Mask) -> str:
-    """The whole value as text without unseen signs; a text with blanks around it is quoted."""
+    """Return the value as text without invisible characters; text with surrounding blanks is quoted."""
     if isinstance(value, str) and value and value == value.strip():
         return _escape_invisible(mask(value))
     return _escape_invisible(mask(json.dumps(value, ensure_ascii=False, default=str)))
@@ -136,7 +136,7 @@ def _unicode_escape(sign: str) -> str:
 
 
 def _shorten(text: str, room: int) -> tuple[str, int]:
-    """The beginning and the end of a text that is too long, and how many characters lack between them."""
+    """Shorten a long text in its middle. Return it with the number of omitted characters."""
     text, gone = _cut_middle(text, room)
     lines = text.split("\n")
     if len(lines) <= MAX_LINES:
@@ -154,7 +154,7 @@ def _cut_middle(text: str, room: int) -> tuple[str, int]:
 
 
 def _argument_lines(name: str, value: str) -> list[str]:
-    """Lines of a value that has several stand further in than any name does."""
+    """Return an argument's lines; the lines of a multi-line value are indented."""
     if not name:
         return value.split("\n")
     if "\n" not in value:
@@ -163,6 +163,6 @@ def _argument_lines(name: str, value: str) -> list[str]:
 
 
 def _fence_lines(lines: list[str]) -> str:
-    """A code block that nothing in it ends, also where a longer fence is not known."""
+    """Return a code block that its content can't close, even in parsers without longer fences."""
     text = _IN_A_RUN.sub("`\u200b", "\n".join(lines))
     return f"{_FENCE}\n{text}\n{_FENCE}"

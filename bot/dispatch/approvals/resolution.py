@@ -1,4 +1,4 @@
-"""A settled question says so: who answered it and how, or that nobody did, in the place of its buttons."""
+"""Mark a question as answered: its buttons are replaced by who answered it and how."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 import structlog
 
 from bot.commands.escaping import quoted
-from bot.dispatch.pacing.backoff import Backoff
+from bot.dispatch.pacing.governor import Backoff
 from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.reply.state import EditPart
-from bot.dispatch.run.attachments import TRANSIENT
+from bot.dispatch.run.request import TRANSIENT
 from bot.domain import Part, PartKind, Stopped, Turn
 from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import EditsMessages, Operation
@@ -24,7 +24,7 @@ RETRY_SECONDS = 30.0
 
 
 async def mark_resolved(answer: Turn, sender: ReplySender, texts: Texts) -> None:
-    """Edit the question that `asked` brought; what cannot be edited stays as it is."""
+    """Edit the question that `sender` posted; one that can't be edited stays as it is."""
     part = next((part for part in reversed(sender.reply.parts) if part.choices), None)
     adapter = sender.adapter
     if part is None or part.kind is not PartKind.TEXT or not isinstance(adapter, EditsMessages):
@@ -39,7 +39,7 @@ async def mark_resolved(answer: Turn, sender: ReplySender, texts: Texts) -> None
 
 
 def _append_line(content: str, line: str, renderer: Renderer) -> str:
-    """A question with a line below it, in one message: what has no room at the question's end gives way."""
+    """Append a line to a question within one message; the end of a long question is cut."""
     if len(renderer.split(whole := f"{content}\n\n{line}")) <= 1:
         return whole
     if len(renderer.split(_shorten_question(content, 0, line, renderer))) > 1:
@@ -57,7 +57,7 @@ def _shorten_question(content: str, length: int, line: str, renderer: Renderer) 
 
 
 async def _edit_question(sender: ReplySender, part: Part) -> None:
-    """Edit it, again where that may help. Raises DeliveryError."""
+    """Edit the question, with retries of transient failures. Raises DeliveryError."""
     governor, address = sender.outlet.governor, sender.turn.address
     tries = Backoff(sender.clock, RETRY_SECONDS)
     while True:

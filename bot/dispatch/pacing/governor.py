@@ -1,4 +1,4 @@
-"""One rate governor for each account: who may call the platform, and when.
+"""The rate governor of an account: it paces all calls to the platform.
 
 A call that must happen (a post, a final, a command's answer) waits in line for its chat and then for the
 account. A call that may be skipped (a frame, typing) is granted only if nobody waits and enough is left
@@ -16,14 +16,49 @@ from dataclasses import dataclass, field
 from bot.clock import Clock
 from bot.core.sliding_window import SlidingWindow
 from bot.domain import ReplyAddress
+from bot.errors import DeliveryError, RateLimited, RuntimeUnreachable
 from bot.platforms.base import Budget, Operation, Scope
+
+# Seconds between tries, and for how long altogether the runtime, or a platform with a file, is waited for.
+DELAYS = (0.05, 0.1, 0.2, 0.5, 1.0)
+RUNTIME_PATIENCE = 120.0
+FETCH_PATIENCE = 20.0
+
+
+class Backoff:
+    """Wait between retries, and give up after `patience` seconds without a success."""
+
+    def __init__(self, clock: Clock, patience: float = RUNTIME_PATIENCE) -> None:
+        self._clock = clock
+        self._patience = patience
+        self._count = 0
+        self._since: float | None = None
+
+    def reset(self) -> None:
+        """Reset after a success."""
+        self._count, self._since = 0, None
+
+    async def pause(self, problem: RuntimeUnreachable | DeliveryError) -> None:
+        """Wait before the next try, at least as long as the platform asks. Raises `problem` when patience
+        is over.
+        """
+        now = self._clock.now()
+        self._since = now if self._since is None else self._since
+        delay = DELAYS[min(self._count, len(DELAYS) - 1)]
+        if isinstance(problem, RateLimited):
+            delay = max(delay, problem.retry_after)
+        if now + delay - self._since > self._patience:
+            raise problem
+        self._count += 1
+        await self._clock.sleep(delay)
+
 
 IDLE_BUCKETS = 512
 
 
 @dataclass(slots=True)
 class _Gate:
-    """What guards one chat (or the account): its windows, its penalty, its line of waiters."""
+    """The limits of one chat (or of the account): windows, penalty and the queue of waiting calls."""
 
     windows: list[tuple[Budget, SlidingWindow]]
     blocked_until: float = 0.0
@@ -31,16 +66,16 @@ class _Gate:
     waiting: int = 0
 
     def ready_at(self, operation: Operation, now: float) -> float:
-        """When a call that has to be made may be made."""
+        """Return the time at which a required call may start."""
         return max([now, self.blocked_until, *(one.ready_at(now) for one in self._windows_of(operation))])
 
     def optional_at(self, operation: Operation, now: float, *, at_once: bool) -> float:
-        """When a call that may be skipped may be made."""
+        """Return the time at which an optional call may start."""
         found = (one.optional_at(now, at_once=at_once) for one in self._windows_of(operation))
         return max([now, self.blocked_until, *found])
 
     def optional_spacing(self, operation: Operation) -> float:
-        """By how much calls that may be skipped are apart now."""
+        """Return the seconds between optional calls."""
         return max((one.optional_spacing for one in self._windows_of(operation)), default=0.0)
 
     def count_start(self, operation: Operation, now: float) -> None:
@@ -63,7 +98,7 @@ class _Gate:
 
 
 class RateGovernor:
-    """Grants calls of one account within the platform's published budgets.
+    """Grant calls of one account within the platform's published limits.
 
     `scale` multiplies every period (an emulator's, or an account with raised limits).
     """
@@ -77,7 +112,7 @@ class RateGovernor:
 
     @asynccontextmanager
     async def required_call(self, address: ReplyAddress, operation: Operation) -> AsyncIterator[None]:
-        """Wait for a call that has to happen; the body makes it. Calls of one chat happen one after
+        """Wait until a required call may start; the body makes it. Calls of one chat run one after
         another.
         """
         gate = self._chat_gate(address)
@@ -99,7 +134,7 @@ class RateGovernor:
     async def optional_call(
         self, address: ReplyAddress, operation: Operation, *, at_once: bool = False
     ) -> AsyncIterator[float]:
-        """Try a call that may be skipped: yields 0.0 if granted, else the seconds after which to try
+        """Try an optional call: yields 0.0 if granted, else the seconds after which to try
         again. `at_once` leaves out the distance that such calls keep, not the windows.
         """
         gate = self._chat_gate(address)
@@ -118,7 +153,7 @@ class RateGovernor:
             gate.waiting -= 1
 
     def optional_wait(self, address: ReplyAddress, operation: Operation, *, at_once: bool = False) -> float:
-        """Seconds after which to try a call that may be skipped; 0.0 if it would be granted now."""
+        """Return the seconds until an optional call may be tried; 0.0 if it would be granted now."""
         gate, now = self._chat_gate(address), self._clock.now()
         if gate.waiting or self._account.waiting:
             return 0.05 * self._scale or 0.001
@@ -126,30 +161,30 @@ class RateGovernor:
         return max(own, self._account.optional_at(operation, now, at_once=at_once)) - now
 
     def optional_spacing(self, address: ReplyAddress, operation: Operation) -> float:
-        """Seconds by which such calls are apart now if they may be skipped."""
+        """Return the seconds between optional calls of a chat."""
         return max(
             self._chat_gate(address).optional_spacing(operation), self._account.optional_spacing(operation)
         )
 
     def add_penalty(self, address: ReplyAddress, seconds: float, *, account_wide: bool = False) -> None:
-        """The platform asked to wait."""
+        """Block calls for `seconds`, because the platform asked for it."""
         gate = self._account if account_wide else self._chat_gate(address)
         gate.blocked_until = max(gate.blocked_until, self._clock.now() + seconds)
 
     def blocked_for(self, address: ReplyAddress) -> float:
-        """How long a penalty still holds calls to that chat back, in seconds."""
+        """Return the seconds for which a penalty still blocks calls to a chat."""
         until = max(self._chat_gate(address).blocked_until, self._account.blocked_until)
         return max(0.0, until - self._clock.now())
 
     def limited_for(self) -> float:
-        """The longest penalty that holds any chat of the account back now, in seconds."""
+        """Return the longest penalty of any chat of the account, in seconds."""
         now = self._clock.now()
         gates = [self._account, *self._chats.values()]
         return max(0.0, max(gate.blocked_until for gate in gates) - now)
 
     @property
     def waiting_count(self) -> int:
-        """How many calls wait for their turn now."""
+        """The number of waiting calls."""
         return sum(gate.waiting for gate in self._chats.values())
 
     @asynccontextmanager

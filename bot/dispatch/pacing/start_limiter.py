@@ -1,4 +1,4 @@
-"""How turns begin in a burst: a few at a time, and whoever has to wait for that sees typing first.
+"""Limit how many turns start at a time; a turn that has to wait shows typing first.
 
 Beginning a turn costs the loop milliseconds. Were all of a burst to begin at once, nobody would see anything
 for a while, and commands would wait behind all of them.
@@ -10,12 +10,39 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import structlog
+
 from agent.shared.aio import wait_first
 from bot.clock import Clock
-from bot.dispatch.account_channel import AccountRegistry
-from bot.dispatch.pacing.typing_indicator import show_typing
+from bot.dispatch.account_channel import AccountChannel, AccountRegistry
 from bot.domain import ReplyAddress, TurnKind
+from bot.errors import DeliveryError, RateLimited
+from bot.platforms.base import Operation, ShowsTyping
 from bot.store.admission_types import Accepted
+
+log = structlog.get_logger(__name__)
+
+# Seconds after which typing is shown again, before the platform lets it fade (Telegram: 5 s).
+TYPING_EVERY = 4.5
+
+
+async def show_typing(outlet: AccountChannel, address: ReplyAddress) -> float:
+    """Show typing if the rate limits allow it. Return 0.0, else the seconds after which to try again."""
+    adapter = outlet.adapter
+    if not isinstance(adapter, ShowsTyping):
+        return 0.0
+    async with outlet.governor.optional_call(address, Operation.TYPING) as wait:
+        if wait:
+            return wait
+        try:
+            await adapter.typing(address)
+        except RateLimited as error:
+            log.warning("rate_limited", account=outlet.account, retry_after=error.retry_after)
+            outlet.governor.add_penalty(address, error.retry_after, account_wide=error.account_wide)
+        except DeliveryError as error:
+            log.debug("typing_failed", account=outlet.account, category=error.category.value)
+    return 0.0
+
 
 # At the same time: turns taken from the store, runs created, typing calls of turns that wait.
 CLAIMS, CREATIONS, TYPING_CALLS = 2, 4, 8
@@ -40,7 +67,7 @@ class StartLimiter:
         self._group: asyncio.TaskGroup | None = None
 
     def on_accepted(self, accepted: Accepted) -> None:
-        """A turn was just accepted: its author is there and watches."""
+        """Note a new turn, whose author expects a reaction."""
         if accepted.kind is TurnKind.CHAT:
             self._fresh[accepted.conversation] = accepted.address
 
@@ -55,7 +82,7 @@ class StartLimiter:
 
     @asynccontextmanager
     async def claim_slot(self, conversation: int) -> AsyncIterator[None]:
-        """A place to take the next turn of a conversation from the store."""
+        """Wait for a slot to claim the next turn of a conversation."""
         address = self._fresh.pop(conversation, None)
         if address is not None and self._group is not None and self._claims.locked():
             self._typing.add(conversation)
@@ -71,7 +98,7 @@ class StartLimiter:
 
     @asynccontextmanager
     async def creation_slot(self) -> AsyncIterator[None]:
-        """A place to create a run."""
+        """Wait for a slot to create a run."""
         async with self._take_slot(self._creations):
             yield
 
@@ -84,7 +111,7 @@ class StartLimiter:
             yield
 
     def pop_typed_at(self, conversation: int) -> float:
-        """When typing was shown for the turn that now begins, 0.0 if it was not. Forgets it."""
+        """Return and forget the time at which typing was shown for a starting turn (0.0: never)."""
         return self._typed_at.pop(conversation, 0.0)
 
     async def _type_once(self, conversation: int, address: ReplyAddress) -> None:

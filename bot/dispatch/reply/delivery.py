@@ -1,17 +1,20 @@
-"""The final of a reply: composed once, then delivered part by part until it stands or is given up."""
+"""Final replies: composed once, then delivered part by part until each part is posted or given up."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 import structlog
 
 from agent.shared.aio import shielded
+from bot.dispatch.account_channel import AccountChannel
 from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.reply.state import Action, EditPart, PostPart, RemovePart, place_parts
-from bot.domain import Part, PartKind, PartState, ToolStep, TurnState
+from bot.dispatch.run.session import RunOutcome
+from bot.domain import Part, PartKind, PartState, ToolStep, Turn, TurnState, turn_author
 from bot.errors import (
     DeliveryCategory,
     DeliveryError,
@@ -20,10 +23,66 @@ from bot.errors import (
     RuntimeUnreachable,
 )
 from bot.faults import Step, reach
-from bot.platforms.base import Operation
+from bot.platforms.base import AsksChoice, Operation
+from bot.schedules.retry_policy import is_tried_again
 from bot.store.usage import TurnUsage, increment_counter
 
 log = structlog.get_logger(__name__)
+
+
+MAX_CHOICE = 60
+"""Characters of a choice that every platform's buttons show whole (Slack: 75, Discord: 80); a longer one is
+shown in the text.
+"""
+
+
+def composed_outcome(turn: Turn) -> RunOutcome:
+    """Return the outcome of a turn whose final reply was composed before a restart."""
+    ends = {"": TurnState.DONE, "deleted": TurnState.CANCELLED, "expired": TurnState.EXPIRED}
+    state = TurnState.CANCELLED if turn.stopped and not turn.error else ends.get(turn.error, TurnState.FAILED)
+    return RunOutcome("", state=state, error=turn.error)
+
+
+def without_retried_failure(turn: Turn, outcome: RunOutcome, parts: Sequence[Part]) -> RunOutcome:
+    """The outcome without its words where a schedule tries once more what came to nothing. What may stand in
+    the chat, nobody knows where, is explained all the same.
+    """
+    failed = outcome.state in (TurnState.FAILED, TurnState.EXPIRED)
+    unknown = any(part.state is PartState.INTENDED for part in parts)
+    if not failed or unknown or outcome.joined or not is_tried_again(turn):
+        return outcome
+    return replace(outcome, text="", artifacts=())
+
+
+def spent_tokens(turn: Turn, outcome: RunOutcome) -> TurnUsage | None:
+    """Return the tokens that a turn used, charged to its author; None if none were reported."""
+    used = outcome.used
+    if used is None:
+        return None
+    return TurnUsage(turn_author(turn), used.input_tokens, used.output_tokens, used.total_tokens)
+
+
+def final_parts(outcome: RunOutcome, outlet: AccountChannel) -> list[Part]:
+    """Split an outcome into the parts of its final reply: texts within the platform's limit, then files.
+
+    Where the platform has buttons the choices of a question are buttons of the last text, else a list in it.
+    """
+    adapter, choices = outlet.adapter, outcome.question.choices
+    native = (
+        isinstance(adapter, AsksChoice)
+        and len(choices) <= adapter.most_choices
+        and all(len(choice) <= MAX_CHOICE for choice in choices)
+    )
+    listed = [] if native else [f"- {choice}" for choice in choices]
+    whole = "\n\n".join(filter(None, [outcome.text, "\n".join([outcome.question.text, *listed]).strip()]))
+    texts = [text for text in adapter.renderer.split(whole) if text.strip()]
+    parts = [Part(index, PartKind.TEXT, text) for index, text in enumerate(texts)]
+    if parts and native and choices:
+        parts[-1] = replace(parts[-1], choices=choices)
+    for path in outcome.artifacts:
+        parts.append(Part(len(parts), PartKind.FILE, path, filename=PurePosixPath(path).name))
+    return parts
+
 
 # Seconds between tries of a call that failed for a passing reason; the last repeats until GIVE_UP has passed.
 BACKOFF = (0.5, 1.0, 2.0, 5.0, 25.0, 120.0, 600.0)
@@ -33,12 +92,12 @@ UNDELIVERED_COUNTER = "undelivered"
 
 
 def final_parts_of(parts: Sequence[Part]) -> list[Part]:
-    """The final parts among stored ones: what a composed final has no use for has no content."""
+    """Return the parts of the final reply among stored ones; the others have no content."""
     return [part for part in parts if part.content]
 
 
 class Delivery:
-    """Brings the final of one turn to its chat."""
+    """Deliver the final reply of one turn."""
 
     def __init__(self, sender: ReplySender) -> None:
         self._sender = sender
@@ -97,7 +156,7 @@ class Delivery:
         reach(Step.RECORDED)
 
     async def _carry_out(self, action: Action) -> None:
-        """Carry out one action within the budget; what stands already needs no call."""
+        """Carry out one action within the rate limits; a part that is shown already needs no call."""
         if isinstance(action, EditPart) and self._sender.is_shown(action.part):
             self._sender.stage_part(replace(action.part, state=PartState.FINAL))
             return
@@ -113,7 +172,7 @@ class Delivery:
     async def _handle_failure(
         self, action: Action, problem: DeliveryError | RuntimeProblem, tries: int, spent: float
     ) -> float:
-        """Settle a failed call; the seconds to wait before the next one."""
+        """Handle a failed call. Return the seconds to wait before the next one."""
         if isinstance(problem, RateLimited):
             log.warning("rate_limited", account=self._sender.outlet.account, retry_after=problem.retry_after)
             self._sender.outlet.governor.add_penalty(
@@ -140,7 +199,7 @@ class Delivery:
     async def _should_retry_post(
         self, action: PostPart, problem: DeliveryError | RuntimeProblem, spent: float
     ) -> bool:
-        """Whether a failed post is made again. One of unknown outcome is repeated once, marked."""
+        """Return True to retry a failed post. One of unknown outcome is repeated once, with a mark."""
         if isinstance(problem, DeliveryError) and problem.unknown_outcome:
             have = self._sender.reply.parts[action.part.index]
             return self._sender.repeats_safely or not have.repeated

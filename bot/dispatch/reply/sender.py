@@ -1,4 +1,4 @@
-"""The calls to a platform that one reply makes, each recorded: intent before a post, receipt after it."""
+"""Send one reply to its platform and record every call: intent before a post, receipt after it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ReplySender:
         self.clock = clock
         self.db = db
         self.progress: tuple[ProgressItem, ...] = ()
-        """What messages bring beside their text."""
+        """The progress list that messages carry in addition to their text."""
         self._runtime = runtime
         self._sealed = sealed
         self._alone = alone
@@ -74,24 +74,26 @@ class ReplySender:
 
     @property
     def adapter(self) -> Adapter:
-        """The account's adapter now; a changed configuration gives another one, even under a reply."""
+        """The account's current adapter; a reloaded configuration may replace it during a reply."""
         return self.outlet.adapter
 
     @property
     def can_edit(self) -> bool:
-        """Whether messages that stand can be changed here."""
+        """True if the platform can edit messages."""
         return isinstance(self.adapter, EditsMessages)
 
     @property
     def repeats_safely(self) -> bool:
-        """Whether a post of unknown outcome may simply be made again."""
+        """True if a post of unknown outcome can be repeated without a duplicate."""
         adapter = self.adapter
         if self._alone and isinstance(adapter, ShowsAlone) and adapter.shows_alone:
             return False
         return isinstance(adapter, RepeatsSafely) and adapter.repeats_safely
 
     def is_shown(self, part: Part) -> bool:
-        """Whether a final part needs no call: its text shows, without buttons, list or open stream."""
+        """Return True if a final part needs no call: its text is shown, without buttons, list or open
+        stream.
+        """
         if part.choices or self.progress or not self.reply.shows(part):
             return False
         adapter = self.adapter
@@ -101,7 +103,7 @@ class ReplySender:
         return not open_
 
     def finish_progress(self, state: TurnState) -> None:
-        """Nothing is worked on any more: the list gets the states in which it stays."""
+        """Set active items of the progress list to the state in which they stay."""
         cut_off = state in (TurnState.CANCELLED, TurnState.FAILED)
         over = ProgressState.FAILED if cut_off else ProgressState.DONE
         self.progress = tuple(
@@ -125,7 +127,7 @@ class ReplySender:
         self.stage_part(replace(part, state=state, platform_id=platform_id), shown=part.content)
 
     async def edit_part(self, action: EditPart, *, final: bool, full: bool = False) -> None:
-        """Replace the text of a message that stands."""
+        """Replace the text of a posted message."""
         part = action.part
         if isinstance(self.adapter, EditsMessages):
             with suppress(NotModified):
@@ -136,7 +138,7 @@ class ReplySender:
         self.stage_part(replace(part, state=state), shown=part.content)
 
     async def remove_part(self, action: RemovePart) -> None:
-        """Take a message back; where none can be deleted, its text."""
+        """Delete a message, or clear its text where the platform can't delete."""
         if isinstance(self.adapter, DeletesMessages):
             await self.adapter.delete(self.turn.address, action.part.platform_id)
         elif isinstance(self.adapter, EditsMessages):
@@ -148,13 +150,13 @@ class ReplySender:
         self.reply.update_part(replace(action.part, state=PartState.UNDELIVERED))
 
     async def unmark_intended(self, action: PostPart) -> None:
-        """The post surely did not happen: it is no longer intended."""
+        """Reset a part to planned, because its post did not happen."""
         have = self.reply.parts[action.part.index]
         self.stage_part(replace(have, state=PartState.PLANNED))
         await self.flush()
 
     def stage_part(self, part: Part, *, shown: str | None = None, category: str = "") -> None:
-        """Take over what became of a part; it is written with the next flush."""
+        """Record a part's new state; the next flush writes it."""
         self.reply.update_part(part, shown=shown)
         self._dirty[part.index] = PartChange(part, category)
 
@@ -190,7 +192,7 @@ class ReplySender:
         )
 
     def _remember_message(self, platform_id: str) -> None:
-        """Replies to our messages find their conversation, where a chat has more than one."""
+        """Remember a message id, so that replies to it find their conversation."""
         address = self.turn.address
         if address.chat_kind is ChatKind.GROUP and not address.topic:
             self._seen.append(platform_id)
@@ -206,7 +208,7 @@ class ReplySender:
         return await self.adapter.send(self._outbound_message(part, final=final, full=full))
 
     async def _read_content(self, part: Part) -> tuple[bytes, str]:
-        """What is in a file, and of which type it is."""
+        """Return a file's content and MIME type."""
         if part.kind is PartKind.DOCUMENT:
             return part.content.encode(), DOCUMENT_TYPE
         limit = self.outlet.manifest.max_file_out

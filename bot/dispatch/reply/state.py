@@ -1,4 +1,4 @@
-"""The one outbound state machine of a turn, without I/O.
+"""The outbound state machine of a turn, without I/O.
 
 A reply is an ordered list of parts. What should be seen (`want`) and what is known to be seen (`parts`,
 `shown`) are compared; the first difference is the next action. Streaming, the final answer, recovery after
@@ -28,14 +28,14 @@ class PostPart:
 
 @dataclass(frozen=True, slots=True)
 class EditPart:
-    """Replace the text of a message that stands."""
+    """Replace the text of a posted message."""
 
     part: Part
 
 
 @dataclass(frozen=True, slots=True)
 class RemovePart:
-    """Take a message back that the final answer has no use for."""
+    """Delete a message that the final answer does not need."""
 
     part: Part
 
@@ -44,7 +44,7 @@ Action = PostPart | EditPart | RemovePart
 
 
 class Reply:
-    """The parts of a turn's reply as they are known to stand.
+    """The parts of a turn's reply as far as they are known to be shown.
 
     `parts` comes from the store: after a crash an `intended` part is one of unknown outcome.
     """
@@ -55,16 +55,16 @@ class Reply:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """What is known, in order."""
+        """The known parts, in order."""
         return tuple(self._parts)
 
     @property
     def visible(self) -> bool:
-        """Whether anything of this reply can be seen (or may be)."""
+        """True if a part of this reply is visible, or may be."""
         return any(part.state is not PartState.PLANNED for part in self._parts)
 
     def next_frame(self, want: Sequence[str]) -> Action | None:
-        """What brings the stream nearer to these texts: earlier parts first, none is taken back.
+        """Return the next action of the stream towards these texts: earlier parts first, none is removed.
 
         A part that showed text which now belongs to the next one keeps it until that one stands.
         """
@@ -82,7 +82,7 @@ class Reply:
         return self._shown.get(index, "").startswith(text)
 
     def next_final(self, want: Sequence[Part]) -> Action | None:
-        """What brings the reply nearer to its final parts; None when all of it stands or was given up."""
+        """Return the next action towards the final parts; None when all are shown or given up."""
         for part in want:
             action = self._next_action(part, final=True)
             if action is not None:
@@ -109,15 +109,15 @@ class Reply:
         return EditPart(replace(want, platform_id=have.platform_id, repeated=have.repeated))
 
     def shows_as_much(self, index: int, text: str) -> bool:
-        """Whether a part is known to show as much as this text."""
+        """Return True if a part is known to show at least as many characters as this text."""
         return len(self._shown.get(index, "")) >= len(text)
 
     def shows(self, part: Part) -> bool:
-        """Whether exactly this text is known to stand."""
+        """Return True if exactly this text is known to be shown."""
         return self._shown.get(part.index) == part.content
 
     def update_part(self, part: Part, *, shown: str | None = None) -> Part:
-        """Take over what became of a part; `shown` is the text that stands now."""
+        """Record a part's new state; `shown` is the text that it shows now."""
         while len(self._parts) <= part.index:
             self._parts.append(Part(len(self._parts), PartKind.TEXT, ""))
         self._parts[part.index] = part
@@ -126,12 +126,12 @@ class Reply:
         return part
 
     def cut(self, count: int) -> None:
-        """Forget the parts from `count` on."""
+        """Drop the parts from `count` on."""
         del self._parts[count:]
 
 
 def place_parts(want: Sequence[Part], known: Sequence[Part]) -> list[Part]:
-    """The parts of a final, each in a place that it can take: a message with text never becomes a file."""
+    """Give each final part a place that it can take: a message with text never becomes a file."""
     found: list[Part] = []
     index = 0
     for part in want:
@@ -147,5 +147,5 @@ def _holds_text(part: Part) -> bool:
 
 
 def mark_repeated(text: str) -> str:
-    """The text of a part that may stand twice."""
+    """Return the text of a part that may be shown twice, with a mark."""
     return f"{REPEATED_MARK}\n\n{text}"

@@ -1,4 +1,4 @@
-"""The reply while it grows: paced frames of the newest text, and typing before the first of them.
+"""Stream a growing reply: paced frames of the newest text, and typing before the first of them.
 
 A frame is taken from the newest text at the moment when the budget grants it, so there are no stale ones.
 """
@@ -11,8 +11,7 @@ from collections.abc import Callable
 import structlog
 
 from agent.shared.aio import shielded, wait_first
-from bot.dispatch.pacing.typing_indicator import TYPING_EVERY, show_typing
-from bot.dispatch.reply.lookahead import extrapolate
+from bot.dispatch.pacing.start_limiter import TYPING_EVERY, show_typing
 from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.reply.state import RETRACTED_TEXT, Action, EditPart, PostPart
 from bot.domain import OutboundMessage, PartState, ProgressItem
@@ -22,6 +21,24 @@ from bot.render.progress import checklist
 from bot.render.renderer import Splitter
 
 log = structlog.get_logger(__name__)
+
+
+BLOCK = "\n\n"
+
+
+def extrapolate(text: str, count: int) -> str:
+    """Return about `count` characters that continue `text`: its paragraph becomes as long as the one
+    before.
+    """
+    last = text.rfind(BLOCK) + len(BLOCK)
+    before = text.rfind(BLOCK, 0, max(0, last - len(BLOCK)))
+    start = before + len(BLOCK) if before >= 0 else 0
+    if last < len(BLOCK) or last <= start:
+        return "x" * count
+    rest = text[start + len(text) - last : last] or BLOCK
+    paragraph = text[start:last]
+    return (rest + paragraph * (1 + count // len(paragraph)))[:count]
+
 
 # Typing shows when nothing else did that long after the message was accepted (seconds).
 TYPING_AFTER = 0.1
@@ -64,7 +81,7 @@ class ReplyStreamer:
         self._closing = asyncio.Event()
 
     def update(self, markdown: str, progress: tuple[ProgressItem, ...] = (), retracted: bool = False) -> None:
-        """The whole text so far, and the work that is worth showing beside it.
+        """Set the whole text up to now, and the progress to show with it.
 
         Where a text was `taken_back` and there is no other, none of it stays; else what is shown stays until
         there is another.
@@ -80,7 +97,9 @@ class ReplyStreamer:
             self._enough.set()
 
     def close(self) -> None:
-        """Make no further call; one that is on its way ends first. The final brings the list as it is now."""
+        """Make no further calls; a call in flight ends first. The final reply carries the list as it is
+        now.
+        """
         if self._sender.progress:
             self._sender.progress = self._progress
         for event in (self._closing, self._changed, self._enough):
@@ -99,7 +118,7 @@ class ReplyStreamer:
                 await self._wait_for_next(pause)
 
     async def run_typing(self) -> None:
-        """Show typing until the first frame stands or the reply is closed."""
+        """Show typing until the first frame is posted or the reply is closed."""
         pause = self._typing_delay()
         while not await wait_first(self._closing, self._clock, pause):
             if self._sender.reply.visible:
@@ -107,7 +126,7 @@ class ReplyStreamer:
             pause = await show_typing(self._sender.outlet, self._sender.turn.address) or TYPING_EVERY
 
     async def run_progress(self) -> None:
-        """Let the agent's work show once it has lasted for a while."""
+        """Show progress once the run has lasted PROGRESS_AFTER seconds."""
         if await wait_first(self._closing, self._clock, PROGRESS_AFTER):
             return
         self._shows_progress = True
@@ -145,7 +164,7 @@ class ReplyStreamer:
         self._changed.set()
 
     def _part_is_full(self) -> bool:
-        """Whether the text went on in another part, and the one that stands may be completed now."""
+        """Return True if the text continues in another part and the shown one may be completed now."""
         governor, address = self._sender.outlet.governor, self._sender.turn.address
         return (
             self._parts > 0
@@ -154,7 +173,7 @@ class ReplyStreamer:
         )
 
     async def _show_frame(self) -> float:
-        """Show the newest text if the budget allows it; the seconds after which to go on."""
+        """Show the newest text if the rate limits allow it. Return the seconds to wait."""
         adapter = self._sender.adapter
         if isinstance(adapter, ChoosesFrames) and not adapter.frames_in(self._sender.turn.address):
             return 0.0
@@ -177,7 +196,7 @@ class ReplyStreamer:
         return max(self._manifest.frame_interval, governor.optional_wait(address, Operation.EDIT))
 
     def _part_texts(self) -> list[str]:
-        """The text so far as parts: the full ones as they will stay, the last one closed for now."""
+        """Return the text as parts: full ones in their final form, the last one with its markup closed."""
         texts = self._split_text(self._text)
         self._parts = len(texts)
         if texts:
@@ -185,14 +204,14 @@ class ReplyStreamer:
         return self._with_progress([text for text in texts if text.strip()] or self._retracted_texts())
 
     def _retracted_texts(self) -> list[str]:
-        """What goes in the place of a text that was taken back, in every message that shows some of it."""
+        """Return the text that replaces a retracted one, for every message that shows some of it."""
         if not self._retracted:
             return []
         shown = sum(part.state is not PartState.PLANNED for part in self._sender.reply.parts)
         return [RETRACTED_TEXT] * max(shown, self._drafted)
 
     def _with_progress(self, texts: list[str]) -> list[str]:
-        """The work below the text where there is room for it, beside it where the platform has a list."""
+        """Add progress: in the platform's own list, or below the text if there is room."""
         if not self._shows_progress:
             return texts
         adapter = self._sender.adapter
@@ -206,7 +225,7 @@ class ReplyStreamer:
         return [*texts[:-1], last] if len(self._sender.adapter.renderer.split(last)) == 1 else texts
 
     def _progress_edit(self, texts: list[str]) -> Action | None:
-        """The frame that brings a new list when no text is new."""
+        """Return the edit that shows a new list when the text has not changed."""
         parts = self._sender.reply.parts
         if self._sender.progress == self._shown_progress or len(parts) != len(texts):
             return None

@@ -4,22 +4,95 @@ over.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 import structlog
 
 from bot.access.policy import LOCAL_PLATFORMS
+from bot.clock import Clock
 from bot.commands.skills import named, parted
-from bot.dispatch.pacing.backoff import Backoff
-from bot.dispatch.run.attachments import AttachmentUploader
-from bot.domain import ChangeNote, ChatKind, Turn, TurnMessage, person_of
-from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
-from bot.runtime.interface import RunRequest, SkillInfo, StoredUpload
+from bot.dispatch.account_channel import AccountChannel
+from bot.dispatch.pacing.governor import FETCH_PATIENCE, Backoff
+from bot.domain import (
+    Attachment,
+    ChangeNote,
+    ChatKind,
+    HistoryMessage,
+    Sender,
+    Turn,
+    TurnMessage,
+    person_of,
+    turn_author,
+)
+from bot.errors import DeliveryCategory, DeliveryError, RuntimeProblem, RuntimeUnreachable
+from bot.platforms.base import FetchesFiles, ReadsThreads
+from bot.runtime.interface import AgentRuntime, RunRequest, SkillInfo, StoredUpload
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
+
+
+MAX_HISTORY_MESSAGES = 100
+"""Messages."""
+# An answer does not wait longer for what it could do without (seconds).
+READ_SECONDS = 5.0
+
+
+async def load_thread_history(
+    turn: Turn, outlet: AccountChannel, is_blocked: Callable[[Turn, Sender], bool]
+) -> Sequence[HistoryMessage]:
+    """What others wrote in the turn's thread before it, as far as the platform tells; nothing of those who
+    are shut out.
+    """
+    adapter, first = outlet.adapter, turn.messages[0].message_id if turn.messages else ""
+    if not isinstance(adapter, ReadsThreads) or not turn.address.topic or not first:
+        return ()
+    try:
+        async with asyncio.timeout(READ_SECONDS):
+            found = await adapter.earlier(turn.address, first, MAX_HISTORY_MESSAGES)
+    except (DeliveryError, TimeoutError) as problem:
+        log.info("thread_not_read", turn=turn.id, problem=str(problem) or "no answer in time")
+        return ()
+    return [one for one in found if one.text and not is_blocked(turn, one.sender)]
+
+
+TRANSIENT = frozenset({DeliveryCategory.TRANSIENT, DeliveryCategory.RATE_LIMIT, DeliveryCategory.UNKNOWN})
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentUploader:
+    """Upload a turn's attachments to its agent thread."""
+
+    turn: Turn
+    outlet: AccountChannel
+    runtime: AgentRuntime
+    clock: Clock
+
+    async def upload(self, attachment: Attachment, key: str) -> StoredUpload:
+        """Fetch a file and store it, once for this key; a runtime or a platform that is away for a moment is
+        waited for.
+
+        Raises RuntimeUnreachable where the runtime stays away, another RuntimeProblem or a DeliveryError
+        where the file can't be had.
+        """
+        adapter = self.outlet.adapter
+        if not isinstance(adapter, FetchesFiles):
+            raise RuntimeProblem("this platform does not hand files over")
+        reaching, fetching = Backoff(self.clock), Backoff(self.clock, FETCH_PATIENCE)
+        while True:
+            content = adapter.fetch(attachment)
+            try:
+                return await self.runtime.upload_file(self.turn.thread_id, attachment.filename, content, key)
+            except RuntimeUnreachable as problem:
+                await reaching.pause(problem)
+            except DeliveryError as problem:
+                if problem.category not in TRANSIENT:
+                    raise
+                await fetching.pause(problem)
 
 
 def message_ids(turn: Turn) -> list[str]:
@@ -44,17 +117,8 @@ def _prefix(turn: Turn) -> str:
     return f"roebot-{turn.id}-"
 
 
-def turn_author(turn: Turn) -> str:
-    """Whose turn it is, as `platform:id`: of several people the last ("" for nobody's).
-
-    An answer goes on with the work of who asked for it, whoever gives it.
-    """
-    people = [*(message.sender for message in turn.messages), *turn.askers]
-    return person_of(turn.platform, people[-1]) if people else ""
-
-
 def _home_account(turn: Turn) -> str:
-    """Where the author of a turn is known from: of who came to the page by a link that is the account of the
+    """Return the account that knows a turn's author: for a person who signed in by a link, the account of the
     link, so that the agent remembers one person once.
     """
     people = [*(message.sender for message in turn.messages), *turn.askers]
@@ -71,7 +135,7 @@ async def build_run_request(
     history: str = "",
     steerable: bool = False,
 ) -> RunRequest:
-    """The run that answers a turn, whose author has these roles and before which that was `heard`. A
+    """Build the run that answers a turn. `history` is the text of earlier messages; a
     `steerable` one takes in what comes while it works.
 
     Raises RuntimeUnreachable.
@@ -102,7 +166,7 @@ async def build_run_request(
 
 
 async def steer_body(uploader: AttachmentUploader, message: TurnMessage, texts: Texts) -> dict[str, Any]:
-    """A message that may join the run of a turn, as the agent reads it. Raises RuntimeUnreachable."""
+    """Return a message that may join a run in the agent's format. Raises RuntimeUnreachable."""
     identity = message_id(uploader.turn, message.id)
     return await _human_message(uploader, message, identity, texts, _Skills(uploader, texts))
 
@@ -130,14 +194,14 @@ def _run_context(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> d
 
 
 class _Skills:
-    """Knows the skills that messages ask for; asks the runtime once, where a message looks like that."""
+    """Look up the skills that messages request; the list is loaded at most once."""
 
     def __init__(self, uploader: AttachmentUploader, texts: Texts) -> None:
         self._handing, self._texts = uploader, texts
         self._offered: Sequence[SkillInfo] | None = None
 
     async def resolve_request(self, text: str) -> tuple[str, str]:
-        """What the agent is told of a skill that is asked for, "" for none, and the rest of the text."""
+        """Return the note about a requested skill ("" for none) and the rest of the text."""
         parts = parted(text)
         if parts is None:
             return "", text

@@ -1,8 +1,11 @@
-"""One run, from its creation to its outcome: joined, joined again after every break, stopped on demand."""
+"""One run from creation to outcome: created, followed, resumed after every lost connection, stopped on
+request.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,15 +16,11 @@ from agent.shared.aio import within_time
 from bot.clock import Clock
 from bot.dispatch.account_channel import AccountChannel
 from bot.dispatch.approvals.interrupts import Question, read_question
-from bot.dispatch.pacing.backoff import Backoff
+from bot.dispatch.pacing.governor import Backoff
 from bot.dispatch.pacing.start_limiter import StartLimiter
-from bot.dispatch.run.attachments import AttachmentUploader
-from bot.dispatch.run.error_text import public_message
-from bot.dispatch.run.request import build_run_request, message_ids
+from bot.dispatch.run.request import AttachmentUploader, build_run_request, load_thread_history, message_ids
 from bot.dispatch.run.steering import Steering
-from bot.dispatch.run.thread_history import load_thread_history
-from bot.dispatch.run.tool_log import ToolLog
-from bot.dispatch.run.transcript import RunTranscript
+from bot.dispatch.run.transcript import RunTranscript, ToolLog
 from bot.domain import HistoryMessage, ProgressItem, Sender, Stopped, ToolStep, Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
@@ -32,6 +31,19 @@ from bot.store.turns import set_run
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
+
+
+MAX_ERROR_CHARACTERS = 500
+"""Characters."""
+# A path of the machine tells strangers how it is built; the virtual ones below /mnt are the agent's own.
+_PART = r"[^\s/'\":,;()<>\[\]]+"
+_PATH = re.compile(rf"(?<![\w/:.…])/(?!mnt/)(?:{_PART}/)+({_PART})")
+
+
+def public_message(message: str, mask: Callable[[str], str]) -> str:
+    """Return an error message without secrets and directories, at most MAX_ERROR_CHARACTERS long."""
+    return _PATH.sub(r"…/\1", mask(message))[:MAX_ERROR_CHARACTERS]
+
 
 # How long a stopped run may take to say that it ended.
 STOP_GRACE = 0.6
@@ -45,7 +57,7 @@ ADVICE = {"ProfileUnknown": "failed_agent"}
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """How a run ended: the final text, artifacts (virtual paths), and the state that the turn closes in.
+    """The result of a run: final text, artifacts (virtual paths), and the state that the turn closes in.
 
     `question` is what the agent asks at the end of it; `interrupt` is the id by which its run is resumed with
     the answer ("" where it asks nothing). `used` is what it cost, None where nobody counted. `joined` are the
@@ -109,20 +121,20 @@ class RunSession:
 
     @property
     def joined_count(self) -> int:
-        """How many messages have joined the run, as far as it has told."""
+        """The number of messages that have joined the run, by its events."""
         return len(self._transcript.joined)
 
     def is_in(self, account: str, chat: str) -> bool:
-        """Whether it talks in this chat."""
+        """Return True if the turn belongs to this chat."""
         return (self._turn.address.account, self._turn.address.chat) == (account, chat)
 
     def stop(self, why: Stopped = Stopped.ASKED) -> None:
-        """End the run now."""
+        """Stop the run."""
         self._stop_reason = self._stop_reason or why
         self._stop.set()
 
     async def run(self, *, restarted: bool) -> RunOutcome:
-        """The outcome of the turn's run, however many connections it takes."""
+        """Run the turn and return its outcome. Lost connections are resumed."""
         outcome = await self._run_until_stopped(restarted)
         joined = await self._collect_steered()
         await self._empty_inbox()
@@ -130,7 +142,7 @@ class RunSession:
         return replace(outcome, used=said.usage, joined=joined, steps=said.tool_log.entries)
 
     async def _collect_steered(self) -> tuple[int, ...]:
-        """The waiting messages that the run has taken in: what its thread says counts, what its events said
+        """Return the messages that joined the run: by its thread's state, or by its events
         where the thread can't be read.
         """
         said, steering = self._transcript, self.steering
@@ -148,7 +160,7 @@ class RunSession:
         return tuple(steering.message_number(identity) for identity in known)
 
     async def _empty_inbox(self) -> None:
-        """What the run did not take in is not for it any more."""
+        """Empty the run's inbox, so that no later run reads what this one did not."""
         if not self.steering.offered:
             return
         try:
@@ -174,7 +186,7 @@ class RunSession:
             await asyncio.gather(work, stopping, return_exceptions=True)
 
     async def _cancel_run(self, work: asyncio.Future[RunOutcome]) -> None:
-        """Ask the runtime to end the run, and give it a moment to say so."""
+        """Cancel the run and wait STOP_GRACE seconds for its end."""
         if self._turn.run_id:
             cancel = asyncio.ensure_future(self._runtime.cancel_run(self._turn.thread_id, self._turn.run_id))
             timer = asyncio.ensure_future(self._clock.sleep(STOP_GRACE))
@@ -248,7 +260,7 @@ class RunSession:
                 await naming
 
     async def _follow_run(self) -> RunOutcome:
-        """Read the run's events up to its end, from where the last connection broke."""
+        """Follow the run's events to its end; a lost connection is resumed after the last event."""
         after = ""
         tries = Backoff(self._clock)
         while self._transcript.status is None:
@@ -276,7 +288,7 @@ class RunSession:
         return await load_thread_history(turn, self._outlet, self._is_blocked)
 
     async def _read_answer(self, tries: Backoff) -> ThreadAnswer:
-        """What the thread's state answers to the turn, however often the runtime has to be asked."""
+        """Read the answer from the thread's state, with retries while the runtime is unreachable."""
         while True:
             try:
                 answer = await self._runtime.read_answer(self._turn.thread_id, message_ids(self._turn))
@@ -287,7 +299,7 @@ class RunSession:
                 return replace(answer, joins=own)
 
     async def _read_usage(self) -> None:
-        """Events are missing, and what they told of tokens with them: the run itself is asked, once."""
+        """Read the run's token usage once, because events with token counts are missing."""
         try:
             used = await self._runtime.read_usage(self._turn.thread_id, self._turn.run_id)
         except RuntimeProblem as problem:

@@ -1,4 +1,4 @@
-"""What comes in while a run is on, offered to that run; see docs/decisions/steer-through-the-run-inbox.md."""
+"""Offer messages that arrive during a run to that run (docs/decisions/steer-through-the-run-inbox.md)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import structlog
 
 from agent.shared.aio import wait_first
 from bot.commands.escaping import quoted
-from bot.dispatch.run.attachments import AttachmentUploader
-from bot.dispatch.run.request import message_id, message_number, steer_body
+from bot.dispatch.run.request import AttachmentUploader, message_id, message_number, steer_body
 from bot.domain import TurnMessage
 from bot.errors import RuntimeProblem, RuntimeUnreachable
 from bot.faults import Step, reach
@@ -41,16 +40,16 @@ class Steering:
         self._news.set()
 
     def notify(self) -> None:
-        """What waits is not the same any more."""
+        """Signal that the waiting messages have changed."""
         self._news.set()
 
     def reset(self) -> None:
-        """The runtime may have forgotten the inbox."""
+        """Fill the inbox again: the runtime may have lost it."""
         self._inbox.clear()
         self.notify()
 
     async def run(self) -> None:
-        """Offer what waits, again whenever it changes, until cancelled."""
+        """Keep the inbox equal to the waiting messages until cancelled."""
         pause = 0.0
         while self.on:
             await self._wait_for_news(pause)
@@ -64,27 +63,27 @@ class Steering:
                 return
 
     async def load_waiting(self) -> float:
-        """Get to know what waits; in how many seconds there is more (0.0: not by itself)."""
+        """Load the waiting messages. Return the seconds until more are due (0.0: none are)."""
         behind = await self._db.run(load_steerable, self._uploader.turn, self._uploader.clock.now())
         self._waiting = {message_id(self._uploader.turn, one.id): one for one in behind.messages}
         self._known |= self._waiting
         return behind.more
 
     async def empty_inbox(self) -> None:
-        """The run is over: empty its inbox. Raises RuntimeProblem."""
+        """Remove every message from the inbox after the run. Raises RuntimeProblem."""
         self.on = False
         for identity in list(self._inbox):
             await self._remove_message(identity)
 
     def joined_line(self, identity: str) -> str:
-        """The line that tells of a message that joined, "" where nothing is known of it."""
+        """Return the line that marks a joined message, "" for an unknown one."""
         message = self._known.get(identity)
         if message is None or not message.text.strip():
             return ""
         return self._texts("joined", text=quoted(message.text, LONGEST_SHOWN))
 
     def message_number(self, identity: str) -> int:
-        """The number of the message with this id in the thread, 0 where it is not of this turn."""
+        """Return the number of the message with this thread id, 0 if it is not part of this turn."""
         return message_number(self._uploader.turn, identity)
 
     async def _wait_for_news(self, pause: float) -> None:
@@ -95,7 +94,7 @@ class Steering:
         self._news.clear()
 
     async def _sync_inbox(self) -> float:
-        """Bring the inbox to what waits now; in how many seconds there is more."""
+        """Bring the inbox up to date. Return the seconds until more messages are due."""
         more = await self.load_waiting()
         for identity in [one for one in self._inbox if one not in self._waiting]:
             await self._remove_message(identity)

@@ -1,12 +1,12 @@
-"""What a run has said so far, from its events: assistant messages in the order in which they began."""
+"""Transcript of a run from its events: texts, tool calls and progress."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
-from bot.dispatch.run.progress import ProgressTracker
-from bot.dispatch.run.tool_log import ToolLog
+from bot.dispatch.approvals.render_arguments import MAX_LINE, one_line, plain_tool_name, render_argument_line
+from bot.domain import ProgressItem, ProgressState, ToolStep
 from bot.runtime.interface import (
     ArtifactsPresented,
     AttemptStarted,
@@ -26,6 +26,112 @@ from bot.runtime.interface import (
     ToolResult,
     UsageReported,
 )
+
+MAX_ITEMS = 8
+
+
+class ProgressTracker:
+    """Collect the progress of a run. `items` is the part that is shown now."""
+
+    def __init__(self) -> None:
+        self.items: tuple[ProgressItem, ...] = ()
+        self._todos: tuple[ProgressItem, ...] = ()
+        self._tools: dict[str, ProgressItem] = {}
+
+    def record_event(self, event: TodosUpdated | ToolProgress) -> bool:
+        """Record one event. Return True if the shown items changed."""
+        before = self.items
+        if isinstance(event, TodosUpdated):
+            self._todos = event.items
+        else:
+            self._record_tool(event.item)
+        self.items = select_items(self._todos, tuple(self._tools.values()))
+        return self.items != before
+
+    def _record_tool(self, item: ProgressItem) -> None:
+        known = self._tools.get(item.id)
+        if item.title:
+            self._tools[item.id] = item
+        elif known is not None:
+            self._tools[item.id] = replace(known, state=item.state)
+
+    def clear(self) -> None:
+        """Clear all items, because the runtime starts a new attempt."""
+        self.items = self._todos = ()
+        self._tools.clear()
+
+
+def select_items(todos: Sequence[ProgressItem], tools: Sequence[ProgressItem]) -> tuple[ProgressItem, ...]:
+    """At most MOST_ITEMS of what the agent plans and does.
+
+    Of a plan, the items around the one that it is at, with what runs now below; without one, the latest
+    steps.
+    """
+    running = [item for item in tools if item.state is ProgressState.ACTIVE]
+    if not todos:
+        return tuple(tools[-MAX_ITEMS:])
+    below = running[-(MAX_ITEMS // 2) :]
+    room = MAX_ITEMS - len(below)
+    at = next((i for i, item in enumerate(todos) if item.state is not ProgressState.DONE), len(todos))
+    start = max(0, min(at - 1, len(todos) - room))
+    return (*todos[start : start + room], *below)
+
+
+MAX_STEPS = 100
+"""The latest calls of a run are kept."""
+
+
+@dataclass(slots=True)
+class _Call:
+    step: ToolStep
+    began: float | None = None
+
+
+class ToolLog:
+    """Collect the tool calls of one run by id, so that repeated events count once. `mask` hides secrets."""
+
+    def __init__(self, mask: Callable[[str], str] = str) -> None:
+        self._mask = mask
+        self._calls: dict[str, _Call] = {}
+
+    @property
+    def entries(self) -> tuple[ToolStep, ...]:
+        """The latest calls, in the order in which they began."""
+        return tuple(call.step for call in self._calls.values())[-MAX_STEPS:]
+
+    def record_event(self, event: ToolCall | ToolResult, at: float | None) -> None:
+        """Record one event; `at` is its time in seconds (None: unknown)."""
+        known = self._calls.get(event.id)
+        if isinstance(event, ToolResult):
+            self._calls[event.id] = _Call(self._finished_step(event, known, at))
+        elif known is None:
+            arguments = render_argument_line(event.args, self._mask)
+            step = ToolStep(plain_tool_name(event.tool), arguments, ProgressState.ACTIVE)
+            self._calls[event.id] = _Call(step, at)
+        while len(self._calls) > MAX_STEPS:
+            del self._calls[next(iter(self._calls))]
+
+    def reconcile(self, told: Iterable[ToolCall | ToolResult]) -> None:
+        """The thread's state knows calls that no event told of, and their order; those that it does not know
+        came before.
+        """
+        before, self._calls = self._calls, {}
+        for event in told:
+            if event.id in before and event.id not in self._calls:
+                self._calls[event.id] = before.pop(event.id)
+            self.record_event(event, None)
+        self._calls = {**before, **self._calls}
+
+    def _finished_step(self, event: ToolResult, known: _Call | None, at: float | None) -> ToolStep:
+        """Return the finished step; a repeated event keeps the first duration."""
+        step = known.step if known else ToolStep(plain_tool_name(event.tool), "", ProgressState.ACTIVE)
+        began = known.began if known else None
+        return replace(
+            step,
+            state=ProgressState.FAILED if event.failed else ProgressState.DONE,
+            result=one_line(self._mask(event.text), MAX_LINE),
+            seconds=step.seconds if began is None or at is None else max(0.0, at - began),
+        )
 
 
 @dataclass(slots=True)
@@ -53,17 +159,17 @@ class RunTranscript:
 
     @property
     def text(self) -> str:
-        """The answer as it stands."""
+        """The answer up to now."""
         return "\n\n".join(text for text in self.texts.values() if text.strip())
 
     @property
     def incomplete(self) -> bool:
-        """Whether the state has to be read to know the whole answer."""
+        """True if only the thread's state has the whole answer."""
         return self.events_missing or self.attempt > 1 or (self.status == "success" and self.silent)
 
     @property
     def silent(self) -> bool:
-        """Whether the agent has said nothing."""
+        """True if the agent wrote no text."""
         return not any(text.strip() for key, text in self.texts.items() if key not in self.joined)
 
     def record_event(self, event: RunEvent, at: float | None = None) -> bool:
@@ -89,7 +195,7 @@ class RunTranscript:
         return False
 
     def _record_quiet_event(self, event: RunEvent) -> None:
-        """What shows only when the run has ended, or not at all."""
+        """Record an event that shows at the end of the run, or never."""
         match event:
             case ArtifactsPresented(paths):
                 self.artifacts.update(dict.fromkeys(paths))
@@ -105,7 +211,7 @@ class RunTranscript:
                 self.status = status
 
     def _record_text(self, message_id: str, text: str) -> bool:
-        """Messages without a text are many; one takes back what was shown of it, if anything was."""
+        """Record a message's text. An empty text retracts what was shown of that message, if anything was."""
         before = self.texts.get(message_id, "")
         if text or before:
             self.texts[message_id] = text
@@ -113,7 +219,7 @@ class RunTranscript:
         return text != before
 
     def _record_joined(self, messages: Iterable[str]) -> bool:
-        """Whether a line tells of what joined only now."""
+        """Record joined messages. Return True if that added a line."""
         fresh = [message for message in messages if message not in self.joined]
         self.joined.update(dict.fromkeys(fresh))
         lines = {message: line for message in fresh if (line := self.joined_line(message))}
@@ -121,7 +227,7 @@ class RunTranscript:
         return bool(lines)
 
     def reconcile(self, answer: ThreadAnswer) -> None:
-        """The thread's state is the truth."""
+        """Replace texts and tool calls by those of the thread's state, which is authoritative."""
         self.tool_log.reconcile(answer.calls)
         if answer.texts:
             self.texts = {}

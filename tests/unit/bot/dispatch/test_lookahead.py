@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.dispatch.reply.lookahead import extrapolate
+from bot.dispatch.reply.streaming import extrapolate
 
 TEN = "".join(f"w{number:02d} " for number in range(9)) + "end\n\n"
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.dispatch.run.progress import MAX_ITEMS, ProgressTracker, select_items
-from bot.dispatch.run.transcript import RunTranscript
+from bot.dispatch.run.transcript import MAX_ITEMS, ProgressTracker, RunTranscript, select_items
 from bot.domain import ProgressItem, ProgressState
 from bot.render.discord import DISCORD
 from bot.render.feishu import FEISHU

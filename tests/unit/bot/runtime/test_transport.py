@@ -11,7 +11,7 @@ import httpx
 import pytest
 from aiohttp import web
 
-from bot.runtime.transport import unix_transport
+from bot.runtime.child import unix_transport
 
 STREAMS = 150
 
