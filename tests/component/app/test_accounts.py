@@ -165,7 +165,7 @@ async def test_a_penalty_shows_as_limited(adapter: Moody, clock: ManualClock) ->
 
 async def test_accounts_come_and_go_with_the_configuration(adapter: Moody, clock: ManualClock) -> None:
     class Bus:
-        def inbox(self, _name: str, _admissions: object) -> AccountInbox:
+        def open_inbox(self, _name: str, _admissions: object) -> AccountInbox:
             return inbox()
 
     def other() -> AccountConfig:
@@ -213,7 +213,7 @@ async def test_an_account_that_comes_back_waits_for_its_former_life(
             await super().stop()
 
     class Bus:
-        def inbox(self, _name: str, _admissions: object) -> AccountInbox:
+        def open_inbox(self, _name: str, _admissions: object) -> AccountInbox:
             return inbox()
 
     bus: Any = Bus()
