@@ -42,7 +42,8 @@ def test_a_home_has_one_owner(tmp_path: Path) -> None:
     with lock_home(tmp_path):
         write_service_file(tmp_path, "http://127.0.0.1:1", None)
         program = (
-            "from pathlib import Path; from bot.app.home import lock_home; from bot.errors import StartError\n"
+            "from pathlib import Path; from bot.app.home import lock_home\n"
+            "from bot.errors import StartError\n"
             f"try:\n    with lock_home(Path({str(tmp_path)!r})): print('mine')\n"
             "except StartError as error: print(error)\n"
         )
