@@ -1,10 +1,10 @@
-"""The command `roebot`."""
+"""Command-line interface `roebot`."""
 
 from __future__ import annotations
 
 
 def main() -> None:
-    """Run the command line; errors that we know end in one clear line and a non-zero exit."""
+    """Run the command line; known errors print one line and exit with a non-zero code."""
     import sys
 
     from agent.config.errors import ConfigErrors

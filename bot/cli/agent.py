@@ -19,7 +19,7 @@ def agent_serve_command(
     port: int,
     allowed_hosts: Sequence[str],
 ) -> NoReturn:
-    """Become the runtime's process: the bot's code never imports the agent's."""
+    """Replace this process with the agent runtime; the bot's code never imports the agent's."""
     command = [sys.executable, "-m", "agent.serve", "--home", str(home_folder(home))]
     command += ["--host", host, "--port", str(port)]
     command += ["--config", str(file)] if file else []
@@ -30,7 +30,7 @@ def agent_serve_command(
 
 
 def agent_acp_command(home: Path | None, file: Path | None) -> NoReturn:
-    """Become the process that a client of the protocol talks to."""
+    """Replace this process with the ACP agent that a client talks to."""
     command = [sys.executable, "-m", "agent.acp_server.serve", "--home", str(home_folder(home))]
     command += ["--config", str(file)] if file else []
     os.execv(sys.executable, command)  # noqa: S606 - our own interpreter and module

@@ -1,4 +1,4 @@
-"""The commands and their options. What they do is imported when they are called, so that each starts fast."""
+"""Commands and options of `roebot`. Implementations are imported on call, for a fast start."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-agent = typer.Typer(help="The agent runtime alone.", no_args_is_help=True)
-emulate = typer.Typer(help="Platforms to play with, on this machine.", no_args_is_help=True)
-config = typer.Typer(help="The configuration file.", no_args_is_help=True)
+agent = typer.Typer(help="Run the agent runtime without the bot.", no_args_is_help=True)
+emulate = typer.Typer(help="Run a local platform emulator.", no_args_is_help=True)
+config = typer.Typer(help="Check, describe or upgrade the configuration file.", no_args_is_help=True)
 app.add_typer(agent, name="agent")
 app.add_typer(emulate, name="emulate")
 app.add_typer(config, name="config")
 
-Home = Annotated[
-    Path | None, typer.Option(readable=False, help="The folder for everything that is kept (.roebot).")
-]
-File = Annotated[Path | None, typer.Option("--config", help="The configuration file (config.yaml).")]
+Home = Annotated[Path | None, typer.Option(readable=False, help="Data directory (default: .roebot).")]
+Port = Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")]
+File = Annotated[Path | None, typer.Option("--config", help="Configuration file (default: config.yaml).")]
 
 
 def _version(asked: bool) -> None:
@@ -38,7 +37,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="The version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """A chat-ops bot that brings an AI agent into the chats where people work."""
@@ -50,10 +49,10 @@ def run(
     file: File = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65_535, help="Port to listen on; 0: any free one.")
+        int | None, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")
     ] = None,
 ) -> None:
-    """Start the service: page, terminal and every configured account."""
+    """Start the service: web console, terminal and every configured account."""
     from bot.cli.run import run_command
 
     run_command(home, file, host, port)
@@ -63,9 +62,8 @@ def run(
 def chat(home: Home = None, file: File = None) -> None:
     """Talk to the agent in this terminal; `echo hi | roebot chat` prints one reply.
 
-    Where no service of this home runs, one is started for as long as the chat lasts. At a terminal there is
-    one conversation, which goes on the next time; `/new` begins afresh. What comes through a pipe is a
-    conversation of its own each time.
+    If no service of this data directory is running, one runs until the chat ends. A terminal continues its
+    conversation the next time; `/new` starts over. Each pipe is a new conversation.
     """
     from bot.cli.run import chat_command
 
@@ -76,11 +74,11 @@ def chat(home: Home = None, file: File = None) -> None:
 def doctor(
     home: Home = None,
     file: File = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for monitoring.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for monitoring.")] = False,
 ) -> None:
-    """Look at machine, configuration, accounts, models and the running service, and say what is wrong.
+    """Check machine, configuration, accounts, models and the running service.
 
-    Ends with 0 where nothing is bad, with 1 where anything is; notes don't count.
+    Exit code 1 if a check fails; notes don't count.
     """
     from bot.cli.doctor.command import doctor_command
 
@@ -89,7 +87,7 @@ def doctor(
 
 @app.command()
 def stop(home: Home = None) -> None:
-    """End the service that uses this home."""
+    """Stop the service of this data directory."""
     from bot.cli.run import stop_command
 
     raise SystemExit(stop_command(home))
@@ -98,11 +96,11 @@ def stop(home: Home = None) -> None:
 @app.command()
 def backup(
     archive: Annotated[
-        Path | None, typer.Argument(help="The archive to write; a name with the date where absent.")
+        Path | None, typer.Argument(help="Archive to write (default: a name with the date).")
     ] = None,
     home: Home = None,
 ) -> None:
-    """Write an archive of everything that is kept, also while the service runs."""
+    """Write an archive of the data directory, even while the service is running."""
     from bot.cli.backup import backup_command
 
     raise SystemExit(backup_command(archive, home))
@@ -110,11 +108,13 @@ def backup(
 
 @app.command()
 def restore(
-    archive: Annotated[Path, typer.Argument(help="An archive that `roebot backup` made.")],
+    archive: Annotated[Path, typer.Argument(help="Archive created by `roebot backup`.")],
     home: Home = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Put a home that is there aside.")] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Move an existing data directory aside.")
+    ] = False,
 ) -> None:
-    """Make the home what an archive holds. The service must not run."""
+    """Restore the data directory from an archive. The service must not be running."""
     from bot.cli.backup import restore_command
 
     raise SystemExit(restore_command(archive, home, replace=replace))
@@ -123,14 +123,14 @@ def restore(
 @app.command()
 def init(
     platform: Annotated[str, typer.Argument(help="slack, feishu, telegram or discord.")] = "",
-    name: Annotated[str, typer.Option(help="Name of the account; the platform's own where absent.")] = "",
+    name: Annotated[str, typer.Option(help="Name of the account (default: the platform's name).")] = "",
     file: File = None,
-    base_url: Annotated[str, typer.Option(help="Root of the platform's API, for an emulator.")] = "",
+    base_url: Annotated[str, typer.Option(help="Base URL of the platform's API, for an emulator.")] = "",
     home: Home = None,
 ) -> None:
-    """Set up an account: ask for its tokens, try them, find its owner, write the configuration, start.
+    """Set up an account: ask for its tokens, test them, find its owner, write the configuration, start.
 
-    Everything is tried before anything is written.
+    Nothing is written until every test has passed.
 
     A token in the environment (`NAME_BOT_TOKEN` and so on) is not asked for.
     """
@@ -141,7 +141,7 @@ def init(
 
 @app.command()
 def manifest(platform: Annotated[str, typer.Argument(help="slack, feishu, telegram or discord.")]) -> None:
-    """Say how to set up a bot on a platform."""
+    """Print the setup steps for a platform."""
     from bot.cli.manifest import manifest_command
 
     manifest_command(platform)
@@ -152,15 +152,17 @@ def agent_serve(
     home: Home = None,
     file: File = None,
     graphs: Annotated[
-        Path | None, typer.Option(help="A langgraph.json whose graphs to serve (default: ours).")
+        Path | None, typer.Option(help="langgraph.json of the graphs to serve (default: Roebot's).")
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0: any free one.")] = 2024,
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")
+    ] = 2024,
     allowed_host: Annotated[
-        list[str] | None, typer.Option(help="A further name by which the server may be asked for.")
+        list[str] | None, typer.Option(help="Additional host name that requests may use.")
     ] = None,
 ) -> None:
-    """Serve graphs by the LangGraph API, without the bot."""
+    """Serve graphs through the LangGraph API, without the bot."""
     from bot.cli.agent import agent_serve_command
 
     agent_serve_command(home, file, graphs, host, port, allowed_host or [])
@@ -168,7 +170,7 @@ def agent_serve(
 
 @agent.command("acp")
 def agent_acp(home: Home = None, file: File = None) -> None:
-    """Be an agent of the Agent Client Protocol on standard input and output, for editors and other agents."""
+    """Run as an Agent Client Protocol agent on standard input and output, for editors and other agents."""
     from bot.cli.agent import agent_acp_command
 
     agent_acp_command(home, file)
@@ -176,14 +178,14 @@ def agent_acp(home: Home = None, file: File = None) -> None:
 
 @emulate.command("telegram")
 def emulate_telegram(
-    host: Annotated[str, typer.Option(help="Loopback only.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0: any free one.")] = 8081,
-    scale: Annotated[float, typer.Option(help="Multiplies the periods of the rate limits.")] = 1.0,
-    rich: Annotated[
-        bool, typer.Option(help="Know sendRichMessage, as servers from Bot API 10.1 do.")
-    ] = False,
+    host: Annotated[str, typer.Option(help="Loopback address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")
+    ] = 8081,
+    scale: Annotated[float, typer.Option(help="Factor for the periods of the rate limits.")] = 1.0,
+    rich: Annotated[bool, typer.Option(help="Support sendRichMessage, like Bot API 10.1 and later.")] = False,
 ) -> None:
-    """Run a Telegram on this machine: a Bot API server with people, chats and true rate limits."""
+    """Run a local Telegram emulator: a Bot API server with people, chats and real rate limits."""
     from bot.testing.emulators.telegram.cli import run as run_emulator
 
     raise SystemExit(run_emulator(host=host, port=port, scale=scale, rich=rich))
@@ -191,11 +193,13 @@ def emulate_telegram(
 
 @emulate.command("discord")
 def emulate_discord(
-    host: Annotated[str, typer.Option(help="Loopback only.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0: any free one.")] = 8084,
-    scale: Annotated[float, typer.Option(help="Multiplies the periods of limits and life times.")] = 1.0,
+    host: Annotated[str, typer.Option(help="Loopback address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")
+    ] = 8084,
+    scale: Annotated[float, typer.Option(help="Factor for the periods of limits and lifetimes.")] = 1.0,
 ) -> None:
-    """Run a Discord on this machine: its API and gateway, with people, servers and true rate limits."""
+    """Run a local Discord emulator: API and gateway, with people, servers and real rate limits."""
     from bot.testing.emulators.discord.cli import run as run_emulator
 
     raise SystemExit(run_emulator(host=host, port=port, scale=scale))
@@ -203,11 +207,13 @@ def emulate_discord(
 
 @emulate.command("feishu")
 def emulate_feishu(
-    host: Annotated[str, typer.Option(help="Loopback only.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0: any free one.")] = 8083,
-    scale: Annotated[float, typer.Option(help="Multiplies the periods of limits and life times.")] = 1.0,
+    host: Annotated[str, typer.Option(help="Loopback address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")
+    ] = 8083,
+    scale: Annotated[float, typer.Option(help="Factor for the periods of limits and lifetimes.")] = 1.0,
 ) -> None:
-    """Run a Feishu on this machine: its API and long connection, with people, chats and true rate limits."""
+    """Run a local Feishu emulator: API and long connection, with people, chats and real rate limits."""
     from bot.testing.emulators.feishu.cli import run as run_emulator
 
     raise SystemExit(run_emulator(host=host, port=port, scale=scale))
@@ -215,11 +221,13 @@ def emulate_feishu(
 
 @emulate.command("slack")
 def emulate_slack(
-    host: Annotated[str, typer.Option(help="Loopback only.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0: any free one.")] = 8082,
-    scale: Annotated[float, typer.Option(help="Multiplies the periods of limits and streams.")] = 1.0,
+    host: Annotated[str, typer.Option(help="Loopback address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")
+    ] = 8082,
+    scale: Annotated[float, typer.Option(help="Factor for the periods of limits and streams.")] = 1.0,
 ) -> None:
-    """Run a Slack on this machine: Web API, Socket Mode, people, channels and true rate limits."""
+    """Run a local Slack emulator: Web API and Socket Mode, with people, channels and real rate limits."""
     from bot.testing.emulators.slack.cli import run as run_emulator
 
     raise SystemExit(run_emulator(host=host, port=port, scale=scale))
@@ -227,7 +235,7 @@ def emulate_slack(
 
 @config.command("check")
 def config_check(home: Home = None, file: File = None) -> None:
-    """Check the configuration, try what it names, and say what is wrong, with file, line and key."""
+    """Check the configuration and what it refers to; report errors with file, line and key."""
     from bot.cli.config import check_command
 
     raise SystemExit(check_command(home, file))
@@ -243,9 +251,9 @@ def config_schema() -> None:
 
 @config.command("upgrade")
 def config_upgrade(file: File = None) -> None:
-    """Bring the configuration up to date: new names of keys, and every section that it lacks.
+    """Upgrade the configuration: rename old keys and add missing sections.
 
-    Comments and order stay; the file as it was is kept beside it as `.bak`, `.bak.1` and so on.
+    Comments and order are preserved; the old file is saved as `.bak`, `.bak.1` and so on.
     """
     from bot.cli.config import upgrade_command
 

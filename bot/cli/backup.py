@@ -13,7 +13,7 @@ from bot.errors import BackupFailed, StartError
 
 
 def backup_command(archive: Path | None, home: Path | None) -> int:
-    """Write the archive; 1 with one line on stderr where that is not possible."""
+    """Write the archive; exit code 1 with one line on stderr if it fails."""
     target = archive or Path(f"roebot-backup-{time.strftime('%Y%m%d-%H%M%S')}.tar.gz")
     try:
         made = back_up(home_folder(home), target.resolve(), _tell)
@@ -28,7 +28,7 @@ def backup_command(archive: Path | None, home: Path | None) -> int:
 
 
 def restore_command(archive: Path, home: Path | None, *, replace: bool) -> int:
-    """Make the home; 1 with one line on stderr where that is not possible."""
+    """Restore the data directory; exit code 1 with one line on stderr if it fails."""
     try:
         found = restore(archive, home_folder(home), replace=replace, tell=_tell)
     except (BackupFailed, StartError) as error:

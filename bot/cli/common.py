@@ -1,4 +1,4 @@
-"""What several commands need: home, configuration, a loop."""
+"""Shared by several commands: data directory, configuration and event loop."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ T = TypeVar("T")
 
 
 def home_folder(explicit: Path | None) -> Path:
-    """The home folder that the command line, the environment or the working folder names."""
+    """Return the data directory from the option, the environment or the working directory."""
     return find_home(explicit, os.environ, Path.cwd())
 
 
 def configuration(explicit: Path | None, home: Path | None = None) -> LoadedConfig:
-    """The checked configuration, with the agents below `home` where it is given. Raises ConfigErrors."""
+    """Load and check the configuration, with the custom agents in `home` if given. Raises ConfigErrors."""
     return load_config(explicit, os.environ, Path.cwd(), home)
 
 
 def service_token(explicit: Path | None) -> str | None:
-    """What a client of the running service has to send. Raises ConfigErrors."""
+    """Return the token that clients of the running service send. Raises ConfigErrors."""
     token = load_server(explicit, os.environ, Path.cwd()).token
     return token.get_secret_value() if token else None
 
 
 def run_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run on the fast loop where there is one."""
+    """Run on uvloop where it is installed."""
     try:
         import uvloop
     except ImportError:

@@ -16,7 +16,7 @@ from bot.errors import StartError
 
 
 def check_command(home: Path | None, file: Path | None) -> int:
-    """Load the configuration as a start would, and try what it names; 1 where that fails.
+    """Load the configuration as the service would and test what it refers to; exit code 1 on failure.
 
     Raises ConfigErrors.
     """
@@ -43,7 +43,7 @@ def schema_command() -> None:
 
 
 def upgrade_command(file: Path | None) -> None:
-    """Upgrade in place. Raises ConfigErrors, StartError where there is no file."""
+    """Upgrade the file in place. Raises ConfigErrors, and StartError if there is no file."""
     path = find_config(file, os.environ, Path.cwd())
     if path is None:
         raise StartError("there is no config.yaml to upgrade; the zero configuration needs none")

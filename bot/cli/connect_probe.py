@@ -1,4 +1,4 @@
-"""Connects an account for a moment: who it is on its platform, and who writes to it. Nothing is taken."""
+"""Connect an account briefly to learn its identity and who writes to it, without consuming messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 async def probe(account: AccountConfig, *, seconds: float = PROBE_SECONDS) -> AccountState:
-    """The state of the account once the platform has accepted it. Raises StartError."""
+    """Return the account's state once the platform has accepted it. Raises StartError."""
     live: asyncio.Future[AccountState] = asyncio.get_running_loop().create_future()
 
     def report(state: AccountState) -> None:
@@ -35,10 +35,10 @@ async def probe(account: AccountConfig, *, seconds: float = PROBE_SECONDS) -> Ac
 async def first_writer(
     account: AccountConfig, seconds: float, ready: Callable[[], None], heard: Sequence[str] = ()
 ) -> InboundMessage | None:
-    """The first message of a person in private but those `heard` before, by event id; None where none comes
-    in time.
+    """Return the first private message of a person, None after a timeout.
 
-    `ready` is called once messages are heard. The message stays the service's to answer. Raises StartError.
+    Event ids in `heard` are skipped. `ready` is called once the account receives messages. The message stays
+    unconfirmed, for the service to answer. Raises StartError.
     """
     inbox = _Listening(frozenset(heard), confirms=load_manifest(account.platform).confirms)
     told = False
@@ -58,7 +58,7 @@ async def first_writer(
 async def _until(
     account: AccountConfig, wanted: asyncio.Future[T], context: AdapterContext, seconds: float
 ) -> T:
-    """Run the adapter until something is known."""
+    """Run the adapter until the wanted result is there."""
     adapter = load_factory(load_manifest(account.platform))(account.name, account)
     running = asyncio.create_task(adapter.start(context))
     try:
@@ -83,11 +83,11 @@ async def _until(
 
 
 class _Late(StartError):
-    """What was waited for did not come."""
+    """The awaited result did not come in time."""
 
 
 class _NoInbox:
-    """Stores nothing, and so lets nothing be confirmed."""
+    """Inbox that stores nothing, so that nothing is confirmed to the platform."""
 
     async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
         found: Mapping[str, str] = await asyncio.get_running_loop().create_future()
@@ -107,7 +107,7 @@ class _NoInbox:
 
 
 class _Listening(_NoInbox):
-    """Hears who writes, and lets the platform bring it again."""
+    """Inbox that notes who writes and lets the platform redeliver the message."""
 
     def __init__(self, before: frozenset[str], *, confirms: bool) -> None:
         self._before = before
@@ -130,7 +130,7 @@ class _Listening(_NoInbox):
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Let no log line stand between what a person is told."""
+    """Silence logging, so that no log line interrupts the dialogue."""
     before, level = structlog.get_config(), logging.root.manager.disable
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     logging.disable(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""`roebot manifest`: what to do to set up a bot on a platform, there and here."""
+"""`roebot manifest`: setup steps for a platform."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.platforms.base import Manifest
 
 
 def manifest_command(platform: str) -> None:
-    """Print the steps of a platform. Raises StartError for one that there is not."""
+    """Print the setup steps of a platform. Raises StartError for an unknown one."""
     manifest = load_manifest(platform)
     print(f"{manifest.title}\n")
     print("\n".join(numbered(steps(manifest))) or "Nothing to set up: it is always there.")
@@ -20,12 +20,12 @@ def manifest_command(platform: str) -> None:
 
 
 def titles(manifest: Manifest) -> str:
-    """What stands above the steps on the platform's side."""
+    """Return the headings above the platform's steps."""
     return f"{manifest.title}: what to do there, before the questions below"
 
 
 def steps(manifest: Manifest) -> tuple[str, ...]:
-    """All of them, ours among those of the platform."""
+    """Return all steps, with Roebot's own in their place."""
     if not manifest.setup_steps:
         return ()
     return (*manifest.setup_steps, *_here(manifest.platform), *manifest.later_steps, *_at_last(manifest))
@@ -51,13 +51,15 @@ def _at_last(manifest: Manifest) -> Sequence[str]:
 
 
 def numbered(lines: Sequence[str], first: int = 1) -> list[str]:
-    """The lines with their numbers."""
+    """Number the lines."""
     return [f"{number}. {line}" for number, line in enumerate(lines, first)]
 
 
 def document(platform: str) -> str:
-    """What the platform itself wants to be given (`bot.platforms.<name>.app_manifest:document`), "" for
-    none."""
+    """Return the manifest file that the platform accepts, "" if it has none.
+
+    It comes from `bot.platforms.<name>.app_manifest:document`.
+    """
     name = f"bot.platforms.{platform}.app_manifest"
     try:
         module = importlib.import_module(name)

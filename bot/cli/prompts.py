@@ -1,4 +1,4 @@
-"""Asks a person at the terminal, or takes lines of a pipe; the end of those is an answer of its own."""
+"""Prompts at a terminal or from a pipe, whose end is an answer of its own."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ ENDED = "ended before all was said; nothing was written"
 
 
 def ask(text: str, default: str | None = None, *, ended: str | None = None) -> str:
-    """A line; `default` where it is empty, `ended` (else `default`) where nothing comes any more.
+    """Read a line; return `default` if it is empty, `ended` (else `default`) at the end of input.
 
-    Raises StartError where there is no such answer.
+    Raises StartError if there is no such answer.
     """
     last = ended if ended is not None else default
     while True:
@@ -31,7 +31,7 @@ def ask(text: str, default: str | None = None, *, ended: str | None = None) -> s
 
 
 def ask_secret(text: str) -> str:
-    """As `ask`; what is typed is not shown."""
+    """Read a line like `ask`, without echo."""
     if not sys.stdin.isatty():
         return ask(text)
     while not (given := getpass.getpass(text).strip()):
@@ -40,7 +40,7 @@ def ask_secret(text: str) -> str:
 
 
 def agreed(text: str, *, default: bool) -> bool:
-    """Yes or no; no where nothing comes any more. Asked again for any other word."""
+    """Ask yes or no; any other word repeats the question, the end of input means no."""
     choice = f"[{'Y/n' if default else 'y/N'}]: "
     given = ask(f"{text} {choice}", "y" if default else "n", ended="n").lower()
     while given not in {"y", "yes", "n", "no"}:

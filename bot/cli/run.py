@@ -42,10 +42,10 @@ def run_command(home: Path | None, file: Path | None, host: str | None, port: in
         loaded = type(loaded)(changed, loaded.path, loaded.warnings, loaded.fingerprint)
     for warning in loaded.warnings:
         print(f"roebot: {warning}", file=sys.stderr)
-    # Databases, logs and sockets are for the owner alone.
+    # Databases, logs and sockets are private to the owner.
     os.umask(0o077)
     prepare_home(folder)
-    # The runtime's process loads for as long as this one does, so it begins first.
+    # The runtime takes as long to load as this process, so it starts first.
     runtime = None
     if loaded.config.runtime.url is None and find_service(folder) is None:
         runtime = RuntimeProcess(folder, loaded.path, max_runs=loaded.config.limits.max_runs)
@@ -55,7 +55,7 @@ def run_command(home: Path | None, file: Path | None, host: str | None, port: in
         from bot.app.service import StartOptions
 
         configure_logging(loaded.config)
-        # The store's thread gives the interpreter back soon enough for a loop that answers within
+        # The store's thread must release the GIL soon enough for an event loop that answers within
         # milliseconds.
         sys.setswitchinterval(SWITCH_INTERVAL)
         settings = StartOptions(folder, loaded, file, dict(os.environ), Path.cwd(), runtime)
@@ -80,7 +80,7 @@ async def _until_signalled(settings: StartOptions) -> None:
 
 
 async def _banner(address: str, service: BotService) -> None:
-    """Say where the service is and what answers there, in one piece that no log line tears apart."""
+    """Print the address and the state of the accounts in one write, so that no log line splits it."""
     model = await _model_line(service)
     accounts = await _settled(service)
     problems = sorted(await service.list_config_problems(), key=lambda problem: not problem.serious)
@@ -101,7 +101,7 @@ async def _banner(address: str, service: BotService) -> None:
 
 
 async def _settled(service: BotService) -> list[tuple[str, tuple[str, AccountState]]]:
-    """The accounts by name, once each is connected or is known not to be; not for long."""
+    """Return the accounts by name once each is connected or has failed, or after a short wait."""
     deadline = service.clock.now() + ACCOUNTS_TIMEOUT
     while True:
         found = service.accounts.states()
@@ -141,7 +141,7 @@ async def _model_line(service: BotService) -> str:
 
 
 def chat_command(home: Path | None, file: Path | None) -> int:
-    """Talk to the service of this home; one is started for as long as the chat lasts where none runs."""
+    """Talk to the service of this data directory; start one until the chat ends if none is running."""
     from bot.cli.chat.command import chat
 
     folder = home_folder(home)
@@ -159,7 +159,7 @@ def chat_command(home: Path | None, file: Path | None) -> int:
 
 
 def _answering(folder: Path) -> RunningService | None:
-    """The service of this home once it listens; None where there is none, or it has just ended."""
+    """Return the running service of this data directory once it listens; None if there is none."""
     import httpx
 
     deadline = time.monotonic() + STOP_TIMEOUT
@@ -174,7 +174,7 @@ def _answering(folder: Path) -> RunningService | None:
 
 
 def _start(folder: Path, file: Path | None) -> tuple[subprocess.Popen[bytes], RunningService]:
-    """Start a service in the background. Raises StartError with what it said."""
+    """Start a service in the background. Raises StartError with its output."""
     print("roebot: starting the service …", file=sys.stderr, flush=True)
     command = [sys.executable, "-m", "bot.cli", "run", "--port", "0", "--home", str(folder)]
     command += ["--config", str(file)] if file else []
@@ -195,14 +195,14 @@ def _start(folder: Path, file: Path | None) -> tuple[subprocess.Popen[bytes], Ru
 
 
 def private_log(path: Path) -> BinaryIO:
-    """An empty file for a log, for its owner alone, whoever might read what stood there before."""
+    """Create an empty log file readable by its owner only, replacing an existing one."""
     path.touch(mode=0o600)
     path.chmod(0o600)
     return path.open("wb")
 
 
 def stop_command(home: Path | None) -> int:
-    """End the service of this home, and say so."""
+    """Stop the service of this data directory and report it."""
     found = find_service(home_folder(home))
     if found is None:
         print("roebot: no service runs here")

@@ -1,4 +1,4 @@
-"""`/agent`: which of the agents of one's own answers in a conversation."""
+"""`/agent`: choose the custom agent that answers in a conversation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFAULT = "default"
 
 
 async def agent(call: Invocation) -> Result:
-    """Choose an agent for this conversation, or list those that there are."""
+    """Choose an agent for this conversation, or list the available ones."""
     texts, services = call.texts, call.services
     if call.words and call.words[0].lower() == DEFAULT:
         return await _set(call, "")
@@ -32,7 +32,7 @@ async def agent(call: Invocation) -> Result:
     fixed = _of_account(call)
     if fixed and not call.may(Permission.AGENT):
         return Result(texts("agent_fixed", name=fixed))
-    # A runtime that lists none is taken at its user's word.
+    # A runtime that lists no agents can't contradict the user.
     found = _named(name, offered) if offered is not None else AgentInfo(name)
     if found is None:
         return Result(_unknown(texts, name, offered or ()))
@@ -40,13 +40,13 @@ async def agent(call: Invocation) -> Result:
 
 
 def agent_of(call: Invocation, view: ConversationView | None) -> str:
-    """Who answers in the conversation, as people read it."""
+    """Return the display name of the agent that answers in the conversation."""
     name = chosen_agent(call, view)
     return f"`{name}`" if name else call.texts("agent_usual")
 
 
 def chosen_agent(call: Invocation, view: ConversationView | None) -> str:
-    """The agent of one's own that answers in the conversation, "" for the usual one."""
+    """Return the custom agent of the conversation, "" for the default one."""
     return (view.agent if view else "") or _of_account(call)
 
 

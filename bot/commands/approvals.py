@@ -1,4 +1,4 @@
-"""`/approve` and `/reject`: an approval's buttons in words; `/approved`: what needs none any more."""
+"""`/approve`, `/reject` and `/approved`: approval buttons as commands, and the standing approvals."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ FORGET = "forget"
 
 
 async def approve(call: Invocation) -> Result:
-    """Let the call be made that waits here, and maybe later ones of the same tool."""
+    """Approve the pending tool call, optionally also later calls of the same tool."""
     words = [word.lower() for word in call.words]
     word = _WORDS.get(words[-1]) if words else None
     return await _decide(call, words[:-1] if word else words, word or DecisionWord.ONCE)
 
 
 async def reject(call: Invocation) -> Result:
-    """Have it left."""
+    """Reject the pending tool call."""
     return await _decide(call, call.words, DecisionWord.NO)
 
 
 async def approved(call: Invocation) -> Result:
-    """List the tools that need no approval here, or have one ask again."""
+    """List the tools that need no approval here, or require approval for one again."""
     texts, services, turn = call.texts, call.services, call.turn
     found = await services.db.run(list_tool_grants, turn.address.account, turn.conversation)
     if not call.words:

@@ -1,4 +1,4 @@
-"""`/audit`: who did what."""
+"""`/audit`: read the audit log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST_DEED = 200
 
 
 async def audit(call: Invocation) -> Result:
-    """The newest deeds, of everybody or by and to one person."""
+    """Show the newest audit events, of everybody or about one person."""
     if call.turn.address.chat_kind is not ChatKind.PRIVATE:
         return Result(call.texts("audit_private"))
     person = call.words[0] if call.words else ""
@@ -28,7 +28,7 @@ async def audit(call: Invocation) -> Result:
 
 
 def _line(one: AuditEntry) -> str:
-    """One deed, as people wrote it."""
+    """Format one audit event, with people named as they were written."""
     at = datetime.fromtimestamp(one.at, UTC).strftime("%Y-%m-%d %H:%M UTC")
     what = " ".join(filter(None, (one.deed.action, one.deed.subject, one.deed.detail)))
     return f"{at}: {quoted_person(one.person, one.name)} {quoted(what, LONGEST_DEED)}"

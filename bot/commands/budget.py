@@ -1,4 +1,4 @@
-"""`/budget`: how much somebody or a chat may use, decided by admins in the chat."""
+"""`/budget`: limits for a person or a chat, set by admins in the chat."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_SHOWN = 50
 
 
 async def budget(call: Invocation) -> Result:
-    """Give somebody a budget, or list those that were given."""
+    """Set a limit, or list the limits that were set."""
     if not call.words:
         return Result(_listed(call))
     entry = entry_of(call, call.words[0], home_of(call))
@@ -32,7 +32,7 @@ async def budget(call: Invocation) -> Result:
 
 
 async def _given(call: Invocation, entry: AccessEntry) -> str:
-    """What somebody is held to, after they were given what the words say."""
+    """Apply the limits in the command and return those now in force for the entry."""
     texts, budgets, words = call.texts, call.services.budgets, " ".join(call.words[1:])
     known = next(
         (one for one in budgets.list_granted() if one.entry == str(entry)), Budget(str(entry), None, None)
@@ -51,7 +51,7 @@ async def _given(call: Invocation, entry: AccessEntry) -> str:
 
 
 def _owns(call: Invocation, entry: AccessEntry) -> bool:
-    """Whether somebody is an owner here, by the configuration or by what they were given."""
+    """Return True if the entry is an owner here, by configuration or by a granted role."""
     people = call.services.people
     given = (people.get(one) for one in (entry, twin(call, entry)))
     return Role.OWNER in (call.services.policy(account_of(call)).configured_role_of_entry(entry), *given)

@@ -1,4 +1,4 @@
-"""`/busy`: what becomes of a message while a run is on in this conversation."""
+"""`/busy`: handling of messages that arrive during a run in this conversation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DEFAULT = "default"
 
 
 async def busy(call: Invocation) -> Result:
-    """Choose it, take the choice back, or show what holds."""
+    """Set the mode, reset it, or show the current one."""
     texts, db, here = call.texts, call.services.db, call.turn.conversation
     if not call.words:
         return Result(busy_line(call, await db.run(load_conversation, here)))
@@ -26,7 +26,7 @@ async def busy(call: Invocation) -> Result:
 
 
 def busy_line(call: Invocation, view: ConversationView | None) -> str:
-    """What holds in the conversation, and where that comes from."""
+    """Describe the mode of the conversation and its source."""
     chosen = view.busy if view else ""
     policy = chosen or call.services.busy(call.turn.address.account)
     return call.texts(f"busy_{policy}", whence=call.texts("busy_here" if chosen else "busy_account"))

@@ -1,4 +1,4 @@
-"""The commands of this stage."""
+"""Core commands (`/help`, `/new`, `/stop`, `/retry`, `/plan`, `/whoami`, `/status`) and the full registry."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from bot.store.budgets import find_refusal
 from bot.store.conversations import load_conversation, load_lane, set_plan_mode
 from bot.store.retries import find_last_answered, open_retry, queue_retry
 
-# A status is wanted now, also where the runtime is busy.
+# A status must be quick, even if the runtime is busy.
 USAGE_SECONDS = 2.0
 
 
@@ -55,16 +55,16 @@ async def help_(call: Invocation) -> Result:
 
 
 async def new(call: Invocation) -> Result:
-    """The accept transaction has turned the thread already; say so."""
+    """Confirm the new thread, which the accept transaction has started already."""
     lane = await call.services.db.run(load_lane, call.turn.conversation, before=call.turn.id)
     busy = lane.turn is not None or lane.queued > 0
-    # What waited for an approval on the old thread does so no longer.
+    # Approvals that were pending on the old thread no longer apply.
     call.services.wake(call.turn.conversation)
     return Result(call.texts("new_while_busy" if busy else "new"))
 
 
 async def stop(call: Invocation) -> Result:
-    """End the run, keep the queue."""
+    """End the run and keep the queue."""
     stopped = await call.services.stop(call.turn.conversation, author_of(call.turn))
     if not stopped:
         return Result(call.texts("stop_nothing"))
@@ -108,7 +108,7 @@ async def retry(call: Invocation) -> Result:
 
 
 async def plan(call: Invocation) -> Result:
-    """Let this conversation's turns begin with a plan or not, or show which it is."""
+    """Switch plan mode of this conversation on or off, or show it."""
     texts, services = call.texts, call.services
     wanted = SWITCH.get(call.words[0].lower()) if call.words else None
     if wanted is None:
@@ -122,7 +122,7 @@ async def plan(call: Invocation) -> Result:
 
 
 async def whoami(call: Invocation) -> Result:
-    """Who the asker is to the bot."""
+    """Describe the caller: identity, role and account."""
     sender = call.turn.messages[0].sender
     address = call.turn.address
     origin = Origin(
@@ -142,7 +142,7 @@ async def whoami(call: Invocation) -> Result:
 
 
 async def status(call: Invocation) -> Result:
-    """This conversation, its run, queue and account."""
+    """Show this conversation, its run, its queue and its account."""
     texts, services = call.texts, call.services
     joined = services.joined(call.turn.conversation)
     lane = await services.db.run(load_lane, call.turn.conversation)
@@ -175,7 +175,7 @@ async def status(call: Invocation) -> Result:
 
 
 async def _tokens(call: Invocation, thread_id: str) -> list[str]:
-    """What the thread cost so far, where the runtime says."""
+    """Return the tokens the thread has used, if the runtime reports them."""
     try:
         async with asyncio.timeout(USAGE_SECONDS):
             used = await call.services.runtime.read_usage(thread_id) if thread_id else None
@@ -188,7 +188,7 @@ async def _tokens(call: Invocation, thread_id: str) -> list[str]:
 
 
 def builtin() -> Registry:
-    """The registry of this version."""
+    """Return the registry of all commands."""
     return Registry(
         [
             Command("help", help_, argument="[COMMAND]", most_words=1),

@@ -1,4 +1,4 @@
-"""`/digest`: what the agent does, or the bot says, at a time: made, shown and changed in the chat."""
+"""`/digest`: create, show and change scheduled runs and announcements in the chat."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ _UTC = ZoneInfo("UTC")
 
 
 def begins_a_schedule(rest: str) -> bool:
-    """Whether this, after the name of the command as a word, is what it takes: something to do with one, or a
-    time before anything else.
-    """
+    """Return True if the text after the command's name is a verb or starts with a time."""
     if named := _NAMED.fullmatch(rest):
         rest = named["rest"]
     words = rest.lower().split()
@@ -44,7 +42,7 @@ def begins_a_schedule(rest: str) -> bool:
 
 
 async def digest(call: Invocation) -> Result:
-    """List them, make one, or do something with one of them."""
+    """List the schedules, create one, or act on one of them."""
     try:
         return Result(await _done(call))
     except ScheduleRefused as refused:
@@ -65,7 +63,7 @@ async def _done(call: Invocation) -> str:
 
 
 async def _drafted(call: Invocation) -> str:
-    """Read what is wanted and show when it would happen; it is saved with `/digest ok`."""
+    """Parse a new schedule and preview its next runs; `/digest ok` saves it."""
     texts, address = call.texts, call.turn.address
     text, place = text_after(call.turn.messages[-1].text), _place(call)
     if named := _NAMED.fullmatch(text):
@@ -170,8 +168,10 @@ async def _zone(call: Invocation) -> str:
 
 
 async def _mine(call: Invocation, verb: str, number: int) -> Schedule:
-    """The schedule with that number, if it is of this chat and theirs to change, for admins also another's;
-    in private they see and change those of every chat.
+    """Return the schedule with that number if the caller may change it.
+
+    In a group these are the schedules of the chat, for admins also those of other people; in private, the
+    schedules of every chat.
     """
     one = await call.services.db.run(load_schedule, number)
     senior = call.may(Permission.DIGESTS)
@@ -185,7 +185,7 @@ async def _mine(call: Invocation, verb: str, number: int) -> Schedule:
 
 
 def _belongs(one: Schedule, call: Invocation) -> bool:
-    """Whether a schedule is this chat's, or was made here for another one."""
+    """Return True if the schedule posts to this chat or was created here for another one."""
     address = call.turn.address
     here = (one.account, one.chat) == (address.account, address.chat)
     return here or one.made_in == call.turn.conversation
@@ -241,7 +241,7 @@ def _outcome(texts: Texts, past: ScheduledRun) -> str:
 
 
 async def _named(call: Invocation, name: str) -> ScheduleTarget:
-    """Another chat of the account as the place for results, which only admins choose."""
+    """Resolve another chat of the account as the target for results; only admins may choose one."""
     turn, address = call.turn, call.turn.address
     chat = name.strip("<>#`").partition("|")[0]
     if not call.may(Permission.DIGEST_ELSEWHERE):
@@ -249,16 +249,16 @@ async def _named(call: Invocation, name: str) -> ScheduleTarget:
     kind = await call.services.db.run(load_chat_kind, address.account, chat)
     if kind is None:
         raise ScheduleRefused("digest_named_unknown", chat=quoted(chat))
-    # What is said in private is that person's; nobody else puts something there.
+    # A private chat belongs to one person; nobody else may post results there.
     if kind is not ChatKind.GROUP and chat != address.chat:
         raise ScheduleRefused("digest_named_private", chat=quoted(chat))
     return ScheduleTarget(address.account, turn.platform, chat, kind, made_in=turn.conversation)
 
 
 def _place(call: Invocation) -> ScheduleTarget:
-    """Where a schedule that is made here has its results: in the topic or private chat, else in the chat."""
+    """Return the target for results of a schedule created here: the topic or private chat, else the chat."""
     turn, address = call.turn, call.turn.address
-    # A command in a channel opens a thread of its own on some platforms; what it makes is the channel's.
+    # On some platforms a command in a channel opens its own thread; the schedule belongs to the channel.
     topic = "" if address.topic == turn.messages[-1].message_id else address.topic
     inside = bool(topic) or address.chat_kind is ChatKind.PRIVATE
     return ScheduleTarget(

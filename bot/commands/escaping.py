@@ -1,4 +1,4 @@
-"""Anybody's text within an answer: as code it makes no link and calls nobody."""
+"""Escape untrusted text in an answer: formatted as code, it creates no links and no mentions."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ LONGEST_NAME = 40
 
 
 def quoted(text: str, most: int = LONGEST) -> str:
-    """One line of code with at most so many characters of the text."""
+    """Format at most `most` characters of the text as one line of inline code."""
     plain = " ".join(text.replace("`", "'").split())
     return f"`{plain[:most]}`"
 
 
 def quoted_person(entry: str, name: str) -> str:
-    """Somebody (`platform:id`) with the name that is known to go with it, if one is."""
+    """Format a person (`platform:id`), with their name if it is known."""
     known = " ".join(name.split())[:LONGEST_NAME]
     return quoted(f"{entry} ({known})" if known else entry, LONGEST + LONGEST_NAME)

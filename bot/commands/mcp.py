@@ -1,4 +1,4 @@
-"""`/mcp`: the servers that bring the agent tools, how they do, and their switches."""
+"""`/mcp`: list MCP servers with their state, and switch them on or off."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.runtime.interface import ServerInfo, ServerState
 from bot.texts import Texts
 
-# Tools of a server that the list of all servers names.
+# Maximum number of tools per server in the list of all servers.
 TOOLS_SHOWN = 8
 
 
 async def mcp(call: Invocation) -> Result:
-    """List the servers with their state and tools, show one, or switch one on or off."""
+    """List the servers with state and tools, show one, or switch one on or off."""
     texts = call.texts
     wanted = SWITCH.get(call.words[1].lower()) if len(call.words) == 2 else None
     if len(call.words) > 2 or (len(call.words) == 2 and wanted is None):
@@ -48,7 +48,7 @@ def _listed(texts: Texts, found: Sequence[ServerInfo]) -> str:
 
 
 def _line(texts: Texts, one: ServerInfo, most: int) -> str:
-    """Name and state; of a server that is ready its tools, of one that is not why."""
+    """Format name and state, then the tools of a ready server or the error of a failed one."""
     if one.state is ServerState.READY:
         if not one.tools:
             return texts("mcp_ready_bare", name=one.name)

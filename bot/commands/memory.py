@@ -1,4 +1,4 @@
-"""`/memory`: what is remembered here, to look at, to take along, to have forgotten."""
+"""`/memory`: show, export and delete the agent's memory."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ SHOW, FORGET, EXPORT = "show", "forget", "export"
 
 
 async def memory(call: Invocation) -> Result:
-    """Show what is remembered of this person, in a group of the group; forget it or hand it out."""
+    """Show the memory of this person (in a group, of the group), export it or delete from it."""
     action = call.words[0].lower() if call.words else SHOW
     fact = call.words[1].strip("`") if len(call.words) > 1 else ""
     try:
         text = await _done(call, action, fact)
     except RunMissing:
-        # no such fact; without one asked for, no such route
+        # With a fact id: unknown fact; without one: the runtime lacks the route.
         text = call.texts("memory_no_fact" if fact else "memory_none")
     except RuntimeRefused:
         text = call.texts("memory_none")
@@ -54,7 +54,7 @@ async def _forget(call: Invocation, fact: str) -> str:
 
 
 def scope_of(call: Invocation) -> str:
-    """Whose memory a chat has: a person's own in private, the group's in a group."""
+    """Return the memory scope of a chat: the person in private, the group in a group."""
     address, sender = call.turn.address, call.turn.messages[0].sender
     if _in_group(call):
         return f"group:{address.account}:{address.chat}"

@@ -1,4 +1,4 @@
-"""`/models` and `/model`: which models there are, and which one answers in a conversation."""
+"""`/models` and `/model`: list the models and choose the one of a conversation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.runtime.interface import ModelInfo
 from bot.store.conversations import ConversationView, load_conversation, load_lane, set_model
 from bot.texts import Texts
 
-# Which model answers is wanted now, also where the runtime is busy.
+# The answer must be quick, even if the runtime is busy.
 LISTING_SECONDS = 2.0
 
 
@@ -33,7 +33,7 @@ async def models(call: Invocation) -> Result:
 
 
 async def model(call: Invocation) -> Result:
-    """Choose a model for this conversation, take the choice back, or show the one it has."""
+    """Choose a model for this conversation, reset the choice, or show it."""
     texts, services = call.texts, call.services
     if not call.words:
         view = await services.db.run(load_conversation, call.turn.conversation)
@@ -43,7 +43,7 @@ async def model(call: Invocation) -> Result:
     try:
         offered = [one.name for one in await services.runtime.list_models()]
     except RuntimeRefused:
-        # A runtime that lists none is taken at its user's word.
+        # A runtime that lists no models can't contradict the user.
         offered = [] if back else [name]
     except RuntimeProblem:
         if not back:
@@ -58,7 +58,7 @@ async def model(call: Invocation) -> Result:
 
 
 def model_of(call: Invocation, view: ConversationView | None) -> str:
-    """The model of the conversation, as people read it. Asks nobody: `/status` has to be quick."""
+    """Return the display name of the conversation's model, without a request: `/status` has to be quick."""
     if name := _name(call, view):
         return f"`{name}`"
     agent = chosen_agent(call, view)
@@ -66,7 +66,7 @@ def model_of(call: Invocation, view: ConversationView | None) -> str:
 
 
 async def _named(call: Invocation, view: ConversationView | None) -> str:
-    """The same, with the default one's name where that is known."""
+    """Return the display name of the model; a default model is named if the runtime reports it."""
     if _name(call, view):
         return model_of(call, view)
     try:
@@ -81,7 +81,7 @@ async def _named(call: Invocation, view: ConversationView | None) -> str:
 
 
 async def _of_agent(call: Invocation, view: ConversationView | None) -> str:
-    """The model that the conversation's agent has of its own, "" for none or where nobody says it now."""
+    """Return the model that the conversation's custom agent defines, "" for none or unknown."""
     agent = chosen_agent(call, view)
     try:
         offered = await call.services.runtime.list_agents() if agent else ()
@@ -91,7 +91,7 @@ async def _of_agent(call: Invocation, view: ConversationView | None) -> str:
 
 
 def _name(call: Invocation, view: ConversationView | None) -> str:
-    """What the conversation has chosen, else the account's; a command's turn comes with that."""
+    """Return the model of the conversation, else of the account; the command's turn carries the choice."""
     return (view.model if view else "") or call.turn.model
 
 

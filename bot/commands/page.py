@@ -1,4 +1,4 @@
-"""`/page`: a link by which the asker signs in at the page, as themselves."""
+"""`/page`: a sign-in link for the web console."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 async def page(call: Invocation) -> Result:
-    """Hand out a link that is good once, in private; a new one ends the former."""
+    """Send a single-use sign-in link in private; a new link invalidates the previous one."""
     texts, services, turn = call.texts, call.services, call.turn
     address = services.page()
     if turn.platform in LOCAL_PLATFORMS:

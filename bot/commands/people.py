@@ -1,4 +1,4 @@
-"""`/allow`, `/revoke`, `/role`, `/pair`: who may use the bot, decided in the chat."""
+"""`/allow`, `/revoke`, `/role` and `/pair`: manage access in the chat."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ MOST_SHOWN = 50
 
 
 async def allow(call: Invocation) -> Result:
-    """Make a member of somebody, or of everybody in this group."""
+    """Make a person, or everybody in this group, a member."""
     if not call.words:
         return Result(await _everybody(call))
     return await _give(call, call.words[0], Role.MEMBER)
 
 
 async def role(call: Invocation) -> Result:
-    """Give somebody a role, or show who has one."""
+    """Grant a role, or show who has one."""
     if not call.words:
         return Result(await _everybody(call))
     if len(call.words) == 1:
@@ -49,7 +49,7 @@ async def role(call: Invocation) -> Result:
 
 
 async def revoke(call: Invocation) -> Result:
-    """Take a role back that was given."""
+    """Revoke a granted role."""
     texts, services = call.texts, call.services
     entry = whom(call, call.words[0] if call.words else "")
     if isinstance(entry, Result):
@@ -75,7 +75,7 @@ async def revoke(call: Invocation) -> Result:
 
 
 async def pair(call: Invocation) -> Result:
-    """Let the stranger in who has this code, or show who waits."""
+    """Approve the access request with this code, or list the pending ones."""
     texts, services, now = call.texts, call.services, call.services.clock.now()
     if not call.words:
         return Result(
@@ -105,7 +105,7 @@ async def pair(call: Invocation) -> Result:
 
 
 def _meant(call: Invocation) -> tuple[str, Role | Result]:
-    """The code that was written, and the role after it: a member's where none is."""
+    """Return the code and the role after it; the default role is member."""
     *words, last = call.words
     before, whole = as_code(" ".join(words)), as_code(" ".join(call.words))
     role = GIVEN_ROLES.get(last.lower()) if words else None
@@ -140,7 +140,7 @@ async def _give(call: Invocation, who: str, wanted: Role) -> Result:
 
 
 def _refusal(call: Invocation, entry: AccessEntry, wanted: Role, *, whole: bool) -> str:
-    """Why this role is not given to this one, a `whole` group or a person; "" where it is."""
+    """Return why the role can't be granted to a person or a `whole` group; "" if it can."""
     texts = call.texts
     if whole and wanted > Role.MEMBER:
         return texts("role_for_people", role=_name(wanted))
@@ -160,12 +160,12 @@ def _refusal(call: Invocation, entry: AccessEntry, wanted: Role, *, whole: bool)
 
 
 def _here(call: Invocation, one: PairingRequest) -> bool:
-    """Whether somebody waits at the account where it is asked; on the page and in the terminal all do."""
+    """Return True if the access request belongs to this account; the console and the terminal see all."""
     return one.account == account_of(call) or home_of(call) in LOCAL_PLATFORMS
 
 
 def _named(call: Invocation, entry: AccessEntry) -> Role:
-    """What the configuration says of them where the asker is known from."""
+    """Return the configured role of the entry on the caller's account."""
     home = call.turn.messages[-1].sender.account or call.turn.address.account
     return call.services.policy(home).configured_role_of_entry(entry)
 
@@ -184,7 +184,7 @@ def _shown(call: Invocation, who: str) -> Result:
 
 
 async def _everybody(call: Invocation) -> str:
-    """Who was given a role; what the configuration says is in its file."""
+    """List the granted roles; configured ones are in the configuration file."""
     given = await call.services.db.run(list_role_grants)
     lines = [
         "- "

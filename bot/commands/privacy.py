@@ -1,4 +1,4 @@
-"""`/data`: what is kept about the asker, to take along, to have erased."""
+"""`/data`: retention, export and erasure of the caller's data."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ LARGEST = 5_000_000
 
 
 def is_of_data(rest: str) -> bool:
-    """Whether this, after the name of the command as a word, is what it takes."""
+    """Return True if the text after the command's name is one of its arguments."""
     return rest.lower().split() in ([], [EXPORT], [ERASE], [ERASE, SURE])
 
 
 async def data(call: Invocation) -> Result:
-    """Say for how long what is said here is kept, hand out what is kept about the asker, or erase it."""
+    """Show the retention of this chat, or export or erase the data of the caller."""
     texts = call.texts
     words = [word.lower() for word in call.words]
     if not words:

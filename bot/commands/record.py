@@ -1,4 +1,4 @@
-"""`/record`: whether a chat keeps what is written in it, for how long, and that it says so."""
+"""`/record`: switch the record of a chat's messages on or off, with its retention."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _SWITCH = re.compile(r"(?:on(?:\s+0*[1-9]\d*)?|off)?", re.IGNORECASE)
 
 
 def switches(rest: str) -> bool:
-    """Whether this, after the name of the command as a word, is what it takes."""
+    """Return True if the text after the command's name is one of its arguments."""
     return _SWITCH.fullmatch(rest) is not None
 
 
 async def record(call: Invocation) -> Result:
-    """Say what is kept here, or, for admins, switch it."""
+    """Show the record setting of the chat or, for admins, change it."""
     texts, address = call.texts, call.turn.address
     if address.chat_kind is not ChatKind.GROUP:
         return Result(texts("record_group"))
@@ -43,15 +43,16 @@ async def record(call: Invocation) -> Result:
 
 
 def _kept(call: Invocation) -> int:
-    """For how many days a record is kept where nobody says it: as before, if there is one."""
+    """Return the retention in days if the command names none: the current one, else the default."""
     address = call.turn.address
     found = call.services.recorded.get(address.account, address.chat)
     return found.days if found is not None else DAYS
 
 
 async def _switched(call: Invocation, days: int) -> Result:
-    """Keep a record for so many days, or (0) none, and tell the chat: where it was asked, and outside of a
-    thread or topic too, since all of the chat is meant.
+    """Set the retention of the record in days (0: no record) and notify the chat.
+
+    The notice goes to the place of the command and, outside of a thread or topic, to the whole chat.
     """
     address, services, now = call.turn.address, call.services, call.services.clock.now()
     await services.recorded.set_retention(address.account, address.chat, days, author_of(call.turn), now)

@@ -1,6 +1,4 @@
-"""Which commands there are. One entry feeds parsing, permission, help, native registration and
-documentation.
-"""
+"""Command registry: one entry serves parsing, permissions, help, native registration and documentation."""
 
 from __future__ import annotations
 
@@ -25,11 +23,11 @@ from bot.store.audit import Actor
 from bot.store.budgets import Limit
 from bot.texts import Texts
 
-# Commands have no hyphens; the skills that can be asked for like commands do.
+# Command names have no hyphens; skills, which can be called like commands, may.
 NAME = re.compile(r"/(?P<name>[A-Za-z0-9_][A-Za-z0-9_-]{0,63})(?:@\w+)?(?:\s+(?P<rest>.*))?", re.DOTALL)
-# The same as a word, after a mention.
+# The same without a slash, after a mention.
 WORD = re.compile(r"(?P<name>[A-Za-z0-9_]{1,64})(?P<rest>(?:\s+|[:\uff1a]).*)?", re.DOTALL)
-# Plain words that mean a command, so that nobody in a hurry has to find the slash.
+# Plain words that work as commands, so that nobody in a hurry has to find the slash.
 STOP_WORDS = (
     *["stop", "stopp", "halt", "arrête", "arrete", "alto", "detente", "basta", "pare", "стоп"],
     *["停", "停止", "停下", "停一下", "ストップ", "止めて", "やめて", "그만", "멈춰", "중지"],
@@ -75,10 +73,11 @@ class CommandAccounts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What a command may use. `kept_days` says for how long an account keeps what was said (0: for ever);
-    `queue_limit`: messages that wait in a conversation at most; `joined`: how many of them have joined its
-    run; `deliver` has a notice delivered that the store has opened; `page` is where people reach the page, ""
-    where nobody does.
+    """Dependencies of the commands.
+
+    `kept_days` returns an account's retention in days (0: unlimited); `queue_limit` is the maximum number of
+    waiting messages per conversation; `joined` returns how many of them joined the current run; `deliver`
+    sends a notice that the store has opened; `page` is the address of the web console, "" if there is none.
     """
 
     db: Database
@@ -107,7 +106,7 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One use of a command: the turn that answers it, its name and words, who asked, in which language."""
+    """One use of a command: its turn, name and arguments, the caller and their language."""
 
     turn: Turn
     name: str
@@ -119,20 +118,20 @@ class Invocation:
 
     @property
     def limits(self) -> tuple[Limit, ...]:
-        """The budgets that the asker is held to here."""
+        """Return the limits that apply to the caller here."""
         turn, address = self.turn, self.turn.address
         sender = turn.messages[-1].sender
         origin = Origin(address.account, turn.platform, address.chat, address.chat_kind, "", sender)
         return self.services.budgets.limits_for(origin, self.role, self.texts)
 
     def may(self, power: Permission) -> bool:
-        """Whether who asked may do that."""
+        """Return True if the caller has the permission."""
         return has_permission(self.role, power)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file that goes with an answer: JSON, as text."""
+    """A JSON file attached to an answer, as text."""
 
     filename: str
     content: str
@@ -140,9 +139,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The answer, in Markdown. `composed` says that the handler's transaction has recorded it already, or has
-    handed the turn to the agent. `sealed` are words of the text and the secret that is told in their place:
-    that goes to the asker and into no database.
+    """An answer in Markdown.
+
+    `composed`: the handler's transaction has already recorded the answer or handed the turn to the agent.
+    `sealed` maps placeholders in the text to secrets, which are sent to the caller and never stored.
     """
 
     text: str
@@ -152,12 +152,12 @@ class Result:
 
 
 def nearest(name: str, names: Sequence[str], cutoff: float = 0.4) -> list[str]:
-    """Those of the names that look like the one somebody wrote."""
+    """Return the names most similar to the given one."""
     return difflib.get_close_matches(name, names, n=3, cutoff=cutoff)
 
 
 def nearest_line(texts: Texts, names: Sequence[str], mark: str = "/") -> str:
-    """ " Did you mean …?", each name with the mark before it; "" without names."""
+    """Return " Did you mean …?" with `mark` before each name; "" without names."""
     if not names:
         return ""
     shown = (
@@ -171,7 +171,7 @@ Handler = Callable[[Invocation], Awaitable[Result]]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command as everything about it is derived from."""
+    """Definition of a command."""
 
     name: str
     handler: Handler
@@ -195,21 +195,21 @@ class Command:
 
     @property
     def usage(self) -> str:
-        """Name and argument as help shows them."""
+        """Return name and arguments as shown in help."""
         return f"{self.name} {self.argument}".strip()
 
     def answers_alone(self, role: Role, words: Sequence[str]) -> bool:
-        """Whether only who asked sees the answer: of a private command, or that it is not for their role."""
+        """Return True if only the caller sees the answer: a private command, or a role that lacks it."""
         shown = bool(words) and words[0].lower() in self.public
         return role < self.role or (self.private and not shown)
 
     def is_numbered(self, rest: str) -> bool:
-        """Whether its name and this say what is meant by a number."""
+        """Return True if the name and `rest` refer to something by number."""
         words = rest.split()
         return self.numbered and bool(number_in(words)) and len(words) <= MOST_AFTER_A_NUMBER + 1
 
     def is_meant(self, rest: str) -> bool:
-        """Whether its name without the slash, and this after it, is a use of it."""
+        """Return True if the name without a slash, followed by `rest`, is a use of the command."""
         if self.with_slash:
             return False
         if self.as_word is not None:
@@ -219,19 +219,19 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A message that is a command: its name in lower case, and its words."""
+    """A parsed command message: the name in lower case, and the arguments."""
 
     name: str
     words: tuple[str, ...]
 
     @property
     def number(self) -> int:
-        """The number that its first word is, 0 for none."""
+        """Return the first argument as a number, 0 if it is none."""
         return number_in(self.words)
 
 
 def text_after(message: str) -> str:
-    """What follows the name of a command, as it was written."""
+    """Return the text after a command's name, unchanged."""
     written = NAME.fullmatch(message.strip()) or WORD.fullmatch(message.strip())
     return (
         ((written and written["rest"]) or "").strip().removeprefix(COLONS[0]).removeprefix(COLONS[1]).strip()
@@ -239,34 +239,34 @@ def text_after(message: str) -> str:
 
 
 def number_in(words: Sequence[str]) -> int:
-    """The number that the first word is, 0 for none."""
+    """Return the first word as a number, 0 if it is none."""
     first = words[0] if words else ""
     return int(first) if first.isascii() and first.isdecimal() and len(first) <= LONGEST_NUMBER else 0
 
 
 class Registry:
-    """The commands of this version."""
+    """All commands of this version."""
 
     def __init__(self, commands: list[Command], fallback: Handler) -> None:
         self._commands = {command.name: command for command in commands}
         self.fallback = fallback
 
     def get(self, name: str) -> Command | None:
-        """The command of that name."""
+        """Return the command of that name."""
         return self._commands.get(name)
 
     def for_role(self, role: Role) -> list[Command]:
-        """What somebody with this role may use."""
+        """Return the commands that the role allows."""
         return [command for command in self._commands.values() if role >= command.role]
 
     def answers_alone(self, text: str, role: Role) -> bool:
-        """Whether what answers a command in a group is for who gave it alone."""
+        """Return True if the answer to a command in a group is visible to the caller only."""
         parsed = self.parse(text, mentioned=True)
         command = self.get(parsed.name) if parsed else None
         return parsed is not None and command is not None and command.answers_alone(role, parsed.words)
 
     def alone_for(self, turn: Turn, roles: Callable[[Turn], Role]) -> str:
-        """The id of the one person whom what answers a turn is for, "" for everybody."""
+        """Return the id of the only person who sees the turn's answer, "" for everybody."""
         if turn.kind is not TurnKind.COMMAND or turn.address.chat_kind is not ChatKind.GROUP:
             return ""
         asked = next(iter(turn.messages), None)
@@ -274,19 +274,19 @@ class Registry:
         return asked.sender.id if asked is not None and alone else ""
 
     def nearest(self, name: str, more: Sequence[str] = ()) -> list[str]:
-        """Names, of these `more` too, that look like the one somebody wrote."""
+        """Return command names, and names in `more`, similar to the given one."""
         return nearest(name, [*self._commands, *more], cutoff=0.5)
 
     def hints(self, texts: Texts) -> list[CommandHint]:
-        """What a platform's native menu shows."""
+        """Return the entries of a platform's native command menu."""
         return [CommandHint(name, texts(f"cmd_{name}")) for name in self._commands]
 
     def parse(self, text: str, *, mentioned: bool) -> Parsed | None:
-        """The command that a message is, None for anything else.
+        """Parse a message as a command; return None if it is none.
 
-        `/name words` always is one, whether known or not. A plain "stop" is one too, in the usual
-        languages; after a mention so is a known name alone, or with what it takes: see `Command.is_meant`.
-        "approve 12" says what it means anywhere.
+        `/name words` is always a command, known or not. A plain "stop" in one of the supported languages is
+        one too; so is a known name after a mention, alone or with its arguments (see `Command.is_meant`).
+        "approve 12" is a command anywhere.
         """
         text = text.strip()
         if match := NAME.fullmatch(text):

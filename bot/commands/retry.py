@@ -1,4 +1,4 @@
-"""A `/retry` that has waited for the turn before it."""
+"""Start a `/retry` that waited in the queue."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from bot.store.retries import begin_retry, find_last_answered
 async def begin_queued_retry(
     turn: Turn, db: Database, runtime: AgentRuntime, new_id: Callable[[], str], now: float
 ) -> str:
-    """Find out what such a turn answers again. "" where it can begin, else the name of the text that says why
-    it can't. Raises RuntimeProblem where the runtime does not answer.
+    """Resolve the turn that a queued `/retry` answers again.
+
+    Returns "" if the run can begin, else the key of the text that explains why not. Raises RuntimeProblem if
+    the runtime does not answer.
     """
     answered = await db.run(find_last_answered, turn.conversation)
     if answered is None:

@@ -1,4 +1,4 @@
-"""Where an answer that is given again begins."""
+"""Find the checkpoint from which a retried turn forks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from bot.store.retries import AnsweredTurn
 async def fork_of(
     runtime: AgentRuntime, answered: AnsweredTurn, new_id: Callable[[], str]
 ) -> tuple[str, str]:
-    """The thread and its checkpoint from before an answered turn ("" for the newest); a new thread where
-    there was nothing before it. Raises RunMissing where it is gone, and RuntimeProblem.
+    """Return the thread and the checkpoint before an answered turn ("" for the newest).
+
+    The result is a new thread if nothing came before the turn. Raises RunMissing if the run is gone, and
+    RuntimeProblem.
     """
     if not answered.run_id:
         return answered.thread_id, ""

@@ -1,4 +1,4 @@
-"""`/accounts`, `/restart`, `/reload`, `/announce`: the service itself, for admins."""
+"""`/accounts`, `/restart`, `/reload` and `/announce`: service administration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_PROBLEMS = 10
 
 
 async def accounts(call: Invocation) -> Result:
-    """The live state of every account."""
+    """Show the live state of every account."""
     texts = call.texts
     now = call.services.clock.now()
     lines = []
@@ -40,7 +40,7 @@ async def accounts(call: Invocation) -> Result:
 
 
 async def restart(call: Invocation) -> Result:
-    """Start an account anew; what was accepted goes on when it is there again."""
+    """Restart an account; accepted messages continue once it is connected again."""
     known = sorted(call.services.accounts.states())
     name = call.words[0] if call.words else ""
     if not name:
@@ -54,7 +54,7 @@ async def restart(call: Invocation) -> Result:
 
 
 async def reload(call: Invocation) -> Result:
-    """Read the configuration now, and say what changed or what is wrong with it."""
+    """Reload the configuration, and report the changes or the errors."""
     texts = call.texts
     outcome = await call.services.reload()
     if not isinstance(outcome, Reloaded):
@@ -69,12 +69,12 @@ async def reload(call: Invocation) -> Result:
 
 
 def after_a_colon(rest: str) -> bool:
-    """Whether this, after the name of the command as a word, is an announcement: `announce: TEXT`."""
+    """Return True if the text after the command's name is an announcement: `announce: TEXT`."""
     return not rest or rest.startswith(COLONS)
 
 
 async def announce(call: Invocation) -> Result:
-    """Say something in every chat in which somebody was answered lately."""
+    """Post a message in every chat with a recent answer."""
     texts, services, now = call.texts, call.services, call.services.clock.now()
     text = text_after(call.turn.messages[-1].text)
     if not text:
@@ -94,7 +94,7 @@ async def announce(call: Invocation) -> Result:
 
 
 def _hears(call: Invocation, one: Audience) -> bool:
-    """Whether it is another chat of an account that runs, and who wrote there last may still do so."""
+    """Return True for another chat of a running account whose last sender still has access."""
     here, there = call.turn.address, one.address
     if (here.account, here.chat) == (there.account, there.chat) or one.platform in LOCAL_PLATFORMS:
         return False

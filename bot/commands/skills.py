@@ -1,4 +1,4 @@
-"""`/skills`, `/skill` and `/<skill>`: the ways of working that the agent has been taught."""
+"""`/skills`, `/skill` and `/<skill>`: list, switch and use the agent's skills."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bot.runtime.interface import SkillInfo
 from bot.store.turns import AgentHandoff, hand_off_to_agent
 from bot.texts import Texts
 
-# Characters of what a skill says about itself that a list shows.
+# Maximum length of a skill's description in a list (characters).
 ABOUT = 100
-# Whoever has mistyped a command wants to know it now, also where the runtime is busy.
+# A mistyped command must be answered quickly, even if the runtime is busy.
 LOOK_SECONDS = 5.0
 
 
 async def skills(call: Invocation) -> Result:
-    """List the skills, and for admins those that can't be used."""
+    """List the skills and, for admins, the unavailable ones."""
     texts = call.texts
     try:
         found = await call.services.runtime.list_skills()
@@ -59,7 +59,7 @@ async def skill(call: Invocation) -> Result:
 
 
 async def asked_or_unknown(call: Invocation) -> Result:
-    """What is no command may be a skill: its turn is then the agent's. Else name what comes near."""
+    """Hand the turn to the agent if the unknown command names a skill, else suggest similar names."""
     texts, services = call.texts, call.services
     try:
         async with asyncio.timeout(LOOK_SECONDS):
@@ -98,18 +98,18 @@ def _handed(call: Invocation) -> AgentHandoff:
 
 
 def named(name: str, offered: Sequence[SkillInfo]) -> SkillInfo | None:
-    """The skill that somebody means, who may write it as a command; case does not matter."""
+    """Return the offered skill with that name, in any case, also in its command spelling."""
     wanted = _as_command(name)
     return next((one for one in offered if not one.problem and command_of(one) == wanted), None)
 
 
 def command_of(skill: SkillInfo) -> str:
-    """Its name as a command: platforms take no hyphens there."""
+    """Return the skill's name as a command; platforms allow no hyphens there."""
     return _as_command(skill.name)
 
 
 def parted(text: str) -> tuple[str, str] | None:
-    """The name and the words of a text that could ask for a skill, `/name words`; None for any other."""
+    """Split `/name words` into name and words; None for any other text."""
     match = NAME.fullmatch(text.strip())
     return None if match is None else (match["name"], (match["rest"] or "").strip())
 

@@ -1,4 +1,4 @@
-"""Whom a word in a command means: a person, this group, a workspace."""
+"""Resolve the target of a command: a person, this group or a workspace."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ HERE = "here"
 
 
 def home_of(call: Invocation) -> str:
-    """The platform that the asker is known from; at the page, of who came by a link, that of the link."""
+    """Return the caller's platform; in the web console, the platform of their sign-in link."""
     return person_of(call.turn.platform, call.turn.messages[-1].sender).partition(":")[0]
 
 
 def account_of(call: Invocation) -> str:
-    """The account that the asker is known from, as `home_of`."""
+    """Return the caller's account, resolved like `home_of`."""
     return call.turn.messages[-1].sender.account or call.turn.address.account
 
 
 def entry_of(call: Invocation, who: str, scope: str) -> AccessEntry | Result:
-    """Whom the word means: this group or an id, in the scope, or an entry that names its own; else what to
-    write.
+    """Resolve a word to an access entry: this group or an id in the scope, or an entry with its own scope.
+
+    Returns the usage text if the word is no entry.
     """
     address = call.turn.address
     if who.lower() == HERE:
@@ -43,15 +44,16 @@ def entry_of(call: Invocation, who: str, scope: str) -> AccessEntry | Result:
         return Result(call.texts("who_nowhere", scope=quoted(entry.scope), nearest=near))
     platform = states[entry.scope][0] if entry.scope in states else entry.scope
     problem = wrong_entry(platform, entry)
-    # What was given before can be taken back, whatever it is.
+    # An existing grant can always be revoked, whatever it covers.
     if problem and entry not in call.services.people:
         return Result(call.texts("who_wrong", who=quoted(str(entry)), problem=problem))
     return entry
 
 
 def whom(call: Invocation, who: str) -> AccessEntry | Result:
-    """Whom the word means: on this account, unless it names a scope, or what was given to them holds for the
-    whole platform.
+    """Resolve a word to an access entry on this account.
+
+    The entry covers the whole platform if the word names a scope or the existing grant does.
     """
     entry = entry_of(call, who, account_of(call))
     if isinstance(entry, Result) or ":" in who:
@@ -61,9 +63,7 @@ def whom(call: Invocation, who: str) -> AccessEntry | Result:
 
 
 def twin(call: Invocation, entry: AccessEntry) -> AccessEntry:
-    """The entry that means the same one here: on the whole platform for one of this account, and the other
-    way round.
-    """
+    """Return the equivalent entry in the other scope: platform for account, account for platform."""
     account, platform = account_of(call), home_of(call)
     if account == platform or entry.scope not in (account, platform):
         return AccessEntry("", "")
@@ -71,7 +71,7 @@ def twin(call: Invocation, entry: AccessEntry) -> AccessEntry:
 
 
 def reaches(call: Invocation, entry: AccessEntry) -> bool:
-    """Whether the asker is an admin of every account that the entry is about; owners are of all."""
+    """Return True if the caller is an admin of every account that the entry covers; owners always are."""
     turn, services = call.turn, call.services
     home = at_home(turn.platform, turn.address.account, turn.messages[-1].sender)
     return within_reach(call.role, home, entry.scope, services.accounts.states(), services.policy)

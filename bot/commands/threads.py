@@ -1,4 +1,4 @@
-"""`/threads`, `/resume`, `/title`: the threads that this conversation has had."""
+"""`/threads`, `/resume` and `/title`: the agent threads of a conversation."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ LONGEST_BEGIN = 60
 
 
 async def threads(call: Invocation) -> Result:
-    """List them, the one in use marked."""
+    """List the threads, with the current one marked."""
     return Result(await _listed(call))
 
 
 async def resume(call: Invocation) -> Result:
-    """The accept transaction has turned to the thread already; say so."""
+    """Confirm the thread, which the accept transaction has switched to already."""
     number = number_in(call.words)
     if not number:
         return Result(await _listed(call))
@@ -28,14 +28,14 @@ async def resume(call: Invocation) -> Result:
         return Result(call.texts("resume_unknown", number=number))
     lane = await call.services.db.run(load_lane, call.turn.conversation, before=call.turn.id)
     busy = lane.turn is not None or lane.queued > 0
-    # What waited for an approval on the other thread does so no longer.
+    # Approvals that were pending on the other thread no longer apply.
     call.services.wake(call.turn.conversation)
     key = "resume_while_busy" if busy else "resume_done"
     return Result(call.texts(key, number=number, begins=_begins(known)))
 
 
 async def title(call: Invocation) -> Result:
-    """Name the conversation, or say what it is called."""
+    """Set or show the conversation's title."""
     db, texts = call.services.db, call.texts
     if not call.words:
         view = await db.run(load_conversation, call.turn.conversation)

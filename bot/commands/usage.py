@@ -1,4 +1,4 @@
-"""`/usage`: tokens of the asker and of the conversation; in private chats admins see everybody's."""
+"""`/usage`: token usage of the caller and the conversation; in private chats, admins see everybody's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_PEOPLE = 10
 
 
 async def usage(call: Invocation) -> Result:
-    """What turns cost: the last one here, the asker's, this conversation's, and everybody's."""
+    """Show token usage of the last turn, the caller, the conversation and everybody."""
     texts, db, here = call.texts, call.services.db, call.turn.conversation
     last = await db.run(load_last_usage, here)
     sections = [texts("usage_title"), *([texts("usage_last", **_counts(last))] if last else [])]
@@ -33,7 +33,7 @@ async def usage(call: Invocation) -> Result:
 
 
 async def _budget(call: Invocation) -> list[str]:
-    """What the asker is held to here, and how much of it is used."""
+    """Return the caller's limits here, with the used share."""
     texts, services = call.texts, call.services
     lines = [
         texts(
@@ -57,7 +57,7 @@ async def _everybody(call: Invocation) -> list[str]:
 async def _section(
     call: Invocation, title: str, *, person: str | None = None, conversation: int | None = None
 ) -> list[str]:
-    """A title and what each period cost, or that nothing was counted in any."""
+    """Format a title and the usage per period, or a line that says there was none."""
     texts, db, now = call.texts, call.services.db, call.services.clock.now()
     found = {
         name: await db.run(sum_usage, now - seconds, person=person, conversation=conversation)

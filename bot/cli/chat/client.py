@@ -1,4 +1,4 @@
-"""The terminal's side of the API: open, write, follow, stop."""
+"""Terminal client of the API: open a chat, send, follow, stop."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ import httpx
 
 ACCOUNT = "terminal"
 CLOSED = frozenset({"done", "failed", "cancelled", "expired"})
-# Seconds between tries to reach the service again, and how many.
+# Delay between reconnects (s), and their maximum number.
 AGAIN = 0.5
 TRIES = 60
 
 
 class ChatFailed(Exception):
-    """The service could not be reached or refused; the message is a line for people."""
+    """The service could not be reached or refused a request; the message is a line for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A turn as it stands: its whole text (Markdown) and the paths of its files."""
+    """State of a turn: its whole text (Markdown) and the paths of its files."""
 
     turn: int
     state: str
@@ -35,7 +35,7 @@ class Update:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing follows."""
+        """Return True if the turn has ended."""
         return self.state in CLOSED
 
 
@@ -51,12 +51,12 @@ class ChatClient:
         self._old: set[int] | None = None
 
     async def open(self, chat: str = "") -> None:
-        """Open a chat; without a name a new one. Raises ChatFailed."""
+        """Open the named chat, or a new one without a name. Raises ChatFailed."""
         found = await self._post("/api/conversations", {"account": ACCOUNT, "chat": chat})
         self._conversation = int(found["id"])
 
     async def say(self, text: str) -> int:
-        """Send a message; its turn. Sending it again after a lost answer changes nothing."""
+        """Send a message and return its turn; repeating it after a lost response is safe."""
         body = {"text": text, "event_id": uuid.uuid4().hex}
         turn = int((await self._post(f"{self._path}/messages", body))["turn"] or 0)
         self._sent.add(turn)
@@ -67,7 +67,7 @@ class ChatClient:
         await self._post(f"{self._path}/stop", None)
 
     async def updates(self) -> AsyncIterator[Update]:
-        """Turns as they change, from those that are open now; lost connections are made again."""
+        """Yield turns as they change, starting with the open ones; reconnect after a lost connection."""
         tries = 0
         while True:
             try:
@@ -93,7 +93,7 @@ class ChatClient:
         if name == "snapshot":
             turns = data["turns"]
             if self._old is None:
-                # A command is often answered before anybody listens: what was asked here is news.
+                # A command is often answered before the stream opens, so its turn still counts as new.
                 self._old = {turn["id"] for turn in turns if turn["state"] in CLOSED} - self._sent
             return [await self._whole(turn) for turn in turns if turn["id"] not in self._old]
         if name == "turn":
@@ -115,7 +115,7 @@ class ChatClient:
         return Update(turn["id"], turn["state"], text.rstrip(), tuple(paths))
 
     async def _path_of(self, thread_id: str, part: Mapping[str, Any]) -> str:
-        """Where a file of a reply is on this machine; it is fetched where the agent is elsewhere."""
+        """Return the local path of a reply's file, downloading it from a remote agent."""
         name = PurePosixPath(part["filename"]).name
         near = self._home / "threads" / thread_id / "user-data" / "outputs" / name
         if await asyncio.to_thread(near.is_file):

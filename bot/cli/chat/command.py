@@ -1,4 +1,4 @@
-"""`roebot chat`: an ordinary client of the public API, at a terminal or in a pipe."""
+"""`roebot chat`: a client of the public API, in a terminal or a pipe."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ GREETING = "Write a message; /help lists the commands, Ctrl-C stops an answer, C
 
 
 async def chat(base_url: str, token: str | None, home: Path) -> int:
-    """Talk to the service at `base_url`; the exit code. A pipe gets one reply and nothing else on stdout."""
+    """Talk to the service at `base_url` and return the exit code. A pipe prints one reply and nothing else on
+    stdout.
+    """
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     timeout = httpx.Timeout(30.0, read=60.0)
     async with httpx.AsyncClient(
@@ -34,7 +36,7 @@ async def chat(base_url: str, token: str | None, home: Path) -> int:
 
 
 async def _once(client: ChatClient, text: str) -> int:
-    """Send what came through the pipe, and print its reply when it is complete."""
+    """Send the piped text and print its complete reply."""
     if not text.strip():
         raise ChatFailed("there is nothing to send: the input is empty")
     await client.open()
@@ -49,7 +51,7 @@ async def _once(client: ChatClient, text: str) -> int:
 
 
 async def _talk(client: ChatClient) -> int:
-    """A conversation at the terminal, until Ctrl-D or Ctrl-C at the prompt."""
+    """Run a conversation in the terminal until Ctrl-D, or Ctrl-C at the prompt."""
     screen = Screen(sys.stdout, sys.stdout.isatty())
     await client.open(MAIN_CHAT)
     screen.say(GREETING)
@@ -65,13 +67,13 @@ async def _talk(client: ChatClient) -> int:
 
 
 async def _follow(client: ChatClient, screen: Screen) -> None:
-    """Show what is said, over every break of the connection."""
+    """Show updates, across reconnects."""
     async for update in client.updates():
         screen.show(update)
 
 
 async def _write(client: ChatClient, screen: Screen, lines: Lines) -> None:
-    """Send what is typed."""
+    """Send the typed messages."""
     screen.prompt()
     async for line in lines:
         if line is None:

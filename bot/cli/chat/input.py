@@ -1,4 +1,4 @@
-"""What is typed at a terminal: lines, and Ctrl-C, without a thread that cannot be interrupted."""
+"""Terminal input: lines and Ctrl-C, without a thread that can't be interrupted."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from types import TracebackType
 from typing import TextIO
 
 CHUNK = 65_536
-# Lines that are there within this time came in one paste, and are one message (seconds).
+# Lines that arrive within this time (s) come from one paste and form one message.
 PASTE = 0.02
 
 
 class Lines:
-    """Messages from a terminal; None stands for Ctrl-C, and Ctrl-D ends them."""
+    """Iterate over messages from a terminal; None stands for Ctrl-C, and Ctrl-D ends the iteration."""
 
     def __init__(self, source: TextIO) -> None:
         self._fd = source.fileno()
@@ -50,7 +50,7 @@ class Lines:
                 ending.cancel()
 
     def _read(self) -> None:
-        """A terminal in line mode gives one line a read; a paste gives several at once."""
+        """Read the available input; a terminal in line mode returns one line per read, a paste several."""
         text = b""
         while True:
             found = os.read(self._fd, CHUNK)

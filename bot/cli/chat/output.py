@@ -1,4 +1,4 @@
-"""What a terminal shows: a reply grows by what is new in it, since nothing printed can be taken back."""
+"""Terminal output of replies. Printed text can't be taken back, so a reply grows by its new part."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DIM, RESET = "\x1b[2m", "\x1b[0m"
 
 
 class Screen:
-    """Writes to a terminal. One reply is shown at a time, in the order of their turns."""
+    """Writes turns to a terminal, one reply at a time, in the order of the turns."""
 
     def __init__(self, out: TextIO, colors: bool) -> None:
         self._out = out
@@ -23,24 +23,24 @@ class Screen:
 
     @property
     def busy(self) -> bool:
-        """Whether an answer is on its way."""
+        """Return True while an answer is pending."""
         return bool(self._expected or self._turn)
 
     def say(self, text: str) -> None:
-        """A line of the client itself."""
+        """Print a line of the client itself."""
         self._write(f"{DIM}{text}{RESET}" if self._colors else text)
 
     def prompt(self) -> None:
-        """Ask for a message."""
+        """Print the prompt."""
         self._write(PROMPT)
 
     def expect(self, turn: int) -> None:
-        """A message was accepted; its turn will be answered."""
+        """Register an accepted message whose turn will be answered."""
         if turn:
             self._expected.add(turn)
 
     def show(self, update: Update) -> None:
-        """A turn stands like this now. While one reply grows the others wait for its end."""
+        """Show the state of a turn; other turns wait until the growing reply has ended."""
         if self._turn not in (0, update.turn):
             self._waiting[update.turn] = update
             return
@@ -56,7 +56,7 @@ class Screen:
             self._close(update)
 
     def _grow(self, text: str) -> None:
-        """Print what is new; a text that does not continue what stands is printed again, whole."""
+        """Print the new part; a text that doesn't continue the printed one is printed again in full."""
         if text.startswith(self._shown):
             self._write(text[len(self._shown) :])
         elif not self._shown.startswith(text):
@@ -69,7 +69,7 @@ class Screen:
         if self._shown:
             self._write("\n")
         elif update.state != "done":
-            # A text says itself how it ended.
+            # The text itself tells how the turn ended.
             self.say(f"({update.state})\n")
         for path in update.files:
             self._write(f"{path}\n")

@@ -1,4 +1,4 @@
-"""What of the configuration the agent can't use: asked of the running service, or of a process that tries."""
+"""Check which parts of the configuration the agent can't use, through the running service or a subprocess."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAID_ELSEWHERE = frozenset({httpx.codes.NOT_FOUND, httpx.codes.SERVICE_UNAVAILAB
 
 
 def served(url: str, headers: Mapping[str, str]) -> Iterator[Finding]:
-    """The problems that a running service knows of; of its models each is asked for itself."""
+    """Return the problems the running service reports; models are checked separately."""
     try:
         answer = httpx.get(f"{url}{ROUTE}", headers=dict(headers), timeout=TRY_SECONDS, trust_env=False)
     except httpx.HTTPError as error:
@@ -38,11 +38,11 @@ def served(url: str, headers: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def here(config: Path | None, home: Path, *, seconds: float = TRY_SECONDS) -> list[dict[str, Any]]:
-    """The problems that a service started here would have: `where`, `what` and `serious` of each."""
+    """Return the problems a service started here would have: `where`, `what` and `serious` of each."""
     command = [sys.executable, "-m", MODULE, "--home", str(home)]
     command += ["--config", str(config)] if config else []
     try:
-        # What a foreign package prints may hold a secret, so nothing of it is shown.
+        # Third-party packages may print secrets, so none of their output is shown.
         done = subprocess.run(  # noqa: S603 - our own interpreter and module
             command,
             stdin=subprocess.DEVNULL,
@@ -61,7 +61,7 @@ def here(config: Path | None, home: Path, *, seconds: float = TRY_SECONDS) -> li
 
 
 def findings(problems: list[dict[str, Any]]) -> Iterator[Finding]:
-    """All but what concerns one model alone, which is said when that one is asked."""
+    """Convert problems to findings, except those of a single model, which its own check reports."""
     for problem in problems:
         if problem["serious"]:
             yield Finding(False, told(problem))
@@ -70,7 +70,7 @@ def findings(problems: list[dict[str, Any]]) -> Iterator[Finding]:
 
 
 def told(problem: Mapping[str, Any]) -> str:
-    """A problem in one line."""
+    """Format a problem as one line."""
     return ": ".join(filter(None, (problem["where"], problem["what"])))
 
 

@@ -1,4 +1,4 @@
-"""`roebot doctor`: what is there, what is missing, what to do about it."""
+"""`roebot doctor`: check the installation and suggest fixes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHORT_TOKEN = 16
 
 
 def doctor_command(home: Path | None, file: Path | None, *, as_json: bool = False) -> int:
-    """Print every finding, as lines or as one JSON object; 1 if any is bad."""
+    """Print every finding as lines or as one JSON object; exit code 1 if any is bad."""
     found = []
     for finding in look(home, file):
         found.append(finding)
@@ -45,7 +45,7 @@ def doctor_command(home: Path | None, file: Path | None, *, as_json: bool = Fals
 
 
 def look(home: Path | None, file: Path | None) -> Iterator[Finding]:
-    """Everything that can be said without changing anything."""
+    """Run all checks; nothing is changed."""
     folder = home_folder(home)
     yield from of("machine", _machine())
     yield from of("home", doctor_home.usable(folder))
@@ -79,7 +79,7 @@ def _machine() -> Iterator[Finding]:
 
 
 def _configured(loaded: LoadedConfig, followed: str | None) -> Iterator[Finding]:
-    """A configuration that can be used, and what is odd about it all the same."""
+    """Check a valid configuration for oddities."""
     yield Finding(True, f"configuration: {loaded.path or 'none, so everything has its default'}")
     if followed is not None and followed != (str(loaded.path.resolve()) if loaded.path else ""):
         yield Finding(None, f"the running service follows another configuration: {followed or 'no file'}")
@@ -115,7 +115,7 @@ def _with_service(loaded: LoadedConfig, found: RunningService, file: Path | None
 
 
 def _unusable(errors: ConfigErrors, folder: Path, file: Path | None) -> Iterator[Finding]:
-    """A configuration that cannot be used here, and what runs all the same."""
+    """Report a configuration that can't be used, and the checks that need none."""
     found = find_service(folder)
     if found is None or not all(isinstance(error, UnsetVariable) for error in errors.errors):
         yield Finding(False, f"configuration:\n{errors}")
@@ -147,7 +147,7 @@ def _port(config: Config) -> Finding:
 
 
 def _roebot_at(host: str, port: int) -> str:
-    """What to say where the port is taken by another Roebot, "" for anybody else."""
+    """Describe the Roebot that occupies the port, "" if it is another program."""
     try:
         answer = httpx.get(f"http://{host}:{port}/health", timeout=2.0, trust_env=False)
         if answer.is_success and answer.json().get("status") == "ok":

@@ -1,4 +1,4 @@
-"""Whether the bot's database can be reached, and is one that this version knows; nothing in it is changed."""
+"""Check that the bot's database is reachable and has a known schema version, without changing it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECONDS = 5
 
 
 def look(url: str, home: Path) -> Finding:
-    """The database at `url`, or that of the home."""
+    """Check the database at `url`, or the one in the data directory."""
     place = f"database at {urlsplit(url).hostname}" if url else f"database {home / 'bot.db'}"
     try:
         engine = _remote(url) if url else _local(home / "bot.db")

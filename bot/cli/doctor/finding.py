@@ -1,4 +1,4 @@
-"""What `roebot doctor` says of one thing."""
+"""Result of one `roebot doctor` check."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at: good, bad, or just to know (None). `check` names what it was, for monitoring."""
+    """One check result: good, bad or informational (None). `check` names the check, for monitoring."""
 
     good: bool | None
     text: str
@@ -16,5 +16,5 @@ class Finding:
 
 
 def of(check: str, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The findings of one check."""
+    """Create the findings of one check."""
     return (finding if finding.check else replace(finding, check=check) for finding in findings)

@@ -1,4 +1,4 @@
-"""The home folder: whether it can be used, who may read it, whether it is free, and how old its backup is."""
+"""Check the data directory: usable, private, unlocked, with free space and a recent backup."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bot.errors import HomeUnusable, RoebotError
 from bot.store.database import DAMAGED
 
 DATABASES = ("bot.db", "agent.db", "checkpoints.db")
-# Below the one the databases may soon find no room, below the other they will not (bytes).
+# Free space (bytes) below which the databases may soon fail, and below which they will.
 LITTLE_ROOM, NO_ROOM = 1_000_000_000, 100_000_000
 DAY = 86_400.0
 OLD_BACKUP = 7 * DAY
@@ -26,7 +26,7 @@ OTHERS, GROUP = 0o007, 0o070
 
 
 def usable(folder: Path) -> Iterator[Finding]:
-    """Whether it can be written to, read by others, and whether its databases can be opened."""
+    """Check that the directory is writable and private and that its databases open."""
     if not folder.exists():
         parent = next(above for above in folder.parents if above.exists())
         if os.access(parent, os.W_OK | os.X_OK) and parent.is_dir():
@@ -48,7 +48,7 @@ def usable(folder: Path) -> Iterator[Finding]:
 
 
 def _read_by_others(folder: Path) -> Iterator[Finding]:
-    """Bad where they can read what was said; a folder alone shows no more than names."""
+    """Return a bad finding if other users can read stored messages; a listable directory shows only names."""
     mode = folder.stat().st_mode & 0o777
     if not mode & (OTHERS | GROUP):
         return
@@ -63,7 +63,7 @@ def _read_by_others(folder: Path) -> Iterator[Finding]:
 
 
 def room(folder: Path) -> Finding:
-    """How much room the disk of the home has."""
+    """Check the free space on the disk of the data directory."""
     there = next(above for above in (folder, *folder.parents) if above.exists())
     free = shutil.disk_usage(there).free
     text = f"room for the home: {free / 1e9:.1f} GB"
@@ -73,7 +73,7 @@ def room(folder: Path) -> Finding:
 
 
 def held(folder: Path) -> Iterator[Finding]:
-    """Whether a process has the home that does not say where it is."""
+    """Check for a process that holds the directory but has not published its address."""
     with suppress(OSError), (folder / "service.lock").open("r+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -86,7 +86,7 @@ def held(folder: Path) -> Iterator[Finding]:
 
 
 def backup(folder: Path, now: float | None = None) -> Iterator[Finding]:
-    """How old the last archive is, where there is something to lose."""
+    """Check the age of the newest archive, if there is data to lose."""
     now = time.time() if now is None else now
     made = last_backup(folder)
     if made is not None:
@@ -96,14 +96,14 @@ def backup(folder: Path, now: float | None = None) -> Iterator[Finding]:
         yield Finding(None, text + advice) if now - made > OLD_BACKUP else Finding(True, text)
         return
     with suppress(OSError):
-        # It is made at the first start, and never written to.
+        # The file is created at the first start and never written to.
         since = (folder / "service.lock").stat().st_mtime
         if now - since > OLD_BACKUP:
             yield Finding(None, "backup: none was made yet; `roebot backup` makes one, while it runs, too")
 
 
 def private(config: Path | None, secrets: frozenset[str]) -> Iterator[Finding]:
-    """Whether others can read a configuration that has secrets in it."""
+    """Check that a configuration with secrets is not readable by other users."""
     if config is None:
         return
     try:
@@ -119,7 +119,7 @@ def private(config: Path | None, secrets: frozenset[str]) -> Iterator[Finding]:
 
 
 def _readable(path: Path) -> None:
-    """Look at a database without changing it. Raises HomeUnusable."""
+    """Open a database read-only. Raises HomeUnusable."""
     if not path.exists():
         return
     try:

@@ -1,4 +1,4 @@
-"""Whether each model answers: asked by the running service, or by a process of its own that ends again."""
+"""Check that each model answers, through the running service or a subprocess."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_FOUND = httpx.codes.NOT_FOUND
 
 
 def served(url: str, headers: Mapping[str, str], listed: httpx.Response) -> Iterator[Finding]:
-    """The models of a running service, of which `listed` is the answer of `/api/models`."""
+    """Test the models of a running service; `listed` is the response of `/api/models`."""
     if listed.status_code == NOT_FOUND:
         yield Finding(None, "models: this agent runtime lists none; it chooses for itself")
     elif not listed.is_success:
@@ -34,9 +34,9 @@ def served(url: str, headers: Mapping[str, str], listed: httpx.Response) -> Iter
 
 
 def here(config: Path | None, *, seconds: float = PROBE_SECONDS) -> Iterator[Finding]:
-    """The models that a service started here would have; at most `seconds` for all of them together."""
+    """Test the models of a service started here, within `seconds` in total."""
     command = [sys.executable, "-m", MODULE, *(["--config", str(config)] if config else [])]
-    # What a provider's package prints may hold a secret, so nothing of it is shown.
+    # Provider packages may print secrets, so none of their output is shown.
     with subprocess.Popen(  # noqa: S603 - our own interpreter and module
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
@@ -51,7 +51,7 @@ def here(config: Path | None, *, seconds: float = PROBE_SECONDS) -> Iterator[Fin
 
 
 def _reported(said: bytes, code: int, seconds: float) -> Iterator[Finding]:
-    """What the process has found out, as far as it came."""
+    """Parse the subprocess's output, which may be incomplete."""
     lines = [found for line in said.splitlines() if (found := _object(line)) is not None]
     late = f"it did not answer within {seconds:.0f} s"
     why = late if code == -9 else f"the process that asks them ended with {code}"
@@ -74,7 +74,7 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 
 def _asked(client: httpx.Client, model: dict[str, Any]) -> Finding:
-    """Whether the model answers a question of a few tokens."""
+    """Send the model a test prompt of a few tokens."""
     named = _named(model)
     try:
         asked = client.post(f"/api/models/{quote(model['name'])}/probe", json={})
@@ -95,9 +95,9 @@ def _named(model: Mapping[str, Any]) -> str:
 def _finding(model: Mapping[str, Any], found: Mapping[str, Any]) -> Finding:
     if found.get("ok"):
         return Finding(True, f"{_named(model)}, answered in {float(found.get('seconds', 0.0)):.1f} s")
-    # The small local one is always on offer; where another one is used nobody may want it.
+    # The small local model is always listed; it is optional if another model is configured.
     spare = model.get("source") == "local" and not model.get("default")
-    # The name stands at the beginning of the line already.
+    # The line already starts with the name.
     detail = str(found.get("detail")).removeprefix(f'The model "{model["name"]}" failed: ')
     return Finding(None if spare else False, f"{_named(model)}: {detail}")
 

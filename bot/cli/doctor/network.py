@@ -1,4 +1,4 @@
-"""What is asked outside: platforms by their accounts, the clock, the database, an agent runtime elsewhere."""
+"""Network checks: platform accounts, clock, database and a remote agent runtime."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ ROOTS = {
 ASK_SECONDS = 5.0
 CONNECTED = frozenset({"polling", "socket"})
 """The modes in which trying an account changes nothing on its platform's side."""
-# Slack and Feishu refuse what is older than five minutes, in both directions.
+# Slack and Feishu reject requests that are off by more than five minutes, in either direction.
 ASKEW, WRONG = 30.0, 120.0
 
 
 def accounts(config: Config) -> Iterator[Finding]:
-    """Whether each platform takes its account, where that can be asked without a service."""
+    """Check that each platform accepts its account, where that is possible without a service."""
     there: list[AccountConfig] = []
     for account in config.accounts:
         try:
@@ -71,13 +71,13 @@ async def _tried(account: AccountConfig) -> Finding:
 
 
 def lives(text: str, reason: str) -> Finding:
-    """What a live account says of itself: how long a heartbeat takes, or what it lacks."""
+    """Describe a live account: its heartbeat time, or the reason it fails."""
     told = f"{text}: {reason}" if reason else text
     return Finding(None if reason and not reason.startswith("heartbeat") else True, told)
 
 
 def clock(config: Config, now: Callable[[], float] = time.time) -> Iterator[Finding]:
-    """How far this machine's clock is from that of the first platform that answers."""
+    """Compare this machine's clock with that of the first platform that answers."""
     for account in config.accounts:
         root = account.base_url or ROOTS.get(account.platform)
         if root is None:
@@ -101,7 +101,7 @@ def _apart(seconds: float, host: str) -> Finding:
 
 
 def runtime(config: Config) -> Iterator[Finding]:
-    """Whether an agent runtime elsewhere answers."""
+    """Check that a remote agent runtime answers."""
     url = config.runtime.url
     if url is None:
         return
@@ -116,7 +116,7 @@ def runtime(config: Config) -> Iterator[Finding]:
 
 
 def database(config: Config, home: Path) -> Iterator[Finding]:
-    """Whether the bot's database can be reached, and is one that this version knows."""
+    """Check that the bot's database is reachable and has a known schema version."""
     url = config.database.url.get_secret_value() if config.database.url else ""
     if not url and not (home / "bot.db").exists():
         return

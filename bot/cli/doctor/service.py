@@ -1,4 +1,4 @@
-"""What a running service says of itself: accounts, models, configuration, schedules."""
+"""Check the running service: accounts, models, configuration and schedules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BAD_AFTER = 3
 
 
 def service(url: str, token: str | None) -> Iterator[Finding]:
-    """Everything that it tells."""
+    """Return all findings that the service reports."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
         with httpx.Client(base_url=url, headers=headers, timeout=ASK_SECONDS, trust_env=False) as client:
@@ -63,7 +63,7 @@ def _account(channel: Mapping[str, Any]) -> Finding:
 
 
 def _servers(answer: httpx.Response) -> Iterator[Finding]:
-    """The MCP servers that were wanted and could not be used; a runtime elsewhere may tell of none."""
+    """Return the configured MCP servers that failed; a remote runtime may report none."""
     if not answer.is_success:
         return
     for server in answer.json()["servers"]:
@@ -74,7 +74,7 @@ def _servers(answer: httpx.Response) -> Iterator[Finding]:
 
 
 def _schedules(answer: httpx.Response) -> Iterator[Finding]:
-    """Those whose last firings came to nothing."""
+    """Return the schedules whose last runs failed."""
     if not answer.is_success:
         return
     for schedule in answer.json()["schedules"]:
@@ -89,7 +89,7 @@ def _schedules(answer: httpx.Response) -> Iterator[Finding]:
 
 
 def unready(answer: httpx.Response) -> str:
-    """What of the service is not well, out of its own words."""
+    """Describe the failing parts in the service's readiness response."""
     try:
         parts = {name: part for name, part in answer.json().items() if isinstance(part, dict)}
     except (ValueError, AttributeError):

@@ -1,4 +1,4 @@
-"""`roebot init`: from nothing to an account that works; all is asked and tried before anything is written."""
+"""`roebot init`: set up a working account. Everything is asked and tested before anything is written."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STOPPED = "stopped; nothing was written"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What `roebot init` was called with. `path` is the file to write, `home` None for the usual one."""
+    """Arguments of `roebot init`. `path` is the file to write, `home` None for the default."""
 
     platform: str
     name: str
@@ -45,7 +45,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What is to be written; the values of `settings` are as they stand in the file."""
+    """Answers to write; values in `settings` are written to the file unchanged."""
 
     settings: Mapping[str, str]
     known: Known
@@ -53,7 +53,9 @@ class Answers:
 
 
 def init_command(platform: str, name: str, file: Path | None, base_url: str, home: Path | None) -> None:
-    """Ask, try, write, say what comes next. Raises StartError or ConfigErrors; nothing was written then."""
+    """Ask, test, write and print the next steps. Raises StartError or ConfigErrors before anything is
+    written.
+    """
     try:
         asked = _asked_for(platform, name, file, base_url, home)
         with quiet():
@@ -67,7 +69,7 @@ def init_command(platform: str, name: str, file: Path | None, base_url: str, hom
 
 
 def _asked_for(platform: str, name: str, file: Path | None, base_url: str, home: Path | None) -> Asked:
-    """What has to be right before anybody types a token."""
+    """Validate the arguments, before anybody types a token."""
     path = _path(file)
     _checked(_text(path), path)
     platform = platform or ask(f"Which platform ({_names()}): ").lower()
@@ -81,7 +83,7 @@ def _asked_for(platform: str, name: str, file: Path | None, base_url: str, home:
 
 
 def _path(file: Path | None) -> Path:
-    """Where to write. Raises ConfigErrors where that is not possible."""
+    """Return the file to write. Raises ConfigErrors if it can't be written."""
     path = file if file is not None and not file.exists() else find_config(file, os.environ, Path.cwd())
     path = path or Path("config.yaml")
     folder = path.resolve().parent
@@ -108,7 +110,7 @@ def _answers(asked: Asked) -> Answers:
 
 
 def _tried(asked: Asked) -> tuple[dict[str, str], AccountConfig, str] | None:
-    """The settings of an account that the platform takes, and who it is there; None to be asked once more."""
+    """Return the settings the platform accepts and the bot's identity; None to ask again."""
     settings = {} if asked.name == asked.platform else {"platform": asked.platform}
     settings |= {"base_url": asked.base_url} if asked.base_url else {}
     settings |= _values(asked, settings)
@@ -128,7 +130,7 @@ def _names() -> str:
 
 
 def _values(asked: Asked, settings: Mapping[str, str]) -> dict[str, str]:
-    """The keys that the account needs: `$NAME` where the environment has one, else what is typed."""
+    """Return the account's keys: `$NAME` if the environment has the variable, else the typed value."""
     print()
     platform = PLATFORMS[asked.platform]
     values: dict[str, str] = {}
@@ -171,7 +173,7 @@ def _account(asked: Asked, values: Mapping[str, str]) -> AccountConfig:
 
 
 def _checked(text: str, path: Path) -> LoadedConfig | None:
-    """Load a text as if it stood in the file; None where only variables are unset. Raises ConfigErrors."""
+    """Load the text as a configuration file; None if only variables are unset. Raises ConfigErrors."""
     with TemporaryDirectory(prefix="roebot-init-") as folder:
         draft = Path(folder) / path.name
         draft.touch(mode=MODE)
@@ -185,7 +187,7 @@ def _checked(text: str, path: Path) -> LoadedConfig | None:
 
 
 def _write(asked: Asked, answers: Answers) -> str:
-    """Write everything at once; what to say about it."""
+    """Write everything at once and return the lines to print."""
     file = str(asked.path)
     text = with_account(_text(asked.path), file, asked.name, answers.settings)
     lines = []
@@ -217,7 +219,7 @@ def _is_name(value: str) -> bool:
 
 
 def _go_on(asked: Asked, answers: Answers) -> None:
-    """Say what comes next, and start the service where it is wanted."""
+    """Print the next steps, and start the service if wanted."""
     found = find_service(home_folder(asked.home))
     steps = [f"Start the service: {_order(asked, 'run')}"] if found is None else []
     manifest = load_manifest(asked.platform)
@@ -241,14 +243,14 @@ def _go_on(asked: Asked, answers: Answers) -> None:
 
 
 def _taken_up(found: RunningService, path: Path) -> str:
-    """What becomes of it where a service runs."""
+    """Describe how a running service applies the change."""
     if found.config and Path(found.config) != path.resolve():
         return f"The service at {found.url} follows {found.config}: stop it, and start it with this file."
     return f"The service at {found.url} takes it up by itself, within seconds."
 
 
 def _order(asked: Asked, command: str) -> str:
-    """What to type for a command of ours here."""
+    """Return the shell command to run a subcommand with this setup."""
     options = _options(asked)
     if command == "run" and not options and Path("Makefile").is_file():
         return "make run"

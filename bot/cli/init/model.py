@@ -1,4 +1,4 @@
-"""The step of `roebot init` where a model is chosen, if the configuration names none."""
+"""Model step of `roebot init`, used if the configuration names no model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOCAL = "local"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What answers, for people, and its entry in the configuration; none where it is found without one."""
+    """Chosen model: its display name and its configuration entry, None if it works without one."""
 
     label: str
     entry: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -31,7 +31,7 @@ class Choice:
 
 
 def choose() -> Choice | None:
-    """Ask which of the models that there are answers, and try it. None: nothing is known."""
+    """Ask for one of the available models and test it. Returns None if none are known."""
     offers = _offers()
     if not offers:
         return None
@@ -86,7 +86,7 @@ def _with_key(offer: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _answers(entry: Mapping[str, Any]) -> bool:
-    """Whether the model answers a question of a few tokens, or is wanted all the same."""
+    """Return True if the model answers a test prompt, or the user wants it anyway."""
     print("Asking the model …", flush=True)
     with TemporaryDirectory(prefix="roebot-init-") as folder:
         path = Path(folder) / "config.yaml"

@@ -1,4 +1,4 @@
-"""The step of `roebot init` where the owner is found: by an id, or by the first message."""
+"""Owner step of `roebot init`: by id, or by the first message to the bot."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Who owns the bot, as an entry of access ("": nobody yet), and whether they wrote to it already."""
+    """The bot's owner as an access entry ("" for none yet), and if they have written to it already."""
 
     owner: str = ""
     wrote: bool = False
 
 
 def owner_of(account: AccountConfig, identity: str, manifest: Manifest) -> Known:
-    """Ask who the owner is."""
+    """Ask for the owner."""
     if manifest.later_steps:
         print("\nThese steps are taken there only while the bot is connected: after Enter below, or while")
         print("the service runs.\n")
@@ -71,6 +71,6 @@ def _who(heard: InboundMessage) -> str:
 
 
 def _shown(text: str) -> str:
-    """What a stranger wrote, in one short line that moves no cursor."""
+    """Shorten untrusted text to one line without terminal control characters."""
     plain = "".join(letter if letter.isprintable() else " " for letter in text)
     return plain if len(plain) <= SHOWN else f"{plain[: SHOWN - 1]}…"
