@@ -1,4 +1,4 @@
-"""Who may use the bot: the `access` section and its entries."""
+"""The `access` section: who may use the bot."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ _WANTED = "expected platform:id or account:id, such as telegram:123456789 or sla
 
 @dataclass(frozen=True, slots=True)
 class AccessEntry:
-    """Whom a rule is about: `scope` is a platform or an account, `id` the platform's own id, `kind` "" for a
-    person or a chat, else one of `KINDS`: everybody who belongs to it.
+    """A person, chat or group of people that a rule applies to.
+
+    `scope` is a platform or an account, `id` the platform's own id, `kind` "" for a person or a chat, else
+    one of `KINDS`, which covers all members.
     """
 
     scope: str
@@ -37,7 +39,7 @@ class AccessEntry:
 
     @classmethod
     def parse(cls, value: object) -> AccessEntry:
-        """The entry that the value spells. Raises ValueError with what to write instead."""
+        """Parse an entry. Raises ValueError with a hint at the right spelling."""
         if isinstance(value, AccessEntry):
             return value
         if isinstance(value, dict) and len(value) == 1:
@@ -105,7 +107,7 @@ class AccessOverrides(Section):
     guests: bool | None = Field(None, description="As in access.")
 
     def over(self, general: AccessConfig) -> AccessConfig:
-        """The rules of the account."""
+        """Return the effective rules of the account."""
         given = {
             name: value for name in type(self).model_fields if (value := getattr(self, name)) is not None
         }

@@ -1,4 +1,4 @@
-"""The entries of `channels`: one for each account of the bot on a platform."""
+"""The entries of `channels`: one per account of the bot on a platform."""
 
 from __future__ import annotations
 
@@ -65,17 +65,17 @@ class AccountConfig(Section):
     )
 
     def needs(self) -> Mapping[str, str]:
-        """The keys without which the account cannot work, each with what to do about it."""
+        """Return the keys the account can't work without, each with a hint."""
         return {}
 
     @property
     def private_isolation(self) -> str:
-        """`isolation` in private chats."""
+        """Return `isolation` in private chats."""
         return self.isolation
 
     @classmethod
     def secrets(cls) -> frozenset[str]:
-        """The keys that hold a secret."""
+        """Return the keys that hold a secret."""
         return frozenset(
             name for name, field in cls.model_fields.items() if "SecretStr" in str(field.annotation)
         )
@@ -121,7 +121,6 @@ class TelegramAccount(AccountConfig):
     )
 
     def needs(self) -> Mapping[str, str]:
-        """See AccountConfig."""
         token = {"bot_token": "add the token from @BotFather"}
         if self.mode == "polling":
             return token
@@ -186,11 +185,10 @@ class SlackAccount(AccountConfig):
 
     @property
     def private_isolation(self) -> str:
-        """A direct message is one conversation, although each answer in it opens a thread."""
+        """Treat a direct message as one conversation, although each answer in it opens a thread."""
         return self.isolation if self.threads_in_dm else "chat"
 
     def needs(self) -> Mapping[str, str]:
-        """See AccountConfig."""
         token = {"bot_token": "add the bot token of the app (xoxb-…)"}
         if self.mode == "socket":
             return {**token, "app_token": "add the app-level token (xapp-…), or choose mode http"}
@@ -225,7 +223,6 @@ class FeishuAccount(AccountConfig):
     )
 
     def needs(self) -> Mapping[str, str]:
-        """See AccountConfig."""
         app = {"app_id": "add the id of the app (cli_…)", "app_secret": "add the secret of the app"}
         if self.mode == "socket":
             return app
@@ -246,7 +243,6 @@ class DiscordAccount(AccountConfig):
     bot_token: Secret | None = Field(None, description="The bot's token from the developer portal.")
 
     def needs(self) -> Mapping[str, str]:
-        """See AccountConfig."""
         return {"bot_token": "add the bot's token from the developer portal"}
 
 

@@ -1,4 +1,4 @@
-"""Adds an account to the text of a configuration, and leaves every other byte as it is."""
+"""Add an account to the text of a configuration, leaving every other byte unchanged."""
 
 from __future__ import annotations
 
@@ -26,16 +26,14 @@ MODE = 0o600
 
 
 def new_account(text: str, file: str, name: str) -> None:
-    """Raises ConfigErrors where an account of this name is there already."""
+    """Check that the account name is free. Raises ConfigErrors if it exists."""
     root = root_mapping(text, file) if text.strip() else None
     if root is not None and find_entry(root, ("channels", name)) is not None:
         raise one_error(file, f"channels.{name} is there already; choose another name with --name")
 
 
 def with_account(text: str, file: str, name: str, settings: Mapping[str, str]) -> str:
-    """The text with one more entry in `channels`. Raises ConfigErrors where it is there already, or where the
-    text is no configuration.
-    """
+    """Add an entry to `channels`. Raises ConfigErrors if it exists or the text is no configuration."""
     line = f"{name}: {{{', '.join(f'{key}: {json.dumps(value)}' for key, value in settings.items())}}}"
     if not text.strip():
         return f"config_version: {CONFIG_VERSION}\n\nchannels:\n  {line}\n"
@@ -44,7 +42,7 @@ def with_account(text: str, file: str, name: str, settings: Mapping[str, str]) -
 
 
 def with_owner(text: str, file: str, owner: str) -> str | None:
-    """The text with an owner; None where `owners` is there already, for people to add to."""
+    """Add an owner; return None if `owners` exists, which people extend themselves."""
     root = root_mapping(text, file)
     if root is not None and find_entry(root, ("access", "owners")) is not None:
         return None
@@ -52,7 +50,7 @@ def with_owner(text: str, file: str, owner: str) -> str | None:
 
 
 def with_model(text: str, file: str, entry: Mapping[str, Any]) -> str:
-    """The text with one model, where it names none."""
+    """Add one model to a text that names none."""
     line = f"  - {json.dumps(entry, ensure_ascii=False)}"
     root = root_mapping(text, file) if text.strip() else None
     found = find_entry(root, ("models",)) if root is not None else None
@@ -62,14 +60,14 @@ def with_model(text: str, file: str, entry: Mapping[str, Any]) -> str:
 
 
 def escaped(value: str) -> str:
-    """What is written for a text that a person typed: one that begins with a dollar sign has two."""
+    """Escape a typed value: a leading dollar sign is doubled."""
     return f"${value}" if value.startswith("$") else value
 
 
 def save(path: Path, text: str, *, private: bool = False) -> None:
-    """Write the whole file at once. Its mode stays; that of a new or a `private` one is its owner's alone.
+    """Write the whole file atomically.
 
-    Raises ConfigErrors.
+    The mode is preserved; a new or `private` file is accessible to its owner only. Raises ConfigErrors.
     """
     target = path.resolve()
     try:

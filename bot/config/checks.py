@@ -1,4 +1,4 @@
-"""Rules that concern more than one section."""
+"""Checks across sections of the configuration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.config.models import Config
 
 
 def check(config: Config, problems: Problems, agents: Sequence[str] | None = None) -> None:
-    """Note what does not fit together. `agents`: those of one's own that there are, None: not known."""
+    """Report conflicts between sections. `agents`: names of the custom agents, None if unknown."""
     _check_server(config, problems)
     _check_accounts(config, problems)
     _check_models(config, problems)
@@ -104,8 +104,9 @@ def _complaint(config: Config, path: KeyPath, entry: AccessEntry) -> str | None:
 
 
 def wrong_entry(platform: str, entry: AccessEntry) -> str | None:
-    """What is wrong with the id of an entry, be it a person or a group of that platform; None for nothing,
-    and for a platform whose ids are not known.
+    """Return the problem with the id of a person or group on that platform.
+
+    Returns None for a valid id and for a platform with an unknown id format.
     """
     kind = PLATFORMS.get(platform)
     if kind is None:
@@ -115,8 +116,9 @@ def wrong_entry(platform: str, entry: AccessEntry) -> str | None:
 
 
 def wrong_person(platform: str, entry: AccessEntry) -> str | None:
-    """What is wrong with the id of a person of that platform; None for nothing, and for a platform whose ids
-    are not known.
+    """Return the problem with the id of a person on that platform.
+
+    Returns None for a valid id and for a platform with an unknown id format.
     """
     kind = PLATFORMS.get(platform)
     return _wrong_id(kind, "admins", entry) if kind else None

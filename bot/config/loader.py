@@ -1,4 +1,4 @@
-"""Loads the whole of config.yaml."""
+"""Load config.yaml."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SECTIONS: Mapping[str, type[BaseModel]] = {
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfig:
-    """A checked configuration, where it came from, what to log at the start, and the name of its content.
+    """A checked configuration with its path, warnings to log at the start, and content fingerprint.
 
     `path` is None and `fingerprint` empty for the zero configuration.
     """
@@ -50,9 +50,9 @@ class LoadedConfig:
 def load_config(
     explicit: Path | None, env: Mapping[str, str], cwd: Path, home: Path | None = None
 ) -> LoadedConfig:
-    """Find, read and check the configuration. Raises ConfigErrors with everything that is wrong.
+    """Find, read and check the configuration. Raises ConfigErrors with every problem.
 
-    With `home` the agents of one's own that accounts name have to be there.
+    With `home`, the custom agents that accounts name must exist there.
     """
     path = find_config(explicit, env, cwd)
     return LoadedConfig(Config()) if path is None else load_file(path, env, cwd, home)
@@ -66,7 +66,7 @@ def load_file(
     *,
     may_be_empty: bool = True,
 ) -> LoadedConfig:
-    """Read and check one file, as load_config does; one without content unless it `may_be_empty` is refused.
+    """Read and check one file like load_config; refuse an empty one unless `may_be_empty` is set.
 
     Raises ConfigErrors.
     """
@@ -83,8 +83,9 @@ def load_file(
 
 
 def load_server(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> ServerConfig:
-    """The section `server` alone, for clients of a running service: what the service needs (the tokens of its
-    accounts) may be missing here. Raises ConfigErrors.
+    """Load the `server` section alone, for clients of a running service.
+
+    Other settings that the service needs, such as account tokens, may be missing here. Raises ConfigErrors.
     """
     path = find_config(explicit, env, cwd)
     if path is None:
@@ -100,7 +101,7 @@ def load_server(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> Ser
 
 
 def _agents(home: Path | None) -> tuple[str, ...] | None:
-    """The names of the agents of one's own; None where they can't be read."""
+    """Return the names of the custom agents; None if they can't be read."""
     if home is None:
         return None
     try:
@@ -110,7 +111,7 @@ def _agents(home: Path | None) -> tuple[str, ...] | None:
 
 
 def _idle(document: ConfigDocument) -> frozenset[str]:
-    """The sections that are another server's business, where the runtime is not ours."""
+    """Return the sections that don't apply because the runtime is remote."""
     runtime = document.data.get("runtime")
     foreign = isinstance(runtime, dict) and runtime.get("url") is not None
     return frozenset({"models", "checkpointer", "tools", "guardrails"}) if foreign else frozenset()

@@ -1,4 +1,4 @@
-"""The bot's sections of config.yaml, and the whole."""
+"""The bot's sections of config.yaml, and the whole configuration."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class ServerConfig(Section):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine reaches the service."""
+        """Return True if only this machine can reach the service."""
         return _is_loopback(self.host)
 
     @property
     def is_public(self) -> bool:
-        """Whether people are told of an address that other machines reach."""
+        """Return True if the advertised address is reachable from other machines."""
         return self.public_url is not None and not _is_loopback(urlsplit(self.public_url).hostname or "")
 
 
@@ -169,16 +169,14 @@ class Config(AgentConfig):
 
     @property
     def accounts(self) -> tuple[AccountConfig, ...]:
-        """The enabled accounts."""
+        """Return the enabled accounts."""
         return tuple(account for account in self.channels.values() if account.enabled)
 
     def access_for(self, account: str) -> AccessConfig:
-        """The access rules of one account. Raises KeyError where there is no such account."""
+        """Return the access rules of one account. Raises KeyError for an unknown account."""
         return self.channels[account].access.over(self.access)
 
     def kept_days(self, account: str) -> int:
-        """For how many days an account keeps what was said, 0 for ever. Raises KeyError where there is no
-        such account.
-        """
+        """Return an account's retention in days, 0 for unlimited. Raises KeyError for an unknown account."""
         own = self.channels[account].retention_days
         return self.retention.days if own is None else own

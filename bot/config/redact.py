@@ -1,4 +1,4 @@
-"""The secrets of a configuration, so that nothing that is logged or shown holds one."""
+"""Find and mask the secrets of a configuration, in logs and in output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MIN_LENGTH = 6
 
 
 def secrets_of(config: Config) -> frozenset[str]:
-    """Every secret text of the configuration, and the passwords within addresses."""
+    """Return every secret in the configuration, including passwords in URLs."""
     found: set[str] = set()
     for secret in _secrets(config):
         found.add(secret)
@@ -24,7 +24,7 @@ def secrets_of(config: Config) -> frozenset[str]:
 
 
 def masked(text: str, secrets: frozenset[str]) -> str:
-    """The text with each secret replaced by `***`; longer ones first, as one may hold another."""
+    """Replace each secret with `***`; longer ones first, since one may contain another."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, MASK)
     return text
@@ -45,7 +45,7 @@ def _secrets(value: object) -> Iterator[str]:
 
 
 def _password(text: str) -> set[str]:
-    """The password of an address, as written and decoded."""
+    """Return the password of a URL, as written and decoded."""
     try:
         password = urlsplit(text).password
     except ValueError:

@@ -1,4 +1,4 @@
-"""The JSON schema of config.yaml, for editors. What needs the whole file is checked at the start only."""
+"""JSON schema of config.yaml, for editors. Checks that need the whole file run at the start only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FROM_ENV = {"type": "string", "pattern": r"^\$[A-Za-z_][A-Za-z0-9_]*$"}
 
 
 def schema() -> dict[str, Any]:
-    """The schema, draft 2020-12. `$NAME` may stand for every number, switch and choice."""
+    """Return the schema (draft 2020-12). `$NAME` is valid for every number, switch and choice."""
     _, generated = models_json_schema(
         [(Config, "validation"), *((model, "validation") for model in PLATFORMS.values())],
         ref_template="#/$defs/{model}",
@@ -46,7 +46,7 @@ def schema() -> dict[str, Any]:
 
 
 def _section(definition: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
-    """The definition of a section with every way to write its values."""
+    """Return the definition of a section with every accepted form of its values."""
     required = definition.get("required", [])
     properties = {}
     for name, shape in definition.get("properties", {}).items():
@@ -72,12 +72,12 @@ def _property(shape: dict[str, Any], *, required: bool) -> dict[str, Any]:
 
 
 def _is_narrow(way: dict[str, Any]) -> bool:
-    """Whether text of the environment would not fit."""
+    """Return True if the schema form rejects an environment reference."""
     return way.get("type") in {"integer", "number", "boolean"} or "enum" in way or "const" in way
 
 
 def _fit_account(definition: dict[str, Any], platform: str) -> None:
-    """The name of an account is the key of its entry, and its platform may be left to that key."""
+    """Drop the account name, which is the entry's key; make the platform optional if the key implies it."""
     definition["properties"].pop("name")
     definition["required"] = [name for name in definition.get("required", []) if name != "name"]
     definition["properties"]["platform"] = {

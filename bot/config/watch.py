@@ -1,4 +1,4 @@
-"""Follows config.yaml while the service runs: a good change is handed on, a bad one leaves the last good."""
+"""Watch config.yaml while the service is running; an invalid change keeps the last valid configuration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bot.config.models import Config
 
 @dataclass(frozen=True, slots=True)
 class Reloaded:
-    """The file changed and is good. `sections` are those that differ: `access`, `channels.telegram`."""
+    """A valid change. `sections` are the changed ones, such as `access` or `channels.telegram`."""
 
     loaded: LoadedConfig
     sections: frozenset[str]
@@ -25,7 +25,7 @@ class Reloaded:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The file changed and cannot be used; the configuration of before stays in force."""
+    """An invalid change; the previous configuration stays in force."""
 
     errors: ConfigErrors
 
@@ -35,7 +35,7 @@ Outcome = Reloaded | Rejected
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What a file was like: its path, time, size and inode, and the hash of its content."""
+    """Snapshot of a file: path, time, size, inode and content hash."""
 
     stamp: tuple[Path, int, int, int]
     digest: str
@@ -44,12 +44,11 @@ class _Look:
 
 
 class ConfigWatcher:
-    """Looks at the file every `interval` seconds.
+    """Polls the file every `interval` seconds.
 
-    A change is loaded when two looks in a row have seen the same, so that a file that is still being written
-    is left alone; a file that disappears is a bad change, and so is one that was emptied. File access runs in
-    the loop's executor. `explicit`, `env`, `cwd` and `home` are those of load_config; without a file, one
-    that appears is taken up.
+    A change is loaded once two polls in a row see the same content, so that a half-written file is ignored. A
+    removed or emptied file is an invalid change. File access runs in the loop's executor. `explicit`, `env`,
+    `cwd` and `home` are those of load_config; without a file, one that appears later is loaded.
     """
 
     def __init__(
@@ -77,11 +76,11 @@ class ConfigWatcher:
 
     @property
     def current(self) -> LoadedConfig:
-        """The last good configuration."""
+        """Return the last valid configuration."""
         return self._current
 
     async def run(self, report: Callable[[Outcome], Awaitable[None]]) -> None:
-        """Report each change, until stop() or cancellation."""
+        """Report each change until stop() or cancellation."""
         while not self._stopped.is_set():
             outcome = await self.look()
             if outcome is not None:
@@ -89,11 +88,11 @@ class ConfigWatcher:
             await self._pause()
 
     def stop(self) -> None:
-        """End run(); a pause is cut short."""
+        """End run(), interrupting its pause."""
         self._stopped.set()
 
     async def look(self) -> Outcome | None:
-        """Look once; None where there is nothing new, or where a change may not be complete yet."""
+        """Poll once; return None if nothing changed or the change may be incomplete."""
         async with self._lock:
             return await asyncio.to_thread(self._look)
 
@@ -140,7 +139,7 @@ class ConfigWatcher:
         return Reloaded(loaded, sections)
 
     def _observe(self) -> _Look | None:
-        """The file as it is; None where there is none or it cannot be read."""
+        """Take a snapshot; return None if the file is missing or unreadable."""
         last = self._last
         try:
             path = self._current.path or find_config(self._explicit, self._env, self._cwd)
@@ -157,7 +156,7 @@ class ConfigWatcher:
 
 
 def changed_sections(before: Config, after: Config) -> frozenset[str]:
-    """The sections that differ; accounts one by one, as `channels.NAME`."""
+    """Return the sections that differ; accounts one by one, as `channels.NAME`."""
     names = {
         name
         for name in type(after).model_fields

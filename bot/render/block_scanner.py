@@ -1,7 +1,7 @@
-"""An online scanner of Markdown block structure: what a line is depends on the lines before it, never after.
+"""Scan Markdown block structure line by line; a line's meaning depends only on the lines before it.
 
-The splitter and the stream closer need to know, at any point of a growing text, in which containers and in
-which leaf block they stand; a parser of whole texts cannot say that.
+The splitter and the stream closer need the open containers and the leaf block at any point of a growing text,
+which a parser of whole texts can't provide.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Leaf(Enum):
 
 
 class Kind(Enum):
-    """What one line is."""
+    """Classification of a line."""
 
     BLANK = "blank"
     TEXT = "text"
@@ -49,12 +49,12 @@ class Container:
 
     @property
     def follow(self) -> str:
-        """What stands before the item's or quote's later lines."""
+        """Return the prefix of the later lines of the item or quote."""
         return " " * self.width if self.width else self.opener
 
     @property
     def reopen(self) -> str:
-        """What opens the container again; a list that was numbered 1, 1, 1 keeps counting where it fits."""
+        """Return the marker that reopens the container; a list numbered 1, 1, 1 keeps counting."""
         if self.number is None:
             return self.opener
         number = str(self.number)
@@ -66,10 +66,10 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is open between two lines.
+    """Open blocks between two lines.
 
     `fence` is the run that opened a fence, `head` the content lines to repeat (a fence's opening line; a
-    table's header and delimiter), `last` the content of the paragraph's last line (a header in waiting).
+    table's header and delimiter), `last` the content of the paragraph's last line, a possible header.
     """
 
     containers: tuple[Container, ...] = ()
@@ -107,7 +107,7 @@ _DELIMITER_CELL = re.compile(r":?-+:?$")
 
 
 def _indent(line: str, at: int, column: int = 0) -> tuple[int, int]:
-    """Where the white space from `at` ends, and how many columns it is wide."""
+    """Return the end of the white space from `at`, and its width in columns."""
     start = column
     while at < len(line) and line[at] in " \t":
         column += 1 if line[at] == " " else 4 - column % 4
@@ -125,7 +125,7 @@ def _skip(line: str, at: int, width: int) -> int:
 
 
 def _match(line: str, containers: tuple[Container, ...]) -> tuple[int, int]:
-    """How many containers continue on `line`, and where their content starts."""
+    """Return the number of containers that continue on `line`, and the start of their content."""
     at = 0
     for count, container in enumerate(containers):
         text, width = _indent(line, at)
@@ -147,7 +147,7 @@ def _level(containers: tuple[Container, ...]) -> int:
 
 
 def _item(line: str, at: int, sibling: Container | None, interrupts: bool) -> tuple[Container, int] | None:
-    """The list item that opens at `at`, and where its content starts."""
+    """Return the list item that opens at `at`, and the start of its content."""
     text, width = _indent(line, at)
     marker = _MARKER.match(line, text)
     if marker is None or _RULE.match(line, text):

@@ -1,4 +1,4 @@
-"""Where a part may end: borders between lines and inside one, from best to worst."""
+"""Candidate positions for the end of a part, between lines and within one, ranked from best to worst."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.render.measure import grapheme_border
 
 
 class Rank(IntEnum):
-    """How good a border before a line is."""
+    """Quality of a break before a line."""
 
     NEVER = 0
     LINE = 1
@@ -48,12 +48,12 @@ def rank(text: str, line: Line, before: State, previous: Kind) -> Rank:
 
 
 def undecided(text: str, line: Line) -> bool:
-    """Whether the beginning of a line may yet turn into markup of another kind."""
+    """Return True if the beginning of a line may still turn into other markup."""
     return _UNDECIDED.match(text, line.content if line.kind is Kind.TEXT else line.inner) is not None
 
 
 class Cover:
-    """Which places of `text` lie inside inline constructs; `shift` is the text's index in the source."""
+    """Inline constructs that cover positions of `text`; `shift` is the text's index in the source."""
 
     def __init__(self, text: str, reopened: str, shift: int) -> None:
         found = scan_inline(reopened + text)
@@ -79,17 +79,17 @@ class Cover:
             where[start:end] = b"\1" * (end - start)
 
     def free(self, at: int) -> bool:
-        """Whether no construct is cut at `at`."""
+        """Return True if a cut at `at` splits no construct."""
         place = at - self._shift
         return place >= len(self._inside) or not self._inside[place]
 
     def reopenable(self, at: int) -> bool:
-        """Whether every construct cut at `at` can be closed and opened again."""
+        """Return True if every construct cut at `at` can be closed and reopened."""
         place = at - self._shift
         return place >= len(self._fixed) or not self._fixed[place]
 
     def around(self, at: int) -> list[Span]:
-        """The constructs cut at `at` that can be opened again, outermost first."""
+        """Return the reopenable constructs cut at `at`, outermost first."""
         place = at - self._shift
         return [span for span in self._spans if span.opener and span.start < place < span.end]
 
@@ -100,9 +100,10 @@ _OPAQUE = ("```", "~~~")
 
 
 def inner_border(source: str, low: int, high: int, reach: int, cover: Cover | None) -> int:
-    """The best place in `[low, high]` to cut a line; `reach` characters before `high` count as full enough.
+    """Return the best place in `[low, high]` to cut a line.
 
-    Without `cover` the text is code: words and characters only.
+    `reach` characters before `high` count as full enough. Without `cover` the text is code: only words and
+    characters matter.
     """
     middle = max(low, high - reach)
     words = [found.end() for found in _WORD.finditer(source, low, high)]
@@ -141,5 +142,5 @@ def _last(places: Iterable[int], low: int, high: int) -> int:
 
 
 def in_leaf(state: State) -> bool:
-    """Whether the open block is one that should stay whole if it can."""
+    """Return True if the open block should stay whole if possible."""
     return state.leaf in (Leaf.FENCE, Leaf.TABLE)

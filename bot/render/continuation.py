@@ -1,4 +1,4 @@
-"""What has to stand before the rest of a text that was cut, so that it is read as before."""
+"""Prefixes that keep the meaning of the rest of a cut text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BLOCK_START = re.compile(
 
 
 def least_head(state: State) -> tuple[str, ...]:
-    """The shortest head that keeps a fence a fence and a table a table."""
+    """Return the shortest head that keeps a fence a fence and a table a table."""
     if state.fence:
         return (state.fence[:3],)
     columns = len(split_row(state.head[1]))
@@ -22,12 +22,12 @@ def least_head(state: State) -> tuple[str, ...]:
 
 
 def openers(containers: tuple[Container, ...]) -> str:
-    """The markers that open `containers` again, on one line."""
+    """Return the markers that reopen `containers`, on one line."""
     return "".join(container.reopen for container in containers)
 
 
 def blank(source: str, at: int) -> int:
-    """How many spaces and tabs stand at `at`."""
+    """Count the spaces and tabs at `at`."""
     end = at
     while end < len(source) and source[end] in " \t":
         end += 1
@@ -35,7 +35,9 @@ def blank(source: str, at: int) -> int:
 
 
 def escaped(source: str, at: int) -> tuple[str, int]:
-    """What to write instead of the next characters so that text there stays text, and how many those are."""
+    """Return an escape for the next characters that keeps them text, and the number of characters it
+    replaces.
+    """
     skipped = blank(source, at)
     found = _BLOCK_START.match(source, at + skipped)
     if found is None:

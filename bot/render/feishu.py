@@ -31,7 +31,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 def feishu_bytes(text: str) -> int:
-    """The bytes of `text` in a request: card JSON as a string inside JSON, so escapes are escaped again."""
+    """Count the bytes of `text` in a request: card JSON is a string inside JSON, so it is escaped twice."""
     length = utf8_bytes(text) + 2 * (text.count("\n") + text.count("\t") + text.count("\r"))
     if _ESCAPED.search(text):
         length += 3 * (text.count('"') + text.count("\\"))
@@ -47,21 +47,17 @@ class FeishuWeigher:
     measure: Callable[[str], int] = feishu_bytes
 
     def text(self, line: str) -> int:
-        """See Weigher."""
         fences = 24 * len(_DELIMITER.findall(line)) if "|" in line else 0
         return self.measure(line) + 3 * line.count("<") + fences + 3
 
     def code(self, line: str) -> int:
-        """See Weigher."""
         return self.measure(line) + 3
 
     def cells(self, row: str) -> tuple[int, ...]:
-        """See Weigher."""
         del row
         return ()
 
     def grid(self, widths: Sequence[int], rows: int) -> int:
-        """See Weigher."""
         return sum(widths) * rows
 
 

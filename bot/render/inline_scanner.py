@@ -1,7 +1,7 @@
-"""Where the inline constructs of a piece of paragraph source lie, finished and unfinished.
+"""Locate the inline constructs in a piece of paragraph source, finished and unfinished.
 
-markdown-it gives no source positions for inlines; the splitter (where may a paragraph be cut?) and the stream
-closer (what is still open?) need them. Linear in the length of the text.
+markdown-it reports no source positions for inlines, which the splitter (possible cuts) and the stream closer
+(open constructs) need. Linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A construct over `[start, end)`. With `opener` it may be closed and opened again inside; else not."""
+    """A construct over `[start, end)`. With `opener` it may be closed and reopened inside."""
 
     start: int
     end: int
@@ -24,9 +24,9 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Inlines:
-    """`spans` are finished constructs; `open` are those that the text has begun and not ended, in order.
+    """Finished constructs in `spans`; unfinished ones in `open`, in order.
 
-    An unfinished span reaches to the end of the text.
+    An unfinished span extends to the end of the text.
     """
 
     spans: tuple[Span, ...]
@@ -62,7 +62,7 @@ def _punctuation(char: str) -> bool:
 
 
 def flanks(text: str, start: int, end: int) -> tuple[bool, bool]:
-    """Whether the delimiter run `text[start:end]` may open and may close emphasis (CommonMark's flanking)."""
+    """Return two flags: may the delimiter run `text[start:end]` open, and close, emphasis (CommonMark)."""
     before = text[start - 1] if start else " "
     after = text[end] if end < len(text) else " "
     space_before, space_after = before.isspace(), after.isspace()

@@ -1,4 +1,4 @@
-"""Units in which platforms measure text, and the places where text may be cut."""
+"""Text length in platform units, and safe places to cut text."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _regional(char: str) -> bool:
 
 
 def _extends(char: str) -> bool:
-    """Whether `char` belongs to what stands before it: marks, joiners, skin tones, tags, Hangul vowels."""
+    """Return True if `char` extends the character before: marks, joiners, skin tones, tags, Hangul vowels."""
     if char < "\u0300":
         return False
     return (
@@ -58,7 +58,7 @@ def _extends(char: str) -> bool:
 
 
 def is_grapheme_border(text: str, at: int) -> bool:
-    """Whether `text` may be cut before index `at` without cutting what a reader sees as one character."""
+    """Return True if a cut before index `at` splits no visible character."""
     if at <= 0 or at >= len(text):
         return True
     before, after = text[at - 1], text[at]
@@ -73,7 +73,7 @@ def is_grapheme_border(text: str, at: int) -> bool:
 
 
 def grapheme_border(text: str, at: int) -> int:
-    """The last place at or before `at` where `text` may be cut; `at` itself if there is none near."""
+    """Return the last safe cut at or before `at`; `at` itself if there is none nearby."""
     for place in range(at, max(at - _LOOK_BACK, 0), -1):
         if is_grapheme_border(text, place):
             return place

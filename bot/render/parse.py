@@ -1,4 +1,4 @@
-"""Markdown source to tree."""
+"""Parse Markdown source into the tree."""
 
 from __future__ import annotations
 
@@ -159,12 +159,12 @@ def _inline(token: Token, tokens: Iterator[Token]) -> Inline:
 
 
 def link_label(link: Link) -> tuple[Inline, ...]:
-    """What a person sees of a link: its children, or its address when it has none."""
+    """Return the visible content of a link: its children, or its address if it has none."""
     return link.children or (Text(link.href),)
 
 
 def is_web_link(href: str) -> bool:
-    """Whether `href` is one that a reader elsewhere can open (http, https, mailto)."""
+    """Return True if readers elsewhere can open `href` (http, https, mailto)."""
     return href.lower().startswith(("http://", "https://", "mailto:"))
 
 
@@ -185,6 +185,6 @@ def inline_text(nodes: tuple[Inline, ...], line_break: str = "\n") -> str:
 
 
 def address_of(link: Link) -> str:
-    """The address that must be spelled out because the link cannot be opened; empty if none."""
+    """Return the address to spell out because the link can't be opened; "" if none."""
     plain = not link.href or is_web_link(link.href) or not link.children
     return "" if plain else link.href

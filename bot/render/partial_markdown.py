@@ -1,4 +1,4 @@
-"""Make the beginning of a text that is still being written presentable."""
+"""Make the beginning of an unfinished text presentable."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def close_fence(markdown: str) -> str:
 
 
 class GrowingFrame:
-    """`close_open` for a text that grows: a call costs as much as what was added and the last paragraph.
+    """Incremental `close_open`: a call costs as much as the added text and the last paragraph.
 
-    A text that does not continue the one before starts anew.
+    A text that doesn't continue the previous one starts over.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class GrowingFrame:
         self._walk = _Walk()
 
     def close(self, markdown: str) -> str:
-        """What `close_open` gives."""
+        """Return the result of `close_open`."""
         source = _LINE_END.sub("\n", markdown) if "\r" in markdown else markdown
         if not source.startswith(self._known):
             self._walk = _Walk()
@@ -102,7 +102,7 @@ class _Walk:
 
 
 def _held(text: str, tail: _Tail) -> bool:
-    """Whether the last line is only the beginning of something."""
+    """Return True if the last line is only the beginning of a construct."""
     line = tail.line
     if line.kind is Kind.FENCE_OPEN:
         return True
@@ -156,7 +156,7 @@ def _close_inline(text: str) -> str:
 
 
 def _certain(text: str, found: Inlines) -> int:
-    """Up to where `text` is certain to be shown as it is now."""
+    """Return the length of the beginning of `text` whose rendering is final."""
     end = len(text)
     held = [span.start for span in found.open if not span.opener and _waits(text, span)]
     if held:

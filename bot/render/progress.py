@@ -1,4 +1,4 @@
-"""The agent's work as Markdown, for where the platform has no list of its own."""
+"""Render the agent's progress as Markdown, for platforms without a task list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the dispatcher knows of a platform's formatting."""
+"""Interface between the dispatcher and a platform's formatting."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from bot.render.telegram import growing_for_telegram
 
 
 class Splitter(Protocol):
-    """Splits one text again and again while it grows, at the cost of what is new."""
+    """Incremental splitter of a growing text; each call costs as much as the added text."""
 
-    def split(self, markdown: str) -> list[str]:
-        """As `Renderer.split`."""
+    def split(self, markdown: str) -> list[str]: ...
 
 
 class Renderer(Protocol):
-    """How one platform cuts and streams Markdown. Pure: no I/O, the same answer to the same text."""
+    """Cuts and streams Markdown for one platform. Pure: no I/O, the same result for the same text."""
 
     @property
     def name(self) -> str:

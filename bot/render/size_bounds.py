@@ -1,4 +1,4 @@
-"""What a line of Markdown source can weigh once it is rendered: cheap upper bounds that add up."""
+"""Cheap, additive upper bounds of the rendered size of a Markdown source line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Weigher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SourceWeigher:
-    """For platforms that take Markdown itself: a line weighs what it measures."""
+    """Weigher for platforms that take Markdown itself: a line weighs its length."""
 
     measure: Callable[[str], int]
 

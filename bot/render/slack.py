@@ -1,4 +1,4 @@
-"""Markdown for Slack, which takes it natively; only length and unfinished markup are ours to see to."""
+"""Markdown for Slack, which renders it natively; only length and unfinished markup need handling."""
 
 from __future__ import annotations
 
@@ -26,11 +26,9 @@ class SlackRenderer:
     name: str = "slack"
 
     def split(self, markdown: str) -> list[str]:
-        """See Renderer."""
         return self.growing().split(markdown)
 
     def growing(self) -> Splitter:
-        """See Renderer."""
         return GrowingSplit(limit=PART_LIMIT, measure=characters)
 
     def frame(self, markdown: str) -> str:
@@ -42,7 +40,6 @@ class SlackRenderer:
         return _frame(markdown, close_open(markdown))
 
     def framing(self) -> Callable[[str], str]:
-        """See Renderer."""
         growing = GrowingFrame()
         return lambda markdown: _frame(markdown, growing.close(markdown))
 

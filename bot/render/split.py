@@ -82,10 +82,9 @@ class GrowingSplit:
 
 @dataclass(frozen=True, slots=True)
 class _Restart:
-    """Where a part begins: `prefix` stands before `source[at:]`; `line` is what the line there was found to
-    be.
+    """Start of a part: `prefix` comes before `source[at:]`; `line` is the scanned line there.
 
-    `reopened` is the end of the prefix that opens inline constructs again.
+    `reopened` is the end of the prefix that reopens inline constructs.
     """
 
     at: int = 0
@@ -114,7 +113,7 @@ class _Fill:
 
 @dataclass(slots=True)
 class _Walk:
-    """How far a part is filled with lines that are known to their ends: up to `at`, `state` after them."""
+    """Fill state of a part whose lines are complete up to `at`; `state` is the scan state there."""
 
     fill: _Fill
     at: int
@@ -359,7 +358,7 @@ class _Splitter:
         return part, _Restart(at, self._bounded(head), reopened, before, line)
 
     def _inner_head(self, mark: Mark) -> tuple[str, State]:
-        """What must stand before the rest of a line that is cut, and the state after that."""
+        """Return the prefix for the rest of a cut line, and the state after it."""
         state = mark.line.state
         if mark.before.leaf is Leaf.FENCE:
             return self._head(mark.before)
@@ -396,5 +395,5 @@ class _Splitter:
 
 
 def _continues(mark: Mark) -> bool:
-    """Whether the border before `mark` cuts a fence or a table."""
+    """Return True if the border before `mark` cuts a fence or a table."""
     return mark.line.kind in (Kind.FENCE_LINE, Kind.FENCE_CLOSE, Kind.ROW)

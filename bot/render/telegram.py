@@ -38,7 +38,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class TelegramText:
-    """What sendMessage takes: text and entities, no parse mode."""
+    """Arguments of sendMessage: text and entities, no parse mode."""
 
     text: str
     entities: tuple[Entity, ...]
