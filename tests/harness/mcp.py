@@ -48,7 +48,7 @@ def ours(**more: Any) -> dict[str, Any]:
 @asynccontextmanager
 async def pooled(**options: Any) -> AsyncIterator[McpPool]:
     """A pool that is closed at the end, with every program that it started."""
-    pool = McpPool(**{"patience": PATIENT, **options})
+    pool = McpPool(**{"start_wait": PATIENT, **options})
     before = children()
     try:
         yield pool

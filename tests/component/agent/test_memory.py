@@ -240,11 +240,11 @@ async def test_a_process_that_ends_between_file_and_queue_does_not_ask_again(
     def killed(*_: object) -> None:
         raise OSError("the process ends here")
 
-    monkeypatch.setattr(queue.UpdateQueue, "done", killed)
+    monkeypatch.setattr(queue.UpdateQueue, "complete", killed)
     await memory.queue(ADA, "t", [HumanMessage("I like tea.", id="1")])
     await seconds(clock, memory, 30)
     assert "tea" in await memory.text(ADA)
-    monkeypatch.setattr(queue.UpdateQueue, "done", done)
+    monkeypatch.setattr(queue.UpdateQueue, "complete", done)
     await seconds(clock, memory, 10_000)
     assert len(keeper.heard) == 1
     assert (await memory.text(ADA)).count("tea") == 1
@@ -412,11 +412,11 @@ async def test_a_queue_that_breaks_is_logged_and_taken_up_again(
     def full(_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(queue.UpdateQueue, "due", full)
+    monkeypatch.setattr(queue.UpdateQueue, "next_update", full)
     await memory.queue(ADA, "t", [HumanMessage("I like tea.", id="1")])
     await memory.wait_until_idle()
     assert "memory_queue_failed" in capsys.readouterr().out
-    monkeypatch.setattr(queue.UpdateQueue, "due", due)
+    monkeypatch.setattr(queue.UpdateQueue, "next_update", due)
     await memory.queue(ADA, "t-2", [HumanMessage("I like jam.", id="1")])
     await memory.wait_until_idle()
     assert len(keeper.heard) == 2

@@ -293,7 +293,7 @@ async def test_the_package_is_named_where_it_is_missing(
 
 
 async def test_one_that_ignores_the_end_is_killed(runner: AcpRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr(program, "EXIT_SECONDS", 0.1)
     code = (
         "import json, sys, time\n"
         "for line in sys.stdin:\n"

@@ -148,7 +148,7 @@ class TestFileMemory(MemorySuite):
         yield memory
         await memory.close()
 
-    async def settle(self, store: MemoryStore) -> None:
+    async def wait_until_remembered(self, store: MemoryStore) -> None:
         assert isinstance(store, FileMemoryStore)
         await store.wait_until_idle()
 
@@ -175,7 +175,7 @@ class TestLocalUploads(UploadSuite):
 
 
 class TestListedTools(CatalogueSuite):
-    def catalogue(self, tools: Sequence[BaseTool]) -> ToolCatalogue:
+    def make_catalogue(self, tools: Sequence[BaseTool]) -> ToolCatalogue:
         return ListedTools(tools)
 
 

@@ -230,7 +230,7 @@ async def test_a_server_that_can_not_be_started_takes_no_other_down(broken: Made
 
 async def test_a_server_that_does_not_start_in_time_is_not_waited_for() -> None:
     sleeper = {"command": sys.executable, "args": ["-c", "import time; time.sleep(600)"]}
-    async with pooled(patience=0.1) as pool:
+    async with pooled(start_wait=0.1) as pool:
         assert not (await pool.load_tools(configured(slow=sleeper))).tools
         assert not (await pool.load_tools(configured(slow=sleeper))).tools
 
@@ -248,7 +248,7 @@ async def test_a_server_whose_start_takes_too_long_is_ended() -> None:
 
 
 async def test_a_slow_server_joins_a_later_run() -> None:
-    async with pooled(patience=0.0) as pool:
+    async with pooled(start_wait=0.0) as pool:
         servers = configured(test=ours())
         await pool.load_tools(servers)
         await until(lambda: pool.servers["test"].tools is not None)
@@ -300,7 +300,7 @@ async def test_idle_sessions_are_closed_and_opened_again() -> None:
 
 
 async def test_no_more_sessions_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.mcp.server.SESSIONS", 2)
+    monkeypatch.setattr("agent.mcp.server.MAX_SESSIONS", 2)
     assert MAX_SESSIONS > 2
     async with pooled() as pool:
         tools = named(await pool.load_tools(configured(test=ours())))

@@ -149,7 +149,7 @@ def test_many_files_are_not_all_named_nor_looked_at(tmp_path: Path, monkeypatch:
         (tmp_path / f"{number:02}").write_text("")
     told = describe_changes({}, snapshot_files(tmp_path))
     assert told.endswith("/mnt/acp-workspace/49 and 10 more.")
-    monkeypatch.setattr(workspace, "LOOKED_AT", 7)
+    monkeypatch.setattr(workspace, "MAX_FILES", 7)
     assert len(snapshot_files(tmp_path)) == 7
     assert snapshot_files(tmp_path / "gone") == {}
 
