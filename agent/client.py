@@ -33,8 +33,8 @@ from agent.config.custom_agent_changes import (
     delete_custom_agent,
 )
 from agent.config.custom_agents import AvailableOptions, describe_custom_agent, describe_custom_agents
-from agent.config.extensions_source import ExtensionsSource
-from agent.config.memory import MemoryConfig
+from agent.config.extensions_file import ExtensionsSource
+from agent.config.harness import MemoryConfig
 from agent.core.background_loop import BackgroundLoop
 from agent.core.client_events import MODES, StreamEvent, translate_stream
 from agent.core.home import home_from_environment
@@ -48,11 +48,9 @@ from agent.lead import Additions, Graph, LeadAgent
 from agent.management.check.report import offer_of, report
 from agent.management.thread_files import ThreadFiles
 from agent.mcp.management import McpManagement
-from agent.memory.bodies import FactBody, NewFactBody
 from agent.memory.scopes import OWNER, parse_scope
-from agent.memory.service import MemoryService
-from agent.skills.library import SkillLibrary
-from agent.skills.management import SkillManagement
+from agent.memory.service import FactBody, MemoryService, NewFactBody
+from agent.skills.library import SkillLibrary, SkillManagement
 
 _OPTIONS = (
     "model_name",

@@ -23,11 +23,9 @@ from agent.acp.tool import enabled_agents, render_acp_section
 from agent.catalog.source import ModelSource, find_source
 from agent.config.custom_agents import CustomAgent, check_model, read_custom_agent
 from agent.config.extensions import Extensions
-from agent.config.extensions_source import ExtensionsSource
-from agent.config.harness import SandboxConfig
-from agent.config.memory import MemoryConfig
+from agent.config.extensions_file import ExtensionsSource
+from agent.config.harness import MemoryConfig, SandboxConfig, SkillsConfig
 from agent.config.models import AgentConfig
-from agent.config.skills import SkillsConfig
 from agent.core.home import home_from_environment
 from agent.core.interfaces import SandboxProvider, SandboxUnavailable
 from agent.core.run_options import RunOptions
@@ -37,17 +35,15 @@ from agent.features import Middleware, RuntimeFeatures
 from agent.harness.assembly import middleware_tools
 from agent.harness.lead_chain import ChainParts, build_chain
 from agent.harness.prompt import system_prompt
-from agent.mcp.pool import NO_TOOLS, McpPool, McpToolSet
-from agent.mcp.process import current_pool
-from agent.memory.extraction_model import ExtractionModel
+from agent.mcp.pool import NO_TOOLS, McpPool, McpToolSet, current_pool
+from agent.memory.extraction import ExtractionModel
 from agent.memory.store import FileMemoryStore
 from agent.models.resolve import FallbackChain, build_fallback_chain, build_model
 from agent.models.spec import Catalog, ModelSpec
 from agent.sandbox.loading import load_provider
 from agent.sandbox.options import Surroundings
 from agent.skills.library import SkillLibrary
-from agent.skills.section import render_skills_section
-from agent.skills.skill import CATEGORIES, Skill, SkillSet
+from agent.skills.skill import CATEGORIES, Skill, SkillSet, render_skills_section
 from agent.tools.assembly import agent_tools, always_shown, beside_built_in, sandbox_tools_for
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadStore

@@ -52,7 +52,7 @@ def run_server(settings: ServeSettings) -> int:
 def _serve(settings: ServeSettings) -> None:
     """Compose the application and serve it. Raises ServerFailed and AgentError."""
     from agent.core.telemetry import trace_inline
-    from agent.mcp.process import open_shared_pool
+    from agent.mcp.pool import open_shared_pool
     from agent.models.http import shared_client
     from agent.runtime.server import serve
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO, TypeVar
 
-from agent.config.acp import AcpAgent
+from agent.config.harness import AcpAgent
 from agent.shared.process import kill_group
 
 EXIT_SECONDS = 0.5
@@ -159,3 +159,23 @@ def resolve_command(agent: AcpAgent, environ: Mapping[str, str]) -> ProgramComma
         name = Path(agent.command).name
         raise ProgramNotStarted(f"can't be started: {name} is not installed, or is not on PATH")
     return ProgramCommand(str(Path(path).absolute()), tuple(agent.args), env)
+
+
+ADAPTERS = {
+    "codex": "codex-acp",
+    "claude": "claude-agent-acp",
+    "gemini": "gemini with the argument --acp",
+    "pi": "pi-acp",
+}
+_KNOWN = "{program} by itself does not speak ACP; what does is {adapter}."
+_ANY = (
+    "The command has to be a program that speaks ACP over its standard input and output. Many agents need an "
+    "adapter for that: codex-acp for Codex, claude-agent-acp for Claude Code."
+)
+
+
+def suggest_adapter(command: str) -> str:
+    """What to do about a command that can't be used, as a sentence."""
+    program = Path(command).name.removesuffix(".exe").removesuffix(".cmd")
+    adapter = ADAPTERS.get(program)
+    return _KNOWN.format(program=program, adapter=adapter) if adapter else _ANY

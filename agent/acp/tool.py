@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 
 from agent.acp.incoming_updates import to_one_line
 from agent.acp.runner import AcpRunner
-from agent.config.acp import AcpAgent
+from agent.config.harness import AcpAgent
 from agent.core.interfaces import SubagentResult, SubagentStatus, SubagentStep
 from agent.core.run_context import RunContext
 from agent.sandbox.paths import ACP_WORKSPACE

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import acp
 import structlog
@@ -22,9 +22,35 @@ from acp.schema import (
 from pydantic import ValidationError
 
 from agent.acp.incoming_updates import TaskOutput, to_one_line
-from agent.acp.permission import choose_option
 from agent.acp.program import AgentProgram
 from agent.core.redaction import redact_line
+
+_YES = ("allow_once", "allow_always")
+_NO = ("reject_once", "reject_always")
+
+
+class PermissionChoice(Protocol):
+    """One of the answers that it offers."""
+
+    @property
+    def kind(self) -> str:
+        """allow_once, allow_always, reject_once or reject_always."""
+        ...
+
+    @property
+    def option_id(self) -> str:
+        """By which it is chosen."""
+        ...
+
+
+def choose_option(options: Sequence[PermissionChoice], *, approve: bool) -> str | None:
+    """The id of the option to take, the narrowest of its kind; None where none of that kind is offered."""
+    for kind in _YES if approve else _NO:
+        for option in options:
+            if option.kind == kind:
+                return option.option_id
+    return None
+
 
 log = structlog.get_logger(__name__)
 CANCEL_SECONDS = 0.2

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 import acp
@@ -31,8 +32,7 @@ from acp.schema import (
     ToolCallUpdate,
 )
 
-from agent.acp.content_blocks import PromptContent, read_prompt
-from agent.acp.outgoing_updates import TurnUpdates
+from agent.acp_server.outgoing_updates import TurnUpdates
 from agent.client import AgentClient, render_question
 from agent.config.errors import ConfigErrors
 from agent.core.client_events import StreamEvent
@@ -40,6 +40,56 @@ from agent.core.virtual_paths import safe_name
 from agent.errors import AgentError
 from agent.middleware.guardrail import APPROVE, REJECT
 from agent.uploads.folders import create_unique
+
+MAX_RESOURCE_CHARACTERS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class PromptContent:
+    """The text of a message, and the files of the client's folder that it brings."""
+
+    text: str
+    files: tuple[Path, ...] = ()
+
+
+def read_prompt(blocks: Sequence[Any], folder: Path) -> PromptContent:
+    """What the blocks of a prompt say. Blocking.
+
+    A link to a file in the session's folder brings that file; other links are named. Pictures and sound are
+    not offered by us, so that a client does not send any.
+    """
+    texts: list[str] = []
+    files: list[Path] = []
+    for block in blocks:
+        if block.type == "text":
+            texts.append(block.text)
+        elif block.type == "resource_link":
+            path = _resolve_file(block.uri, folder)
+            if path is not None:
+                files.append(path)
+            else:
+                texts.append(f"[{block.name}]({block.uri})")
+        elif block.type == "resource" and getattr(block.resource, "text", None) is not None:
+            texts.append(_quote_resource(block.resource))
+        else:
+            texts.append(f"[{block.type} that can't be shown]")
+    return PromptContent("\n\n".join(text for text in texts if text.strip()), tuple(dict.fromkeys(files)))
+
+
+def _quote_resource(resource: Any) -> str:
+    name = resource.uri.rstrip("/").rpartition("/")[2].replace('"', "")
+    text = resource.text[:MAX_RESOURCE_CHARACTERS].replace("</file>", "<\\/file>")
+    return f'<file name="{name}">\n{text}\n</file>'
+
+
+def _resolve_file(uri: str, folder: Path) -> Path | None:
+    """The file that an address names, where it is one below the folder."""
+    parts = urlsplit(uri)
+    if parts.scheme != "file" or parts.netloc not in {"", "localhost"}:
+        return None
+    path = Path(unquote(parts.path)).resolve()
+    return path if path.is_relative_to(folder.resolve()) and path.is_file() else None
+
 
 log = structlog.get_logger(__name__)
 INTERNAL_ERROR = -32603

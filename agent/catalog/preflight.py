@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from agent.config.errors import ConfigError, ConfigWarning
+from agent.config.errors import ConfigError, ConfigWarning, Problems
 from agent.config.harness import GuardrailProviderConfig
 from agent.config.loader import LoadedAgentConfig
-from agent.config.problems import Problems
 from agent.core.import_string import ImportProblem, ImportStringError
 from agent.errors import GuardrailUnavailable, ModelUnavailable, ToolUnavailable
 from agent.guardrails.loading import load_guardrail

@@ -1,7 +1,15 @@
 """Reading `config.yaml`: the reader that both halves share, and the sections of the agent's half."""
 
 from agent.config.errors import ConfigError, ConfigErrors, ConfigWarning
-from agent.config.harness import GuardrailsConfig, ModelCallsConfig, SummarizationConfig, TitleConfig
+from agent.config.harness import (
+    GuardrailsConfig,
+    ModelCallsConfig,
+    SkillsConfig,
+    SummarizationConfig,
+    TitleConfig,
+    ToolEntry,
+    ToolGroup,
+)
 from agent.config.loader import LoadedAgentConfig, load_agent_config
 from agent.config.models import (
     CONFIG_VERSION,
@@ -11,8 +19,6 @@ from agent.config.models import (
     LoggingConfig,
     ModelEntry,
 )
-from agent.config.skills import SkillsConfig
-from agent.config.tools import ToolEntry, ToolGroup
 
 __all__ = [
     "CONFIG_VERSION",

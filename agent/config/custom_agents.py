@@ -11,16 +11,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.config.document import ConfigDocument
+from agent.config.document import ConfigDocument, read_document
 from agent.config.env import resolve_env
-from agent.config.errors import ConfigErrors
+from agent.config.errors import ConfigErrors, Problems
 from agent.config.models import AgentConfig
-from agent.config.problems import Problems
 from agent.config.profile import FOLDER, NAME, UNSUPPORTED_KEYS, CustomAgentConfig, list_custom_agents
-from agent.config.reader import read_document
+from agent.config.reader import load_section
 from agent.config.tool_groups import known_groups, unknown_groups
-from agent.config.unsupported import reject_unsupported
-from agent.config.validate import load_section
+from agent.config.versions import reject_unsupported
 from agent.core.schemas import AgentInfo, AgentList
 from agent.errors import ProfileBroken, ProfileUnknown
 

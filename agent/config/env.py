@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent.config.document import ConfigDocument
-from agent.config.errors import KeyPath, UnsetVariable
-from agent.config.problems import Problems
+from agent.config.errors import KeyPath, Problems, UnsetVariable
 
 VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 _BRACES = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")

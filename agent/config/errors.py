@@ -7,6 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agent.config.document import ConfigDocument
+
 
 KeyPath = tuple[str | int, ...]
 """Where a value stands: `("channels", "telegram", "bot_token")`, `("models", 0, "name")`."""
@@ -68,3 +73,30 @@ def join_words(words: Sequence[str], last: str = "or") -> str:
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+class Problems:
+    """The errors found so far in one document."""
+
+    def __init__(self, document: ConfigDocument) -> None:
+        self._document = document
+        self._found: list[ConfigError] = []
+        self._paths: set[KeyPath] = set()
+
+    def add(self, path: KeyPath, message: str, kind: type[ConfigError] = ConfigError) -> None:
+        """Note a problem with the value at the path, unless it or what it stands in has one already."""
+        if any(path[: len(known)] == known for known in self._paths):
+            return
+        self._paths.add(path)
+        document = self._document
+        self._found.append(kind(document.file, document.line_of(path), format_key(path), message))
+
+    @property
+    def errors(self) -> tuple[ConfigError, ...]:
+        """What was noted."""
+        return tuple(self._found)
+
+    def raise_if_any(self) -> None:
+        """Raises ConfigErrors where something was noted."""
+        if self._found:
+            raise ConfigErrors(self._found)

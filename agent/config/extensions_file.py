@@ -2,29 +2,51 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 import os
+import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from agent.config.document import ConfigDocument, decode_text
+import structlog
+
+from agent.config.document import ConfigDocument, decode_text, parse_json
 from agent.config.env import resolve_env
-from agent.config.errors import one_error
+from agent.config.errors import ConfigErrors, Problems, one_error
 from agent.config.extensions import Extensions
-from agent.config.json_document import parse_json
-from agent.config.problems import Problems
-from agent.config.reader import display_path, find_file
-from agent.config.validate import load_section
+from agent.config.reader import display_path, find_file, load_section
 from agent.core.home import DEFAULT_HOME, HOME_VARIABLE, make_private_folder
 from agent.shared.atomic_file import mode_of, replace_file
+from agent.shared.last_good import LastGood, Stamp, file_stamp
+
+log = structlog.get_logger(__name__)
+_write_lock = threading.Lock()
+
+
+class ExtensionChanges:
+    """Counts what this process changed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.count = 0
+
+    def record(self) -> None:
+        """Something was changed."""
+        with self._lock:
+            self.count += 1
+
+
+CHANGES = ExtensionChanges()
+"""Those of the process."""
+
 
 FILE_NAME = "extensions_config.json"
 PATH_VARIABLE = "ROEBOT_EXTENSIONS_CONFIG_PATH"
-NEW_MODE = 0o600
-Stamp = tuple[str, int, int, int]
 Change = Callable[[dict[str, Any]], None]
 """Changes the data of the file in place."""
 
@@ -35,7 +57,6 @@ class LoadedExtensions:
 
     config: Extensions = field(default_factory=Extensions)
     data: Mapping[str, Any] = field(default_factory=dict)
-    stamp: Stamp | None = None
 
 
 class ExtensionsFile:
@@ -47,22 +68,20 @@ class ExtensionsFile:
 
     def read_stamp(self) -> Stamp | None:
         """What changes with the file; None without one. Raises ConfigErrors as `read` does."""
-        path = self._find_path()
-        return None if path is None else _file_stamp(path)
+        return file_stamp(self._find_path())
 
     def read_file(self, name: str = "") -> LoadedExtensions:
         """The file, checked; without one the defaults. `name` is how errors call it. Raises ConfigErrors."""
         path = self._find_path()
         if path is None:
             return LoadedExtensions()
-        stamp = _file_stamp(path)
         name = name or display_path(path, self._cwd)
         try:
             raw = path.read_bytes()
         except OSError as error:
             raise one_error(name, f"cannot be read: {error.strerror or error}") from error
         document = parse_json(decode_text(raw, name), name)
-        return LoadedExtensions(check_extensions(document, self._env), document.data, stamp)
+        return LoadedExtensions(check_extensions(document, self._env), document.data)
 
     def change_file(self, change: Change) -> LoadedExtensions:
         """Read, change, check, then write; a change that does not fit changes nothing.
@@ -108,15 +127,87 @@ def check_extensions(document: ConfigDocument, env: Mapping[str, str]) -> Extens
     return config
 
 
-def _file_stamp(path: Path) -> Stamp | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return (str(path), found.st_mtime_ns, found.st_size, found.st_ino)
-
-
 def replace_text(path: Path, text: str) -> None:
     """Put the text in the place of the file, in one step. A link stays one; the mode stays as it is."""
     real = path.resolve()
     replace_file(real, text, mode=mode_of(real))
+
+
+class ExtensionsSource:
+    """The current extensions: the same object while nothing changes.
+
+    The file is checked at most once a second, and at once after a change by this process. With
+    `read_file=False` there is no file, and changes last as long as the source.
+    """
+
+    def __init__(
+        self,
+        path: Path | None = None,
+        *,
+        read_file: bool = True,
+        environ: Mapping[str, str] = os.environ,
+        cwd: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._path, self._cwd = path, cwd
+        self._read_file = read_file
+        self._environ = environ
+        self._good = LastGood(
+            self._read, self._read_stamp, error=ConfigErrors, name="extensions", log=log, clock=clock
+        )
+        self._seen = CHANGES.count
+
+    def reload(self) -> Extensions:
+        """Read the file now. Blocking. Raises ConfigErrors; the last good version then stays in force."""
+        return self._load().config
+
+    async def get_extensions(self) -> Extensions:
+        """Return the extensions in force. Raises ConfigErrors if there has never been a good file."""
+        return (await self.get_loaded()).config
+
+    async def get_loaded(self) -> LoadedExtensions:
+        """Return the extensions in force with the raw data of the file. Raises ConfigErrors likewise."""
+        if self._seen != CHANGES.count:
+            self._seen = CHANGES.count
+            self._good.expire()
+        return await self._good.current()
+
+    async def change_file(self, change: Change) -> LoadedExtensions:
+        """Change the file after checking the result. Raises ConfigErrors; then nothing changes."""
+        return await asyncio.to_thread(self._apply_change, change)
+
+    def expire(self) -> None:
+        """Check the file on the next call."""
+        self._good.expire()
+
+    def _load(self) -> LoadedExtensions:
+        stamp = self._read_stamp()
+        return self._good.put(self._read(self._good.value), stamp)
+
+    def _open_file(self) -> ExtensionsFile:
+        return ExtensionsFile(self._path, self._environ, self._cwd if self._cwd is not None else Path.cwd())
+
+    def _read_stamp(self) -> Stamp | None:
+        return self._open_file().read_stamp() if self._read_file else None
+
+    def _read(self, current: LoadedExtensions | None) -> LoadedExtensions:
+        if not self._read_file:
+            return current or LoadedExtensions()
+        loaded = self._open_file().read_file()
+        return current if loaded == current and current is not None else loaded
+
+    def _apply_change(self, change: Change) -> LoadedExtensions:
+        with _write_lock:
+            if self._read_file:
+                loaded = self._open_file().change_file(change)
+                stamp = self._read_stamp()
+            else:
+                loaded, stamp = self._change_in_memory(change), None
+            CHANGES.record()
+            return self._good.put(loaded, stamp)
+
+    def _change_in_memory(self, change: Change) -> LoadedExtensions:
+        data = copy.deepcopy(dict((self._good.value or LoadedExtensions()).data))
+        change(data)
+        document = ConfigDocument("the given extensions", data)
+        return LoadedExtensions(check_extensions(document, self._environ), data)

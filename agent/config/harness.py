@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from agent.config.extra_keys import ImportString, OpenSection
-from agent.config.types import Count, Int, ManyIds, Number, Section, Switch, Text
+from agent.config.extensions import SERVER_NAME, SecretLine
+from agent.config.types import Count, ImportString, Int, ManyIds, Number, OpenSection, Section, Switch, Text
 
 LOCAL_SANDBOX = "agent.sandbox.local:LocalSandboxProvider"
 ALLOWLIST = "agent.middleware.guardrail:AllowlistProvider"
@@ -121,3 +123,102 @@ class ModelCallsConfig(Section):
         (),
         description="Models, by name, that are asked in turn when one keeps failing or can't be made.",
     )
+
+
+class MemoryConfig(Section):
+    """What is remembered of people and group chats beyond a thread."""
+
+    enabled: Switch = Field(True, description="Whether the agent remembers people and group chats.")
+    injection_enabled: Switch = Field(True, description="Whether what is remembered is put before the model.")
+    storage_path: Text | None = Field(
+        None, description="The folder that it is kept in; null: memory below the home."
+    )
+    debounce_seconds: Number = Field(
+        30.0, ge=0, le=3600, description="Seconds of quiet in a thread before the memory is updated."
+    )
+    model_name: Text | None = Field(None, description="The model that updates it; null: the default one.")
+    max_facts: Count = Field(100, le=1000, description="Facts that are kept at most; the best ones stay.")
+    fact_confidence_threshold: Number = Field(
+        0.7, ge=0, le=1, description="How sure the model has to be of a fact, from 0 to 1."
+    )
+    max_injection_tokens: Count = Field(
+        2000, le=100_000, description="Tokens of it that are put before the model at most."
+    )
+
+
+CONTAINER_PATH = "/mnt/skills"
+
+
+class SkillsConfig(Section):
+    """Skills: folders with instructions for a kind of work."""
+
+    path: Text | None = Field(
+        None,
+        description="The folder that has public/ and custom/; null: the bundled ones, and skills/custom "
+        "below the home.",
+    )
+    container_path: Text = Field(CONTAINER_PATH, description="Where the agent sees that folder.")
+
+    @field_validator("container_path")
+    @classmethod
+    def _is_a_plain_folder(cls, value: str) -> str:
+        if not re.fullmatch(r"(?:/[A-Za-z0-9_][A-Za-z0-9._-]*)+", value):
+            raise ValueError("expected an absolute path such as /mnt/skills")
+        return value
+
+
+class SubagentsConfig(Section):
+    """Agents that the agent hands parts of its work to."""
+
+    enabled: Switch = Field(True, description="Whether the agent may hand work to subagents.")
+    max_concurrent: Count = Field(3, le=16, description="Subagents of one conversation at the same time.")
+    timeout_seconds: Number = Field(
+        900.0, gt=0, le=86_400, description="Seconds after which a subagent is stopped."
+    )
+
+
+DEFERRED_TOOLS_THRESHOLD = 20
+"""With more tools than this, those of MCP servers are found by search instead of listed for the model."""
+
+
+class ToolEntry(OpenSection):
+    """One tool of `tools`. Keys that are not named here are kept in `extra` for what `use` names."""
+
+    name: Text = Field(description="The name by which the model calls it.")
+    group: Text = Field(description="The group that agents take it by.")
+    use: ImportString = Field(
+        description="A tool, a class of tools or a function, as package.module:name; further keys go to it."
+    )
+
+
+class ToolGroup(Section):
+    """One entry of `tool_groups`."""
+
+    name: Text = Field(description="The name of the group.")
+
+
+class AcpAgent(Section):
+    """An agent that speaks ACP over its standard input and output, and is started for each task."""
+
+    enabled: Switch = Field(True, description="Whether tasks may be handed to it.")
+    command: Text = Field(description="The program; it has to speak ACP.")
+    args: tuple[str, ...] = Field((), description="Its arguments.")
+    env: Mapping[str, SecretLine] = Field(default_factory=dict, description="Its environment variables.")
+    description: Text | None = Field(None, description="What it is good for, in a line; the agent reads it.")
+    auto_approve_permissions: Switch = Field(
+        False, description="Whether it may do what it asks permission for; else that is denied."
+    )
+    timeout_seconds: Number = Field(
+        900.0, gt=0, le=86_400, description="Seconds after which a task is stopped."
+    )
+    start_seconds: Number = Field(60.0, gt=0, le=600, description="Seconds to start and open a session.")
+
+
+def check_agent_names(agents: Mapping[str, AcpAgent]) -> Mapping[str, AcpAgent]:
+    """The same. Raises ValueError for a name that is none."""
+    for name in agents:
+        if not SERVER_NAME.fullmatch(name):
+            raise ValueError(
+                f"{name[:40]!r} is no name for an agent: letters, digits, - and _, 32 at most; rename it"
+            )
+    return agents

@@ -11,13 +11,10 @@ from typing import Any
 
 from agent.config.document import ConfigDocument, read_document
 from agent.config.env import resolve_env
-from agent.config.errors import ConfigWarning
+from agent.config.errors import ConfigWarning, Problems
 from agent.config.models import AgentConfig
-from agent.config.problems import Problems
-from agent.config.reader import display_path, find_config
-from agent.config.unsupported import AGENT_KEYS, AGENT_VALUES, Pattern, reject_unsupported
-from agent.config.validate import load_section, unknown_key_message
-from agent.config.versions import modernize_document
+from agent.config.reader import display_path, find_config, load_section, unknown_key_message
+from agent.config.versions import AGENT_KEYS, AGENT_VALUES, Pattern, modernize_document, reject_unsupported
 
 BOT_SECTIONS = frozenset(
     {"server", "runtime", "database", "channels", "access", "budgets", "schedules", "retention"}

@@ -7,20 +7,31 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from agent.config.acp import AcpAgent, check_agent_names
-from agent.config.extra_keys import ExtraKeys, ImportString, OpenSection, unwrap_secrets
 from agent.config.harness import (
+    AcpAgent,
     GuardrailsConfig,
+    MemoryConfig,
     ModelCallsConfig,
     SandboxConfig,
+    SkillsConfig,
+    SubagentsConfig,
     SummarizationConfig,
     TitleConfig,
+    ToolEntry,
+    ToolGroup,
+    check_agent_names,
 )
-from agent.config.memory import MemoryConfig
-from agent.config.skills import SkillsConfig
-from agent.config.subagents import SubagentsConfig
-from agent.config.tools import ToolEntry, ToolGroup
-from agent.config.types import Count, Int, Section, Switch, Text
+from agent.config.types import (
+    Count,
+    ExtraKeys,
+    ImportString,
+    Int,
+    OpenSection,
+    Section,
+    Switch,
+    Text,
+    unwrap_secrets,
+)
 
 CONFIG_VERSION = 1
 """The newest `config_version` that this release knows."""

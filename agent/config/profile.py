@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agent.config.types import ManyIds, OneId, Section, Text
-from agent.config.unsupported import Pattern
+from agent.config.versions import Pattern
 
 FOLDER = "agents"
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any, TypeVar, get_args
 
-from agent.config.document import read_document
-from agent.config.env import resolve_env
-from agent.config.errors import one_error
-from agent.config.problems import Problems
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
-__all__ = [
-    "PATH_VARIABLE",
-    "Problems",
-    "display_path",
-    "find_config",
-    "find_file",
-    "read_document",
-    "resolve_env",
-]
+from agent.config.document import ConfigDocument
+from agent.config.env import EnvText
+from agent.config.errors import KeyPath, Problems, join_words, one_error
 
 PATH_VARIABLE = "ROEBOT_CONFIG_PATH"
 FILE_NAME = "config.yaml"
@@ -57,3 +52,132 @@ def _require_file(path: Path, cwd: Path, advice: str) -> Path:
     if not full.exists():
         raise one_error(str(path), f"there is no such file; {advice}")
     return full
+
+
+SectionT = TypeVar("SectionT", bound=BaseModel)
+
+_EXPECTED: Mapping[str, str] = {
+    "string_type": "a string",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "mapping_type": "a mapping (lines like `key: value`)",
+    "dict_type": "a mapping (lines like `key: value`)",
+    "model_type": "a mapping (lines like `key: value`)",
+}
+_LIMITS: Mapping[str, tuple[str, str]] = {
+    "greater_than_equal": ("at least", "ge"),
+    "greater_than": ("more than", "gt"),
+    "less_than_equal": ("at most", "le"),
+    "less_than": ("less than", "lt"),
+}
+
+
+def load_section(
+    model: type[SectionT], value: object, document: ConfigDocument, at: KeyPath, problems: Problems
+) -> SectionT | None:
+    """The section that stands at `at`; None, and a note in `problems` for each error, where it is not one."""
+    try:
+        return model.model_validate({} if value is None else value)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False):
+            path = (*at, *detail["loc"])
+            problems.add(path, describe_error(detail, known_keys(model, detail["loc"][:-1])))
+        return None
+
+
+def known_keys(model: type[BaseModel], path: KeyPath = ()) -> list[str]:
+    """The keys that the section takes, or the section at `path` within it."""
+    inner: Any = model
+    for part in path:
+        if _is_section(inner):
+            field = inner.model_fields.get(part)
+            inner = _unwrap_optional(field.annotation) if field else None
+        elif get_args(inner):
+            # a list has one kind of entries, a mapping names that of its values last
+            inner = _unwrap_optional(get_args(inner)[0 if isinstance(part, int) else -1])
+        else:
+            inner = None
+    if not _is_section(inner):
+        return []
+    return [field.alias or name for name, field in inner.model_fields.items()]
+
+
+def _unwrap_optional(annotation: Any) -> Any:
+    """The section of `Section | None`; anything else as it is."""
+    ways = get_args(annotation)
+    return next((way for way in ways if _is_section(way)), annotation) if type(None) in ways else annotation
+
+
+def _is_section(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, BaseModel)
+
+
+def describe_type(value: object) -> str:
+    """What kind of thing a value is, never what it holds."""
+    if isinstance(value, EnvText):
+        return f"other text in the environment variable {value.name}"
+    kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
+        (type(None), "nothing"),
+        (bool, "true or false"),
+        (int, "a whole number"),
+        (float, "a number"),
+        (str, "a string"),
+        ((list, tuple), "a list"),
+        (Mapping, "a mapping"),
+    )
+    return next((word for kind, word in kinds if isinstance(value, kind)), type(value).__name__)
+
+
+def _describe_choice(value: object) -> str:
+    """The value of a choice, where it is a short word of the file."""
+    is_word = isinstance(value, str) and not isinstance(value, EnvText) and len(value) <= 24
+    return f'"{value}"' if is_word else describe_type(value)
+
+
+def describe_error(detail: ErrorDetails, keys: list[str]) -> str:
+    """The message for one error of pydantic: what was expected, what stands there, what to do."""
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "missing":
+        return "is missing; add it"
+    if kind == "extra_forbidden":
+        return unknown_key_message(str(detail["loc"][-1]), keys)
+    return _describe_mismatch(kind, detail["input"], context) or detail["msg"]
+
+
+def _describe_mismatch(kind: str, given: object, context: Mapping[str, Any]) -> str:
+    if kind == "literal_error":
+        choices = str(context["expected"]).replace("'", "")
+        return f"expected {choices}, got {_describe_choice(given)}"
+    if kind in _LIMITS:
+        words, name = _LIMITS[kind]
+        return f"expected {words} {context[name]:g}, got {given}"
+    if kind not in _EXPECTED:
+        return ""
+    expected = _EXPECTED[kind]
+    hint = (
+        "; remove the quotes" if expected.endswith(("number", "false")) and _is_quoted_scalar(given) else ""
+    )
+    return f"expected {expected}, got {describe_type(given)}{hint}"
+
+
+def _is_quoted_scalar(given: object) -> bool:
+    """Whether a text would be a number or a switch without its quotes."""
+    return (
+        isinstance(given, str)
+        and re.fullmatch(r"(?i)[-+]?[0-9._]+|true|false|yes|no|on|off", given) is not None
+    )
+
+
+def unknown_key_message(key: str, known: list[str]) -> str:
+    """`unknown key`, with the nearest known one or all of them."""
+    near = get_close_matches(key, known, n=1)
+    if near:
+        return f"unknown key; did you mean {near[0]}?"
+    return f"unknown key; known here: {join_words(sorted(known), 'and')}"

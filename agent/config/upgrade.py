@@ -28,9 +28,8 @@ from agent.config.edit import (
     replace_value,
     root_mapping,
 )
-from agent.config.errors import ConfigErrors, KeyPath, format_key, one_error
+from agent.config.errors import ConfigErrors, KeyPath, Problems, format_key, one_error
 from agent.config.models import CONFIG_VERSION
-from agent.config.problems import Problems
 from agent.config.versions import find_renames, modernize_document, read_version
 from agent.shared.atomic_file import replace_file
 

@@ -35,7 +35,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from agent.config.errors import KeyPath, format_key, join_words
-from agent.config.validate import describe_error, known_keys
+from agent.config.reader import describe_error, known_keys
 from agent.guardrails.allowlist import matches_any
 from agent.guardrails.decisions import Allow, Ask, Decision, Deny, SettingsError, ToolRequest
 

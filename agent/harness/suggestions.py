@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent.catalog.source import ModelSource
 from agent.core.hidden_calls import internal_config
 from agent.core.schemas import RequestModel, SuggestionList
-from agent.memory.conversation import select_memorable, to_queued_messages
+from agent.memory.exchange import select_memorable, to_queued_messages
 from agent.models.errors import describe_error
 from agent.models.resolve import build_model
 

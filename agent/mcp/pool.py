@@ -6,8 +6,8 @@ import asyncio
 import hashlib
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -154,3 +154,24 @@ def _unique_tool_name(server: str, tool: str, taken: set[str]) -> str:
         return whole
     mark = hashlib.sha256(tool.encode()).hexdigest()[:8]
     return f"{whole[: NAME_LENGTH - 9]}_{mark}"
+
+
+_open: list[tuple[asyncio.AbstractEventLoop, McpPool]] = []
+
+
+@asynccontextmanager
+async def open_shared_pool() -> AsyncIterator[None]:
+    """While this is open, lead agents of this loop that were given no pool use one that they share."""
+    entry = (asyncio.get_running_loop(), McpPool())
+    _open.append(entry)
+    try:
+        yield
+    finally:
+        _open.remove(entry)
+        await entry[1].aclose()
+
+
+def current_pool() -> McpPool | None:
+    """The shared pool of the running loop, if one is open."""
+    loop = asyncio.get_running_loop()
+    return next((pool for owner, pool in reversed(_open) if owner is loop), None)

@@ -14,7 +14,7 @@ import structlog
 
 from agent.config.extensions import McpServer
 from agent.errors import McpCallFailed, McpUnavailable
-from agent.mcp.oauth import OAuthTokenAuth
+from agent.mcp.http_client import OAuthTokenAuth
 from agent.mcp.session import McpSession, NotDelivered, Report, SessionTimeouts
 from agent.shared.process import TAIL_BYTES, OutputBuffer
 

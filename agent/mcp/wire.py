@@ -22,8 +22,7 @@ from mcp import types as protocol
 from mcp.client.stdio import stdio_client
 
 from agent.config.extensions import McpServer
-from agent.mcp.failing_fast_http import Report, make_client
-from agent.mcp.oauth import OAuthTokenAuth
+from agent.mcp.http_client import OAuthTokenAuth, Report, make_client
 from agent.shared.process import OutputBuffer
 
 MAX_DESCRIPTION = 2_000

@@ -7,16 +7,18 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import structlog
 from pydantic import ValidationError
 
+from agent.config.harness import MemoryConfig
 from agent.core.home import make_private_folder
 from agent.core.interfaces import MemoryScope
 from agent.core.memory_document import MemoryDocument
+from agent.memory.queue import UpdateQueue
 from agent.memory.scopes import file_name
 from agent.shared.atomic_file import replace_file
 
@@ -145,3 +147,29 @@ def _open_lock_file(path: Path) -> int:
 def _read_stamp(path: Path) -> _Stamp:
     found = path.stat()
     return (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+Clock = Callable[[], float]
+"""Seconds since the epoch."""
+
+
+class MemoryFolder:
+    """`<scope>.json` for each scope, `queue.db`, and lock files."""
+
+    def __init__(self, path: Path, *, clock: Clock = time.time) -> None:
+        self.path = path
+        self.clock = clock
+        self.files = MemoryFiles(path)
+        self.queue = UpdateQueue(path / "queue.db", clock=clock)
+
+    @property
+    def worker_lock(self) -> Path:
+        """Held by the one process that works the queue off."""
+        return self.path / ".worker.lock"
+
+
+def memory_folder_path(home: Path, config: MemoryConfig) -> Path:
+    """Where a home's memories are."""
+    if config.storage_path is None:
+        return home / "memory"
+    return home / Path(config.storage_path).expanduser()

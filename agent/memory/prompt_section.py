@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.core.memory_document import MemoryDocument
-from agent.memory.merge import rank_facts
+from agent.memory.patch import rank_facts
 from agent.models.capabilities import estimate_tokens
 
 MAX_FACTS = 15

@@ -16,9 +16,7 @@ from uuid import uuid4
 
 from agent.core.home import make_private_folder
 from agent.core.interfaces import MemoryScope
-from agent.memory import statements as sql
-from agent.memory.conversation import MAX_MESSAGES
-from agent.memory.queued_exchange import PendingUpdate, QueuedMessage
+from agent.memory.exchange import MAX_MESSAGES, PendingUpdate, QueuedMessage
 from agent.memory.scopes import format_scope, parse_scope
 
 MAX_WAIT_FACTOR = 10
@@ -26,6 +24,54 @@ MAX_WAIT_FACTOR = 10
 MAX_SEEN_IDS = 200
 MAX_SEEN_THREADS = 50_000
 BUSY_SECONDS = 10.0
+
+# `scope` is the text of a scope, times are seconds.
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS pending (
+    scope TEXT NOT NULL, thread TEXT NOT NULL, id TEXT NOT NULL, said TEXT NOT NULL,
+    since REAL NOT NULL, due REAL NOT NULL, attempts INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (scope, thread)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS pending_due ON pending (due);
+CREATE TABLE IF NOT EXISTS seen (
+    scope TEXT NOT NULL, thread TEXT NOT NULL, ids TEXT NOT NULL, at REAL NOT NULL,
+    PRIMARY KEY (scope, thread)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS seen_at ON seen (at);
+CREATE TABLE IF NOT EXISTS forgotten (scope TEXT PRIMARY KEY, times INTEGER NOT NULL) WITHOUT ROWID;
+"""
+_SELECT_SEEN = "SELECT ids FROM seen WHERE scope = ? AND thread = ?"
+_UPSERT_SEEN = """
+INSERT INTO seen (scope, thread, ids, at) VALUES (?, ?, ?, ?)
+ON CONFLICT (scope, thread) DO UPDATE SET ids = excluded.ids, at = excluded.at
+"""
+# Keeps the newest threads. A thread resumed after it was pruned is at worst processed again.
+_PRUNE_SEEN = """
+DELETE FROM seen WHERE at < (SELECT at FROM seen ORDER BY at DESC LIMIT 1 OFFSET ?)
+"""
+_SELECT_PENDING = "SELECT id, said, since FROM pending WHERE scope = ? AND thread = ?"
+_UPSERT_PENDING = """
+INSERT INTO pending (scope, thread, id, said, since, due) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (scope, thread) DO UPDATE SET
+    id = excluded.id, said = excluded.said, due = excluded.due, attempts = 0
+"""
+_SELECT_DUE = """
+SELECT p.scope, p.thread, p.id, p.said, p.attempts, coalesce(f.times, 0)
+FROM pending p LEFT JOIN forgotten f ON f.scope = p.scope
+WHERE p.due <= ? ORDER BY p.due LIMIT 1
+"""
+_SELECT_NEXT_DUE = "SELECT min(due) FROM pending"
+_SELECT_BY_SCOPE = "SELECT thread, said FROM pending WHERE scope = ?"
+_COUNT_PENDING = "SELECT count(*) FROM pending WHERE scope = ?"
+_DELETE_PENDING = "DELETE FROM pending WHERE scope = ? AND thread = ? AND id = ?"
+_POSTPONE_PENDING = (
+    "UPDATE pending SET due = ?, attempts = attempts + 1 WHERE scope = ? AND thread = ? AND id = ?"
+)
+_DELETE_BY_SCOPE = "DELETE FROM pending WHERE scope = ?"
+_SELECT_ERASURES = "SELECT times FROM forgotten WHERE scope = ?"
+_INCREMENT_ERASURES = """
+INSERT INTO forgotten (scope, times) VALUES (?, 1) ON CONFLICT (scope) DO UPDATE SET times = times + 1
+"""
 
 
 class UpdateQueue:
@@ -54,7 +100,7 @@ class UpdateQueue:
         with self._transaction() as tx:
             seen = _load_seen_ids(tx, key)
             new = unseen_messages(messages, seen)
-            waiting = tx.execute(sql.WAITING, key).fetchone()
+            waiting = tx.execute(_SELECT_PENDING, key).fetchone()
             earlier = _decode_messages(waiting[1]) if waiting else []
             known = {one.id for one in messages}
             whole = [*(one for one in earlier if one.id not in known), *new][-MAX_MESSAGES:]
@@ -62,13 +108,13 @@ class UpdateQueue:
                 return False
             since = waiting[2] if waiting else now
             due = min(now + quiet, since + quiet * MAX_WAIT_FACTOR)
-            tx.execute(sql.PUT, (*key, uuid4().hex, _encode_messages(whole), since, due))
+            tx.execute(_UPSERT_PENDING, (*key, uuid4().hex, _encode_messages(whole), since, due))
         return True
 
     def next_update(self) -> PendingUpdate | None:
         """The entry that has waited longest past its time."""
         with self._transaction() as tx:
-            row = tx.execute(sql.DUE, (self._clock(),)).fetchone()
+            row = tx.execute(_SELECT_DUE, (self._clock(),)).fetchone()
             if row is None:
                 return None
             scope, thread, identity, said, attempts, forgotten = row
@@ -78,7 +124,7 @@ class UpdateQueue:
     def next_due_time(self) -> float | None:
         """When the next entry is due; None where none waits."""
         with self._transaction() as tx:
-            found: float | None = tx.execute(sql.NEXT_DUE).fetchone()[0]
+            found: float | None = tx.execute(_SELECT_NEXT_DUE).fetchone()[0]
         return found
 
     def complete(self, pending: PendingUpdate) -> None:
@@ -86,33 +132,33 @@ class UpdateQueue:
         key = (format_scope(pending.scope), pending.thread_id)
         with self._transaction() as tx:
             self._mark_seen(tx, key, pending.messages)
-            tx.execute(sql.TAKE_OUT, (*key, pending.id))
+            tx.execute(_DELETE_PENDING, (*key, pending.id))
 
     def postpone(self, pending: PendingUpdate, seconds: float) -> None:
         """It failed; it is due again after so many seconds. One that grew meanwhile keeps its own time."""
         key = (format_scope(pending.scope), pending.thread_id)
         with self._transaction() as tx:
-            tx.execute(sql.LATER, (self._clock() + seconds, *key, pending.id))
+            tx.execute(_POSTPONE_PENDING, (self._clock() + seconds, *key, pending.id))
 
     def erase(self, scope: MemoryScope) -> None:
         """Drop what waits; what was said so far is not brought again, and an update under way is void."""
         text = format_scope(scope)
         with self._transaction() as tx:
-            for thread, said in tx.execute(sql.OF_SCOPE, (text,)).fetchall():
+            for thread, said in tx.execute(_SELECT_BY_SCOPE, (text,)).fetchall():
                 self._mark_seen(tx, (text, thread), _decode_messages(said))
-            tx.execute(sql.DROP_SCOPE, (text,))
-            tx.execute(sql.FORGET, (text,))
+            tx.execute(_DELETE_BY_SCOPE, (text,))
+            tx.execute(_INCREMENT_ERASURES, (text,))
 
     def count_erasures(self, scope: MemoryScope) -> int:
         """How often the scope was forgotten."""
         with self._transaction() as tx:
-            row = tx.execute(sql.TIMES_FORGOTTEN, (format_scope(scope),)).fetchone()
+            row = tx.execute(_SELECT_ERASURES, (format_scope(scope),)).fetchone()
         return row[0] if row else 0
 
     def count_pending(self, scope: MemoryScope) -> int:
         """How many of the scope's threads wait."""
         with self._transaction() as tx:
-            count: int = tx.execute(sql.COUNT, (format_scope(scope),)).fetchone()[0]
+            count: int = tx.execute(_COUNT_PENDING, (format_scope(scope),)).fetchone()[0]
         return count
 
     def close(self) -> None:
@@ -124,7 +170,7 @@ class UpdateQueue:
 
     def _mark_seen(self, tx: sqlite3.Connection, key: tuple[str, str], said: Sequence[QueuedMessage]) -> None:
         ids = list(dict.fromkeys([*_load_seen_ids(tx, key), *(one.id for one in said)]))[-MAX_SEEN_IDS:]
-        tx.execute(sql.MARK_SEEN, (*key, json.dumps(ids), self._clock()))
+        tx.execute(_UPSERT_SEEN, (*key, json.dumps(ids), self._clock()))
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -146,8 +192,8 @@ class UpdateQueue:
         )
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.executescript(sql.SCHEMA)
-        connection.execute(sql.PRUNE_SEEN, (MAX_SEEN_THREADS,))
+        connection.executescript(_SCHEMA)
+        connection.execute(_PRUNE_SEEN, (MAX_SEEN_THREADS,))
         self._connection = connection
         return connection
 
@@ -160,7 +206,7 @@ def unseen_messages(messages: Sequence[QueuedMessage], seen: Sequence[str]) -> l
 
 
 def _load_seen_ids(tx: sqlite3.Connection, key: tuple[str, str]) -> list[str]:
-    row = tx.execute(sql.SEEN, key).fetchone()
+    row = tx.execute(_SELECT_SEEN, key).fetchone()
     return list(json.loads(row[0])) if row else []
 
 

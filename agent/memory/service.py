@@ -10,16 +10,35 @@ from pathlib import Path
 from typing import TypeVar
 
 import structlog
+from pydantic import ConfigDict
 
-from agent.config.memory import MemoryConfig
+from agent.config.harness import MemoryConfig
 from agent.core.interfaces import MemoryScope
-from agent.core.memory_document import Category, Fact, MemoryDocument
-from agent.core.schemas import MemoryChange, MemorySettings, MemoryStatus, OperationResult
+from agent.core.memory_document import Category, Confidence, Fact, MemoryDocument
+from agent.core.schemas import MemoryChange, MemorySettings, MemoryStatus, OperationResult, RequestModel
 from agent.errors import Conflict, Invalid, NotFound
-from agent.memory.folder import Clock, MemoryFolder, memory_folder_path
-from agent.memory.merge import is_same_fact, keep_best, new_fact, to_line
+from agent.memory.files import Clock, MemoryFolder, memory_folder_path
+from agent.memory.patch import is_same_fact, keep_best, new_fact, to_line
 from agent.memory.scopes import format_scope
 from agent.memory.store import LoadMemoryConfig
+
+
+class FactBody(RequestModel):
+    """What of a fact is to be changed; None leaves a part as it is."""
+
+    model_config = ConfigDict(strict=True)
+    content: str | None = None
+    category: Category | None = None
+    confidence: Confidence | None = None
+
+
+class NewFactBody(FactBody):
+    """A fact to add."""
+
+    content: str
+    category: Category = "context"
+    confidence: Confidence = 1.0
+
 
 log = structlog.get_logger(__name__)
 MANUAL = "manual"

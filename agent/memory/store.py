@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 
-from agent.config.memory import MemoryConfig
+from agent.config.harness import MemoryConfig
 from agent.core.interfaces import MemoryScope
 from agent.errors import BadIdentifier
-from agent.memory.conversation import to_queued_messages
-from agent.memory.folder import Clock, MemoryFolder, memory_folder_path
-from agent.memory.merge import FactLimits
+from agent.memory.exchange import PendingUpdate, to_queued_messages
+from agent.memory.extraction import AskModel, update_memory
+from agent.memory.files import Clock, MemoryFolder, memory_folder_path
+from agent.memory.patch import FactLimits
 from agent.memory.prompt_section import render_memory
-from agent.memory.queued_exchange import PendingUpdate
 from agent.memory.scopes import format_scope, parse_scope
-from agent.memory.updates import AskModel, update_memory
 from agent.memory.worker import MemoryWorker, Sleep
 
 LoadMemoryConfig = Callable[[], Awaitable[MemoryConfig]]
@@ -107,3 +107,34 @@ class FileMemoryStore:
 
 def _has_pending(folder: MemoryFolder) -> bool:
     return folder.queue.exists and folder.queue.next_due_time() is not None
+
+
+SCOPES = 1_000
+THREADS = 5
+LINES = 10
+LINE = 300
+
+
+class InProcessMemoryStore:
+    """Keeps the last `LINES` things that people said in each of the last `THREADS` threads of a scope."""
+
+    def __init__(self, *, scopes: int = SCOPES) -> None:
+        self._limit = scopes
+        self._scopes: OrderedDict[MemoryScope, OrderedDict[str, list[str]]] = OrderedDict()
+
+    async def queue(self, scope: MemoryScope, thread_id: str, messages: Sequence[BaseMessage]) -> None:
+        """See `MemoryStore`."""
+        threads = self._scopes.setdefault(scope, OrderedDict())
+        said = [" ".join(m.text.split())[:LINE] for m in messages if isinstance(m, HumanMessage)]
+        threads[thread_id] = said[-LINES:]
+        threads.move_to_end(thread_id)
+        self._scopes.move_to_end(scope)
+        while len(threads) > THREADS:
+            threads.popitem(last=False)
+        while len(self._scopes) > self._limit:
+            self._scopes.popitem(last=False)
+
+    async def text(self, scope: MemoryScope) -> str:
+        """See `MemoryStore`."""
+        lines = [line for said in self._scopes.get(scope, {}).values() for line in said]
+        return "\n".join(["Said earlier:", *(f"- {line}" for line in lines)]) if lines else ""

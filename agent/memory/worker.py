@@ -10,9 +10,8 @@ from contextvars import Context
 import structlog
 
 from agent.core.redaction import redact_line
-from agent.memory.files import ProcessLock
-from agent.memory.folder import MemoryFolder
-from agent.memory.queued_exchange import PendingUpdate
+from agent.memory.exchange import PendingUpdate
+from agent.memory.files import MemoryFolder, ProcessLock
 
 log = structlog.get_logger(__name__)
 Sleep = Callable[[float], Awaitable[None]]

@@ -13,7 +13,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from pydantic import BaseModel, Field
 
-from agent.config.tools import DEFERRED_TOOLS_THRESHOLD
+from agent.config.harness import DEFERRED_TOOLS_THRESHOLD
 from agent.core.interfaces import ToolCatalogue
 from agent.core.state import ThreadState
 from agent.middleware.model_response import Handler, Request, Response, with_system

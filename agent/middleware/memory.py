@@ -12,9 +12,9 @@ from langchain_core.messages import AnyMessage, BaseMessage
 from agent.core.interfaces import MemoryScope, MemoryStore
 from agent.core.redaction import redact_line
 from agent.core.run_context import RunContext
-from agent.memory.conversation import filter_for_scope, select_memorable
-from agent.memory.in_memory import InProcessMemoryStore
+from agent.memory.exchange import filter_for_scope, select_memorable
 from agent.memory.prompt_section import escape_tags
+from agent.memory.store import InProcessMemoryStore
 from agent.middleware.model_response import Handler, Request, Response, get_answer, with_system
 
 log = structlog.get_logger(__name__)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
+from agent.config.reader import unknown_key_message
 from agent.config.types import Count, Number, Secret, Section, Switch, Text, Url
-from agent.config.validate import unknown_key_message
 from agent.core.interfaces import SandboxUnavailable
 from agent.sandbox.limits import SandboxLimits
 

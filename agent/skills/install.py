@@ -23,8 +23,7 @@ from agent.config.document import decode_text
 from agent.config.errors import ConfigErrors
 from agent.errors import SkillRefused
 from agent.skills.archive import ArchiveLimits, ArchiveMember, list_members, member_path
-from agent.skills.discovery import SkillDiscovery
-from agent.skills.front_matter import MAX_FILE_BYTES, SKILL_FILE, FrontMatter, parse_skill
+from agent.skills.discovery import MAX_FILE_BYTES, SKILL_FILE, FrontMatter, SkillDiscovery, parse_skill
 from agent.skills.skill import SkillRoots
 
 # The sandbox's user has to read them, who is another one where the service is root; the home is closed.

@@ -10,9 +10,9 @@ from langchain_core.tools import BaseTool
 from agent.acp.runner import AcpRunner
 from agent.acp.tool import enabled_agents, make_invoke_tool
 from agent.config.custom_agents import CustomAgent, check_tool_groups
+from agent.config.harness import DEFERRED_TOOLS_THRESHOLD
 from agent.config.models import AgentConfig
 from agent.config.tool_groups import ACP_GROUP, MCP_GROUP
-from agent.config.tools import DEFERRED_TOOLS_THRESHOLD
 from agent.errors import ToolUnavailable
 from agent.mcp.pool import McpToolSet
 from agent.tools.loading import load_tools

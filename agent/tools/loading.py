@@ -15,7 +15,7 @@ from typing import Any, get_type_hints
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as as_tool
 
-from agent.config.tools import ToolEntry
+from agent.config.harness import ToolEntry
 from agent.core.import_string import ImportStringError, import_object
 from agent.core.redaction import redact_line
 from agent.errors import ToolUnavailable

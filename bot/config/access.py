@@ -10,8 +10,8 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
+from agent.config.reader import describe_type
 from agent.config.types import ManyIds, Section
-from agent.config.validate import describe_type
 
 # What an id may stand for besides a person or a chat: a workspace or organization, a Discord role, a Slack
 # user group, a Feishu department.

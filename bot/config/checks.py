@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import SecretStr
 
-from agent.config.errors import KeyPath, join_words
-from agent.config.problems import Problems
+from agent.config.errors import KeyPath, Problems, join_words
 from bot.config.access import AccessConfig, AccessEntry, AccessOverrides
 from bot.config.accounts import PLATFORMS, AccountConfig
 from bot.config.models import Config

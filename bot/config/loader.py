@@ -9,16 +9,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from agent.config.document import ConfigDocument
+from agent.config.document import ConfigDocument, read_document
 from agent.config.env import resolve_env
-from agent.config.errors import ConfigWarning, join_words
+from agent.config.errors import ConfigWarning, Problems, join_words
 from agent.config.loader import prepare_document, reject_unknown_keys
 from agent.config.models import AgentConfig
-from agent.config.problems import Problems
 from agent.config.profile import list_custom_agents
-from agent.config.reader import display_path, find_config, read_document
-from agent.config.unsupported import AGENT_KEYS, AGENT_VALUES, Pattern
-from agent.config.validate import load_section
+from agent.config.reader import display_path, find_config, load_section
+from agent.config.versions import AGENT_KEYS, AGENT_VALUES, Pattern
 from bot.config.accounts import ACCOUNT_NAME, BUILT_IN, PLATFORMS, AccountConfig
 from bot.config.checks import check
 from bot.config.models import Config, ServerConfig

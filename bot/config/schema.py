@@ -6,9 +6,8 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from agent.config.harness import GuardrailProviderConfig, SandboxConfig
+from agent.config.harness import GuardrailProviderConfig, SandboxConfig, ToolEntry
 from agent.config.models import CONFIG_VERSION, ModelEntry
-from agent.config.tools import ToolEntry
 from bot.config.accounts import ACCOUNT_NAME, BUILT_IN, PLATFORMS
 from bot.config.models import Config
 

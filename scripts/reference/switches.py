@@ -207,7 +207,7 @@ def _class_default(feature: str) -> str:
 
 
 def _numbers() -> Mapping[str, int]:
-    from agent.config.tools import DEFERRED_TOOLS_THRESHOLD
+    from agent.config.harness import DEFERRED_TOOLS_THRESHOLD
     from agent.middleware import loop_detection, subagent_limit
 
     return {

@@ -21,13 +21,12 @@ from uuid import uuid4
 
 from langchain_core.messages import AIMessage, HumanMessage
 
-from agent.config.memory import MemoryConfig
+from agent.config.harness import MemoryConfig
 from agent.core.interfaces import MemoryScope
 from agent.core.memory_document import Fact, MemoryDocument, Summary, UserMemory
 from agent.factory import create_agent_graph
-from agent.memory.files import MemoryFiles
-from agent.memory.folder import MemoryFolder
-from agent.memory.queued_exchange import QueuedMessage
+from agent.memory.exchange import QueuedMessage
+from agent.memory.files import MemoryFiles, MemoryFolder
 from agent.memory.store import FileMemoryStore
 from agent.middleware.memory import MemoryMiddleware
 from agent.testing import Script, ScriptedChatModel

@@ -19,13 +19,12 @@ from datetime import date
 from pathlib import Path
 
 from agent.catalog.source import ModelSource
-from agent.config.extensions_source import ExtensionsSource
+from agent.config.extensions_file import ExtensionsSource
 from agent.core.run_options import RunOptions
 from agent.harness.prompt import system_prompt
 from agent.lead import LeadAgent
 from agent.skills.discovery import SkillDiscovery
-from agent.skills.section import render_skills_section
-from agent.skills.skill import SkillRoots
+from agent.skills.skill import SkillRoots, render_skills_section
 from tests.benchmarks.figures import Figure, table
 
 COUNT = 500

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from agent.config.document import parse_json
 from agent.config.extensions import Extensions, McpOAuth, McpServer
 from agent.config.extensions_file import check_extensions
-from agent.config.json_document import parse_json
-from agent.skills.front_matter import FrontMatter, parse_skill
+from agent.skills.discovery import FrontMatter, parse_skill
 from agent.skills.skill import bundled_folder
 from tests.docs.blocks import ROOT, Block, blocks
 

@@ -12,7 +12,7 @@ from agent.config import AgentConfig
 from agent.core.run_options import MODEL_HEADER, RunOptions
 from agent.features import RuntimeFeatures
 from agent.harness.lead_chain import ChainParts, select_features
-from agent.memory.in_memory import InProcessMemoryStore
+from agent.memory.store import InProcessMemoryStore
 from agent.models.spec import ModelSpec
 from agent.uploads.folders import ThreadFolders
 from bot.commands.core_commands import builtin

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.acp.runner import AcpRunner
-from agent.config.acp import AcpAgent
+from agent.config.harness import AcpAgent
 from agent.uploads.folders import ThreadFolders
 
 PROGRAM = Path(__file__).with_name("acp_agent.py")

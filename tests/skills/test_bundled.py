@@ -17,13 +17,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.catalog.source import ModelSource
 from agent.config.extensions import Extensions
-from agent.config.skills import SkillsConfig
+from agent.config.harness import SkillsConfig
 from agent.core.run_options import RunOptions
 from agent.lead import LeadAgent
-from agent.skills.discovery import SkillDiscovery
-from agent.skills.front_matter import parse_skill
-from agent.skills.section import render_skills_section
-from agent.skills.skill import SkillRoots, bundled_folder
+from agent.skills.discovery import SkillDiscovery, parse_skill
+from agent.skills.skill import SkillRoots, bundled_folder, render_skills_section
 from agent.testing import Script, ScriptedChatModel, ToolUse
 
 pytestmark = pytest.mark.may_block

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from agent.catalog.source import ModelSource
 from agent.config.errors import ConfigErrors
-from agent.config.extensions_source import ExtensionsSource
+from agent.config.extensions_file import ExtensionsSource
 from agent.core.schemas import ConfigProblem, ConfigReport
 from agent.management.check.report import report
 

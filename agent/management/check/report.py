@@ -10,7 +10,7 @@ from agent.catalog.preflight import tried
 from agent.catalog.source import ModelSource
 from agent.config.custom_agents import AvailableOptions, describe_custom_agents
 from agent.config.errors import ConfigError, ConfigErrors, ConfigWarning
-from agent.config.extensions_source import ExtensionsSource
+from agent.config.extensions_file import ExtensionsSource
 from agent.config.models import AgentConfig
 from agent.config.profile import FOLDER, list_custom_agents
 from agent.core.schemas import ConfigProblem, ConfigReport

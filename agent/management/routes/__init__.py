@@ -9,7 +9,7 @@ from starlette.routing import BaseRoute
 
 from agent.catalog.preflight import refused
 from agent.catalog.source import ModelSource, register_source
-from agent.config.extensions_source import ExtensionsSource
+from agent.config.extensions_file import ExtensionsSource
 from agent.core.schemas import Health
 from agent.management.routes.agents import AgentRoutes
 from agent.management.routes.base import management_router
@@ -18,8 +18,7 @@ from agent.management.routes.files import FileRoutes
 from agent.management.routes.memory import memory_routes
 from agent.management.routes.models import ModelRoutes
 from agent.mcp.management import McpManagement
-from agent.skills.library import SkillLibrary
-from agent.skills.management import SkillManagement
+from agent.skills.library import SkillLibrary, SkillManagement
 
 log = structlog.get_logger(__name__)
 __all__ = ["management_routes"]

@@ -8,14 +8,13 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 
 from agent.catalog.source import ModelSource
-from agent.config.memory import MemoryConfig
+from agent.config.harness import MemoryConfig
 from agent.core.interfaces import MemoryScope
 from agent.core.memory_document import MemoryDocument
 from agent.core.schemas import MemoryChange, MemorySettings, MemoryStatus, OperationResult
 from agent.management.routes.base import management_router
-from agent.memory.bodies import FactBody, NewFactBody
 from agent.memory.scopes import parse_scope
-from agent.memory.service import MemoryService
+from agent.memory.service import FactBody, MemoryService, NewFactBody
 
 
 async def read_scope(

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from langchain_core.messages import BaseMessage
 
 from agent.catalog.source import ModelSource
-from agent.config.extensions_source import ExtensionsSource
+from agent.config.extensions_file import ExtensionsSource
 from agent.core.schemas import ConfigReport, ModelInfo, ModelList, ModelProbe, SuggestionList
 from agent.core.virtual_paths import check_thread_id
 from agent.errors import Invalid

@@ -14,14 +14,11 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.catalog.source import ModelSource
-from agent.config.extension_changes import CHANGES
-from agent.config.extensions_file import FILE_NAME
-from agent.config.extensions_source import ExtensionsSource
+from agent.config.extensions_file import CHANGES, FILE_NAME, ExtensionsSource
 from agent.core.run_options import RunOptions
 from agent.errors import ProfileBroken
 from agent.lead import LeadAgent
-from agent.mcp.pool import McpPool, _unique_tool_name
-from agent.mcp.process import current_pool, open_shared_pool
+from agent.mcp.pool import McpPool, _unique_tool_name, current_pool, open_shared_pool
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from tests.harness.mcp import PATIENT, ours, pooled
 

@@ -13,11 +13,11 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 
-from agent.config.memory import MemoryConfig
+from agent.config.harness import MemoryConfig
 from agent.core.hidden_calls import internal_config
 from agent.core.interfaces import MemoryScope
 from agent.errors import BadIdentifier
-from agent.memory.conversation import SENDER
+from agent.memory.exchange import SENDER
 from agent.memory.files import ProcessLock
 from agent.memory.service import MemoryService
 from agent.memory.store import FileMemoryStore

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent.config.tools import ToolEntry
+from agent.config.harness import ToolEntry
 from agent.errors import ToolUnavailable
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures

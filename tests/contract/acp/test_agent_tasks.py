@@ -19,7 +19,7 @@ from agent.acp import program
 from agent.acp.program import EXIT_SECONDS
 from agent.acp.runner import AcpRunner
 from agent.acp.wire import CANCEL_SECONDS
-from agent.config.acp import AcpAgent
+from agent.config.harness import AcpAgent
 from agent.core.interfaces import SubagentResult, SubagentStatus, SubagentStep
 from tests.harness.acp import PROGRAM, agent, agents, steps
 from tests.harness.mcp import children

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from agent.catalog.source import ModelSource, find_source
 from agent.config.errors import ConfigErrors
-from agent.config.extensions_source import ExtensionsSource
+from agent.config.extensions_file import ExtensionsSource
 from agent.core.schemas import (
     AgentInfo,
     AgentList,

@@ -11,8 +11,7 @@ import pytest
 
 from agent.client import AgentClient
 from agent.config.errors import ConfigErrors
-from agent.config.extension_changes import CHANGES
-from agent.config.extensions_file import FILE_NAME, PATH_VARIABLE
+from agent.config.extensions_file import CHANGES, FILE_NAME, PATH_VARIABLE
 from agent.core.schemas import ErrorBody, McpConfig, McpServerList, McpServerState
 from agent.errors import Invalid, NotFound
 from agent.management.routes import management_routes

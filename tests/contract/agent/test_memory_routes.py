@@ -14,8 +14,8 @@ from agent.client import AgentClient
 from agent.core.memory_document import MemoryDocument
 from agent.core.schemas import ErrorBody, MemoryChange, MemorySettings, MemoryStatus, OperationResult
 from agent.management.routes import management_routes
-from agent.memory.folder import MemoryFolder
-from agent.memory.queued_exchange import QueuedMessage
+from agent.memory.exchange import QueuedMessage
+from agent.memory.files import MemoryFolder
 from agent.memory.scopes import OWNER, parse_scope
 from tests.harness.local_server import served
 

@@ -9,7 +9,7 @@ from langchain_core.tools import BaseTool, tool
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
-from agent.config.memory import MemoryConfig
+from agent.config.harness import MemoryConfig
 from agent.core.interfaces import (
     MemoryStore,
     SandboxError,
@@ -18,8 +18,7 @@ from agent.core.interfaces import (
     ToolCatalogue,
     ToolJournal,
 )
-from agent.memory.in_memory import InProcessMemoryStore
-from agent.memory.store import FileMemoryStore
+from agent.memory.store import FileMemoryStore, InProcessMemoryStore
 from agent.middleware.tool_journal import MemoryJournal, StoreJournal
 from agent.sandbox.local import Host, LocalSandboxProvider
 from agent.subagents.runner import GraphSubagents

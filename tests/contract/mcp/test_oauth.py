@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from agent.config.extensions import McpOAuth
 from agent.errors import McpUnavailable
-from agent.mcp.oauth import EXPIRY_MARGIN_SECONDS, OAuthTokenAuth
+from agent.mcp.http_client import EXPIRY_MARGIN_SECONDS, OAuthTokenAuth
 from tests.harness.local_server import served
 from tests.harness.mcp import Time, call, configured, named, our_server, pooled
 

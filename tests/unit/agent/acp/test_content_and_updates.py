@@ -16,8 +16,8 @@ from acp.helpers import (
     text_block,
 )
 
-from agent.acp.content_blocks import MAX_RESOURCE_CHARACTERS, read_prompt
-from agent.acp.outgoing_updates import MAX_RESULT_CHARACTERS, TurnUpdates
+from agent.acp_server.outgoing_updates import MAX_RESULT_CHARACTERS, TurnUpdates
+from agent.acp_server.server import MAX_RESOURCE_CHARACTERS, read_prompt
 from agent.core.client_events import StreamEvent
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from agent.acp import workspace
+from agent.acp import runner
 from agent.acp.incoming_updates import MAX_BUFFERED, TaskOutput, to_one_line
-from agent.acp.launchers import suggest_adapter
-from agent.acp.permission import choose_option
-from agent.acp.workspace import AcpWorkspace, describe_changes, snapshot_files
+from agent.acp.program import suggest_adapter
+from agent.acp.runner import AcpWorkspace, describe_changes, snapshot_files
+from agent.acp.wire import choose_option
 from agent.core.interfaces import SubagentStep
 from agent.errors import BadIdentifier
 from agent.subagents.runner import CUT, MAX_CHARS
@@ -149,7 +149,7 @@ def test_many_files_are_not_all_named_nor_looked_at(tmp_path: Path, monkeypatch:
         (tmp_path / f"{number:02}").write_text("")
     told = describe_changes({}, snapshot_files(tmp_path))
     assert told.endswith("/mnt/acp-workspace/49 and 10 more.")
-    monkeypatch.setattr(workspace, "MAX_FILES", 7)
+    monkeypatch.setattr(runner, "MAX_FILES", 7)
     assert len(snapshot_files(tmp_path)) == 7
     assert snapshot_files(tmp_path / "gone") == {}
 

@@ -14,12 +14,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from agent.config.document import ConfigDocument
+from agent.config.document import ConfigDocument, parse_json
 from agent.config.errors import ConfigErrors
 from agent.config.extensions import Extensions
-from agent.config.extensions_file import FILE_NAME, PATH_VARIABLE, ExtensionsFile, check_extensions
-from agent.config.extensions_source import CHECK_SECONDS, ExtensionsSource
-from agent.config.json_document import parse_json
+from agent.config.extensions_file import (
+    FILE_NAME,
+    PATH_VARIABLE,
+    ExtensionsFile,
+    ExtensionsSource,
+    check_extensions,
+)
+from agent.shared.last_good import CHECK_SECONDS
 
 STDIO = {"command": "mcp-server-time", "args": ["--local-timezone", "UTC"]}
 HTTP = {"url": "https://mcp.example/mcp?key=1", "headers": {"Authorization": "$MCP_TOKEN"}}

@@ -10,11 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.config.extensions_file import FILE_NAME
-from agent.config.extensions_source import ExtensionsSource
+from agent.config.extensions_file import FILE_NAME, ExtensionsSource
 from agent.errors import Invalid
-from agent.mcp.management import McpManagement
-from agent.mcp.masking import MASK, find_masked, mask_secrets, restore_secrets
+from agent.mcp.management import MASK, McpManagement, find_masked, mask_secrets, restore_secrets
 
 SECRET = "s3cret-value"
 STORED: dict[str, Any] = {

@@ -7,8 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.core.memory_document import Fact, MemoryDocument, Summary, UserMemory
-from agent.memory.merge import FactLimits, apply_patch, is_same_fact, limit_sentences, to_line
-from agent.memory.patch import InvalidAnswer, MemoryPatch, parse_patch
+from agent.memory.patch import (
+    FactLimits,
+    InvalidAnswer,
+    MemoryPatch,
+    apply_patch,
+    is_same_fact,
+    limit_sentences,
+    parse_patch,
+    to_line,
+)
 from agent.memory.prompt_section import RESERVED_TOKENS, escape_tags, render_memory
 from agent.middleware.memory import INJECTED
 from agent.models.capabilities import estimate_tokens

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agent.core.interfaces import MemoryScope
+from agent.memory.exchange import PendingUpdate, QueuedMessage
 from agent.memory.queue import UpdateQueue
-from agent.memory.queued_exchange import PendingUpdate, QueuedMessage
 
 ADA = MemoryScope("person", "telegram", "telegram:1")
 BOB = MemoryScope("person", "telegram", "telegram:2")

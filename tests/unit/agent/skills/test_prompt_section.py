@@ -12,13 +12,11 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.catalog.source import ModelSource
-from agent.config.extension_changes import CHANGES
-from agent.config.extensions_source import ExtensionsSource
+from agent.config.extensions_file import CHANGES, ExtensionsSource
 from agent.core.run_options import RunOptions
 from agent.lead import LeadAgent
 from agent.models.spec import ModelSpec
-from agent.skills.section import MAX_CHARACTERS, render_skills_section
-from agent.skills.skill import Skill
+from agent.skills.skill import MAX_CHARACTERS, Skill, render_skills_section
 from agent.testing import Script, ScriptedChatModel
 from tests.unit.agent.skills.skill_archives import skill
 

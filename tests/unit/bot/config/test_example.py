@@ -13,8 +13,8 @@ import yaml
 from pydantic import BaseModel
 
 from agent.config import ModelEntry, ToolEntry, ToolGroup
-from agent.config.acp import AcpAgent
 from agent.config.document import parse_document
+from agent.config.harness import AcpAgent
 from agent.config.upgrade import example_text
 from agent.tools.loading import load_tool
 from bot.config import AccessOverrides, Config, TelegramAccount, WebAccount, schema

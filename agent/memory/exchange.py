@@ -1,14 +1,39 @@
-"""The part of a conversation that is worth remembering: what people wrote, and the final answers."""
+"""What waits to be taken into a memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from agent.core.interfaces import MemoryScope
-from agent.memory.queued_exchange import QueuedMessage
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedMessage:
+    """One message: its id in the thread, `person` or `assistant`, and its text."""
+
+    id: str
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PendingUpdate:
+    """The update that waits for a thread; `id` changes with everything that is queued.
+
+    `forgotten` is how often the scope had been forgotten when it was read.
+    """
+
+    id: str
+    scope: MemoryScope
+    thread_id: str
+    messages: tuple[QueuedMessage, ...]
+    attempts: int
+    erasures: int
+
 
 SENDER = "sender"
 """In a message's `additional_kwargs`: who wrote it, as `platform:id`."""
