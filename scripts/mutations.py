@@ -28,10 +28,10 @@ from tests.sandbox.mutations_remote import REMOTE_MUTATIONS  # noqa: E402
 PAGE = ROOT / "docs" / "reference" / "sandbox-guards.md"
 COPIED = ("agent", "bot", "tests", "pyproject.toml", "config.example.yaml")
 NOBODY = 65534
-HEAD = """# Guards of the sandbox
+HEAD = """# Sandbox guards
 
-Made by `python -m scripts.mutations` (`--containers` for those of containers too): each guard is taken away
-alone, and the test named here has to fail then. {count} guards, {caught} caught.
+Each guard of the sandbox was removed alone, and the test listed here must then fail. `python -m scripts.mutations`
+generates this page (`--containers` includes the guards of containers). Guards: {count}, caught: {caught}.
 
 | against | guard | test that fails without it | result |
 |---|---|---|---|
