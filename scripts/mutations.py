@@ -31,7 +31,8 @@ NOBODY = 65534
 HEAD = """# Sandbox guards
 
 Each guard of the sandbox was removed alone, and the test listed here must then fail.
-`python -m scripts.mutations` generates this page; `--containers` adds guards of containers. Guards: {count}, caught: {caught}.
+`python -m scripts.mutations` generates this page; `--containers` adds guards of containers.
+Guards: {count}, caught: {caught}.
 
 | against | guard | test that fails without it | result |
 |---|---|---|---|
