@@ -1,4 +1,4 @@
-"""Who may do what: closed unless a rule opens it."""
+"""Access control: no one has access unless a rule grants it."""
 
 from bot.access.people import GrantedRoles
 from bot.access.permissions import Permission, has_permission

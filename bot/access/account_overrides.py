@@ -1,4 +1,4 @@
-"""The rules of single accounts, beside those for all of them."""
+"""Access rules of single accounts, which override those of all accounts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bot.config import AccessConfig, AccessEntry, AccessOverrides
 
 @dataclass(frozen=True, slots=True)
 class OwnRules:
-    """What the configuration says for one account: `access` as it stands there, `rules` as they hold."""
+    """Access rules of one account: `access` as configured, `rules` as they take effect."""
 
     account: str
     platform: str
@@ -17,5 +17,5 @@ class OwnRules:
     rules: AccessConfig
 
     def meant_by(self, entry: AccessEntry) -> bool:
-        """Whether an entry is about this account."""
+        """Return whether an entry covers this account."""
         return entry.scope in (self.account, self.platform)

@@ -1,4 +1,4 @@
-"""How far somebody's word about others goes: the one answer for commands and for the port."""
+"""Decide which accounts an admin administers, for commands and for the API."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from bot.domain import ChatKind, Origin, Sender
 
 
 def at_home(platform: str, account: str, sender: Sender) -> Origin:
-    """Somebody in private on the account that they are known from; at the page, of who came by a link, that
-    of the link.
+    """Return a private chat with the sender on their own account.
+
+    For a caller who signed in to the web console by a link, that is the account of the link.
     """
     if not sender.account:
         return Origin(account, platform, "", ChatKind.PRIVATE, "", sender)
@@ -27,8 +28,9 @@ def within_reach(
     states: Mapping[str, tuple[str, object]],
     policy: Callable[[str], AccessPolicy],
 ) -> bool:
-    """Whether somebody with this role at `home` is an admin of every account that an entry's `scope` means;
-    owners are of all. `states` are the platforms and states of all accounts, by name.
+    """Return whether a sender with this role at `home` is an admin of every account that `scope` covers.
+
+    Owners are admins of all accounts. `states` maps account names to their platform and state.
     """
     if role is Role.OWNER:
         return True
@@ -36,8 +38,8 @@ def within_reach(
         return False
     if scope == home.account:
         return True
-    meant = [(account, on) for account, (on, _) in states.items() if scope in (account, on)]
-    return bool(meant) and all(
+    covered = [(account, on) for account, (on, _) in states.items() if scope in (account, on)]
+    return bool(covered) and all(
         on == home.platform and policy(account).role_of(replace(home, account=account)) >= Role.ADMIN
-        for account, on in meant
+        for account, on in covered
     )

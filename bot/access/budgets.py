@@ -1,4 +1,4 @@
-"""Who may use how much: what the configuration says, and what people gave while it runs."""
+"""Limits of messages and tokens, from the configuration and granted at run time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.texts import Texts
 
 
 class Budgets:
-    """Asked for every message, so it is in memory. `load` comes first."""
+    """Limits in force; held in memory because every message needs them. Call `load_limits` first."""
 
     def __init__(self, db: Database, config: Callable[[], BudgetsConfig]) -> None:
         self._db = db
@@ -23,20 +23,20 @@ class Budgets:
         self._given: Mapping[str, Budget] = {}
 
     async def load_limits(self) -> None:
-        """Read anew what was given."""
+        """Reload granted limits from the store."""
         self._given = {one.entry: one for one in await self._db.run(list_budgets)}
 
     async def set_limit(self, one: Budget, actor: Actor, now: float) -> None:
-        """Give a budget in place of another; one that says nothing is taken away."""
+        """Grant a limit, replacing an earlier one; an empty one revokes it."""
         await self._db.run(set_budget, one, actor, now)
         await self.load_limits()
 
     def list_granted(self) -> list[Budget]:
-        """Every budget that was given, by entry."""
+        """Return the granted limits, by entry."""
         return [*self._given.values()]
 
     def limits_for(self, origin: Origin, role: Role, texts: Texts) -> tuple[Limit, ...]:
-        """What somebody with this role is held to where they write; owners are held to nothing."""
+        """Return the limits of a sender with this role in their chat; owners have none."""
         if role >= Role.OWNER:
             return ()
         config = self._config()
@@ -58,7 +58,7 @@ class Budgets:
         return await self._db.run(find_refusal, found, now) if found else ""
 
     def _of_person(self, origin: Origin) -> Budget | None:
-        """What was given to the author of a message, where they are known from."""
+        """Return the limit granted to the author of a message, by the account that they are known from."""
         sender = origin.sender
         if not sender.account:
             return self._granted_to(origin, sender.id)
@@ -66,16 +66,16 @@ class Budgets:
         return self._given.get(f"{sender.account}:{id_}") or self._given.get(sender.id)
 
     def _granted_to(self, origin: Origin, id_: str) -> Budget | None:
-        """What was given to a person or chat: for the account, else for the whole platform."""
+        """Return the limit granted to a person or chat: on the account, else on the whole platform."""
         return self._given.get(f"{origin.account}:{id_}") or self._given.get(f"{origin.platform}:{id_}")
 
 
 def _limits(
-    origin: Origin, of: BudgetScope, config: BudgetLimits, given: Budget | None, texts: Texts
+    origin: Origin, of: BudgetScope, config: BudgetLimits, granted: Budget | None, texts: Texts
 ) -> Iterator[Limit]:
     for what, configured, own in (
-        (BudgetUnit.MESSAGES, config.messages_per_hour, given.messages if given else None),
-        (BudgetUnit.TOKENS, config.tokens_per_day, given.tokens if given else None),
+        (BudgetUnit.MESSAGES, config.messages_per_hour, granted.messages if granted else None),
+        (BudgetUnit.TOKENS, config.tokens_per_day, granted.tokens if granted else None),
     ):
         most = configured if own is None else own
         if most:

@@ -1,28 +1,28 @@
-"""Codes by which an admin lets somebody in."""
+"""Pairing codes, by which an admin approves a person's access."""
 
 from __future__ import annotations
 
 import secrets
 
-# Without what is mistaken for something else when it is read out or copied by hand.
+# Without characters that are easily confused when read out or copied by hand.
 ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 LENGTH = 8
 GOOD_FOR = 3600.0
-"""Seconds."""
+"""Lifetime of a code (s)."""
 
 
 def new_code() -> str:
-    """A code that nobody guesses: 40 bits, in two halves."""
+    """Create a random code: 40 bits, in two halves."""
     signs = "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
     return f"{signs[:4]}-{signs[4:]}"
 
 
 def as_code(text: str) -> str:
-    """A code as somebody wrote it, the way that it was told."""
+    """Normalize a code as a person typed it."""
     signs = "".join(sign for sign in text.upper() if sign.isalnum())
     return f"{signs[:4]}-{signs[4:]}"
 
 
 def is_code(code: str) -> bool:
-    """Whether this has the form of a code."""
+    """Return whether a text has the form of a code."""
     return len(code) == LENGTH + 1

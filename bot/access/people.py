@@ -1,4 +1,4 @@
-"""Who was given a role by people, beside whom the configuration names."""
+"""Roles granted at run time, in addition to the configured ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = structlog.get_logger(__name__)
 
 
 class GrantedRoles(Mapping[AccessEntry, Role]):
-    """The roles that were given, by entry: what the store says, as of the last `load`."""
+    """Granted roles by entry, as of the last `load_grants`."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -31,19 +31,19 @@ class GrantedRoles(Mapping[AccessEntry, Role]):
         return len(self._roles)
 
     async def load_grants(self) -> None:
-        """Take over what the store says now."""
+        """Reload the granted roles from the store."""
         self._roles = dict(filter(None, map(_parse_grant, await self._db.run(list_role_grants))))
 
     def highest_granted_role(self, entry: AccessEntry) -> Role:
-        """The highest role that this person, group or the like was given, be it for one account or the whole
-        platform. STRANGER for none.
+        """Return the highest role granted to a person or group, on one account or the whole platform;
+        STRANGER if none.
         """
         same = (role for one, role in self._roles.items() if (one.kind, one.id) == (entry.kind, entry.id))
         return max(same, default=Role.STRANGER)
 
 
 def _parse_grant(one: RoleGrant) -> tuple[AccessEntry, Role] | None:
-    """A row as the policy reads it; one that this version cannot read gives nothing."""
+    """Parse a stored grant; one that this version cannot read is ignored."""
     try:
         return AccessEntry.parse(one.entry), Role[one.role.upper()]
     except (ValueError, KeyError):

@@ -1,4 +1,4 @@
-"""What only some may do at doors that are open to every member: in a command, by a button, on the page."""
+"""Permissions that a command, button or route checks beyond the least role that it requires."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from bot.access.policy import Role
 
 
 class Permission(StrEnum):
-    """Something that a door checks by itself, beyond the least role that it takes to come through."""
+    """A permission in addition to the least role of a command, button or route."""
 
     DECIDE = auto()
-    """Decide an approval of work that others asked for, and allow a tool on the whole account."""
+    """Decide approvals of other people's work, and allow a tool on the whole account."""
     WITHDRAW = auto()
-    """Have a tool ask again in a group, or on the whole account."""
+    """Revoke the permission of a tool in a group, or on the whole account."""
     RECORD = auto()
-    """Switch the record of a chat."""
+    """Turn the record of a chat on or off."""
     GROUP_MEMORY = auto()
-    """Have forgotten what is remembered of a group."""
+    """Delete the agent's memory of a group."""
     AGENT = auto()
-    """Choose another agent than the one that an account has set."""
+    """Choose another agent than the account's."""
     DIGESTS = auto()
-    """See and change the schedules of others."""
+    """See and change other people's schedules."""
     DIGEST_ELSEWHERE = auto()
-    """Have a schedule's results put into another chat."""
+    """Post a schedule's results to another chat."""
     USAGE = auto()
-    """See what everybody used."""
+    """See everyone's usage."""
     READ = auto()
-    """Read the conversations, turns, files and memory of others."""
+    """Read other people's conversations, turns, files and memory."""
     HEALTH = auto()
     """See why the service is not ready."""
 
 
 LEAST: Mapping[Permission, Role] = MappingProxyType(dict.fromkeys(Permission, Role.ADMIN))
-"""Who may do what; admins all of it."""
+"""Least role of each permission; admins have all of them."""
 
 
 def has_permission(role: Role, power: Permission) -> bool:
-    """Whether somebody with this role may do that."""
+    """Return whether a role has a permission."""
     return role >= LEAST[power]

@@ -1,4 +1,4 @@
-"""The one decision about a person: which role they have where they wrote."""
+"""Resolve a sender's role in a chat."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from types import MappingProxyType
 from bot.config import AccessConfig, AccessEntry
 from bot.domain import ChatKind, Origin, Sender, Turn
 
-# The page and the terminal are reached through the service's own port, which checks who is there.
+# The web console and the terminal use the service's own port, which authenticates callers.
 LOCAL_PLATFORMS = frozenset({"web", "terminal"})
 
 
 class Role(IntEnum):
-    """What a person may do; each role may what the lower ones may."""
+    """Role of a person; each includes the permissions of the lower ones."""
 
     BLOCKED = 0
     STRANGER = 1
@@ -24,34 +24,35 @@ class Role(IntEnum):
 
     @property
     def role_names(self) -> tuple[str, ...]:
-        """The names of this role and of those that it includes, the highest first; none below a member."""
+        """Return the names of this role and of the roles that it includes, highest first; none below
+        member.
+        """
         included = (role for role in reversed(Role) if Role.MEMBER <= role <= self)
         return tuple(role.name.lower() for role in included)
 
     def may_give(self, role: Role, held: Role) -> bool:
-        """Whether somebody with this role may give `role` to one who has `held`, or take it: owners whatever
-        they like, admins what is below an admin, to people below an admin.
+        """Return whether this role may grant `role` to a person who has `held`, or revoke it.
+
+        Owners may grant any role, admins roles below admin to people below admin.
         """
         return self is Role.OWNER or (self is Role.ADMIN and role < Role.ADMIN and held < Role.ADMIN)
 
-    def outranks_grant(self, given: Role) -> bool:
-        """Whether this role, named by the configuration, makes another one that is given to the same person
-        void.
-        """
-        if given is Role.BLOCKED:
+    def outranks_grant(self, granted: Role) -> bool:
+        """Return whether this configured role overrides a role that was granted to the same person."""
+        if granted is Role.BLOCKED:
             return self is Role.OWNER
-        return self is Role.BLOCKED or self > given
+        return self is Role.BLOCKED or self > granted
 
 
 NOBODY: Mapping[AccessEntry, Role] = MappingProxyType({})
 
 
 class AccessPolicy:
-    """The rules of one account, and the roles that people were given while it runs.
+    """Access rules of one account, with the roles granted at run time.
 
-    The higher role counts, but for one who is blocked; nobody blocks an owner whom the configuration names,
-    and blocking a whole group or workspace in the chat leaves out its admins. Who came to the page by a link
-    has the role (`linked`) that they have where they came from.
+    The highest role counts, unless the person is blocked. A configured owner cannot be blocked by a grant,
+    and blocking a whole group or workspace in the chat does not affect its admins. A caller who signed in to
+    the web console by a link has the role of the account of the link (`linked`).
     """
 
     def __init__(
@@ -66,26 +67,28 @@ class AccessPolicy:
 
     @property
     def offers_pairing(self) -> bool:
-        """Whether strangers get a code."""
+        """Return whether people without access get a pairing code."""
         return self._rules.default == "pair"
 
     def role_of(self, origin: Origin) -> Role:
-        """The role of the sender in that chat."""
+        """Return the role of the sender in that chat."""
         if (origin.sender.account or origin.platform) in LOCAL_PLATFORMS:
             return Role.OWNER
         if origin.sender.account:
             return self._linked(origin.sender)
-        listed = self.configured_role(origin)
+        configured = self.configured_role(origin)
         own = [self._given[entry] for entry in _person_entries(origin) if entry in self._given]
-        if listed is Role.BLOCKED or (Role.BLOCKED in own and listed < Role.OWNER):
+        if configured is Role.BLOCKED or (Role.BLOCKED in own and configured < Role.OWNER):
             return Role.BLOCKED
-        found = max(listed, self._as_everybody(origin), *own)
-        shut = any(self._given.get(entry) is Role.BLOCKED for entry in _place_entries(origin))
-        return Role.BLOCKED if shut and found < Role.ADMIN else found
+        found = max(configured, self._as_everybody(origin), *own)
+        blocked = any(self._given.get(entry) is Role.BLOCKED for entry in _place_entries(origin))
+        return Role.BLOCKED if blocked and found < Role.ADMIN else found
 
     def role_in(self, turn: Turn) -> Role:
-        """What the author of a turn may do now; of several authors, and of those whose work an answer goes on
-        with, what every one of them may. STRANGER where nobody wrote it.
+        """Return the current role of a turn's author; STRANGER if no person wrote it.
+
+        With several authors, including those of work that the answer continues, it is the lowest of their
+        roles.
         """
         at = turn.address
         people = [*(message.sender for message in turn.messages), *turn.askers]
@@ -98,7 +101,7 @@ class AccessPolicy:
         )
 
     def configured_role(self, origin: Origin) -> Role:
-        """The role that the configuration names for the sender; STRANGER for none."""
+        """Return the configured role of the sender; STRANGER if none."""
         rules, person = self._rules, _person_entries(origin)
         if not (person | _place_entries(origin)).isdisjoint(rules.blocked):
             return Role.BLOCKED
@@ -113,8 +116,8 @@ class AccessPolicy:
         return Role.STRANGER
 
     def configured_role_of_entry(self, entry: AccessEntry) -> Role:
-        """The role that the configuration names for exactly this person, group or the like, be it for one
-        account or the whole platform. STRANGER for none.
+        """Return the configured role of exactly this person or group, on one account or the whole
+        platform; STRANGER if none.
         """
         rules = self._rules
         for entries, role in (
@@ -128,19 +131,23 @@ class AccessPolicy:
         return Role.STRANGER
 
     def _counts_as_everyone(self, sender: Sender) -> bool:
-        """Whether somebody is one of everybody, wherever that is said of a place."""
+        """Return whether rules for a whole place include the sender; guests are excluded unless
+        configured.
+        """
         return self._rules.guests or not sender.guest
 
     def _as_everybody(self, origin: Origin) -> Role:
-        """A member, where that was said of the chat, of what the sender belongs to, or of all."""
+        """Return MEMBER if the chat, a group of the sender or everyone has access, else STRANGER."""
         if not self._counts_as_everyone(origin.sender):
             return Role.STRANGER
-        opened = any(entry in self._rules.groups or entry in self._given for entry in _place_entries(origin))
-        return Role.MEMBER if opened or self._rules.default == "allow" else Role.STRANGER
+        has_access = any(
+            entry in self._rules.groups or entry in self._given for entry in _place_entries(origin)
+        )
+        return Role.MEMBER if has_access or self._rules.default == "allow" else Role.STRANGER
 
     @staticmethod
     def config_lines(origin: Origin) -> str:
-        """The lines of the configuration that let the sender in."""
+        """Return the lines of configuration that grant the sender access."""
         return f"access:\n  members:\n    - {origin.platform}:{origin.sender.id}"
 
 
@@ -149,7 +156,7 @@ def _person_entries(origin: Origin) -> frozenset[AccessEntry]:
 
 
 def _place_entries(origin: Origin) -> frozenset[AccessEntry]:
-    """The group, and what the sender belongs to."""
+    """Return the entries of the group chat and of the groups that the sender belongs to."""
     chat = _entry_names(origin, origin.chat) if origin.chat_kind is ChatKind.GROUP else frozenset()
     return chat | _membership_entries(origin)
 
@@ -160,5 +167,5 @@ def _membership_entries(origin: Origin) -> frozenset[AccessEntry]:
 
 
 def _entry_names(origin: Origin, identity: str, kind: str = "") -> frozenset[AccessEntry]:
-    """The entries that mean this id here: by platform or by account."""
+    """Return the entries that cover this id here: by platform and by account."""
     return frozenset(AccessEntry(scope, identity, kind) for scope in (origin.platform, origin.account))

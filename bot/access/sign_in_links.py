@@ -1,4 +1,4 @@
-"""Secrets by which people sign in at the page: told once, kept as hashes."""
+"""Secrets of sign-in links and sessions; only their hashes are stored."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import secrets
 
 CODE_LASTS = 600.0
 SESSION_LASTS = 7 * 24 * 3600
-"""Seconds."""
+"""Lifetime of a session (s); `CODE_LASTS` is that of a link (s)."""
 BYTES = 20
 
 
 def new_secret() -> str:
-    """A code or the key of a session: 160 bits, as letters and digits that no renderer changes."""
+    """Create a code or session key: 160 bits, in letters and digits that no renderer changes."""
     return secrets.token_hex(BYTES)
 
 
 def hash_of(secret: str) -> str:
-    """What is kept of a secret."""
+    """Return the stored hash of a secret."""
     return hashlib.sha256(b"roebot page\0" + secret.encode()).hexdigest()

@@ -1,1 +1,1 @@
-"""Keeping a home: an archive of it, and a home from an archive."""
+"""Back up the data directory to an archive, and restore it."""

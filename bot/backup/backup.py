@@ -1,4 +1,4 @@
-"""Makes an archive of a home, also while the service runs. Blocking."""
+"""Back up the data directory to an archive, also while the service runs. Blocking."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from bot.backup.archive import DATABASES, FORMAT, INSIDE, LAST, MANIFEST, Archiv
 from bot.errors import BackupFailed
 
 PAGES = 2_000
-"""Pages of a database that are copied before writers get their turn."""
+"""Number of database pages that are copied before writers get a turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackupResult:
-    """An archive that was made; `skipped` are links and the like, which are not taken."""
+    """A created archive; `skipped` is the number of links and special files, which are not included."""
 
     path: Path
     manifest: ArchiveManifest
@@ -33,29 +33,29 @@ class BackupResult:
 
 
 def back_up(home: Path, archive: Path, tell: Callable[[str], None]) -> BackupResult:
-    """Write an archive of `home`; `tell` hears what is done. Raises BackupFailed.
+    """Write an archive of `home`; `tell` receives progress messages. Raises BackupFailed.
 
-    Each database is copied as of one moment. The archive is readable for its owner alone, and stands under
-    its name only when it is whole.
+    Each database is copied as of one moment. The archive is readable by its owner only, and gets its name
+    once it is complete.
     """
     if not (home / "bot.db").is_file():
-        raise BackupFailed(f"there is no home at {home}: nothing was kept there yet. Name it with --home.")
+        raise BackupFailed(f"{home} is not a data directory: it has no bot.db. Set it with --home.")
     if archive.exists():
-        raise BackupFailed(f"{archive} is there already; choose another name, or remove it first")
+        raise BackupFailed(f"{archive} already exists; choose another name, or remove it first")
     try:
         with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".roebot-backup-") as folder:
-            made = _write_archive(home, archive, Path(folder), tell)
+            result = _write_archive(home, archive, Path(folder), tell)
         note = home / LAST
         note.touch(mode=0o600)
-        note.write_text(json.dumps({"made_at": made.manifest.made_at}))
-        return made
+        note.write_text(json.dumps({"made_at": result.manifest.made_at}))
+        return result
     except (OSError, sqlite3.Error) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise BackupFailed(f"the archive could not be written: {reason}") from error
 
 
 def last_backup(home: Path) -> float | None:
-    """When the last archive of the home was made; None where none was, as far as the home knows."""
+    """Return the time of the last backup, None if none is recorded."""
     try:
         return float(json.loads((home / LAST).read_text())["made_at"])
     except (OSError, ValueError, TypeError, KeyError):
@@ -91,7 +91,7 @@ def _write_archive(home: Path, archive: Path, folder: Path, tell: Callable[[str]
 
 
 def _copy_database(database: Path, copy: Path) -> None:
-    """The database as of one moment, whoever writes to it meanwhile."""
+    """Copy the database as of one moment, despite concurrent writers."""
     with (
         closing(sqlite3.connect(f"{database.as_uri()}?mode=rw", uri=True)) as source,
         closing(sqlite3.connect(copy)) as target,
@@ -101,9 +101,7 @@ def _copy_database(database: Path, copy: Path) -> None:
 
 
 def _collect_files(home: Path) -> tuple[list[tuple[PurePosixPath, int]], list[PurePosixPath], int]:
-    """Every plain file that is taken, with its size, the folders without one, and how many other things are
-    not taken.
-    """
+    """Return the included files with their size, the empty folders, and the number of skipped entries."""
     files: list[tuple[PurePosixPath, int]] = []
     folders: list[PurePosixPath] = []
     skipped = 0
@@ -118,9 +116,9 @@ def _collect_files(home: Path) -> tuple[list[tuple[PurePosixPath, int]], list[Pu
     return files, [folder for folder in folders if folder not in filled], skipped
 
 
-def _walk_home(home: Path, below: PurePosixPath) -> Iterator[tuple[PurePosixPath, os.stat_result]]:
-    for entry in sorted(os.scandir(home / below), key=lambda entry: entry.name):
-        path = below / entry.name
+def _walk_home(home: Path, folder: PurePosixPath) -> Iterator[tuple[PurePosixPath, os.stat_result]]:
+    for entry in sorted(os.scandir(home / folder), key=lambda entry: entry.name):
+        path = folder / entry.name
         if is_left_out(path):
             continue
         yield path, entry.stat(follow_symlinks=False)
@@ -135,7 +133,7 @@ def _add_folder(tar: tarfile.TarFile, name: str) -> None:
 
 
 def _add_file(tar: tarfile.TarFile, home: Path, path: PurePosixPath) -> bool:
-    """Add a file as it is now; one that is gone by now, or no plain file any more, is left out."""
+    """Add a file as it is now; return False if it was deleted or is not a regular file."""
     try:
         descriptor = os.open(home / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -157,14 +155,16 @@ def _add_member(
 
 
 class _Padded:
-    """As many bytes as were promised: a file that is cut short meanwhile is filled up with zeros."""
+    """Reader that returns exactly `size` bytes: a file that was truncated in the meantime is padded with
+    zeros.
+    """
 
     def __init__(self, content: io.BufferedIOBase, size: int) -> None:
         self._content, self._left = content, size
 
     def read(self, size: int = -1, /) -> bytes:
-        """The next bytes."""
-        wanted = self._left if size < 0 else min(size, self._left)
-        data = self._content.read(wanted)
-        self._left -= wanted
-        return data + b"\0" * (wanted - len(data))
+        """Return the next bytes."""
+        count = self._left if size < 0 else min(size, self._left)
+        data = self._content.read(count)
+        self._left -= count
+        return data + b"\0" * (count - len(data))

@@ -1,4 +1,4 @@
-"""Makes a home from an archive. Blocking."""
+"""Restore the data directory from an archive. Blocking."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class RestoreResult:
-    """A home that was made; `before` is where the one that was there is now (None: there was none)."""
+    """A restored data directory; `before` is the path of the replaced one (None: there was none)."""
 
     home: Path
     manifest: ArchiveManifest
@@ -34,14 +34,16 @@ class RestoreResult:
 
 
 def restore(archive: Path, home: Path, *, replace: bool, tell: Callable[[str], None]) -> RestoreResult:
-    """Make `home` what the archive holds; `replace` puts what is there aside. Until everything was checked
-    nothing is changed. Raises BackupFailed, and StartError where the service runs.
+    """Restore `home` from the archive; `replace` moves an existing data directory aside.
+
+    Nothing is changed before all checks have passed. Raises BackupFailed, and StartError if the service is
+    running.
     """
     home.parent.mkdir(parents=True, exist_ok=True)
     occupied = home.exists() and any(home.iterdir())
     if occupied and not replace:
         raise BackupFailed(
-            f"there is a home at {home} already. --replace puts it aside, or name another with --home."
+            f"{home} already exists. Move it aside with --replace, or choose another with --home."
         )
     try:
         with tempfile.TemporaryDirectory(dir=home.parent, prefix=f".{home.name}-restore-") as folder:
@@ -50,7 +52,7 @@ def restore(archive: Path, home: Path, *, replace: bool, tell: Callable[[str], N
             conversations = _count_conversations(new, manifest)
             before = _replace_home(new, home, occupied=occupied)
     except (tarfile.TarError, EOFError, zlib.error, sqlite3.Error) as error:
-        raise BackupFailed(f"{archive} is damaged, or no archive of a home ({error})") from error
+        raise BackupFailed(f"{archive} is damaged, or not a backup archive ({error})") from error
     except OSError as error:
         raise BackupFailed(f"{error.filename or archive}: {error.strerror or error}") from error
     return RestoreResult(home, manifest, conversations, before)
@@ -60,11 +62,11 @@ def _unpack(archive: Path, new: Path, tell: Callable[[str], None]) -> ArchiveMan
     with tarfile.open(archive, "r:gz") as tar:
         first = tar.next()
         if first is None or first.name != MANIFEST or first.size > MOST_MANIFEST:
-            raise BackupFailed(f"{archive} is no archive of a home: `roebot backup` makes them")
+            raise BackupFailed(f"{archive} is not a backup archive; create one with `roebot backup`")
         opened = tar.extractfile(first)
         assert opened is not None
         manifest = manifest_in(opened.read())
-        tell(f"made by Roebot {manifest.version}: {manifest.files} files, {manifest.size / 1e6:.1f} MB")
+        tell(f"created by Roebot {manifest.version}: {manifest.files} files, {manifest.size / 1e6:.1f} MB")
         new.mkdir(mode=0o700)
         files = folders = size = 0
         while (member := tar.next()) is not None:
@@ -73,19 +75,19 @@ def _unpack(archive: Path, new: Path, tell: Callable[[str], None]) -> ArchiveMan
             files += not member.isdir()
             more = files > manifest.files or folders > manifest.folders
             if more or size > manifest.size + PIECE:
-                raise BackupFailed(f"{archive} holds more than it says")
+                raise BackupFailed(f"{archive} contains more than its manifest lists")
             _extract_member(tar, member, new)
         if files < len(manifest.databases):
-            raise BackupFailed(f"{archive} holds less than it says")
+            raise BackupFailed(f"{archive} contains less than its manifest lists")
     return manifest
 
 
 def _extract_member(tar: tarfile.TarFile, member: tarfile.TarInfo, new: Path) -> None:
-    """Make a plain file or a folder below the new home; anything else is in no archive that we made."""
+    """Extract a regular file or a folder into the new data directory; any other member is an error."""
     path = PurePosixPath(member.name)
     inside = path.parts[:1] == (INSIDE,) and len(path.parts) > 1 and ".." not in path.parts
     if not (member.isreg() or member.isdir()) or not inside or path.is_absolute() or "\\" in member.name:
-        raise BackupFailed(f"the archive holds {member.name!r}, which no archive of a home does")
+        raise BackupFailed(f"the archive contains {member.name!r}, which no backup archive does")
     target = new.joinpath(*path.parts[1:])
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if member.isdir():
@@ -100,23 +102,23 @@ def _extract_member(tar: tarfile.TarFile, member: tarfile.TarInfo, new: Path) ->
 
 
 def _count_conversations(new: Path, manifest: ArchiveManifest) -> int:
-    """How many conversations there are, once the databases are sound and of a version that this one knows."""
+    """Check the databases and their version, and return the number of conversations."""
     for name in manifest.databases:
         with closing(sqlite3.connect(f"{(new / name).as_uri()}?mode=rw", uri=True)) as database:
-            [said] = database.execute("PRAGMA quick_check(1)").fetchone()
-            if said != "ok":
-                raise BackupFailed(f"{name} in the archive is damaged: {said}")
+            [status] = database.execute("PRAGMA quick_check(1)").fetchone()
+            if status != "ok":
+                raise BackupFailed(f"{name} in the archive is damaged: {status}")
     with closing(sqlite3.connect(f"{(new / 'bot.db').as_uri()}?mode=rw", uri=True)) as database:
         found = database.execute("SELECT version_num FROM alembic_version").fetchone()
         if found is None or found[0] not in REVISIONS:
             raise BackupFailed(
-                f"the archive was made by a newer version of Roebot ({manifest.version}): restore it with it"
+                f"the archive needs Roebot {manifest.version}, which is newer; restore it with that version"
             )
         return int(database.execute("SELECT COUNT(*) FROM conversations").fetchone()[0])
 
 
 def _replace_home(new: Path, home: Path, *, occupied: bool) -> Path | None:
-    """The new home in the place of the old one, which is put aside. Raises StartError where it is in use."""
+    """Move the new data directory into place and the old one aside. Raises StartError if it is in use."""
     before = None
     if occupied:
         prepare_home(home)

@@ -1,1 +1,1 @@
-"""Forgetting: what is too old, and what is kept about a person who asks for it."""
+"""Retention, erasure and export of personal data."""

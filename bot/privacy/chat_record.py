@@ -1,4 +1,4 @@
-"""Which chats keep a record: read from the store once, then known."""
+"""Settings of chats with a record, read from the store once."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from bot.store.record import RecordedChat, list_recorded_chats, set_recording
 
 
 class RecordSettings:
-    """Asked for every message, so it is in memory. `load` comes first."""
+    """Chats with a record; held in memory because every message needs them. Call `load_settings` first."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
         self._chats: dict[tuple[str, str], RecordedChat] = {}
 
     async def load_settings(self) -> None:
-        """Read them anew."""
+        """Reload the settings from the store."""
         self._chats = {(one.account, one.chat): one for one in await self._db.run(list_recorded_chats)}
 
     def get(self, account: str, chat: str) -> RecordedChat | None:
-        """The chat as it keeps its record, None where it keeps none."""
+        """Return the settings of a chat's record, None without a record."""
         return self._chats.get((account, chat))
 
     async def set_retention(self, account: str, chat: str, days: int, actor: Actor, now: float) -> None:
-        """Have a chat keep its record for so many days; 0 ends it, and deletes what was kept."""
+        """Set the retention of a chat's record in days; 0 turns it off and deletes it."""
         await self._db.run(set_recording, account, chat, days, actor, now)
         await self.load_settings()

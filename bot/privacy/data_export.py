@@ -1,4 +1,4 @@
-"""What is kept about a person, as one JSON document."""
+"""Export the stored data of a person as one JSON document."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ PAGE = 500
 async def export_person(
     db: Database, runtime: AgentRuntime, person: Person, scopes: Sequence[str], now: float
 ) -> bytes:
-    """Messages and answers, chat record, memory (of the scopes), roles, schedules, tokens of the last year,
-    audit; times as ISO 8601 in UTC.
+    """Export messages and replies, chat record, memory (of the scopes), roles, schedules, tokens of the
+    last year and audit events; times as ISO 8601 in UTC.
     """
     messages = [asdict(one) async for found in iterate_written(db, person) for one in found]
-    spent = (await db.run(load_person_usage, now - YEAR, str(person))).spending
+    usage = (await db.run(load_person_usage, now - YEAR, str(person))).spending
     document: dict[str, Any] = {
         "person": str(person),
         "at": now,
@@ -36,14 +36,14 @@ async def export_person(
         "memory": {scope: await _export_memory(runtime, scope) for scope in scopes},
         "roles": [row._asdict() for row in await db.run(list_roles_of, person)],
         "schedules": [row._asdict() for row in await db.run(list_schedules_of, person)],
-        "tokens_of_the_last_year": asdict(spent),
+        "tokens_of_the_last_year": asdict(usage),
         "audit": [_export_audit_event(one) for one in await _export_audit(db, person)],
     }
     return orjson.dumps(_with_readable_times(document), option=orjson.OPT_INDENT_2)
 
 
 def scopes_of(person: Person, accounts: Sequence[str]) -> list[str]:
-    """Where the agent remembers somebody, who is known on these accounts."""
+    """Return the scopes of the agent's memory of a person on these accounts."""
     return [f"person:{account}:{person}" for account in accounts]
 
 
@@ -80,7 +80,7 @@ TIMES = frozenset({"at", "sent_at", "given_at", "made_at"})
 
 
 def _with_readable_times(value: Any, key: str = "") -> Any:
-    """The same with times that people can read."""
+    """Return the value with times as ISO 8601."""
     if isinstance(value, dict):
         return {
             name: one if name == "memory" else _with_readable_times(one, name) for name, one in value.items()

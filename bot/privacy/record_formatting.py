@@ -1,4 +1,6 @@
-"""The record as the agent reads it: one line for a message, quoted so that nothing in it passes for ours."""
+"""Format a chat's record for the agent: one line per message, quoted so that no text in it passes for
+instructions of the bot.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from bot.store.schedules import EVENT
 from bot.texts import Texts
 
 LONGEST_LINE = 1000
-# Of what was said before somebody asks, the agent reads so much, and so far back (seconds).
+# Limits of the messages before a turn: number, characters, and how far back (s).
 MOST_BEFORE, MOST_BEFORE_CHARACTERS, FAR_BACK = 100, 12_000, 7 * 24 * 3600.0
 
 
@@ -24,8 +26,10 @@ async def heard_before(
     texts: Texts,
     read: Callable[[Turn], Awaitable[Sequence[HistoryMessage]]],
 ) -> str:
-    """What the agent is told of what others wrote before a turn, "" for nothing: what the chat's record has,
-    and where it is the first turn there, what `read` finds on the platform.
+    """Format the messages that others wrote before a turn, "" for none.
+
+    These are the chat's record and, for the first turn of a conversation, the messages that `read` finds on
+    the platform.
     """
     scheduled = any(message.event_id.startswith(EVENT) for message in turn.messages)
     if turn.address.chat_kind is not ChatKind.GROUP or turn.answers or turn.repeats or scheduled:
@@ -37,23 +41,25 @@ async def heard_before(
         known = {one.message_id for one in found}
         found += [one for one in await read(turn) if one.message_id not in known]
         found.sort(key=lambda one: one.sent_at)
-    told, left = format_messages(found, UTC, MOST_BEFORE_CHARACTERS)
-    return texts("note_heard", said="\n".join(told), left=left) if told else ""
+    lines, omitted = format_messages(found, UTC, MOST_BEFORE_CHARACTERS)
+    return texts("note_heard", said="\n".join(lines), left=omitted) if lines else ""
 
 
 def format_messages(
     found: Sequence[RecordedMessage | HistoryMessage], zone: tzinfo, most: int
 ) -> tuple[list[str], int]:
-    """The newest messages that fit `most` characters, oldest first, and how many did not."""
-    kept: list[str] = []
+    """Format the newest messages that fit in `most` characters, oldest first; return also how many did
+    not.
+    """
+    lines: list[str] = []
     size = 0
     for one in reversed(found):
         line = _format_message(one, zone)
         if size + len(line) > most:
             break
-        kept.append(line)
+        lines.append(line)
         size += len(line) + 1
-    return kept[::-1], len(found) - len(kept)
+    return lines[::-1], len(found) - len(lines)
 
 
 def _format_message(one: RecordedMessage | HistoryMessage, zone: tzinfo) -> str:

@@ -1,4 +1,4 @@
-"""Deletes what is too old, and on the agent runtime the threads that nobody is on any more."""
+"""Delete expired texts, and abandoned threads on the agent runtime."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ log = structlog.get_logger(__name__)
 
 DAY = 24 * 3600.0
 LOOK_EVERY = 3600.0
-# While threads wait to be deleted: a run may still be on in them, or the runtime be away (seconds).
+# Retry interval (s) while threads wait to be deleted: a run may use them, or the runtime be unavailable.
 AGAIN_AFTER = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureSummary:
-    """What came of erasing: `open_` messages are being worked on and stay; `remembers`: the agent could not
-    be asked to forget.
+    """Result of an erasure: `open_` is the number of messages in progress, which are kept; `remembers` is
+    true if the agent's memory could not be deleted.
     """
 
     erased: Erasure
@@ -43,8 +43,8 @@ class ErasureSummary:
 
 
 class RetentionJob:
-    """`days` says for how many days an account keeps what was said (0: for ever). `run` works until
-    cancelled.
+    """Deletes expired data; `days` returns the retention of each account in days (0: unlimited). `run`
+    works until cancelled.
     """
 
     def __init__(
@@ -63,19 +63,19 @@ class RetentionJob:
         self._poked = asyncio.Event()
 
     async def run(self) -> None:
-        """Forget until cancelled."""
+        """Delete expired data until cancelled."""
         while True:
             self._poked.clear()
             try:
                 await self.delete_expired()
                 nap = LOOK_EVERY if await self.delete_threads() else AGAIN_AFTER
-            except Exception:  # this task's supervisor: a database that is away comes back
+            except Exception:  # this task's supervisor: an unavailable database recovers
                 log.exception("forgetting_failed")
                 nap = AGAIN_AFTER
             await wait_first(self._poked, self._clock, nap)
 
     async def delete_expired(self) -> None:
-        """Delete the texts that are older than their account keeps them."""
+        """Delete the texts that are older than their account's retention."""
         now = self._clock.now()
         for account, days in self._days().items():
             more = days > 0
@@ -84,7 +84,7 @@ class RetentionJob:
                 more = (await self._db.run(erase_old_texts, account, before, now, self._new_id)).more
 
     async def delete_threads(self) -> bool:
-        """Delete threads that are to leave; whether none is left."""
+        """Delete abandoned threads; return whether none is left."""
         for thread in await self._db.run(list_abandoned_threads):
             try:
                 await self._runtime.delete_thread(thread)
@@ -95,7 +95,7 @@ class RetentionJob:
         return not await self._db.run(has_abandoned_threads)
 
     async def erase_person(self, person: Person, scopes: Sequence[str]) -> ErasureSummary:
-        """Erase what is kept about somebody, with what the agent remembers in these scopes."""
+        """Erase the stored data of a person, with the agent's memory in these scopes."""
         now = self._clock.now()
         erased, open_ = await erase_person(self._db, person, now - now % DAY, now, self._new_id)
         self._poked.set()

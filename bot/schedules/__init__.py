@@ -1,1 +1,1 @@
-"""Schedules: when they are due, and the loop that opens a turn for each firing."""
+"""Schedules: parse their times, and open a turn for each run."""

@@ -1,4 +1,4 @@
-"""What is to be done about a schedule that is due. Pure: same rows, same clock, same plan."""
+"""Plan the run of a due schedule. Pure: the result depends on the arguments only."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from zoneinfo import ZoneInfo
 from bot.schedules.wall_clock import Recurrence
 
 MOST_COUNTED = 1000
-"""Firings that came too late are counted so far."""
+"""Missed runs are counted up to this number."""
 
 
 @dataclass(frozen=True, slots=True)
 class DueFiring:
-    """The firing for the instant `due` (the latest that is past), after `missed` others; `following` is the
-    next one (0.0: none). `late` says that it is past the window in which it is made up for.
+    """A planned run for the time `due` (the latest past one), after `missed` earlier ones.
+
+    `following` is the next one (0.0: none). `late` is true if it is too late to catch up on. Times are
+    seconds since the epoch.
     """
 
     due: float
@@ -25,7 +27,7 @@ class DueFiring:
 
 
 def plan_due(rule: Recurrence, zone: ZoneInfo, next_at: float, now: float, catch_up: float) -> DueFiring:
-    """What to do at `now` about a rule whose firing was due at `next_at`; `catch_up` in seconds."""
+    """Plan the run at `now` for a rule that was due at `next_at`; runs later than `catch_up` (s) are late."""
     due, missed = next_at, 0
     following = rule.next_run(due, zone)
     while following is not None and following <= now and missed < MOST_COUNTED:
@@ -37,5 +39,5 @@ def plan_due(rule: Recurrence, zone: ZoneInfo, next_at: float, now: float, catch
 
 
 def next_runs(rule: Recurrence, zone: ZoneInfo, now: float, count: int) -> list[float]:
-    """The next firings, at most so many."""
+    """Return at most `count` next runs."""
     return list(islice(rule.iter_runs(now, zone), count))

@@ -1,6 +1,6 @@
-"""When something is due, as people say it in a chat: at the beginning of a text, in English or Chinese.
+"""Parse the time at the start of a text, in English or Chinese.
 
-What cannot be kept exactly is refused with the reason, never rounded.
+A time that cannot be followed exactly is refused with the reason, never rounded.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from bot.schedules.wall_clock import Recurrence, to_timestamp, to_wall_time
 
 CHINESE_DAYS = {"日": 0, "天": 0, "一": 1, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6}
 LONGEST_WAIT = 366
-"""Days that a single firing may be ahead."""
+"""A single run may be at most this number of days ahead."""
 SHORT_DAY = 28
-"""Every month has that many days."""
+"""Number of days that every month has."""
 
 _TIME = r"(?:at\s+)?(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2})(?:\s*(?P<half>am|pm))?|\s*(?P<half2>am|pm))\b"
 _TIME_ZH = (
@@ -37,7 +37,7 @@ _ORDINAL = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 
 @dataclass(frozen=True, slots=True)
 class ParsedTime:
-    """What was said: when, in the words that said it, and the text after them."""
+    """A parsed time: its rule, its words, and the rest of the text."""
 
     rule: Recurrence
     words: str
@@ -62,7 +62,7 @@ class _Match:
 
     @property
     def time_of_day(self) -> time:
-        """The time of day. Raises ScheduleRefused."""
+        """Return the time of day. Raises ScheduleRefused."""
         hour, minute = (
             self.number_group("hour"),
             int(self["minute"] or self["minute2"] or (30 if self["past"] else 0)),
@@ -93,7 +93,7 @@ class _Match:
 
 
 def parse_when(text: str, now: float, zone: ZoneInfo) -> ParsedTime | None:
-    """Read what a text says first; None where it says no time at all. Raises ScheduleRefused."""
+    """Parse the time at the start of a text; None if there is none. Raises ScheduleRefused."""
     text = text.strip()
     for pattern, meaning in _FORMS:
         match = pattern.match(text)
@@ -104,26 +104,28 @@ def parse_when(text: str, now: float, zone: ZoneInfo) -> ParsedTime | None:
     return None
 
 
-def _parse_cron_phrase(said: _Match) -> Recurrence:
-    return Recurrence(parse_cron(said["cron"]))
+def _parse_cron_phrase(spoken: _Match) -> Recurrence:
+    return Recurrence(parse_cron(spoken["cron"]))
 
 
-def _parse_in(said: _Match) -> Recurrence:
-    count = int(said["count"] or 1)
-    unit = said["unit"]
+def _parse_in(spoken: _Match) -> Recurrence:
+    count = int(spoken["count"] or 1)
+    unit = spoken["unit"]
     if unit.startswith(("mi", "分")):
-        return said.run_at(said.now + 60 * count)
+        return spoken.run_at(spoken.now + 60 * count)
     if unit.startswith(("h", "小")):
-        return said.run_at(said.now + 3600 * count)
+        return spoken.run_at(spoken.now + 3600 * count)
     days = count * (7 if unit.startswith(("w", "周", "星")) else 1)
     if days > LONGEST_WAIT:
         raise ScheduleRefused("time_far", days=LONGEST_WAIT)
-    return said.run_at(to_timestamp(to_wall_time(said.now, said.zone) + timedelta(days=days), said.zone))
+    return spoken.run_at(
+        to_timestamp(to_wall_time(spoken.now, spoken.zone) + timedelta(days=days), spoken.zone)
+    )
 
 
-def _parse_every(said: _Match) -> Recurrence:
-    count = int(said["count"] or 1)
-    minutes = said["unit"].startswith(("mi", "分"))
+def _parse_every(spoken: _Match) -> Recurrence:
+    count = int(spoken["count"] or 1)
+    minutes = spoken["unit"].startswith(("mi", "分"))
     whole = 60 if minutes else 24
     if not 0 < count <= whole or whole % count:
         fits = [one for one in range(1, whole + 1) if whole % one == 0]
@@ -135,66 +137,66 @@ def _parse_every(said: _Match) -> Recurrence:
     return Recurrence(parse_cron("0 0 * * *" if count == 24 else f"0 */{count} * * *"))
 
 
-def _parse_daily(said: _Match) -> Recurrence:
-    return said.to_cron()
+def _parse_daily(spoken: _Match) -> Recurrence:
+    return spoken.to_cron()
 
 
-def _parse_weekdays(said: _Match) -> Recurrence:
-    return said.to_cron(weekday="1-5")
+def _parse_weekdays(spoken: _Match) -> Recurrence:
+    return spoken.to_cron(weekday="1-5")
 
 
-def _parse_weekends(said: _Match) -> Recurrence:
-    return said.to_cron(weekday="6,0")
+def _parse_weekends(spoken: _Match) -> Recurrence:
+    return spoken.to_cron(weekday="6,0")
 
 
-def _on_days(said: _Match) -> Recurrence:
-    words = re.sub(r"\s*(?:-|to)\s*", "-", said["days"])
+def _on_days(spoken: _Match) -> Recurrence:
+    words = re.sub(r"\s*(?:-|to)\s*", "-", spoken["days"])
     found = [_day_range(one) for one in re.split(r"\s*(?:,|and|&)\s*", words) if one]
-    return said.to_cron(weekday=",".join(found))
+    return spoken.to_cron(weekday=",".join(found))
 
 
 def _day_range(text: str) -> str:
     return "-".join(word[:3] for word in text.split("-"))
 
 
-def _on_chinese_days(said: _Match) -> Recurrence:
-    days = sorted({CHINESE_DAYS[one] for one in said["days"] if one in CHINESE_DAYS})
-    return said.to_cron(weekday=",".join(DAY_NAMES[one] for one in days))
+def _on_chinese_days(spoken: _Match) -> Recurrence:
+    days = sorted({CHINESE_DAYS[one] for one in spoken["days"] if one in CHINESE_DAYS})
+    return spoken.to_cron(weekday=",".join(DAY_NAMES[one] for one in days))
 
 
-def _parse_monthly(said: _Match) -> Recurrence:
-    day = said.number_group("day")
+def _parse_monthly(spoken: _Match) -> Recurrence:
+    day = spoken.number_group("day")
     if not 1 <= day <= 31:
         raise ScheduleRefused("cron_value", value=day, field="day", low=1, high=31)
     if day > SHORT_DAY:
         raise ScheduleRefused("day_missing", day=day)
-    return said.to_cron(day=str(day))
+    return spoken.to_cron(day=str(day))
 
 
-def _last_day(said: _Match) -> Recurrence:
-    return said.to_cron(day=LAST)
+def _last_day(spoken: _Match) -> Recurrence:
+    return spoken.to_cron(day=LAST)
 
 
-def _parse_today(said: _Match) -> Recurrence:
-    return said.run_once(said.local_today)
+def _parse_today(spoken: _Match) -> Recurrence:
+    return spoken.run_once(spoken.local_today)
 
 
-def _parse_tomorrow(said: _Match) -> Recurrence:
-    return said.run_once(said.local_today + timedelta(days=1))
+def _parse_tomorrow(spoken: _Match) -> Recurrence:
+    return spoken.run_once(spoken.local_today + timedelta(days=1))
 
 
-def _next_time(said: _Match) -> Recurrence:
-    today = to_timestamp(datetime.combine(said.local_today, said.time_of_day), said.zone)
-    return said.run_at(today) if today > said.now else _parse_tomorrow(said)
+def _next_time(spoken: _Match) -> Recurrence:
+    today = to_timestamp(datetime.combine(spoken.local_today, spoken.time_of_day), spoken.zone)
+    return spoken.run_at(today) if today > spoken.now else _parse_tomorrow(spoken)
 
 
-def _on_date(said: _Match) -> Recurrence:
+def _on_date(spoken: _Match) -> Recurrence:
     try:
-        on = date(said.number_group("year"), said.number_group("month"), said.number_group("on"))
+        on = date(spoken.number_group("year"), spoken.number_group("month"), spoken.number_group("on"))
     except ValueError:
-        day = f"{said['year']}-{said['month']}-{said['on']}"
+        day = f"{spoken['year']}-{spoken['month']}-{spoken['on']}"
         raise ScheduleRefused("date_unknown", date=day) from None
-    return said.run_once(on)
+    return spoken.run_once(on)
 
 
 _UNITS = r"(?P<unit>minutes?|mins?|hours?|days?|weeks?)\b"

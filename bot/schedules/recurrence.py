@@ -1,8 +1,8 @@
-"""Cron expressions, kept exactly as cron means them or refused.
+"""Parse cron expressions; one that cannot be followed exactly is refused.
 
 Five fields; `*`, values, ranges, steps and lists; names of months and days; 0 and 7 are Sunday; ranges may
-wrap (`fri-mon`, `22-2`). Where both day fields name days either is enough, as in cron; where one begins with
-`*` both must fit. `L` alone as the day of the month is its last day.
+wrap (`fri-mon`, `22-2`). If both day fields name days, either is enough, as in cron; if one begins with `*`,
+both must match. `L` alone as the day of the month is its last day.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LONGEST = {month: calendar.monthrange(2024, month)[1] for month in range(1, 13)
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A field of an expression: what it is called, its bounds, and the names that stand for numbers."""
+    """A field of an expression: its name, bounds, and names for numbers."""
 
     name: str
     low: int
@@ -52,9 +52,10 @@ WEEKDAY = _Field("weekday", 0, 7, WEEKDAYS)
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """A parsed expression. `text` is what it was parsed from, in five fields; `days` and `weekdays` are None
-    where that field takes every day, `last_day` means the last day of the month. `either` says that one of
-    the two day fields is enough.
+    """A parsed expression; `text` is its source in five fields.
+
+    `days` and `weekdays` are None if the field takes every day, `last_day` is the last day of the month,
+    `either` means that one of the two day fields is enough.
     """
 
     text: str
@@ -71,8 +72,8 @@ class Cron:
         object.__setattr__(self, "_triggers", self._build_trigger())
 
     def next_after(self, wall: datetime) -> datetime | None:
-        """The first wall time after that one; both without a zone. None: there is none."""
-        # A zone without changes of clocks: the trigger sees wall times as they stand on the clock.
+        """Return the first wall time after `wall`, both without a zone; None if there is none."""
+        # UTC has no clock changes, so the trigger computes with plain wall times.
         start = wall.replace(tzinfo=UTC, microsecond=0) + timedelta(seconds=1)
         found = [trigger.get_next_fire_time(None, start) for trigger in self._triggers]
         times = [one.replace(tzinfo=None) for one in found if one is not None]
@@ -87,19 +88,19 @@ class Cron:
         return tuple(
             CronTrigger(
                 month=_join_values(self.months, 12),
-                day=day_wanted,
-                day_of_week=weekday_wanted,
+                day=day_rule,
+                day_of_week=weekday_rule,
                 hour=_join_values(self.hours, 24),
                 minute=_join_values(self.minutes, 60),
                 second=0,
                 timezone=UTC,
             )
-            for day_wanted, weekday_wanted in both
+            for day_rule, weekday_rule in both
         )
 
 
 def parse_cron(text: str) -> Cron:
-    """Read an expression. Raises ScheduleRefused for one that can't be kept exactly."""
+    """Parse an expression. Raises ScheduleRefused if it cannot be followed exactly."""
     words = text.lower().split()
     if len(words) == 1 and words[0].startswith("@"):
         if words[0] not in MACROS:
@@ -162,7 +163,7 @@ def _parse_item(field: _Field, item: str) -> list[int]:
 
 
 def _parse_range(field: _Field, first: str, last: str | None) -> list[int]:
-    # A week has Sunday twice, at both ends; every day is each once.
+    # Sunday is both 0 and 7; `*` must include it once.
     highest = 6 if field is WEEKDAY else field.high
     if first == "*":
         return list(range(field.low, highest + 1))

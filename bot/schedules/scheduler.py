@@ -1,6 +1,6 @@
-"""The loop that fires schedules: looks at what is due, opens turns for it, and takes note of how they ended.
+"""Open turns for due schedules and record how their runs ended.
 
-Several may work on one store: whoever advances a row first has the firing.
+Several schedulers may share a store: the one that advances a row gets the run.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from bot.store.schedules import Schedule, ScheduleState, load_schedule, purge_sc
 
 log = structlog.get_logger(__name__)
 
-# The clock may be set meanwhile, and another process may have added something (seconds).
+# Upper bound of a sleep (s): the clock may be set, and another process may add a schedule.
 LONGEST_NAP = 20.0
-# While a firing's turn is under way its end is looked for so often (seconds).
+# Interval (s) of checks for the end of a run's turn while it is in progress.
 WATCH_EVERY = 3.0
 AFTER_TROUBLE = 5.0
-# What may have been missed since then is counted in a thread.
+# Missed runs of a longer period (s) are counted in a thread.
 LONG_AGO = 3600.0
 DRAFTS_KEPT, FIRINGS_KEPT = 3600.0, 90 * 24 * 3600.0
 FORGET_EVERY = 3600.0
 
 
 class Scheduler:
-    """Fires what is due. `run` works until cancelled."""
+    """Runs schedules when they are due. `run` works until cancelled."""
 
     def __init__(self, db: Database, clock: Clock, host: SchedulerHooks) -> None:
         self._db = db
@@ -62,11 +62,11 @@ class Scheduler:
         self._forget_at = 0.0
 
     def wake(self) -> None:
-        """Something has changed: look again."""
+        """Check for due schedules now, after a change."""
         self._poked.set()
 
     async def run(self) -> None:
-        """Fire until cancelled."""
+        """Run due schedules until cancelled."""
         while True:
             self._poked.clear()
             try:
@@ -77,7 +77,7 @@ class Scheduler:
             await wait_first(self._poked, self._clock, nap)
 
     async def run_due(self) -> float:
-        """Do what is due now; how long nothing will be (seconds)."""
+        """Run what is due now; return the time until the next check (s)."""
         now = self._clock.now()
         for closed in await self._db.run(list_ended_runs):
             await self._record_outcome(closed)
@@ -93,11 +93,11 @@ class Scheduler:
         return max(0.05, min(nap, due - self._clock.now())) if due else nap
 
     async def build_manual_run(self, schedule: Schedule, due: float) -> DueRun:
-        """A firing of a schedule for that instant, outside of its order."""
+        """Build a run of a schedule for that time, outside of its recurrence."""
         return await self._firings.build_run(schedule, DueFiring(due, schedule.next_at, 0, late=False))
 
     def hand_over(self, opened: Sequence[OpenedTurn]) -> None:
-        """Have the turns answered that a firing opened, and watch how they end."""
+        """Dispatch the turns that a run opened, and watch how they end."""
         for turn in opened:
             self._host.open_(turn)
         self.wake()
@@ -107,21 +107,21 @@ class Scheduler:
             zone = await find_zone(schedule.zone)
             rule, now, catch_up = parse_recurrence(schedule.rule), self._clock.now(), self._host.catch_up()
             long_ago = now - schedule.next_at > LONG_AGO
-            given = (rule, zone, schedule.next_at, now, catch_up)
-            made = await asyncio.to_thread(plan_due, *given) if long_ago else plan_due(*given)
+            arguments = (rule, zone, schedule.next_at, now, catch_up)
+            plan = await asyncio.to_thread(plan_due, *arguments) if long_ago else plan_due(*arguments)
         except ScheduleRefused as refused:
-            # What was kept can't be read any more: an older version, a zone that the system lost.
+            # The stored rule is unreadable: an older version wrote it, or the system lost the zone.
             log.error("schedule_unreadable", schedule=schedule.id, problem=str(refused))
-            made = DueFiring(schedule.next_at, 0.0, 0, late=True)
-        one = await self._told_once(await self._firings.build_run(schedule, made))
+            plan = DueFiring(schedule.next_at, 0.0, 0, late=True)
+        one = await self._told_once(await self._firings.build_run(schedule, plan))
         opened = await self._db.run(open_due_run, one, self._clock.now())
         if opened is None:
             return
         log.info(
             "schedule_fired",
             schedule=schedule.id,
-            due=made.due,
-            missed=made.missed,
+            due=plan.due,
+            missed=plan.missed,
             skipped=one.skip.value if one.skip else None,
             turns=[turn.turn for turn in opened],
         )
@@ -129,7 +129,7 @@ class Scheduler:
             self._host.open_(turn)
 
     async def _told_once(self, one: DueRun) -> DueRun:
-        """A chat hears of a used up budget once, not at every firing until it is possible again."""
+        """Report a used up limit once, not at every run until it is available again."""
         if one.skip is not SkipReason.BUDGET:
             return one
         before = await self._db.run(list_scheduled_runs, one.schedule.id, limit=1)
@@ -138,8 +138,8 @@ class Scheduler:
 
     async def _record_outcome(self, closed: EndedRun) -> None:
         now = self._clock.now()
-        again = not closed.good and not closed.permanent and closed.attempt <= len(RETRY_AFTER)
-        retry_at = now + RETRY_AFTER[closed.attempt - 1] if again else 0.0
+        retry = not closed.good and not closed.permanent and closed.attempt <= len(RETRY_AFTER)
+        retry_at = now + RETRY_AFTER[closed.attempt - 1] if retry else 0.0
         schedule = await self._db.run(load_schedule, closed.schedule)
         alert = ""
         if schedule is not None:
@@ -148,7 +148,7 @@ class Scheduler:
             )
         if not closed.good:
             log.warning(
-                "schedule_came_to_nothing", schedule=closed.schedule, problem=closed.problem, again=again
+                "schedule_came_to_nothing", schedule=closed.schedule, problem=closed.problem, again=retry
             )
         opened = await self._db.run(judge_run, closed, retry_at, alert, now)
         if opened is not None:
@@ -156,10 +156,10 @@ class Scheduler:
 
     async def _open_retry(self, retry: DueRetry) -> None:
         schedule = await self._db.run(load_schedule, retry.schedule)
-        again = None
+        run = None
         if schedule is not None and schedule.state is not ScheduleState.PAUSED:
-            made = DueFiring(retry.due_at, schedule.next_at, 0, late=False)
-            again = await self._firings.build_run(schedule, made, again=retry.id)
-        opened = await self._db.run(open_run_retry, retry, again, self._clock.now())
+            plan = DueFiring(retry.due_at, schedule.next_at, 0, late=False)
+            run = await self._firings.build_run(schedule, plan, retry_of=retry.id)
+        opened = await self._db.run(open_run_retry, retry, run, self._clock.now())
         if opened is not None:
             self._host.open_(opened)

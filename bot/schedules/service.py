@@ -1,4 +1,4 @@
-"""Where schedules are made and changed, for every door alike: what is refused, and what is shown before."""
+"""Create, change and preview schedules, for commands, tools and the API alike."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from bot.store.schedules import (
 )
 
 SHOWN = 5
-"""Firings that are shown before a schedule is saved."""
+"""Number of runs in a preview."""
 LONGEST_TEXT = 4000
 MOST_IN_CHAT = 50
 _DIGEST = re.compile(r"(?is)(?:digest\b|摘要(?=[\s:：]|$))\s*[:：]?\s*(?P<text>.*)")
@@ -45,22 +45,22 @@ _SAY = re.compile(
 
 
 class ScheduleSettings(Protocol):
-    """What the configuration says of schedules."""
+    """Configuration of schedules."""
 
     @property
     def timezone(self) -> str:
-        """The time zone of a chat that chose none."""
+        """Return the default time zone of a chat."""
         ...
 
     @property
     def shortest_minutes(self) -> int:
-        """Firings may not be closer to each other."""
+        """Return the shortest time between two runs (min)."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleTarget:
-    """Where a schedule belongs: see the fields of `bot.store.schedules.Schedule`."""
+    """The chat of a schedule; the fields are those of `bot.store.schedules.Schedule`."""
 
     account: str
     platform: str
@@ -73,7 +73,7 @@ class ScheduleTarget:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleDraft:
-    """What somebody wants to happen. `zone` is the time zone that it is meant in."""
+    """A requested schedule; `zone` is the time zone of its time."""
 
     kind: ScheduleKind
     spoken: ParsedTime
@@ -83,14 +83,14 @@ class ScheduleDraft:
 
 @dataclass(frozen=True, slots=True)
 class SchedulePreview:
-    """A schedule with its next firings (seconds since the epoch)."""
+    """A schedule with its next runs (seconds since the epoch)."""
 
     schedule: Schedule
     firings: tuple[float, ...]
 
 
 class ScheduleService:
-    """Makes and changes schedules. Every method raises ScheduleRefused with the reason."""
+    """Creates and changes schedules. Every method raises ScheduleRefused with the reason."""
 
     def __init__(
         self,
@@ -107,16 +107,16 @@ class ScheduleService:
         self._settings = settings
 
     async def chat_zone(self, account: str, chat: str) -> str:
-        """The time zone of a chat."""
+        """Return the time zone of a chat."""
         return await self._db.run(load_time_zone, account, chat) or self._settings().timezone
 
     async def set_zone(self, account: str, chat: str, name: str) -> None:
-        """Choose the time zone of a chat."""
+        """Set the time zone of a chat."""
         await find_zone(name)
         await self._db.run(set_time_zone, account, chat, name)
 
     async def target_for(self, view: ConversationView) -> ScheduleTarget:
-        """Where a schedule has its results that is made for a conversation from outside."""
+        """Return the target of a schedule that is created for a conversation from outside."""
         key, kind = view.key, ChatKind(view.chat_kind)
         address = await self._db.run(load_last_address, view.id)
         topic = address.topic if address else key.topic
@@ -124,58 +124,60 @@ class ScheduleService:
         return ScheduleTarget(key.account, view.platform, key.chat, kind, topic, own, view.id)
 
     async def parse_request(self, text: str, account: str, chat: str) -> ScheduleDraft | None:
-        """What a text wants: a time, perhaps a zone, and what to do; None where it says no time."""
+        """Parse a request: a time, an optional zone, and the task; None without a time."""
         name = await self.chat_zone(account, chat)
         now = self._clock.now()
         found = parse_when(text, now, await find_zone(name))
-        named = _ZONE.match(found.rest) if found else None
-        if found is not None and named is not None:
-            name = _canonical_zone(named["zone"])
-            again = parse_when(text, now, await find_zone(name))
-            found = again and replace(again, rest=found.rest[named.end() :].lstrip(" ,:：，").strip())
+        zone_match = _ZONE.match(found.rest) if found else None
+        if found is not None and zone_match is not None:
+            name = _canonical_zone(zone_match["zone"])
+            reparsed = parse_when(text, now, await find_zone(name))
+            found = reparsed and replace(
+                reparsed, rest=found.rest[zone_match.end() :].lstrip(" ,:：，").strip()
+            )
         if found is None:
             return None
-        if said := _SAY.fullmatch(found.rest):
-            return ScheduleDraft(ScheduleKind.MESSAGE, found, said["text"].strip(), name)
-        if of_chat := _DIGEST.fullmatch(found.rest):
-            return ScheduleDraft(ScheduleKind.DIGEST, found, of_chat["text"].strip(), name)
+        if message := _SAY.fullmatch(found.rest):
+            return ScheduleDraft(ScheduleKind.MESSAGE, found, message["text"].strip(), name)
+        if digest := _DIGEST.fullmatch(found.rest):
+            return ScheduleDraft(ScheduleKind.DIGEST, found, digest["text"].strip(), name)
         bare = not found.rest and self._recorded.get(account, chat) is not None
         return ScheduleDraft(
             ScheduleKind.DIGEST if bare else ScheduleKind.PROMPT, found, found.rest.strip(), name
         )
 
     async def parse_time(self, text: str, zone: str) -> ParsedTime:
-        """A time and nothing else."""
+        """Parse a time without further text."""
         found = parse_when(text, self._clock.now(), await find_zone(zone))
         if found is None or found.rest:
             raise ScheduleRefused("digest_when", nearest="")
         return found
 
     async def preview_time(self, text: str, zone: str) -> Sequence[float]:
-        """The next firings of a time."""
+        """Return the next runs of a time."""
         rule = (await self.parse_time(text, zone)).rule
         return next_runs(rule, await find_zone(zone), self._clock.now(), SHOWN)
 
     async def create(
         self,
-        wanted: ScheduleDraft,
+        draft: ScheduleDraft,
         place: ScheduleTarget,
         maker: Sender,
         actor: Actor | None,
         state: ScheduleState,
     ) -> SchedulePreview:
-        """Write a schedule down, as a draft or at once."""
-        self._check_text(wanted, place.account, place.chat)
+        """Store a schedule, as a draft or active."""
+        self._check_text(draft, place.account, place.chat)
         if await self._db.run(count_chat_schedules, place.account, place.chat) >= MOST_IN_CHAT:
             raise ScheduleRefused("schedule_too_many", limit=MOST_IN_CHAT)
-        made = Schedule(
+        schedule = Schedule(
             id=0,
-            kind=wanted.kind,
+            kind=draft.kind,
             state=state,
-            text=wanted.text,
-            spoken=wanted.spoken.words,
-            rule=wanted.spoken.rule.to_text,
-            zone=wanted.zone,
+            text=draft.text,
+            spoken=draft.spoken.words,
+            rule=draft.spoken.rule.to_text,
+            zone=draft.zone,
             account=place.account,
             platform=place.platform,
             chat=place.chat,
@@ -187,42 +189,44 @@ class ScheduleService:
             made_at=self._clock.now(),
             next_at=0.0,
         )
-        preview = await self._with_next_runs(made)
+        preview = await self._with_next_runs(schedule)
         if state is ScheduleState.ACTIVE:
-            made = replace(made, next_at=preview.firings[0])
-        number = await self._db.run(add_schedule, made, actor, self._clock.now())
+            schedule = replace(schedule, next_at=preview.firings[0])
+        number = await self._db.run(add_schedule, schedule, actor, self._clock.now())
         self._scheduler.wake()
-        return SchedulePreview(replace(made, id=number), preview.firings)
+        return SchedulePreview(replace(schedule, id=number), preview.firings)
 
     async def preview(self, one: Schedule) -> SchedulePreview:
-        """A schedule with its next firings, none where it has none left."""
+        """Return a schedule with its next runs, if any."""
         zone = await find_zone(one.zone)
         return SchedulePreview(
             one, tuple(next_runs(parse_recurrence(one.rule), zone, self._clock.now(), SHOWN))
         )
 
     async def activate(self, one: Schedule, actor: Actor) -> SchedulePreview:
-        """Have a draft or a paused schedule fire from now on."""
+        """Activate a draft or a paused schedule."""
         preview = await self._with_next_runs(one)
         active = replace(one, state=ScheduleState.ACTIVE, next_at=preview.firings[0])
         return SchedulePreview(await self._save_change(one, active, actor), preview.firings)
 
     async def pause(self, one: Schedule, actor: Actor) -> Schedule:
-        """Have it fire no more until it is started again."""
+        """Pause a schedule."""
         return await self._save_change(one, replace(one, state=ScheduleState.PAUSED, next_at=0.0), actor)
 
-    async def change(self, one: Schedule, wanted: ScheduleDraft, actor: Actor) -> SchedulePreview:
-        """Give a schedule another time or text; it stays active or paused."""
-        self._check_text(wanted, one.account, one.chat)
-        rule = wanted.spoken.rule.to_text
-        new = replace(one, text=wanted.text, spoken=wanted.spoken.words, rule=rule, zone=wanted.zone)
+    async def change(self, one: Schedule, draft: ScheduleDraft, actor: Actor) -> SchedulePreview:
+        """Change the time or text of a schedule; it stays active or paused."""
+        self._check_text(draft, one.account, one.chat)
+        rule = draft.spoken.rule.to_text
+        new = replace(one, text=draft.text, spoken=draft.spoken.words, rule=rule, zone=draft.zone)
         preview = await self._with_next_runs(new)
         if one.state is not ScheduleState.PAUSED:
             new = replace(new, state=ScheduleState.ACTIVE, next_at=preview.firings[0])
         return SchedulePreview(await self._save_change(one, new, actor), preview.firings)
 
     async def trigger(self, one: Schedule, actor: Actor) -> None:
-        """Fire it now, too. Raises ScheduleRefused while it still works on an earlier firing."""
+        """Run a schedule now, in addition to its times. Raises ScheduleRefused while an earlier run is in
+        progress.
+        """
         fire = await self._scheduler.build_manual_run(one, self._clock.now())
         if fire.skip is not None:
             raise ScheduleRefused(f"schedule_skip_{fire.skip.value}", number=one.id, notice=fire.notice)
@@ -232,24 +236,24 @@ class ScheduleService:
         self._scheduler.hand_over(opened)
 
     async def delete(self, one: Schedule, actor: Actor) -> None:
-        """Delete it with its firings."""
+        """Delete a schedule with its runs."""
         if not await self._db.run(delete_schedule, one.id, actor, self._clock.now()):
             raise ScheduleRefused("schedule_gone", number=one.id)
 
-    def _check_text(self, wanted: ScheduleDraft, account: str, chat: str) -> None:
-        if wanted.kind is ScheduleKind.DIGEST:
+    def _check_text(self, draft: ScheduleDraft, account: str, chat: str) -> None:
+        if draft.kind is ScheduleKind.DIGEST:
             if self._recorded.get(account, chat) is None:
                 raise ScheduleRefused("schedule_no_record")
-        elif not wanted.text:
+        elif not draft.text:
             raise ScheduleRefused("schedule_empty")
-        if len(wanted.text) > LONGEST_TEXT:
+        if len(draft.text) > LONGEST_TEXT:
             raise ScheduleRefused("schedule_too_long", limit=LONGEST_TEXT)
 
-    async def _save_change(self, was: Schedule, now_is: Schedule, actor: Actor) -> Schedule:
-        if not await self._db.run(update_schedule, was, now_is, actor, self._clock.now()):
-            raise ScheduleRefused("schedule_gone", number=was.id)
+    async def _save_change(self, before: Schedule, after: Schedule, actor: Actor) -> Schedule:
+        if not await self._db.run(update_schedule, before, after, actor, self._clock.now()):
+            raise ScheduleRefused("schedule_gone", number=before.id)
         self._scheduler.wake()
-        return now_is
+        return after
 
     async def _with_next_runs(self, one: Schedule) -> SchedulePreview:
         preview = await self.preview(one)
@@ -263,7 +267,7 @@ class ScheduleService:
 
 
 def _canonical_zone(name: str) -> str:
-    """A zone as the database of zones spells it."""
+    """Return a zone name as the time zone database spells it."""
     if name.lower() == "utc":
         return "UTC"
     if name != name.lower():

@@ -1,4 +1,4 @@
-"""The firings to come within a span of time, of many schedules at once."""
+"""List the upcoming runs of many schedules within a period."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from bot.schedules.wall_clock import parse_recurrence, zone_of
 from bot.store.schedules import Schedule
 
 MOST = 2000
-"""So many firings are looked for together."""
+"""At most this number of runs is listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpcomingRuns:
-    """Firings as (id of the schedule, instant), by time. `whole`: none was left out for their number."""
+    """Runs as (schedule id, seconds since the epoch), by time; `whole` is false if some were omitted."""
 
     firings: tuple[tuple[int, float], ...]
     whole: bool
 
 
 def upcoming_runs(schedules: Sequence[Schedule], after: float, until: float) -> UpcomingRuns:
-    """The firings after one instant and before another; each schedule gets an equal share. Blocking.
+    """Return the runs after one time and before another; each schedule gets an equal share. Blocking.
 
-    A schedule whose rule or zone can't be read any more has none.
+    A schedule with an unreadable rule or zone has none.
     """
     share = max(1, MOST // max(1, len(schedules)))
     found: list[tuple[float, int]] = []

@@ -1,8 +1,8 @@
-"""From wall times to instants and back, where clocks change.
+"""Convert between wall times and timestamps, including clock changes.
 
-A wall time that comes twice (clocks go back) is taken the first time. One that does not come (clocks go
-forward) fires when it would have been had they not: 02:30 at 03:30. So there is one firing at most for each
-wall time, and none is left out.
+If clocks go back, a repeated wall time counts the first time. If clocks go forward, a skipped wall time runs
+when it would have been without the change: 02:30 at 03:30. So each wall time has at most one run, and none is
+skipped.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from bot.errors import ScheduleRefused
 from bot.schedules.recurrence import Cron, parse_cron
 
-# Clocks change by an hour, some by less; a wall time may come that much later than its neighbours.
+# Clocks change by at most an hour or two; within this distance of a change, order is checked.
 _CHANGE = timedelta(hours=3)
 ONCE = "@"
-"""What the rule of a single firing begins with; its instant follows, in seconds since the epoch."""
+"""Prefix of the rule of a single run; its time follows, in seconds since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """When something is due: by a cron expression, or once at an instant (seconds since the epoch)."""
+    """A time rule: a cron expression, or a single time (seconds since the epoch)."""
 
     cron: Cron | None = None
     at: float = 0.0
 
     @property
     def to_text(self) -> str:
-        """The stored form."""
+        """Return the stored form."""
         return self.cron.text if self.cron else f"{ONCE}{self.at:.0f}"
 
     def next_run(self, instant: float, zone: ZoneInfo) -> float | None:
-        """The first firing after that instant; None where there is none any more."""
+        """Return the first run after `instant`; None if there is none."""
         if self.cron is None:
             return self.at if self.at > instant else None
         return _next_instant(self.cron, instant, zone)
 
     def iter_runs(self, instant: float, zone: ZoneInfo) -> Iterator[float]:
-        """Every firing after that instant."""
+        """Yield the runs after `instant`."""
         found = self.next_run(instant, zone)
         while found is not None:
             yield found
@@ -49,14 +49,14 @@ class Recurrence:
 
 
 def parse_recurrence(text: str) -> Recurrence:
-    """The rule of a stored form. Raises ScheduleRefused."""
+    """Parse the stored form of a rule. Raises ScheduleRefused."""
     if text.startswith(ONCE) and text[1:].isdecimal():
         return Recurrence(at=float(text[1:]))
     return Recurrence(parse_cron(text))
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """The time zone of an IANA name. Raises ScheduleRefused."""
+    """Return the time zone of an IANA name. Raises ScheduleRefused."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -67,45 +67,47 @@ _found: dict[str, ZoneInfo] = {}
 
 
 async def find_zone(name: str) -> ZoneInfo:
-    """`zone_of` for a loop, which must not wait for files."""
+    """Return the time zone of an IANA name without blocking the event loop. Raises ScheduleRefused."""
     if name not in _found:
         _found[name] = await asyncio.to_thread(zone_of, name)
     return _found[name]
 
 
 def to_wall_time(instant: float, zone: ZoneInfo) -> datetime:
-    """What clocks show, without a zone."""
+    """Convert a timestamp to wall time, without a zone."""
     return datetime.fromtimestamp(instant, zone).replace(tzinfo=None, fold=0)
 
 
-def to_timestamp(shown: datetime, zone: ZoneInfo) -> float:
-    """When clocks show that first, or would have shown it had they not been changed."""
-    return shown.replace(tzinfo=zone, fold=0).astimezone(UTC).timestamp()
+def to_timestamp(wall: datetime, zone: ZoneInfo) -> float:
+    """Convert a wall time to its first timestamp; a skipped one is converted as if clocks had not changed."""
+    return wall.replace(tzinfo=zone, fold=0).astimezone(UTC).timestamp()
 
 
 def _next_instant(cron: Cron, instant: float, zone: ZoneInfo) -> float | None:
-    shown = cron.next_after(to_wall_time(instant, zone))
-    found = None if shown is None else to_timestamp(shown, zone)
+    wall = cron.next_after(to_wall_time(instant, zone))
+    found = None if wall is None else to_timestamp(wall, zone)
     if _is_offset_steady(instant, zone) and (found is None or _is_offset_steady(found, zone)):
         return found
     return _next_near_a_change(cron, instant, zone)
 
 
 def _is_offset_steady(instant: float, zone: ZoneInfo) -> bool:
-    """Whether no clock changes around then."""
+    """Return whether no clock change is near."""
     at = datetime.fromtimestamp(instant, UTC)
     return (at - _CHANGE).astimezone(zone).utcoffset() == (at + _CHANGE).astimezone(zone).utcoffset()
 
 
 def _next_near_a_change(cron: Cron, instant: float, zone: ZoneInfo) -> float | None:
-    """Wall times around a change are not in the order of their instants: the first of all that may come."""
-    best: float | None = None
-    shown = cron.next_after(to_wall_time(instant, zone) - _CHANGE)
-    while shown is not None:
-        if best is not None and shown - to_wall_time(best, zone) > _CHANGE:
+    """Return the earliest run near a clock change, where wall times are not in the order of their
+    timestamps.
+    """
+    earliest: float | None = None
+    wall = cron.next_after(to_wall_time(instant, zone) - _CHANGE)
+    while wall is not None:
+        if earliest is not None and wall - to_wall_time(earliest, zone) > _CHANGE:
             break
-        at = to_timestamp(shown, zone)
-        if at > instant and (best is None or at < best):
-            best = at
-        shown = cron.next_after(shown)
-    return best
+        at = to_timestamp(wall, zone)
+        if at > instant and (earliest is None or at < earliest):
+            earliest = at
+        wall = cron.next_after(wall)
+    return earliest

@@ -1,1 +1,1 @@
-"""The management API, the page and the way through to the agent runtime: one public port."""
+"""Serve the management API, the web console and the agent runtime proxy on one public port."""

@@ -1,4 +1,4 @@
-"""Who may use the bot, who waits to be let in, and who did what."""
+"""Routes for roles, pending access requests and the audit log."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ LISTS: Sequence[tuple[str, schemas.GivenRole]] = (
     ("blocked", "blocked"),
 )
 ADDED = "blocked"
-"""The list to which an account adds; each other one of an account stands for the general one."""
+"""Configuration key whose account list extends the general one; every other account list replaces it."""
 Entry = Annotated[str, Path(max_length=256, description="`platform:id`, `account:id`, `platform:kind:id`.")]
-Person = Annotated[str, Query(max_length=256, description="Only what was done by or to this person.")]
+Person = Annotated[str, Query(max_length=256, description="Only events by or about this person.")]
 
 
 class NewRole(BaseModel):
-    """The role that somebody gets."""
+    """The role to grant."""
 
     role: schemas.GivenRole
 
@@ -53,11 +53,11 @@ class NewRole(BaseModel):
 async def show_access(
     services: Services, by: By, limit: Limit = DEFAULT, cursor: Names = ""
 ) -> schemas.Access:
-    """The roles that the configuration names, those that people gave (by entry, in pages), and who waits with
-    a code where the caller is an admin.
+    """List the configured roles, the granted roles (by entry, in pages) and the access requests that the
+    caller may approve.
     """
     rules, own, now = services.access(), services.own_rules(), services.clock.now()
-    given = [one for one in await services.db.run(list_role_grants) if one.entry > cursor]
+    grants = [one for one in await services.db.run(list_role_grants) if one.entry > cursor]
     return schemas.Access(
         default=rules.default,
         defaults=[
@@ -66,8 +66,8 @@ async def show_access(
             if one.access.default is not None
         ],
         configured=_configured_roles(rules, own),
-        given=[given_shape(services, by, one) for one in given[:limit]],
-        next=given[limit - 1].entry if len(given) > limit else None,
+        given=[given_shape(services, by, one) for one in grants[:limit]],
+        next=grants[limit - 1].entry if len(grants) > limit else None,
         waiting=[
             _present_pairing(one)
             for one in await services.db.run(list_pairing_requests, now)
@@ -78,19 +78,19 @@ async def show_access(
 
 @router.put("/access/{entry}")
 async def put_role(entry: Entry, body: NewRole, services: Services, by: By) -> schemas.RoleGrantInfo:
-    """Give a role to a person, or let a group, workspace or the like in (409 where the configuration says
-    otherwise, 403 where it takes an owner, or an admin of all accounts that are meant).
+    """Grant a role to a person, or access to a group or workspace (409: the configuration overrides it;
+    403: this takes an owner, or an admin of every account that the entry covers).
     """
-    who, role = as_entry(entry), Role[body.role.upper()]
-    _check_grant(services, by, who, role)
-    _check_id(services, who)
-    _check_named(services, who, role)
-    if who.kind and role > Role.MEMBER:
-        raise HTTPException(422, f"role: everybody of {who} can be member or blocked, not {body.role}")
+    target, role = as_entry(entry), Role[body.role.upper()]
+    _check_grant(services, by, target, role)
+    _check_id(services, target)
+    _check_named(services, target, role)
+    if target.kind and role > Role.MEMBER:
+        raise HTTPException(422, f"role: {target} can only be member or blocked, not {body.role}")
     now = services.clock.now()
     waiting = await services.db.run(list_pairing_requests, now)
     names = {known: stranger.name for stranger in waiting for known in (stranger.person, stranger.entry)}
-    one = RoleGrant(str(who), body.role, names.get(str(who), ""), by.person, now)
+    one = RoleGrant(str(target), body.role, names.get(str(target), ""), by.person, now)
     await services.db.run(grant_role, one, audit_actor(services, by), one.at)
     await services.people.load_grants()
     found = [given for given in await services.db.run(list_role_grants) if given.entry == one.entry]
@@ -99,14 +99,14 @@ async def put_role(entry: Entry, body: NewRole, services: Services, by: By) -> s
 
 @router.delete("/access/{entry}", status_code=204)
 async def delete_role(entry: Entry, services: Services, by: By) -> None:
-    """Take a role back that was given (403 where it takes an owner, or an admin of all accounts that are
-    meant).
+    """Revoke a granted role (403: this takes an owner, or an admin of every account that the entry
+    covers).
     """
     who = as_entry(entry)
     _check_grant(services, by, who, Role.STRANGER)
-    taken = await services.db.run(revoke_role, str(who), audit_actor(services, by), services.clock.now())
+    revoked = await services.db.run(revoke_role, str(who), audit_actor(services, by), services.clock.now())
     await services.people.load_grants()
-    if not taken:
+    if not revoked:
         raise not_found("role")
 
 
@@ -114,40 +114,42 @@ async def delete_role(entry: Entry, services: Services, by: By) -> None:
 async def list_audit_events(
     services: Services, person: Person = "", limit: Limit = DEFAULT, cursor: Cursor = ""
 ) -> schemas.Audit:
-    """Who did what, newest first."""
+    """List audit events, newest first."""
     found = await services.db.run(list_audit_entries, parse_cursor(cursor), limit, person)
-    following = str(found[-1].id) if len(found) == limit else None
-    return schemas.Audit(entries=[_present_audit_event(one) for one in found], next=following)
+    next_cursor = str(found[-1].id) if len(found) == limit else None
+    return schemas.Audit(entries=[_present_audit_event(one) for one in found], next=next_cursor)
 
 
 def _check_grant(services: ApiServices, by: Principal, who: AccessEntry, role: Role) -> None:
-    """Refuse what admins may not give or take, as in the chat. Raises 403."""
+    """Check that the caller may grant or revoke this role, as in the chat. Raises 403."""
     if not by.role.may_give(role, services.held(who)):
         raise HTTPException(403, NOT_YOURS)
     check_reach(services, by, who)
 
 
 def _check_id(services: ApiServices, who: AccessEntry) -> None:
-    """Refuse what is no id of its platform. Raises 422."""
+    """Check that the id is valid for its platform. Raises 422."""
     states = services.accounts.states()
     if problem := wrong_entry(states[who.scope][0] if who.scope in states else who.scope, who):
         raise HTTPException(422, f"entry: {problem}")
 
 
 def _check_named(services: ApiServices, who: AccessEntry, role: Role) -> None:
-    """Refuse what the configuration says otherwise, on any account that is meant. Raises 409."""
+    """Check that no configured role overrides the grant on an account that it covers. Raises 409."""
     general = services.access()
     own = {one.account: one.rules for one in services.own_rules() if one.meant_by(who)}
     for account, rules in (own or {"": general}).items():
-        named = AccessPolicy(rules).configured_role_of_entry(who)
-        if named.outranks_grant(role):
-            place = "" if named is AccessPolicy(general).configured_role_of_entry(who) else f" on {account}"
-            told = f"{who} is {named.name.lower()}{place} by config.yaml; change that there"
-            raise HTTPException(409, told)
+        configured = AccessPolicy(rules).configured_role_of_entry(who)
+        if configured.outranks_grant(role):
+            place = (
+                "" if configured is AccessPolicy(general).configured_role_of_entry(who) else f" on {account}"
+            )
+            reason = f"config.yaml sets {who} to {configured.name.lower()}{place}; change it there"
+            raise HTTPException(409, reason)
 
 
 def _configured_roles(rules: AccessConfig, own: Sequence[OwnRules]) -> list[schemas.ConfiguredRole]:
-    """The roles for all accounts, then those of each account."""
+    """Return the roles for all accounts, then those of each account."""
     found = [
         schemas.ConfiguredRole(entry=str(entry), role=role, not_on=_accounts_with_own_rules(key, entry, own))
         for key, role in LISTS
@@ -162,13 +164,13 @@ def _configured_roles(rules: AccessConfig, own: Sequence[OwnRules]) -> list[sche
 
 
 def _accounts_with_own_rules(key: str, entry: AccessEntry, own: Sequence[OwnRules]) -> list[str]:
-    """The accounts that an entry is about, but which have a list of their own instead."""
-    meant = [one for one in own if key != ADDED and one.meant_by(entry)]
-    return [one.account for one in meant if getattr(one.access, key) is not None]
+    """Return the accounts that an entry covers, but which have their own list instead."""
+    covered = [one for one in own if key != ADDED and one.meant_by(entry)]
+    return [one.account for one in covered if getattr(one.access, key) is not None]
 
 
 def as_entry(text: str) -> AccessEntry:
-    """Whom a path means. Raises 422."""
+    """Parse the entry in a path. Raises 422."""
     try:
         return AccessEntry.parse(text)
     except ValueError as error:
@@ -176,11 +178,11 @@ def as_entry(text: str) -> AccessEntry:
 
 
 def given_shape(services: ApiServices, by: Principal, one: RoleGrant) -> schemas.RoleGrantInfo:
-    """A role that was given, as the caller sees it."""
+    """Return a granted role as the API shows it to the caller."""
     who = as_entry(one.entry)
-    mine = by.role.may_give(Role.STRANGER, services.held(who)) and reached(services, by, who.scope)
+    changeable = by.role.may_give(Role.STRANGER, services.held(who)) and reached(services, by, who.scope)
     return schemas.RoleGrantInfo(
-        entry=one.entry, role=one.role, name=one.name, by=one.by, at=one.at, changeable=mine
+        entry=one.entry, role=one.role, name=one.name, by=one.by, at=one.at, changeable=changeable
     )
 
 

@@ -1,4 +1,4 @@
-"""The application behind the one public port."""
+"""Compose the FastAPI application behind the public port."""
 
 from __future__ import annotations
 
@@ -48,16 +48,17 @@ ROUTED = (
 
 
 def create_app(services: ApiServices) -> FastAPI:
-    """Page, API and pass-through as one guarded application; its lifespan owns clients and upkeep.
+    """Build the guarded application of web console, API and runtime proxy.
 
-    Raises StartError where other machines could reach it without a token.
+    Its lifespan owns the HTTP clients and the background tasks. Raises StartError if other machines can reach
+    it and no token is set.
     """
     if not services.server.is_loopback and not services.token:
         raise StartError(
             f"server.host {services.server.host} can be reached by other machines, so server.token must be"
             " set. Set it, or listen on 127.0.0.1."
         )
-    signed, known = Sessions(services.token, services.clock), Links(services)
+    sessions, links = Sessions(services.token, services.clock), Links(services)
     app = FastAPI(
         title="Roebot",
         version=services.version,
@@ -67,13 +68,13 @@ def create_app(services: ApiServices) -> FastAPI:
         lifespan=_lifespan,
         dependencies=[Depends(authorize)],
         middleware=[
-            Middleware(Guard, server=services.server, port=services.port, sessions=signed, known=known),
+            Middleware(Guard, server=services.server, port=services.port, sessions=sessions, links=links),
             Middleware(UnexpectedErrorHandler),
         ],
     )
     app.state.services = services
-    app.state.sessions = signed
-    app.state.links = known
+    app.state.sessions = sessions
+    app.state.links = links
     app.state.described = RuntimeDocuments()
     app.state.feeds = Subscriptions()
     app.state.gauges = Gauges()
@@ -111,7 +112,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def _sweep(services: ApiServices) -> None:
-    """Remove files of messages that were handed over long ago."""
+    """Delete expired files of accepted messages, once an hour."""
     inbox = InboxFiles(services.home)
     while True:
         await inbox.delete_expired(services.clock.now())

@@ -1,4 +1,4 @@
-"""What a caller does, as the audit writes it down."""
+"""Build the audit log's actor for a caller of the API."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from bot.store.audit import Actor
 
 
 def audit_actor(services: ApiServices, by: Principal, key: str = "") -> Actor:
-    """Who does a deed; deeds with the same key are written down once."""
+    """Return the caller as an actor; events with the same key are recorded once."""
     return Actor(key or f"api:{services.new_id()}", by.person, by.sender.name, by.account, "")

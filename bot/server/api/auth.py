@@ -1,4 +1,6 @@
-"""Who calls, and what that role may do: each route says with `open_to` who may use it, else admins may."""
+"""Authenticate callers and check their role: a route sets its least role with `open_to`, the default is
+admin.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +19,18 @@ from bot.store.conversations import ConversationView
 from bot.store.schedules import Schedule
 
 WEB = "web"
-"""The page's platform, and its account."""
+"""Platform and account name of the web console."""
 LOCAL = ("web", "terminal")
-NOT_YOURS = "Your role may not do that."
+NOT_YOURS = "Your role does not allow this."
 NOT_KNOWN = "Sign in first."
 _CALLER, _LEAST = "roebot.caller", "__roebot_least__"
 HERE = Sender(OWNER)
-"""Whoever has the service's token, or sits at its machine."""
+"""Sender of callers with the service token and of callers on loopback."""
 Route = TypeVar("Route", bound=Callable[..., Any])
 
 
 class AuthMethod(StrEnum):
-    """How somebody came in."""
+    """Method by which a caller signed in."""
 
     TOKEN = "token"  # noqa: S105
     LOOPBACK = "loopback"
@@ -37,8 +39,10 @@ class AuthMethod(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Somebody at the port. `sender` is who writes when they do, `session` the hash of their session's key
-    ("" where they came without a link).
+    """An authenticated caller.
+
+    `sender` is the author of what the caller does; `session` is the hash of the session key, "" for a caller
+    without a sign-in link.
     """
 
     role: Role
@@ -48,61 +52,61 @@ class Principal:
 
     @property
     def person(self) -> str:
-        """Who that is as `platform:id`."""
+        """Return the caller as `platform:id`."""
         return person_of(WEB, self.sender)
 
     @property
     def account(self) -> str:
-        """Where they are known from."""
+        """Return the account that the caller signed in from."""
         return self.sender.account or WEB
 
     def writing_on(self, platform: str) -> Sender:
-        """Who writes when they do something there from the page."""
-        here = self.sender.account or platform in LOCAL
-        return self.sender if here else Sender(self.person, account=WEB)
+        """Return the author of what the caller does on that platform from the web console."""
+        known_here = self.sender.account or platform in LOCAL
+        return self.sender if known_here else Sender(self.person, account=WEB)
 
     def has_permission(self, power: Permission) -> bool:
-        """Whether they may do that."""
+        """Return whether the caller's role has a permission."""
         return has_permission(self.role, power)
 
     @property
     def memory_scope(self) -> str:
-        """Where the agent remembers them."""
+        """Return the scope of the agent's memory of the caller."""
         return f"person:{self.account}:{self.person}"
 
     @property
     def owner_ids(self) -> tuple[str, ...]:
-        """As whom conversations are theirs."""
+        """Return the owner ids whose conversations belong to the caller."""
         if self.sender.account:
             return (self.person,)
         return tuple(person_of(platform, self.sender) for platform in LOCAL)
 
     def can_reach(self, account: str, platform: str) -> bool:
-        """Whether something of theirs there is within their reach."""
+        """Return whether the caller can use their own data of that account here."""
         return platform == WEB or account == self.account or not self.sender.account
 
     def owns_conversation(self, of: ConversationView) -> bool:
-        """Whether a conversation is their own."""
+        """Return whether the caller owns a conversation."""
         return of.owner in self.owner_ids and self.can_reach(of.key.account, of.platform)
 
     def created_schedule(self, one: Schedule) -> bool:
-        """Whether a schedule is their own."""
+        """Return whether the caller created a schedule."""
         return one.person == self.person and self.can_reach(one.account, one.platform)
 
 
 def attach_principal(scope: Scope, caller: Principal | None) -> None:
-    """Say who makes a request."""
+    """Attach the caller to a request."""
     scope[_CALLER] = caller
 
 
 def caller_or_none(request: Request) -> Principal | None:
-    """Who makes a request, None for nobody who is known."""
+    """Return the caller of a request, None if unauthenticated."""
     found: Principal | None = request.scope.get(_CALLER)
     return found
 
 
 def caller_of(request: Request) -> Principal:
-    """Who makes a request. Raises 401."""
+    """Return the caller of a request. Raises 401."""
     found = caller_or_none(request)
     if found is None:
         raise HTTPException(401, NOT_KNOWN)
@@ -113,7 +117,7 @@ By = Annotated[Principal, Depends(caller_of)]
 
 
 def open_to(least: Role) -> Callable[[Route], Route]:
-    """Let callers with this role use a route; BLOCKED: anybody, without signing in."""
+    """Set the least role of a route; BLOCKED admits callers that are not signed in."""
 
     def marked(route: Route) -> Route:
         setattr(route, _LEAST, least)
@@ -123,13 +127,13 @@ def open_to(least: Role) -> Callable[[Route], Route]:
 
 
 def least_of(endpoint: object) -> Role:
-    """The least role that a route asks for."""
+    """Return the least role that a route requires."""
     found: Role = getattr(endpoint, _LEAST, Role.ADMIN)
     return found
 
 
 def authorize(request: Request) -> None:
-    """Refuse who may not use a route. Raises 401 and 403."""
+    """Check that the caller may use the route. Raises 401 and 403."""
     least = least_of(request.scope.get("endpoint"))
     if least > Role.BLOCKED and caller_of(request).role < least:
         raise HTTPException(403, NOT_YOURS)

@@ -1,4 +1,6 @@
-"""A button of a question is pressed on the page; why that counts for nothing is told as the answer."""
+"""Handle clicks on a question's buttons in the web console; a rejected click returns the reason as the
+error.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ from bot.store.turns import load_turn
 
 
 class ButtonClick(BaseModel):
-    """What the button says. `event_id` is the client's own name for the click: the same one again changes
-    nothing.
+    """The clicked choice; `event_id` is the client's id of the click, and repeating it has no further
+    effect.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -29,26 +31,26 @@ class ButtonClick(BaseModel):
 
 
 async def click_button(
-    services: ApiServices, by: Principal, of: ConversationView, view: TurnView, index: int, given: ButtonClick
+    services: ApiServices, by: Principal, of: ConversationView, view: TurnView, index: int, click: ButtonClick
 ) -> schemas.PostResult:
-    """Let a click count as the caller's; it is on disk when this returns.
+    """Submit a click as the caller; it is stored when this returns.
 
-    Raises 403 where the decision is not theirs, 404 where there is no such button, 409 where the question is
-    not open any more, or cannot be answered now.
+    Raises 403 if the caller may not decide, 404 if there is no such button, and 409 if the question is closed
+    or cannot be answered now.
     """
-    event_id = given.event_id or services.new_id()
-    if given.event_id and (known := await local_chats.turn_of(services, of, PRESSED + event_id)) is not None:
+    event_id = click.event_id or services.new_id()
+    if click.event_id and (known := await local_chats.turn_of(services, of, PRESSED + event_id)) is not None:
         return _click_result(of, event_id, known)
     part = _question_part(view, index)
     if not presenters.is_open(view, part):
         raise HTTPException(409, services.texts(of.key.account)("question_closed"))
-    if given.choice not in part.choices:
+    if click.choice not in part.choices:
         raise not_found("choice")
     await _may_decide(services, by, of, view)
-    refused = await _submit_click(services, by, of, view, part, given.choice, PRESSED + event_id)
+    refused = await _submit_click(services, by, of, view, part, click.choice, PRESSED + event_id)
     if refused is not None:
-        theirs = refused not in ("", services.texts(of.key.account)("approval_foreign"))
-        raise HTTPException(409 if theirs else 403, refused or NOT_YOURS)
+        rejected = refused not in ("", services.texts(of.key.account)("approval_foreign"))
+        raise HTTPException(409 if rejected else 403, refused or NOT_YOURS)
     return _click_result(of, event_id, await local_chats.turn_of(services, of, PRESSED + event_id))
 
 
@@ -60,8 +62,10 @@ def _question_part(view: TurnView, index: int) -> Part:
 
 
 async def _may_decide(services: ApiServices, by: Principal, of: ConversationView, view: TurnView) -> None:
-    """In somebody else's conversation an approval can be decided by who may; what else is asked, is asked of
-    them.
+    """Check that the caller may answer the question.
+
+    In someone else's conversation an admin may decide approvals; other questions are for its owner. Raises
+    403.
     """
     if by.owns_conversation(of):
         return
@@ -79,9 +83,7 @@ async def _submit_click(
     choice: str,
     event_id: str,
 ) -> str | None:
-    """Put the click where those of the platform itself come in: None, or what its author is told where it
-    counts for nothing.
-    """
+    """Submit the click like one of the platform; return None, or the reason why it was rejected."""
     account, chat = of.key.account, of.key.chat
     adapter = presenters.local_adapter(services, account)
     if adapter is not None:
@@ -89,20 +91,28 @@ async def _submit_click(
             chat, part.platform_id, choice, event_id=event_id, sender=by.sender
         )
     inbox = services.inbox(account)
-    asked = (await services.db.run(load_turn, view.id)).turn
-    if inbox is None or asked is None:
+    question = (await services.db.run(load_turn, view.id)).turn
+    if inbox is None or question is None:
         raise HTTPException(409, local_chats.NO_ACCOUNT)
-    kind, below = ChatKind(of.chat_kind), part.platform_id
+    kind, message_id = ChatKind(of.chat_kind), part.platform_id
     origin = Origin(
-        account, of.platform, chat, kind, below, _click_sender(by, of), asked.address.topic, below
+        account,
+        of.platform,
+        chat,
+        kind,
+        message_id,
+        _click_sender(by, of),
+        question.address.topic,
+        message_id,
     )
     click = InboundMessage(event_id, origin, choice, services.clock.now(), clicked=True)
     return (await inbox.accept([click])).get(event_id)
 
 
 def _click_sender(by: Principal, of: ConversationView) -> Sender:
-    """Who the caller is on that account: whom it knows, or somebody from the page. In a group their word
-    carries their name, so there has to be one.
+    """Return the caller as a sender of that account.
+
+    The name is never empty, because a message in a group carries its author's name.
     """
     known = by.sender
     name = known.name or known.id.rpartition(":")[2]
@@ -112,7 +122,7 @@ def _click_sender(by: Principal, of: ConversationView) -> Sender:
 
 
 def _click_result(of: ConversationView, event_id: str, turn: TurnView | None) -> schemas.PostResult:
-    """What became of a click that is stored. Raises 409 where it is answered by a notice."""
+    """Return the result of a stored click. Raises 409 if it was answered by a notice."""
     if turn is not None and turn.kind is TurnKind.NOTICE:
         raise HTTPException(409, " ".join(part.content for part in turn.parts))
     return schemas.PostResult(conversation=of.id, event_id=event_id, turn=None if turn is None else turn.id)

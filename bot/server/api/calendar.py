@@ -1,4 +1,4 @@
-"""Schedules as a calendar shows them: what was fired and what will be."""
+"""Route for the calendar of past and upcoming scheduled runs."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ Instant = Annotated[float, Query(ge=0, lt=2**40, description="Seconds since the 
 @router.get("/calendar")
 @open_to(Role.MEMBER)
 async def list_calendar(services: Services, by: By, begin: Instant, end: Instant) -> schemas.Calendar:
-    """The firings of all chats (for members: of their own schedules) from `begin` until before `end` (at most
-    100 days), by time, and the newest 200 schedules.
+    """List the scheduled runs of all chats (for members: of their own schedules) from `begin` until before
+    `end` (at most 100 days), by time, and the newest 200 schedules.
     """
     if not begin < end <= begin + LONGEST:
-        raise HTTPException(422, "end: it comes after begin, by at most 100 days")
+        raise HTTPException(422, "end: must be after begin, by at most 100 days")
     db, now = services.db, services.clock.now()
     found = await db.run(list_schedules, limit=MOST_SCHEDULES, person=schedule_owner_filter(by))
     schedules = visible_schedules(by, found)
-    beyond = {one.id for one in found} - {one.id for one in schedules}
+    hidden = {one.id for one in found} - {one.id for one in schedules}
     active = [one for one in schedules if one.state is ScheduleState.ACTIVE]
     past = await db.run(list_runs_between, begin, end, MOST_PAST, schedule_owner_filter(by))
-    # What is due at `begin` itself counts.
-    ahead = await asyncio.to_thread(upcoming_runs, active, max(begin - 1, now), end)
+    # A run that is due exactly at `begin` is included.
+    upcoming = await asyncio.to_thread(upcoming_runs, active, max(begin - 1, now), end)
     return schemas.Calendar(
         schedules=[present_schedule(one) for one in schedules],
         firings=[
-            *(_present_past_run(one) for one in past if one.schedule not in beyond),
-            *(_present_upcoming_run(schedule, at) for schedule, at in ahead.firings),
+            *(_present_past_run(one) for one in past if one.schedule not in hidden),
+            *(_present_upcoming_run(schedule, at) for schedule, at in upcoming.firings),
         ],
-        whole=ahead.whole and len(past) < MOST_PAST and len(schedules) < MOST_SCHEDULES,
+        whole=upcoming.whole and len(past) < MOST_PAST and len(schedules) < MOST_SCHEDULES,
     )
 
 

@@ -1,4 +1,4 @@
-"""Accounts with their live states, and the commands that there are."""
+"""Routes for accounts with their state, and for slash commands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ router = APIRouter(prefix="/api", tags=["channels"])
 
 @router.get("/channels")
 async def list_channels(services: Services, limit: Limit = DEFAULT, cursor: Cursor = "") -> schemas.Channels:
-    """Every account with its live state, by name."""
+    """List the accounts with their state, by name."""
     known = services.accounts.states()
     names = [name for name in sorted(known) if name > cursor]
     shown = [_present_channel(name, *known[name]) for name in names[:limit]]
@@ -28,7 +28,7 @@ async def list_channels(services: Services, limit: Limit = DEFAULT, cursor: Curs
 
 @router.post("/channels/{account}/restart", status_code=202)
 async def restart_account(account: str, services: Services, by: By) -> schemas.Restarted:
-    """Start an account anew."""
+    """Restart an account."""
     if not services.accounts.restart(account):
         raise not_found("account")
     await services.db.run(
@@ -40,7 +40,7 @@ async def restart_account(account: str, services: Services, by: By) -> schemas.R
 @router.get("/commands")
 @open_to(Role.MEMBER)
 async def list_commands(services: Services, by: By, account: str = "web") -> schemas.Commands:
-    """The slash commands that the caller may use, as a composer offers them."""
+    """List the slash commands that the caller may use."""
     texts = services.texts(account)
     return schemas.Commands(
         commands=[

@@ -1,4 +1,4 @@
-"""Conversations: list, open, read, write, watch, stop."""
+"""Routes to list, open, read, write, watch and stop conversations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bot.store.read_models import list_turns
 from bot.store.usage import sum_usage
 
 Id = Annotated[int, Path(ge=1, lt=2**53)]
-Mine = Annotated[bool, Query(description="Only the caller's own.")]
+Mine = Annotated[bool, Query(description="Return only the caller's own conversations.")]
 router = APIRouter(prefix="/api/conversations", tags=["conversations"])
 
 MESSAGE_BODY: dict[str, Any] = {
@@ -47,7 +47,9 @@ MESSAGE_BODY: dict[str, Any] = {
 
 
 class NewConversation(BaseModel):
-    """Which chat to open; without `chat` a new one. `account` is one of the page or the terminal."""
+    """The chat to open; without `chat` a new one. `account` is an account of the web console or the
+    terminal.
+    """
 
     model_config = ConfigDict(extra="forbid")
     account: str = Field("web", pattern=r"^[a-z][a-z0-9_-]{0,31}$")
@@ -64,7 +66,7 @@ async def list_conversations(
     limit: Limit = DEFAULT,
     cursor: Cursor = "",
 ) -> schemas.Conversations:
-    """Conversations of an account, newest first: all for admins, their own for members."""
+    """List the conversations of an account, newest first; members get their own only."""
     owners = by.owner_ids if mine or not by.has_permission(Permission.READ) else ()
     if owners and not by.can_reach(account, _platform_of(services, account)):
         return schemas.Conversations(conversations=[], next=None)
@@ -80,7 +82,7 @@ async def list_conversations(
 @router.post("", status_code=201)
 @open_to(Role.MEMBER)
 async def open_conversation(body: NewConversation, services: Services, by: By) -> schemas.ConversationInfo:
-    """Open a chat; one that is there already is given back."""
+    """Open a chat, or return the existing one."""
     view = await local_chats.open_chat(services, by, body.account, body.chat or services.new_id())
     return presenters.present_conversation(services, by, view)
 
@@ -88,7 +90,7 @@ async def open_conversation(body: NewConversation, services: Services, by: By) -
 @router.get("/{conversation}")
 @open_to(Role.MEMBER)
 async def get_conversation(conversation: Id, services: Services, by: By) -> schemas.ConversationInfo:
-    """One conversation."""
+    """Return a conversation."""
     return presenters.present_conversation(
         services, by, await local_chats.visible_conversation(services, by, conversation)
     )
@@ -99,7 +101,7 @@ async def get_conversation(conversation: Id, services: Services, by: By) -> sche
 async def read_transcript(
     conversation: Id, services: Services, by: By, limit: Limit = DEFAULT, cursor: Cursor = ""
 ) -> schemas.Turns:
-    """What was said: turns with their messages and replies, newest first; a growing reply as it stands."""
+    """List turns with their messages and replies, newest first; a reply in progress has its current text."""
     of = await local_chats.visible_conversation(services, by, conversation)
     await note_read(services, by, of)
     found = await services.db.run(list_turns, conversation, parse_cursor(cursor), limit)
@@ -114,7 +116,7 @@ async def read_transcript(
 async def read_conversation_usage(
     conversation: Id, services: Services, by: By, days: Days = DAYS
 ) -> schemas.UsageTotals:
-    """The tokens that the turns of a conversation cost in the last days."""
+    """Return the number of tokens that a conversation used in the last days."""
     of = await local_chats.visible_conversation(services, by, conversation)
     return presenters.present_spending(
         await services.db.run(sum_usage, period_start(services, days), conversation=of.id)
@@ -124,7 +126,7 @@ async def read_conversation_usage(
 @router.post("/{conversation}/messages", status_code=202, openapi_extra=MESSAGE_BODY)
 @open_to(Role.MEMBER)
 async def post_message(conversation: Id, request: Request, services: Services, by: By) -> schemas.PostResult:
-    """Accept a message (JSON, or a form with `files`); it is on disk when this answers."""
+    """Post a message (JSON, or a form with `files`); it is stored when the response arrives."""
     of = await local_chats.visible_conversation(services, by, conversation)
     local_chats.writable_adapter(services, by, of)
     async with read_message(request, services) as posted:
@@ -141,10 +143,10 @@ async def watch_conversation(
     by: By,
     _last_event_id: Annotated[str, Header(alias="Last-Event-ID", max_length=64)] = "",
 ) -> StreamingResponse:
-    """Server-sent events: `snapshot`, then `turn`, `part` and `typing` as they happen.
+    """Stream server-sent events: `snapshot`, then `turn`, `part` and `typing` as they happen.
 
-    Each connection begins with a snapshot and each event is whole, so nothing has to be kept for a client
-    that comes back; `Last-Event-ID` is accepted and needs no answer of its own.
+    Each connection begins with a snapshot and each event is complete, so a client that reconnects needs no
+    history: `Last-Event-ID` is accepted and ignored.
     """
     of = await local_chats.visible_conversation(services, by, conversation)
     await note_read(services, by, of)
@@ -165,7 +167,7 @@ async def watch_conversation(
 @router.post("/{conversation}/stop", status_code=202)
 @open_to(Role.MEMBER)
 async def stop_run(conversation: Id, services: Services, by: By) -> schemas.PostResult:
-    """The `/stop` command: end the run, keep the queue."""
+    """Stop the run and keep the queue, as `/stop` does."""
     of = await local_chats.visible_conversation(services, by, conversation)
     return await local_chats.post_text(services, by, of, "/stop")
 

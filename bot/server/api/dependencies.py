@@ -1,4 +1,4 @@
-"""What the API is made of: ports and parts that the composition root hands over."""
+"""Services that the composition root passes to the API."""
 
 from __future__ import annotations
 
@@ -30,18 +30,19 @@ from bot.texts import Texts
 
 @dataclass(frozen=True, slots=True)
 class ApiServices:
-    """Everything behind the port.
+    """Services that the routes use.
 
-    `runtime_client` makes a client of the agent runtime (address and service token are in it), for calls that
-    are passed on; `management_client` one for its management routes where they are elsewhere.
-    `runtime_trouble` says why the bundled one ended by itself ("" where it did not, or said nothing),
-    `runtime_start` which of its starts this is (0: it is elsewhere). `port` is the one that is listened on
-    (0: whatever the connection says). `file_bytes` is the limit of one file, `running` how many runs are
-    under way. `access` are the rules that hold for all accounts, `own_rules` those of each, `role` is that of
-    somebody who came by a link, `held` the highest that an entry has anywhere, `policy` who may do
-    what on an account; `deliver` has a notice delivered that the store has opened. `model` is the model of an
-    account ("" for the usual one), `inbox` is where what happens on it comes in (None: there is no such
-    account).
+    `runtime_client` creates an HTTP client of the agent runtime (with its address and the service token) for
+    proxied calls, `management_client` one of its management routes if they are served elsewhere.
+    `runtime_trouble` returns why the bundled runtime exited ("" if it did not, or gave no reason),
+    `runtime_start` the number of its current start (0: an external runtime). `port` is the port that is
+    listened on (0: taken from the connection), `file_bytes` the size limit of one file, `running` the number
+    of active runs.
+
+    `access` returns the rules of all accounts, `own_rules` those of each, `role` the role of a caller with a
+    sign-in link, `held` the highest role of an entry on any account, `policy` the access policy of an
+    account. `deliver` sends a notice that the store has opened. `model` returns the model of an account (""
+    for the default), `inbox` where its messages are accepted (None: unknown account).
     """
 
     db: Database
@@ -78,12 +79,12 @@ class ApiServices:
 
     @property
     def token(self) -> str:
-        """The token that clients need ("" for none)."""
+        """Return the token that clients need ("" for none)."""
         return self.server.token.get_secret_value() if self.server.token else ""
 
 
 def services_of(request: Request) -> ApiServices:
-    """The services of the application that answers a request."""
+    """Return the services of the application that handles a request."""
     found: ApiServices = request.app.state.services
     return found
 

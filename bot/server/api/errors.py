@@ -1,4 +1,4 @@
-"""How the API says no: always `{"detail": …}`, and never more than a person should see."""
+"""Map errors to responses: always `{"detail": …}`, without internal details."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bot.errors import AccountError, RuntimeProblem, RuntimeRefused, StoreError
 
 log = structlog.get_logger(__name__)
-GENERIC = "Something went wrong; the log has more."
+GENERIC = "Something went wrong; see the log for details."
 UNREACHABLE = "The agent runtime is not responding."
 
 
 def error_response(status: int, detail: str) -> JSONResponse:
-    """An error as every route answers it."""
+    """Return an error response as every route does."""
     return JSONResponse({"detail": detail}, status)
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Answer the errors that the routes raise."""
+    """Register the handlers of errors that routes raise."""
     app.add_exception_handler(StarletteHTTPException, _on_http_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(AccountError, _on_account_error)
@@ -31,13 +31,12 @@ def add_handlers(app: FastAPI) -> None:
 
 
 class UnexpectedErrorHandler:
-    """Catches what nobody expected: it is logged, and the client learns nothing but that."""
+    """Log unexpected exceptions and respond with a generic 500."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve as an ASGI application."""
         started = False
 
         async def watched(message: Message) -> None:
@@ -52,7 +51,7 @@ class UnexpectedErrorHandler:
                 raise
             log.exception("request_failed", method=scope["method"], path=scope["path"])
             if started:
-                raise ConnectionAbortedError("the answer was broken off") from error
+                raise ConnectionAbortedError("the response was cut off") from error
             await error_response(500, GENERIC)(scope, receive, send)
 
 
@@ -84,9 +83,9 @@ async def _on_runtime_error(_request: Request, error: Exception) -> Response:
 
 async def _on_store_error(_request: Request, error: Exception) -> Response:
     log.error("database_failed", problem=str(error))
-    return error_response(503, "The database does not answer; the log has more.")
+    return error_response(503, "The database is not responding; see the log for details.")
 
 
 def not_found(what: str) -> HTTPException:
-    """404 for something that there is not."""
-    return HTTPException(404, f"There is no such {what}.")
+    """Return a 404 for a missing resource."""
+    return HTTPException(404, f"{what[:1].upper()}{what[1:]} not found.")

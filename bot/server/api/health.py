@@ -1,4 +1,4 @@
-"""Whether the service lives, and whether it can answer."""
+"""Routes for liveness and readiness."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Readiness = schemas.Readiness | schemas.Ready
 @router.get("")
 @open_to(Role.BLOCKED)
 async def get_health(services: Services) -> schemas.HealthInfo:
-    """The process answers."""
+    """Return that the process is alive."""
     return schemas.HealthInfo(status="ok", version=services.version)
 
 
 @router.get("/ready", responses={503: {"model": Readiness}})
 @open_to(Role.BLOCKED)
 async def get_readiness(request: Request, services: Services, response: Response) -> Readiness:
-    """Whether messages can be answered now: 503 while the database or the agent runtime is away. Only admins
-    are told more.
+    """Check whether messages can be answered: 503 if the database or the agent runtime is unavailable.
+    Only admins get details.
     """
     database = await _database_check(services)
     reachable = await services.runtime.is_ready()
@@ -51,7 +51,7 @@ async def get_readiness(request: Request, services: Services, response: Response
 
 
 def _runtime_check(trouble: str) -> str:
-    why = f" Its process ended: {trouble} (logs/agent.log in the home has more)" if trouble else ""
+    why = f" Its process exited: {trouble} (see logs/agent.log in the data directory)" if trouble else ""
     return f"{UNREACHABLE}{why}"
 
 

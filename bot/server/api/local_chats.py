@@ -1,4 +1,4 @@
-"""Conversations that begin without a message, and messages that are put into a conversation."""
+"""Open, find and write to the conversations of local chats (web console and terminal)."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from bot.store.conversations import ConversationView, ensure_private_conversatio
 from bot.store.read_models import TurnView, list_turns
 from bot.store.turns import load_turn
 
-# A message that was just accepted is among so many latest turns.
+# A message that was just accepted is looked for among this number of latest turns.
 RECENT = 10
-NO_ACCOUNT = "The account of this conversation is not there any more."
-NOT_THEIRS = "This conversation is somebody else's; only they write there."
+NO_ACCOUNT = "The account of this conversation no longer exists."
+NOT_THEIRS = "This conversation belongs to someone else; only they can write in it."
 
 
 async def open_chat(services: ApiServices, by: Principal, account: str, chat: str) -> ConversationView:
-    """The conversation of a chat of page or terminal. Raises 404 for any other account, and where it is
-    somebody else's.
+    """Open a chat of the web console or the terminal. Raises 404 for other accounts and for someone else's
+    chat.
     """
     adapter = presenters.local_adapter(services, account)
     if adapter is None or not by.can_reach(account, adapter.platform):
-        raise not_found("account here")
+        raise not_found("local account")
     origin = Origin(account, adapter.platform, chat, ChatKind.PRIVATE, "", by.sender)
     key = services.isolation(account).conversation_key(origin)
     owner = person_of(adapter.platform, by.sender)
@@ -42,7 +42,7 @@ async def open_chat(services: ApiServices, by: Principal, account: str, chat: st
 async def visible_conversation(
     services: ApiServices, by: Principal, conversation_id: int
 ) -> ConversationView:
-    """One conversation that the caller may see: their own, for admins all. Raises 404."""
+    """Load a conversation that the caller may see: their own, or any for admins. Raises 404."""
     found = await services.db.run(load_conversation, conversation_id)
     if found is None or not (by.has_permission(Permission.READ) or by.owns_conversation(found)):
         raise not_found("conversation")
@@ -52,7 +52,7 @@ async def visible_conversation(
 async def visible_turn(
     services: ApiServices, by: Principal, turn_id: int
 ) -> tuple[ConversationView, TurnView]:
-    """One turn and its conversation, if the caller may see that. Raises 404."""
+    """Load a turn and its conversation if the caller may see it. Raises 404."""
     claim = await services.db.run(load_turn, turn_id)
     if claim.turn is None:
         raise not_found("turn")
@@ -64,8 +64,9 @@ async def visible_turn(
 
 
 def writable_adapter(services: ApiServices, by: Principal, of: ConversationView) -> LocalAdapter:
-    """The adapter that takes messages for a conversation. Raises 409 where people write elsewhere, and where
-    somebody else does.
+    """Return the adapter that accepts messages for a conversation.
+
+    Raises 409 if the conversation is on another platform or belongs to someone else.
     """
     adapter = presenters.local_adapter(services, of.key.account)
     if adapter is None:
@@ -83,7 +84,7 @@ async def post_text(
     event_id: str = "",
     files: Sequence[Attachment] = (),
 ) -> schemas.PostResult:
-    """Put a message into a conversation; it is on disk when this returns."""
+    """Post a message to a conversation; it is stored when this returns."""
     adapter = writable_adapter(services, by, of)
     event_id = event_id or services.new_id()
     await adapter.receive_message(of.key.chat, text, event_id=event_id, attachments=files, sender=by.sender)
@@ -92,7 +93,7 @@ async def post_text(
 
 
 async def turn_of(services: ApiServices, of: ConversationView, event_id: str) -> TurnView | None:
-    """The turn of a message that was just accepted; None where it is too old to name."""
+    """Find the turn of a message that was just accepted; None if it is not among the latest turns."""
     for found in await services.db.run(list_turns, of.id, limit=RECENT):
         if any(message.event_id == event_id for message in found.messages):
             return found

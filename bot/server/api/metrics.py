@@ -1,4 +1,4 @@
-"""What Prometheus reads: nothing here counts people or texts."""
+"""Prometheus metrics, without labels for people or texts."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ LAG_EVERY = 0.5
 
 
 class Gauges:
-    """What is counted while the process runs: accepted turns, and how late the loop is."""
+    """Metrics counted in memory: accepted turns and the lag of the event loop (s)."""
 
     def __init__(self) -> None:
         self.accepted: Counter[tuple[str, bool]] = Counter()
         self.lag = 0.0
 
     def count_turn(self, turn: Accepted) -> None:
-        """A turn was accepted (or refused with a notice)."""
+        """Count an accepted turn (or one refused with a notice)."""
         self.accepted[turn.kind.value, turn.refused] += 1
 
     async def measure_lag(self, clock: Clock) -> None:
-        """Measure the loop's lag until cancelled: how much later than asked a sleep ends, in seconds."""
+        """Measure the event loop's lag until cancelled: the delay after which a sleep ends (s)."""
         loop = asyncio.get_running_loop()
         while True:
             asked = loop.time()
@@ -49,19 +49,18 @@ class MetricsSnapshot:
         self._metrics = list(metrics)
 
     def collect(self) -> Iterable[Metric]:
-        """See prometheus_client.registry.Collector."""
         return self._metrics
 
 
 @router.get("/metrics", response_class=Response)
 async def get_metrics(request: Request, services: Services) -> Response:
-    """The Prometheus text format."""
+    """Return the metrics in the Prometheus text format."""
     found = await _collect_metrics(services, request.app.state.gauges)
     return Response(await asyncio.to_thread(_render_metrics, found), media_type=CONTENT_TYPE_LATEST)
 
 
 def _render_metrics(found: Iterable[Metric]) -> bytes:
-    """The metrics and those of the process, which are read from files."""
+    """Render the metrics and those of the process. Blocking: it reads /proc."""
     registry = CollectorRegistry()
     registry.register(MetricsSnapshot(found))
     ProcessCollector(registry=registry)
@@ -83,8 +82,8 @@ def _current_metrics(services: ApiServices, gauges: Gauges) -> Iterable[Metric]:
     for (kind, refused), count in sorted(gauges.accepted.items()):
         accepted.add_metric([kind, str(refused).lower()], count)
     yield accepted
-    yield GaugeMetricFamily("roebot_runs_running", "Runs under way", value=services.running())
-    yield GaugeMetricFamily("roebot_event_loop_lag_seconds", "How late the event loop is", value=gauges.lag)
+    yield GaugeMetricFamily("roebot_runs_running", "Active runs", value=services.running())
+    yield GaugeMetricFamily("roebot_event_loop_lag_seconds", "Delay of the event loop", value=gauges.lag)
 
 
 async def _stored_counters(services: ApiServices) -> Iterable[Metric]:
@@ -98,17 +97,17 @@ async def _stored_counters(services: ApiServices) -> Iterable[Metric]:
         family = found.setdefault(
             counter.name,
             CounterMetricFamily(
-                f"roebot_{counter.name}", f"How often: {counter.name.replace('_', ' ')}", labels=["account"]
+                f"roebot_{counter.name}", f"Count of {counter.name.replace('_', ' ')}", labels=["account"]
             ),
         )
         family.add_metric([counter.account], counter.value)
-    waiting = GaugeMetricFamily("roebot_turns_queued", "Turns that wait to be begun", value=queued)
+    waiting = GaugeMetricFamily("roebot_turns_queued", "Turns that wait to start", value=queued)
     return [opened, waiting, *found.values()]
 
 
 def _account_metrics(services: ApiServices) -> Iterable[Metric]:
     states = GaugeMetricFamily(
-        "roebot_account_state", "1 for the state that an account is in", labels=["account", "state"]
+        "roebot_account_state", "1 for the current state of an account", labels=["account", "state"]
     )
     waiting = GaugeMetricFamily(
         "roebot_rate_waiting", "Calls that wait for a platform's rate limit", labels=["account"]

@@ -1,7 +1,7 @@
-"""The OpenAPI document of everything behind the port: our own routes, and those that are passed on.
+"""Build the OpenAPI document of the service's own routes and of the proxied ones.
 
-The runtime says itself what it serves; it is asked once for each of its starts, one that is elsewhere again
-after some minutes.
+The bundled runtime's document is fetched once per start, that of an external runtime again after a few
+minutes.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ Json = dict[str, Any]
 PLACE = "/openapi.json"
 SECONDS = 10.0
 KEPT = 300.0
-AWAY = "Routes of the agent runtime are missing here: it does not answer now, or does not say what it serves."
+AWAY = "Routes of the agent runtime are missing: it is not responding, or does not serve an OpenAPI document."
 _COMPONENTS = "#/components/"
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentPart:
-    """Somebody else's document, None where there is none; `moved` says where a path of it is at our port.
+    """Another service's document (None: unavailable); `moved` maps its paths to paths of this port, None for
+    a path that is not served.
 
-    Its schemas get the name before their own, so that they are never mistaken for ours.
+    `name` prefixes its schemas, so that they never collide with the service's own.
     """
 
     name: str
@@ -45,13 +46,13 @@ class DocumentPart:
 
 
 class RuntimeDocuments:
-    """What the runtime says that it serves, as long as that holds."""
+    """Cache of the agent runtime's OpenAPI documents."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[int, float, Json]] = {}
 
     async def parts(self, services: ApiServices, runtime: RuntimeClients) -> Sequence[DocumentPart]:
-        """The LangGraph API and the management routes."""
+        """Return the documents of the LangGraph API and of the management routes."""
         langgraph = await self._of("agent", runtime.langgraph, services)
         if runtime.management is runtime.langgraph:
             return (
@@ -66,9 +67,9 @@ class RuntimeDocuments:
 
     async def _of(self, name: str, client: httpx.AsyncClient, services: ApiServices) -> Json | None:
         start, now = services.runtime_start(), services.clock.now()
-        kept = self._kept.get(name)
-        if kept is not None and kept[0] == start and (start or now - kept[1] < KEPT):
-            return kept[2]
+        cached = self._kept.get(name)
+        if cached is not None and cached[0] == start and (start or now - cached[1] < KEPT):
+            return cached[2]
         found = await _fetch_document(client)
         if found is not None:
             self._kept[name] = (start, now, found)
@@ -78,30 +79,32 @@ class RuntimeDocuments:
 @router.get("/openapi.json", include_in_schema=False)
 @open_to(Role.MEMBER)
 async def get_openapi(request: Request, services: Services) -> Response:
-    """This document."""
+    """Return the OpenAPI document."""
     parts = await request.app.state.described.parts(services, request.app.state.runtime)
     return JSONResponse(merge_documents(request.app.openapi(), parts))
 
 
 def merge_documents(own: Mapping[str, Any], parts: Sequence[DocumentPart]) -> Json:
-    """Our own document with the others' paths and schemas."""
-    whole: Json = copy.deepcopy(dict(own))
+    """Merge the paths and schemas of other documents into the service's own."""
+    merged: Json = copy.deepcopy(dict(own))
     if any(part.document is None for part in parts):
-        whole["info"] = {**whole["info"], "description": AWAY}
-    components = whole.setdefault("components", {})
+        merged["info"] = {**merged["info"], "description": AWAY}
+    components = merged.setdefault("components", {})
     for part in parts:
         document = part.document or {}
         for path, operations in document.get("paths", {}).items():
             place = part.moved(path)
             if place is not None:
-                whole["paths"].setdefault(place, _without_security(_rename_references(operations, part.name)))
-        for kind, named in (document.get("components") or {}).items():
+                merged["paths"].setdefault(
+                    place, _without_security(_rename_references(operations, part.name))
+                )
+        for kind, items in (document.get("components") or {}).items():
             if kind != "securitySchemes":
                 own_kind = components.setdefault(kind, {})
                 own_kind |= {
-                    f"{part.name}.{key}": _rename_references(value, part.name) for key, value in named.items()
+                    f"{part.name}.{key}": _rename_references(value, part.name) for key, value in items.items()
                 }
-    return whole
+    return merged
 
 
 async def _fetch_document(client: httpx.AsyncClient) -> Json | None:
@@ -116,30 +119,30 @@ async def _fetch_document(client: httpx.AsyncClient) -> Json | None:
 
 
 def _runtime_path(path: str) -> str | None:
-    """Where a route of the LangGraph API is."""
+    """Return the path under which a route of the LangGraph API is served."""
     return None if path.startswith("/api/") else f"{LANGGRAPH}{path}"
 
 
 def _management_path(path: str) -> str | None:
-    """Where a management route is."""
+    """Return the path under which a management route is served."""
     _, _, rest = path.partition("/api/")
     return path if path.startswith("/api/") and rest.partition("/")[0] in AREAS else None
 
 
 def _without_security(operations: Any) -> Any:
-    """The operations without the runtime's own sign-in, which the service has already."""
+    """Return the operations without the runtime's authentication, which the service handles."""
     if not isinstance(operations, dict):
         return operations
     return {
-        method: {key: value for key, value in told.items() if key != "security"}
-        if isinstance(told, dict)
-        else told
-        for method, told in operations.items()
+        method: {key: value for key, value in operation.items() if key != "security"}
+        if isinstance(operation, dict)
+        else operation
+        for method, operation in operations.items()
     }
 
 
 def _rename_references(value: Any, name: str) -> Any:
-    """The value with its references to components under their names here."""
+    """Return the value with prefixed references to components."""
     if isinstance(value, dict):
         return {key: _rename_references(item, name) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Lists page by `limit` and `cursor`; a cursor is opaque to clients."""
+"""Pagination by `limit` and `cursor`; cursors are opaque to clients."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from fastapi import HTTPException, Query
 
 from bot.store.rows import NEWEST
 
-Limit = Annotated[int, Query(ge=1, le=200, description="At most so many.")]
-Cursor = Annotated[str, Query(max_length=64, description="`next` of the page before; absent for the first.")]
-Names = Annotated[str, Query(max_length=256, description="`next` of the page before; absent for the first.")]
-"""A cursor of a list that is in the order of names."""
+Limit = Annotated[int, Query(ge=1, le=200, description="Maximum number of items to return.")]
+Cursor = Annotated[
+    str, Query(max_length=64, description="`next` of the previous page; omit it for the first.")
+]
+Names = Annotated[
+    str, Query(max_length=256, description="`next` of the previous page; omit it for the first.")
+]
+"""Cursor of a list that is ordered by name."""
 DEFAULT = 50
 
 
 def parse_cursor(cursor: str) -> int:
-    """The id below which a page begins. Raises 422 for what is no cursor."""
+    """Return the id below which a page begins. Raises 422 for an invalid cursor."""
     if not cursor:
         return NEWEST
     if not cursor.isdecimal() or int(cursor) > NEWEST:
-        raise HTTPException(422, "cursor: this is not a cursor of this list")
+        raise HTTPException(422, "cursor: not a cursor of this list")
     return int(cursor)

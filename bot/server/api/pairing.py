@@ -1,4 +1,4 @@
-"""Strangers who wait are let in: by the code that they were told, or as who they are."""
+"""Routes to approve access requests, by pairing code or by person."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from bot.store.people import (
 
 router = APIRouter(prefix="/api/access", tags=["access"])
 
-NOBODY = "code: nobody waits with it"
-ELSEWHERE = "on the accounts that you look after; an owner can let people in on the others"
+NOBODY = "code: no pending access request has this code"
+ELSEWHERE = "on your accounts; an owner can approve access on the others"
 
 
 class PairingApproval(BaseModel):
-    """The code of a stranger, and the role that they get."""
+    """A pairing code, and the role to grant."""
 
     code: str = Field(min_length=1, max_length=40)
     role: schemas.GivenRole = "member"
@@ -38,26 +38,26 @@ class PairingApproval(BaseModel):
 
 @router.post("/pair")
 async def approve_by_code(body: PairingApproval, services: Services, by: By) -> schemas.RoleGrantInfo:
-    """Let the stranger in who has this code on the account where they wrote, and tell them so (404: nobody
-    waits with it where the caller is an admin; 429: there were too many wrong ones).
+    """Approve access by pairing code and notify the person (404: no request with this code on the caller's
+    accounts; 429: too many wrong codes).
     """
     db, now = services.db, services.clock.now()
     _check_role(by, body.role)
     if await db.run(count_audit_events, by.person, WRONG_CODE, now - WRONG_WITHIN) >= MOST_WRONG:
-        raise HTTPException(429, "code: there were too many wrong ones, wait an hour")
+        raise HTTPException(429, "code: too many wrong codes; wait an hour")
     found = await db.run(list_pairing_requests, now, as_code(body.code))
     within = [one for one in found if reached(services, by, one.account)]
-    given = await _grant_access(services, by, within[0], body.role) if within else None
-    if given is None:
+    grant = await _grant_access(services, by, within[0], body.role) if within else None
+    if grant is None:
         await db.run(record_event, audit_actor(services, by), AuditEvent(WRONG_CODE), now)
         raise HTTPException(404, NOBODY if by.role is Role.OWNER else f"{NOBODY} {ELSEWHERE}")
-    return given
+    return grant
 
 
 @router.post("/waiting/{entry}")
 async def let_in(entry: Entry, body: NewRole, services: Services, by: By) -> schemas.RoleGrantInfo:
-    """Let the stranger in who waits as this `account:id`, and tell them so, as by their code (404: nobody
-    does any more; 403 where it takes an owner, or an admin of that account).
+    """Approve the access request of an `account:id` and notify the person (404: no pending request; 403:
+    this takes an owner, or an admin of that account).
     """
     who = as_entry(entry)
     _check_role(by, body.role)
@@ -67,31 +67,31 @@ async def let_in(entry: Entry, body: NewRole, services: Services, by: By) -> sch
         for one in await services.db.run(list_pairing_requests, services.clock.now())
         if one.entry == str(who)
     ]
-    given = await _grant_access(services, by, found[0], body.role) if found else None
-    if given is None:
-        told = f"nobody waits as {who}: they have a role by now, or get a new code when they write again"
-        raise HTTPException(404, told)
-    return given
+    grant = await _grant_access(services, by, found[0], body.role) if found else None
+    if grant is None:
+        reason = f"no pending access request of {who}: approved already, or expired until they write again"
+        raise HTTPException(404, reason)
+    return grant
 
 
 async def _grant_access(
     services: ApiServices, by: Principal, one: PairingRequest, role: str
 ) -> schemas.RoleGrantInfo | None:
-    """Give a stranger a role and tell them so; None where they do not wait any more."""
+    """Grant a role and notify the person; None if the request is no longer pending."""
     db, now = services.db, services.clock.now()
     welcome = services.texts(one.account)("pair_welcome")
-    told = await db.run(approve_pairing, one.code, role, welcome, audit_actor(services, by), now)
-    if told is None:
+    notice = await db.run(approve_pairing, one.code, role, welcome, audit_actor(services, by), now)
+    if notice is None:
         return None
     await services.people.load_grants()
-    services.deliver(told)
-    given = [known for known in await db.run(list_role_grants) if known.entry == one.entry]
+    services.deliver(notice)
+    grants = [known for known in await db.run(list_role_grants) if known.entry == one.entry]
     return given_shape(
-        services, by, given[0] if given else RoleGrant(one.entry, role, one.name, by.person, now)
+        services, by, grants[0] if grants else RoleGrant(one.entry, role, one.name, by.person, now)
     )
 
 
 def _check_role(by: Principal, role: str) -> None:
-    """Refuse a role that the caller may not give to strangers. Raises 403."""
+    """Check that the caller may grant this role to people without access. Raises 403."""
     if not by.role.may_give(Role[role.upper()], Role.STRANGER):
         raise HTTPException(403, NOT_YOURS)

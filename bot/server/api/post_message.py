@@ -1,4 +1,4 @@
-"""Reads a posted message: JSON, or a form with files, which are on disk before the message is accepted."""
+"""Read a posted message: JSON, or a form whose files are stored before the message is accepted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bot.server.api.dependencies import ApiServices
 from bot.store.schedules import EVENT
 
 MOST_FILES = 10
-# Ids of a platform's own events never begin so.
+# No platform's event ids begin with this prefix.
 PRESSED = "page:"
 EVENT_ID = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
 OURS = (EVENT, PRESSED)
@@ -27,7 +27,7 @@ NAME_LENGTH = 200
 
 
 class NewMessage(BaseModel):
-    """A message. `event_id` is the client's own name for it: the same one again changes nothing."""
+    """A message; `event_id` is the client's id, and repeating it has no further effect."""
 
     model_config = ConfigDict(extra="forbid")
     text: str = Field("", max_length=2_000_000)
@@ -37,13 +37,13 @@ class NewMessage(BaseModel):
     @classmethod
     def _is_the_clients_own(cls, value: str) -> str:
         if value.startswith(OURS):
-            raise ValueError("begins as the service's own names do")
+            raise ValueError("uses a prefix reserved for the service")
         return value
 
 
 @dataclass(frozen=True, slots=True)
 class PostedMessage:
-    """A message as it was posted, its files on disk."""
+    """A posted message with its stored files."""
 
     message: NewMessage
     files: tuple[Attachment, ...] = ()
@@ -51,9 +51,9 @@ class PostedMessage:
 
 @asynccontextmanager
 async def read_message(request: Request, services: ApiServices) -> AsyncIterator[PostedMessage]:
-    """The message of a request; its files are removed again if the body of the context fails.
+    """Read the message of a request; its files are deleted if the body of the context fails.
 
-    Raises 413 for a file over the limit, 422 for what is no message.
+    Raises 413 for a file over the limit and 422 for an invalid message.
     """
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
         yield PostedMessage(_validate(await _read_json(request)))
@@ -61,13 +61,13 @@ async def read_message(request: Request, services: ApiServices) -> AsyncIterator
     inbox = InboxFiles(services.home)
     async with request.form(max_files=MOST_FILES, max_fields=4, max_part_size=4_000_000) as form:
         message = _validate({key: value for key, value in form.items() if isinstance(value, str)})
-        kept: list[Attachment] = []
+        stored: list[Attachment] = []
         try:
             for upload in _form_uploads(form):
-                kept.append(await _save_upload(inbox, upload, services.file_bytes))
-            yield PostedMessage(message, tuple(kept))
+                stored.append(await _save_upload(inbox, upload, services.file_bytes))
+            yield PostedMessage(message, tuple(stored))
         except BaseException:
-            for attachment in kept:
+            for attachment in stored:
                 await inbox.delete_file(Path(attachment.ref))
             raise
 
@@ -79,9 +79,9 @@ async def _read_json(request: Request) -> object:
         raise HTTPException(400, "The body is not JSON.") from error
 
 
-def _validate(given: object) -> NewMessage:
+def _validate(body: object) -> NewMessage:
     try:
-        return NewMessage.model_validate(given)
+        return NewMessage.model_validate(body)
     except ValidationError as error:
         problem = error.errors()[0]
         place = ".".join(str(part) for part in problem["loc"])

@@ -1,4 +1,4 @@
-"""From the store's views to what the API shows: Markdown as HTML, growing replies as they stand now."""
+"""Convert the store's views to API schemas: Markdown as HTML, replies in progress with their current text."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from bot.store.conversations import ConversationView
 from bot.store.read_models import TurnView
 from bot.store.usage import DayTotals, PersonTotals, TurnUsage, UsageSum
 
-# Rendering takes about a millisecond for 2,000 characters; longer texts must not hold the loop up.
+# Rendering takes about a millisecond for 2,000 characters; longer texts must not block the event loop.
 LONG = 4_000
 IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 EPOCH = date(1970, 1, 1)
 
-# A growing text is rendered once for all who watch it.
+# A growing text is rendered once for all of its subscribers.
 _html = lru_cache(maxsize=256)(render_html)
 
 
 async def to_html(markdown: str) -> str:
-    """The text as sanitized HTML."""
+    """Render Markdown as sanitized HTML."""
     if len(markdown) > LONG:
         return await asyncio.to_thread(_html, markdown)
     return _html(markdown)
 
 
 def local_adapter(services: ApiServices, account: str) -> LocalAdapter | None:
-    """The adapter of an account whose chats live here; None for any other account."""
+    """Return the adapter of a local account (web console or terminal); None for any other account."""
     outlet = services.accounts.get(account)
     adapter = outlet.adapter if outlet is not None else None
     return adapter if isinstance(adapter, LocalAdapter) else None
@@ -46,7 +46,7 @@ def local_adapter(services: ApiServices, account: str) -> LocalAdapter | None:
 def present_conversation(
     services: ApiServices, by: Principal, view: ConversationView
 ) -> schemas.ConversationInfo:
-    """A conversation as it is shown to somebody."""
+    """Return a conversation as the API shows it to the caller."""
     return schemas.ConversationInfo(
         id=view.id,
         account=view.key.account,
@@ -67,12 +67,12 @@ def present_conversation(
 
 
 def visible_turns(found: Iterable[TurnView]) -> list[TurnView]:
-    """The turns that a transcript shows: that a question was left stands in the question itself."""
+    """Return the turns that a transcript shows; a dismissed question is shown in the question itself."""
     return [view for view in found if not view.left]
 
 
 async def present_turn(services: ApiServices, of: ConversationView, view: TurnView) -> schemas.TurnInfo:
-    """A turn as it is shown; a growing reply with its newest text."""
+    """Return a turn as the API shows it; a reply in progress has its newest text."""
     growing: Mapping[int, ReplyFrame] = {}
     adapter = local_adapter(services, of.key.account)
     if adapter is not None and is_growing(view):
@@ -101,17 +101,19 @@ async def present_turn(services: ApiServices, of: ConversationView, view: TurnVi
 
 
 def is_growing(view: TurnView) -> bool:
-    """Whether the reply is still being written; from the composed final on the store has it all."""
+    """Return whether the reply is still in progress; once the final text is composed, the store has all of
+    it.
+    """
     return view.state in (TurnState.RUNNING, TurnState.WAITING)
 
 
 async def text_part(of: Part) -> schemas.PartInfo:
-    """A text as it is shown."""
+    """Return a text part as the API shows it."""
     return await _build_part(of, "")
 
 
 async def present_part(view: TurnView, of: Part) -> schemas.PartInfo:
-    """A part of a turn as it is shown."""
+    """Return a part of a turn as the API shows it."""
     if of.kind is PartKind.DOCUMENT:
         return await _build_part(of, f"/api/turns/{view.id}/documents/{of.index}")
     thread = quote(view.thread_id, safe="")
@@ -120,7 +122,7 @@ async def present_part(view: TurnView, of: Part) -> schemas.PartInfo:
 
 
 def is_open(view: TurnView, of: Part) -> bool:
-    """Whether the buttons of a part stand, and the question above them is open."""
+    """Return whether the question of a part is open, with its buttons."""
     return view.asks and of.state is PartState.FINAL
 
 
@@ -141,17 +143,17 @@ async def _build_part(of: Part, url: str, choices: Sequence[str] = ()) -> schema
 
 
 def present_spending(of: UsageSum) -> schemas.UsageTotals:
-    """What turns cost together, as it is shown."""
+    """Return the total usage as the API shows it."""
     return schemas.UsageTotals(**asdict(of))
 
 
 def present_person_usage(of: PersonTotals) -> schemas.PersonUsage:
-    """What somebody's turns cost, as it is shown."""
+    """Return a person's usage as the API shows it."""
     return schemas.PersonUsage(person=of.person, name=of.name, **asdict(of.spending))
 
 
 def present_day_usage(of: DayTotals) -> schemas.DayUsage:
-    """What a day's turns cost, as it is shown."""
+    """Return a day's usage as the API shows it."""
     shown = EPOCH + timedelta(days=of.day)
     return schemas.DayUsage(day=shown.isoformat(), **asdict(of.spending))
 

@@ -1,4 +1,4 @@
-"""What is kept about a person: handed out, erased."""
+"""Routes to export and erase the data of a person."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Whom = Annotated[str, Path(alias="person", max_length=256, description="`platfor
 
 @router.get("/{person}/data", response_class=Response, responses={200: {"content": {"application/json": {}}}})
 @open_to(Role.MEMBER)
-async def export_data(whom: Whom, services: Services, by: By) -> Response:
-    """Everything that is kept about a person, as one JSON document: about oneself, for admins about those who
-    are no admins, for owners about all.
+async def export_data(target: Whom, services: Services, by: By) -> Response:
+    """Export the stored data of a person as one JSON document: your own, for admins that of people who are
+    not admins, for owners anyone's.
     """
-    person, now = _parse_person(services, by, whom), services.clock.now()
+    person, now = _parse_person(services, by, target), services.clock.now()
     found = await export_person(services.db, services.runtime, person, _memory_scopes(services, person), now)
     await services.db.run(
         record_event, audit_actor(services, by), AuditEvent("data exported", str(person)), now
@@ -38,11 +38,11 @@ async def export_data(whom: Whom, services: Services, by: By) -> Response:
 
 @router.delete("/{person}/data")
 @open_to(Role.MEMBER)
-async def erase_data(whom: Whom, services: Services, by: By) -> schemas.ErasureResult:
-    """Erase what is kept about a person, as `/data erase` does; about whom as with the export. Roles,
-    schedules and the audit log stay.
+async def erase_data(target: Whom, services: Services, by: By) -> schemas.ErasureResult:
+    """Erase the stored data of a person, as `/data erase` does, with the same access as the export. Roles,
+    schedules and the audit log are kept.
     """
-    person = _parse_person(services, by, whom)
+    person = _parse_person(services, by, target)
     done = await services.forgetter.erase_person(person, _memory_scopes(services, person))
     await services.db.run(
         record_event, audit_actor(services, by), AuditEvent("data erased", str(person)), services.clock.now()
@@ -66,8 +66,9 @@ def _parse_person(services: ApiServices, by: Principal, text: str) -> Person:
 
 
 def _check_person(services: ApiServices, by: Principal, who: AccessEntry) -> None:
-    """Refuse whom the caller may not ask about (404 and 403), and what is nobody's id (422): nothing is kept
-    there, and to say so would sound as if somebody's data were gone.
+    """Check that the caller may access the person's data. Raises 403, 404 and, for an invalid id, 422.
+
+    An id that cannot exist is refused because success would suggest that data was erased.
     """
     if not by.role.may_give(Role.STRANGER, services.held(who)):
         raise not_found("person") if by.role < Role.ADMIN else HTTPException(403, NOT_YOURS)

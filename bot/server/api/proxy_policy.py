@@ -1,8 +1,8 @@
-"""Which calls are passed on to the agent runtime for whom: the same rules as for the bot's own routes.
+"""Authorize calls to the agent runtime by the rules of the service's own routes.
 
-Admins may make every call but those by which programs get onto the machine, which take an owner; what
-concerns others is written down. Members read the lists, look after what is remembered of them, and reach
-files of their own conversations' threads.
+Admins may make every call except those that install programs on the machine, which take an owner; calls that
+concern others are audited. Members read the lists, manage the agent's memory of them, and use the files of
+threads of their own conversations.
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ from bot.store.web_sessions import find_owned_conversations
 PROGRAMS = frozenset({("PUT", "mcp", "config"), ("POST", "skills", "install")})
 MANAGED = frozenset({"agents", "skills", "mcp"})
 LISTS = frozenset({"models", "skills", "agents"})
-FOR_OWNERS = "That brings programs onto the machine, which is for owners."
+FOR_OWNERS = "This installs programs on the machine; only owners can do that."
 OWN_MEMORY = re.compile(r"|reload|status|facts|facts/[^/]+")
 OWN_FILES = re.compile(r"[^/]+/(?:uploads|uploads/[^/]+|artifacts/.+|suggestions)")
 
 
 @dataclass(frozen=True, slots=True)
 class ProxiedCall:
-    """A call: `path` is what follows the area, `scopes` whose memory it names."""
+    """A call to the agent runtime; `path` is the part after the area, `scopes` are the memory scopes that
+    it names.
+    """
 
     method: str
     area: str
@@ -42,72 +44,73 @@ class ProxiedCall:
     scopes: Sequence[str] = ()
 
 
-async def may_pass(services: ApiServices, by: Principal, wanted: ProxiedCall) -> None:
-    """Refuse what the caller may not do. Raises 403, 404 for what is somebody else's, and 429 for a call of
-    the model where their budget is used up.
+async def may_pass(services: ApiServices, by: Principal, call: ProxiedCall) -> None:
+    """Check that the caller may make a call.
+
+    Raises 403, 404 for data of someone else, and 429 for a model call if a limit is used up.
     """
-    least = least_for(wanted)
+    least = least_for(call)
     if by.role < least:
         raise HTTPException(403, FOR_OWNERS if least is Role.OWNER else NOT_YOURS)
     if by.has_permission(Permission.READ):
-        await _audit_read(services, by, wanted)
-    elif wanted.area == "memory" and any(scope != by.memory_scope for scope in wanted.scopes):
+        await _audit_read(services, by, call)
+    elif call.area == "memory" and any(scope != by.memory_scope for scope in call.scopes):
         raise not_found("memory")
-    elif wanted.area == "threads" and not await _owns_thread(services, by, wanted.path.partition("/")[0]):
+    elif call.area == "threads" and not await _owns_thread(services, by, call.path.partition("/")[0]):
         raise not_found("thread")
-    if wanted.area == "threads" and wanted.path.endswith("/suggestions"):
+    if call.area == "threads" and call.path.endswith("/suggestions"):
         await _count_model_call(services, by)
 
 
 async def _count_model_call(services: ApiServices, by: Principal) -> None:
-    """A call of the model that is no message counts as one at the page."""
+    """Count a model call that is not a message as a message on the web console. Raises 429."""
     origin = Origin(WEB, WEB, "", ChatKind.PRIVATE, "", by.writing_on(WEB))
     limits = services.budgets.limits_for(origin, by.role, services.texts(WEB))
     if refused := await services.db.run(count_or_refuse, limits, services.clock.now()):
         raise HTTPException(429, refused)
 
 
-def least_for(wanted: ProxiedCall) -> Role:
-    """The least role that may make a call; members make theirs for what is their own."""
-    if (wanted.method, wanted.area, wanted.path.strip("/")) in PROGRAMS:
+def least_for(call: ProxiedCall) -> Role:
+    """Return the least role that may make a call; members are limited to their own data."""
+    if (call.method, call.area, call.path.strip("/")) in PROGRAMS:
         return Role.OWNER
-    is_list = wanted.area in LISTS and wanted.method == "GET" and not wanted.path
-    is_memory = wanted.area == "memory" and OWN_MEMORY.fullmatch(wanted.path)
-    is_file = wanted.area == "threads" and OWN_FILES.fullmatch(wanted.path)
+    is_list = call.area in LISTS and call.method == "GET" and not call.path
+    is_memory = call.area == "memory" and OWN_MEMORY.fullmatch(call.path)
+    is_file = call.area == "threads" and OWN_FILES.fullmatch(call.path)
     return Role.MEMBER if is_list or is_memory or is_file else Role.ADMIN
 
 
-async def note_change(services: ApiServices, by: Principal, wanted: ProxiedCall, made: str = "") -> None:
-    """Write down that agents, skills or MCP servers have been changed, or what is kept of others; `made` is
-    the address of what is new.
+async def note_change(services: ApiServices, by: Principal, call: ProxiedCall, location: str = "") -> None:
+    """Record a change to agents, skills, MCP servers or the data of others in the audit log; `made` is the
+    address of a created resource.
     """
-    if wanted.method == "GET":
+    if call.method == "GET":
         return
-    subject = await _audit_change(services, by, wanted, made)
+    subject = await _audit_change(services, by, call, location)
     if subject is not None:
-        how = f"{wanted.method} {wanted.path}".strip()
-        deed = AuditEvent(f"{wanted.area} changed", subject, how)
+        detail = f"{call.method} {call.path}".strip()
+        deed = AuditEvent(f"{call.area} changed", subject, detail)
         await services.db.run(record_event, audit_actor(services, by), deed, services.clock.now())
 
 
-async def _audit_change(services: ApiServices, by: Principal, wanted: ProxiedCall, made: str) -> str | None:
-    """What a call has changed that is not the caller's own alone."""
-    if wanted.area in MANAGED:
-        return made.rpartition("/")[2] or wanted.path
-    if wanted.area == "memory":
-        return " ".join(scope for scope in wanted.scopes if scope != by.memory_scope) or None
-    thread = wanted.path.partition("/")[0]
-    is_theirs = wanted.area == "threads" and thread and not await _owns_thread(services, by, thread)
-    return thread if is_theirs and not wanted.path.endswith("/suggestions") else None
+async def _audit_change(services: ApiServices, by: Principal, call: ProxiedCall, location: str) -> str | None:
+    """Return the subject of a change, None if it concerns the caller's own data only."""
+    if call.area in MANAGED:
+        return location.rpartition("/")[2] or call.path
+    if call.area == "memory":
+        return " ".join(scope for scope in call.scopes if scope != by.memory_scope) or None
+    thread = call.path.partition("/")[0]
+    is_theirs = call.area == "threads" and thread and not await _owns_thread(services, by, thread)
+    return thread if is_theirs and not call.path.endswith("/suggestions") else None
 
 
-async def _audit_read(services: ApiServices, by: Principal, wanted: ProxiedCall) -> None:
-    """Write down what is seen of others."""
-    for scope in wanted.scopes if wanted.area == "memory" else ():
+async def _audit_read(services: ApiServices, by: Principal, call: ProxiedCall) -> None:
+    """Record access to the data of others in the audit log."""
+    for scope in call.scopes if call.area == "memory" else ():
         if scope != by.memory_scope:
             await record_read(services, by, f"memory {scope}", "")
-    thread = wanted.path.partition("/")[0]
-    if wanted.area == "threads" and thread and not await _owns_thread(services, by, thread):
+    thread = call.path.partition("/")[0]
+    if call.area == "threads" and thread and not await _owns_thread(services, by, thread):
         await record_read(services, by, f"thread {thread}", "")
 
 

@@ -1,4 +1,4 @@
-"""Reading what people wrote elsewhere is a deed: it is written down, once an hour for the same."""
+"""Record reads of other people's conversations in the audit log, once an hour per subject."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ HOUR = 3600.0
 
 
 async def note_read(services: ApiServices, by: Principal, of: ConversationView) -> None:
-    """Write down that a conversation was read that is not the reader's own."""
+    """Record that the caller read a conversation of someone else."""
     if not by.owns_conversation(of):
         whose = f"{of.key.account} {of.key.chat}" + (f" of {of.owner}" if of.owner else "")
         await record_read(services, by, f"conversation {of.id}", whose)
 
 
 async def note_read_all(services: ApiServices, by: Principal) -> None:
-    """Write down that the latest turns of all conversations were read."""
+    """Record that the caller read the latest turns of all conversations."""
     await record_read(services, by, "turns of all conversations", "")
 
 
 async def record_read(services: ApiServices, by: Principal, subject: str, detail: str) -> None:
-    """Write down that something of others was read."""
+    """Record that the caller read data of someone else."""
     now = services.clock.now()
     reader = audit_actor(services, by, f"{READ}:{by.person}:{subject}:{now // HOUR:.0f}")
     await services.db.run(record_event, reader, AuditEvent(READ, subject, detail), now)

@@ -1,4 +1,4 @@
-"""The last answer of a conversation is given again, wherever that conversation is."""
+"""Answer the last turn of a conversation again, on the platform of the conversation."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ NOT_LAST = "Only the last answered turn of a conversation can be answered again.
 
 
 async def open_retry(services: ApiServices, by: Principal, of: ConversationView, turn: int) -> int:
-    """Open the turn that answers again, as `/retry` does; its id. The caller is held to their budgets.
+    """Open a turn that answers the last one again, as `/retry` does, within the caller's limits; return its
+    id.
 
-    Raises 409 where that is not possible now, 429 where a budget is used up.
+    Raises 409 if that is not possible now, 429 if a limit is used up.
     """
     account, texts = of.key.account, services.texts(of.key.account)
     if services.accounts.get(account) is None:
@@ -54,7 +55,7 @@ async def open_retry(services: ApiServices, by: Principal, of: ConversationView,
 
 
 def _caller_limits(services: ApiServices, by: Principal, of: ConversationView) -> tuple[Limit, ...]:
-    """The budgets that the caller is held to there."""
+    """Return the limits of the caller in that chat."""
     key, sender = of.key, by.writing_on(of.platform)
     origin = Origin(key.account, of.platform, key.chat, ChatKind(of.chat_kind), "", sender, key.topic)
     return services.budgets.limits_for(origin, by.role, services.texts(key.account))

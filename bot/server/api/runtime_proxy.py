@@ -1,4 +1,4 @@
-"""The way through to the agent runtime: unbuffered, with the service's own token instead of the client's."""
+"""Proxy calls to the agent runtime, unbuffered, with the service's token instead of the client's."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ router = APIRouter(tags=["agent runtime"])
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 CHANGING = frozenset({"PUT", "PATCH", "DELETE"})
-# Hop by hop, or the client's own business with us.
+# Hop-by-hop headers, and those between the client and this service.
 NOT_PASSED = frozenset(
     {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "upgrade"}
     | {"transfer-encoding", "host", "authorization", "cookie", "x-api-key", "origin", "referer", "expect"}
@@ -37,18 +37,18 @@ NOT_PASSED = frozenset(
 NOT_RETURNED = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "upgrade", "set-cookie", "server", "date"}
 )
-# A run may think for a long time without a word; its heartbeats come every few seconds.
+# A run may be silent for a long time, but sends heartbeats every few seconds.
 TIMEOUT = httpx.Timeout(60.0, connect=5.0, read=300.0)
 ERROR_LIMIT = 64 * 1024
 LANGGRAPH = "/api/langgraph"
-NO_ROUTE = "This agent runtime does not offer that route."
+NO_ROUTE = "The agent runtime does not have this route."
 UNNAMED = frozenset({None, "", "Not Found", "Method Not Allowed"})
 _DOTS = re.compile(r"(^|/)\.{1,2}(/|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeClients:
-    """Clients of the runtime's LangGraph API and of its management routes."""
+    """HTTP clients of the runtime's LangGraph API and of its management routes."""
 
     langgraph: httpx.AsyncClient
     management: httpx.AsyncClient
@@ -63,7 +63,7 @@ class RuntimeClients:
 @router.api_route(LANGGRAPH + "/{path:path}", methods=METHODS, operation_id=None, include_in_schema=False)
 @open_to(Role.ADMIN)
 async def proxy_langgraph(path: str, request: Request, services: Services, by: By) -> Response:
-    """The LangGraph API of the runtime. That it was used is written down, and what is changed by it."""
+    """Proxy the LangGraph API of the runtime; use and changes are recorded in the audit log."""
     await record_read(services, by, "agent runtime", "")
     watch = AccessWatch(services, request.app.state.links, by) if by.session else None
     answer = await forward_request(request, request.app.state.runtime.langgraph, f"/{path}", watch)
@@ -80,35 +80,35 @@ async def proxy_langgraph(path: str, request: Request, services: Services, by: B
 async def proxy_management(
     area: str, request: Request, services: Services, by: By, path: str = ""
 ) -> Response:
-    """The management routes of the agent's half."""
+    """Proxy the management routes of the agent runtime."""
     if area not in AREAS:
-        raise HTTPException(404, "There is no such route.")
-    wanted = ProxiedCall(request.method, area, path, request.query_params.getlist("scope"))
-    await may_pass(services, by, wanted)
+        raise HTTPException(404, "Route not found.")
+    call = ProxiedCall(request.method, area, path, request.query_params.getlist("scope"))
+    await may_pass(services, by, call)
     if area == "memory" and "scope" not in request.query_params:
-        given = request.scope["query_string"]
+        query = request.scope["query_string"]
         own = f"scope={quote(by.memory_scope, safe=':')}".encode()
-        request.scope["query_string"] = given + b"&" + own if given else own
+        request.scope["query_string"] = query + b"&" + own if query else own
     answer = await forward_request(request, request.app.state.runtime.management, request.url.path)
     if answer.status_code < 400:
-        await note_change(services, by, wanted, answer.headers.get("location", ""))
+        await note_change(services, by, call, answer.headers.get("location", ""))
     return answer
 
 
 AREAS: Mapping[str, str] = {
-    "models": "Models on offer",
+    "models": "Available models",
     "threads": "Uploads, artifacts and local data of threads",
     "skills": "Skills",
     "mcp": "MCP servers",
     "memory": "Memory",
     "agents": "Custom agents",
-    "config": "What of the configuration can't be used",
+    "config": "Problems of the configuration",
 }
 
 
 @dataclass(slots=True)
 class AccessWatch:
-    """Whether somebody who came by a link may still hear an answer that takes long."""
+    """Check of a caller's access during a long response."""
 
     services: ApiServices
     known: Links
@@ -116,7 +116,9 @@ class AccessWatch:
     seen: float = 0.0
 
     async def ends(self) -> bool:
-        """Whether they have lost the session or the role with which they asked; looked up once a second."""
+        """Return whether the caller lost the session or the role that they had; checked at most once a
+        second.
+        """
         now = self.services.clock.now()
         if now - self.seen < 1.0:
             return False
@@ -128,9 +130,9 @@ class AccessWatch:
 async def forward_request(
     request: Request, client: httpx.AsyncClient, path: str, watch: AccessWatch | None = None
 ) -> Response:
-    """The runtime's own answer to a request, as it comes. 503 where the runtime is away."""
+    """Stream the runtime's response to a request; 503 if the runtime is unavailable."""
     if _DOTS.search(path):
-        raise HTTPException(404, "There is no such route.")
+        raise HTTPException(404, "Route not found.")
     raw = request.scope.get("raw_path", b"").partition(b"?")[0].decode("latin-1")
     url = httpx.URL(path=_raw_path(raw, path) or path, query=request.scope["query_string"])
     headers = [(name, value) for name, value in request.headers.items() if name.lower() not in NOT_PASSED]
@@ -148,12 +150,12 @@ async def forward_request(
 
 
 def _raw_path(raw: str, path: str) -> str:
-    """The path as the client wrote it (escapes kept), from where `path` begins."""
+    """Return the path as the client sent it (with its escapes), from where `path` begins."""
     return raw.removeprefix(LANGGRAPH) if raw.startswith(LANGGRAPH + "/") else raw
 
 
 def _request_body(request: Request) -> AsyncIterator[bytes] | None:
-    """The body as it arrives; None where there is none."""
+    """Return the body as it arrives; None without a body."""
     has_body = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
     return request.stream() if has_body else None
 
@@ -166,17 +168,17 @@ async def _stream_content(answer: httpx.Response, watch: AccessWatch | None) -> 
     try:
         async for chunk in answer.aiter_raw():
             if watch is not None and await watch.ends():
-                raise ConnectionAbortedError("who asked may not hear it any more")
+                raise ConnectionAbortedError("the caller lost access")
             yield chunk
     except httpx.HTTPError as error:
         log.warning("runtime_answer_cut", problem=type(error).__name__)
-        raise ConnectionAbortedError("the runtime broke its answer off") from error
+        raise ConnectionAbortedError("the runtime cut its response off") from error
     finally:
         await answer.aclose()
 
 
 async def _runtime_error(answer: httpx.Response) -> Response:
-    """An error of the runtime: its own detail where it has one, else a clear one."""
+    """Return an error of the runtime with its own detail, or a generic one."""
     try:
         body = (await answer.aread())[:ERROR_LIMIT]
     except httpx.HTTPError:

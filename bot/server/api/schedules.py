@@ -1,4 +1,4 @@
-"""What is scheduled: made, shown and changed; the same rules as `/digest`."""
+"""Routes to create, show and change schedules, by the same rules as `/digest`."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from bot.server.api.pagination import DEFAULT, Cursor, Limit, parse_cursor
 from bot.store.scheduled_runs import ScheduledRun, list_scheduled_runs
 from bot.store.schedules import Schedule, ScheduleKind, ScheduleState, list_schedules, load_schedule
 
-# In whose language refusals are said.
+# Account whose language refusals use.
 PAGE = "web"
 router = APIRouter(prefix="/api/schedules", tags=["schedules"])
 
 Number = Annotated[int, Path(alias="schedule", ge=1, description="The number of the schedule.")]
 When = Annotated[
-    str, Field(min_length=1, max_length=120, description="When: `weekdays 9:00`, `in 2 hours`, cron …")
+    str, Field(min_length=1, max_length=120, description="Time: `weekdays 9:00`, `in 2 hours`, cron …")
 ]
-Text = Annotated[str, Field(max_length=LONGEST_TEXT, description="As `Words`; a digest needs none.")]
-Words = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT, description="What is said or asked.")]
-Zone = Annotated[str, Field(max_length=60, description='IANA name; "": the time zone of the chat.')]
+Text = Annotated[str, Field(max_length=LONGEST_TEXT, description="Message or prompt; optional for a digest.")]
+Words = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT, description="Message or prompt.")]
+Zone = Annotated[str, Field(max_length=60, description='IANA name of the time zone; "": that of the chat.')]
 
 
 class NewSchedule(BaseModel):
-    """A schedule for the chat of a conversation (its results go where that conversation is)."""
+    """A schedule for the chat of a conversation; its results are posted there."""
 
     conversation: int = Field(ge=1, description="A conversation of the chat.")
     kind: ScheduleKind = ScheduleKind.PROMPT
@@ -46,7 +46,7 @@ class NewSchedule(BaseModel):
 
 
 class ScheduleChange(BaseModel):
-    """What is to be changed; absent: as it is."""
+    """Fields to change; absent fields stay as they are."""
 
     when: When | None = None
     text: Words | None = None
@@ -54,7 +54,7 @@ class ScheduleChange(BaseModel):
 
 
 class TimeRequest(BaseModel):
-    """A time to look at."""
+    """A time to preview."""
 
     when: When
     zone: Zone = "UTC"
@@ -65,37 +65,37 @@ class TimeRequest(BaseModel):
 async def get_schedules(
     services: Services, by: By, limit: Limit = DEFAULT, cursor: Cursor = ""
 ) -> schemas.Schedules:
-    """Schedules of all chats, newest first; for members their own."""
+    """List the schedules of all chats, newest first; members get their own only."""
     found = await services.db.run(list_schedules, parse_cursor(cursor), limit, schedule_owner_filter(by))
-    following = str(found[-1].id) if len(found) == limit else None
+    next_cursor = str(found[-1].id) if len(found) == limit else None
     return schemas.Schedules(
-        schedules=[present_schedule(one) for one in visible_schedules(by, found)], next=following
+        schedules=[present_schedule(one) for one in visible_schedules(by, found)], next=next_cursor
     )
 
 
 @router.post("", status_code=201)
 @open_to(Role.MEMBER)
 async def create_schedule(body: NewSchedule, services: Services, by: By) -> schemas.PreviewedSchedule:
-    """Save a schedule; 422 with the reason where it can't be kept exactly."""
+    """Create a schedule (422 with the reason if it cannot be followed exactly)."""
     place = await services.desk.target_for(
         await local_chats.visible_conversation(services, by, body.conversation)
     )
     maker = by.writing_on(place.platform)
     try:
         zone = body.zone or await services.desk.chat_zone(place.account, place.chat)
-        wanted = ScheduleDraft(body.kind, await services.desk.parse_time(body.when, zone), body.text, zone)
-        made = await services.desk.create(
-            wanted, place, maker, audit_actor(services, by), ScheduleState.ACTIVE
+        draft = ScheduleDraft(body.kind, await services.desk.parse_time(body.when, zone), body.text, zone)
+        created = await services.desk.create(
+            draft, place, maker, audit_actor(services, by), ScheduleState.ACTIVE
         )
     except ScheduleRefused as refused:
         raise _refusal(services, refused) from None
-    return _present_preview(made)
+    return _present_preview(created)
 
 
 @router.post("/preview")
 @open_to(Role.MEMBER)
 async def preview_schedule(body: TimeRequest, services: Services) -> schemas.ScheduledRunList:
-    """The next five firings of a time, without saving anything."""
+    """Preview the next five runs of a time without saving it."""
     try:
         return schemas.ScheduledRunList(firings=list(await services.desk.preview_time(body.when, body.zone)))
     except ScheduleRefused as refused:
@@ -105,7 +105,7 @@ async def preview_schedule(body: TimeRequest, services: Services) -> schemas.Sch
 @router.get("/{schedule}")
 @open_to(Role.MEMBER)
 async def get_schedule(schedule: Number, services: Services, by: By) -> schemas.PreviewedSchedule:
-    """A schedule with its next firings."""
+    """Return a schedule with its next runs."""
     found = await _load_schedule(services, by, schedule)
     active = found.state is ScheduleState.ACTIVE
     return _present_preview(await services.desk.preview(found) if active else SchedulePreview(found, ()))
@@ -116,17 +116,17 @@ async def get_schedule(schedule: Number, services: Services, by: By) -> schemas.
 async def update_schedule(
     schedule: Number, body: ScheduleChange, services: Services, by: By
 ) -> schemas.PreviewedSchedule:
-    """Give it another time or text."""
+    """Change the time or text of a schedule."""
     found = await _load_schedule(services, by, schedule)
     desk = services.desk
     try:
         zone = body.zone or (
             found.zone if body.zone is None else await desk.chat_zone(found.account, found.chat)
         )
-        said = ParsedTime(parse_recurrence(found.rule), found.spoken, "")
-        said = said if body.when is None else await desk.parse_time(body.when, zone)
-        wanted = ScheduleDraft(found.kind, said, body.text or found.text, zone)
-        return _present_preview(await services.desk.change(found, wanted, audit_actor(services, by)))
+        time = ParsedTime(parse_recurrence(found.rule), found.spoken, "")
+        time = time if body.when is None else await desk.parse_time(body.when, zone)
+        draft = ScheduleDraft(found.kind, time, body.text or found.text, zone)
+        return _present_preview(await services.desk.change(found, draft, audit_actor(services, by)))
     except ScheduleRefused as refused:
         raise _refusal(services, refused) from None
 
@@ -134,7 +134,7 @@ async def update_schedule(
 @router.post("/{schedule}/pause")
 @open_to(Role.MEMBER)
 async def pause_schedule(schedule: Number, services: Services, by: By) -> schemas.ScheduleInfo:
-    """Have it fire no more until it is resumed (409 where it is not active)."""
+    """Pause a schedule (409: it is not active)."""
     found = await _load_schedule(services, by, schedule)
     if found.state is not ScheduleState.ACTIVE:
         raise _refusal(services, ScheduleRefused("digest_not_active", number=schedule), 409)
@@ -144,7 +144,7 @@ async def pause_schedule(schedule: Number, services: Services, by: By) -> schema
 @router.post("/{schedule}/resume")
 @open_to(Role.MEMBER)
 async def resume_schedule(schedule: Number, services: Services, by: By) -> schemas.PreviewedSchedule:
-    """Have a paused one fire again (409 where it is not paused)."""
+    """Resume a paused schedule (409: it is not paused)."""
     found = await _load_schedule(services, by, schedule)
     if found.state is not ScheduleState.PAUSED:
         raise _refusal(services, ScheduleRefused("digest_not_paused", number=schedule), 409)
@@ -157,7 +157,7 @@ async def resume_schedule(schedule: Number, services: Services, by: By) -> schem
 @router.post("/{schedule}/trigger", status_code=202)
 @open_to(Role.MEMBER)
 async def trigger_schedule(schedule: Number, services: Services, by: By) -> schemas.ScheduleInfo:
-    """Fire it now, too (409 while it still works on an earlier firing)."""
+    """Run a schedule now, in addition to its times (409: an earlier run is in progress)."""
     found = await _load_schedule(services, by, schedule)
     try:
         await services.desk.trigger(found, audit_actor(services, by))
@@ -169,7 +169,7 @@ async def trigger_schedule(schedule: Number, services: Services, by: By) -> sche
 @router.delete("/{schedule}", status_code=204)
 @open_to(Role.MEMBER)
 async def delete_schedule(schedule: Number, services: Services, by: By) -> None:
-    """Delete it with its firings."""
+    """Delete a schedule with its runs."""
     await services.desk.delete(await _load_schedule(services, by, schedule), audit_actor(services, by))
 
 
@@ -178,29 +178,29 @@ async def delete_schedule(schedule: Number, services: Services, by: By) -> None:
 async def get_scheduled_runs(
     schedule: Number, services: Services, by: By, limit: Limit = DEFAULT, cursor: Cursor = ""
 ) -> schemas.Runs:
-    """The firings of a schedule, newest first: what its run came to, and apart from that whether the result
-    was delivered (every message of it has an id of the platform).
+    """List the runs of a schedule, newest first, with their result and whether it was delivered (each of
+    its messages has an id of the platform).
     """
     await _load_schedule(services, by, schedule)
     found = await services.db.run(list_scheduled_runs, schedule, parse_cursor(cursor), limit)
-    following = str(found[-1].id) if len(found) == limit else None
-    return schemas.Runs(runs=[_present_run(one) for one in found], next=following)
+    next_cursor = str(found[-1].id) if len(found) == limit else None
+    return schemas.Runs(runs=[_present_run(one) for one in found], next=next_cursor)
 
 
 def visible_schedules(by: Principal, found: Sequence[Schedule]) -> list[Schedule]:
-    """Those that the caller can open."""
+    """Return the schedules that the caller may open."""
     return [one for one in found if by.has_permission(Permission.DIGESTS) or by.created_schedule(one)]
 
 
 def schedule_owner_filter(by: Principal) -> str:
-    """Whose schedules somebody sees: "" for those of all."""
+    """Return the person whose schedules the caller sees, "" for everyone's."""
     return "" if by.has_permission(Permission.DIGESTS) else by.person
 
 
 async def _load_schedule(services: ApiServices, by: Principal, schedule: int) -> Schedule:
     found = await services.db.run(load_schedule, schedule)
-    theirs = found is not None and (by.has_permission(Permission.DIGESTS) or by.created_schedule(found))
-    if found is None or found.state is ScheduleState.DRAFT or not theirs:
+    visible = found is not None and (by.has_permission(Permission.DIGESTS) or by.created_schedule(found))
+    if found is None or found.state is ScheduleState.DRAFT or not visible:
         raise not_found("schedule")
     return found
 
@@ -210,7 +210,7 @@ def _refusal(services: ApiServices, refused: ScheduleRefused, status: int = 422)
 
 
 def present_schedule(one: Schedule) -> schemas.ScheduleInfo:
-    """A schedule as it is shown."""
+    """Return a schedule as the API shows it."""
     return schemas.ScheduleInfo(
         id=one.id,
         kind=one.kind,

@@ -1,4 +1,4 @@
-"""What the routes of the bot's half answer. Times are seconds since the epoch, 0 for never."""
+"""Response schemas of the service's own routes. Times are seconds since the epoch (UTC), 0 for never."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from bot.store.schedules import ScheduleKind, ScheduleState
 
 
 class ApiModel(BaseModel):
-    """A result: frozen, and exactly these fields."""
+    """Base of response schemas: frozen, without extra fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class SignedIn(ApiModel):
-    """Somebody at the page: `how` is token, loopback or link, `account` where they are known from."""
+    """The signed-in caller; `how` is token, loopback or link, `account` the account that they signed in
+    from.
+    """
 
     person: str
     name: str
@@ -27,8 +29,8 @@ class SignedIn(ApiModel):
 
 
 class ConversationInfo(ApiModel):
-    """A conversation. `owner` is whose it is as `platform:id` ("" for a group's), `own`: the caller's;
-    `writable`: the caller can post messages to it here.
+    """A conversation. `owner` is `platform:id` ("" for a group), `own` whether the caller owns it,
+    `writable` whether the caller can post messages to it here.
     """
 
     id: int
@@ -49,14 +51,14 @@ class ConversationInfo(ApiModel):
 
 
 class Conversations(ApiModel):
-    """A page of conversations, newest first; `next` is the cursor of the following page."""
+    """A page of conversations, newest first; `next` is the cursor of the next page."""
 
     conversations: list[ConversationInfo]
     next: str | None
 
 
 class File(ApiModel):
-    """A file that came with a message; `size` in bytes, -1 where unknown."""
+    """A file attached to a message; `size` in bytes, -1 if unknown."""
 
     kind: AttachmentKind
     filename: str
@@ -64,7 +66,7 @@ class File(ApiModel):
 
 
 class MessageInfo(ApiModel):
-    """A message that a person wrote."""
+    """A message from a person."""
 
     id: int
     event_id: str
@@ -76,8 +78,8 @@ class MessageInfo(ApiModel):
 
 
 class PartInfo(ApiModel):
-    """A part of the reply: Markdown and the same as sanitized HTML, or a file with its address. `choices` are
-    the buttons below it while its question is open.
+    """A part of a reply: a text as Markdown and as sanitized HTML, or a file with its URL. `choices` are
+    its buttons while the question is open.
     """
 
     index: int
@@ -93,7 +95,7 @@ class PartInfo(ApiModel):
 
 
 class Tokens(ApiModel):
-    """Tokens that models took and gave; `total_tokens` is what the provider says, mostly the sum of both."""
+    """Number of input and output tokens; `total_tokens` is the provider's figure, usually their sum."""
 
     input_tokens: int
     output_tokens: int
@@ -101,8 +103,9 @@ class Tokens(ApiModel):
 
 
 class ErasureResult(ApiModel):
-    """What came of erasing what is kept about somebody: `shared_threads` have words of others and stay, as do
-    `open_messages`, which are being worked on; `remembers`: the agent could not be asked to forget.
+    """Result of erasing a person's data: `shared_threads` contain messages of others and are kept, as are
+    `open_messages`, which are in progress; `remembers` is true if the agent's memory could not be
+    deleted.
     """
 
     messages: int
@@ -113,21 +116,21 @@ class ErasureResult(ApiModel):
 
 
 class UsageTotals(Tokens):
-    """What so many turns cost together."""
+    """Tokens used by a number of turns."""
 
     turns: int
 
 
 class PersonUsage(UsageTotals):
-    """What somebody's turns cost; `person` is `platform:id`, `name` the one of their newest message."""
+    """Tokens used by a person (`platform:id`), with the name from their newest message."""
 
     person: str
     name: str
 
 
 class UsageReport(ApiModel):
-    """What turns accepted since then cost: together, and a page of people; `next` is the cursor of the
-    following page.
+    """Tokens used by turns accepted since `since`: in total, and by person in pages; `next` is the cursor
+    of the next page.
     """
 
     since: float
@@ -137,21 +140,21 @@ class UsageReport(ApiModel):
 
 
 class DayUsage(UsageTotals):
-    """What the turns of a day (`2026-03-01`) cost."""
+    """Tokens used on a day (`2026-03-01`)."""
 
     day: str
 
 
 class DaysUsage(ApiModel):
-    """What turns accepted since then cost, day by day; days that cost nothing are left out."""
+    """Tokens used by turns accepted since `since`, by day, without days of no use."""
 
     since: float
     days: list[DayUsage]
 
 
 class ToolCallEntry(ApiModel):
-    """A tool that the agent called: short lines of what it was given and of what came of it. The state is
-    active where nothing did; `seconds` is how long it took, None where nobody measured it.
+    """A tool call, with its arguments and result shortened. `state` is active while there is no result;
+    `seconds` is the duration, None if it was not measured.
     """
 
     tool: str
@@ -162,9 +165,9 @@ class ToolCallEntry(ApiModel):
 
 
 class TurnInfo(ApiModel):
-    """What was asked and what was answered. `replaced`: a later turn answers the same again (`repeats`);
-    `usage` is None where nobody counted. `steps` are the latest tool calls, oldest first, once the
-    turn is answered.
+    """A turn: its messages and the reply. `replaced`: a later turn answers it again (`repeats`); `usage`
+    is None if tokens were not counted; `steps` are the latest tool calls, oldest first, once the turn
+    is answered.
     """
 
     id: int
@@ -186,15 +189,15 @@ class TurnInfo(ApiModel):
 
 
 class Turns(ApiModel):
-    """A page of turns, newest first; `next` is the cursor of the following page."""
+    """A page of turns, newest first; `next` is the cursor of the next page."""
 
     turns: list[TurnInfo]
     next: str | None
 
 
 class PostResult(ApiModel):
-    """A turn was accepted: it is on disk. `turn` is None where it is too old to name; `event_id` is "" where
-    nobody wrote a message.
+    """An accepted and stored turn. `turn` is None if it is not among the latest turns; `event_id` is "" if
+    there is no message.
     """
 
     conversation: int
@@ -203,7 +206,7 @@ class PostResult(ApiModel):
 
 
 class ChannelInfo(ApiModel):
-    """An account and its live state."""
+    """An account and its state."""
 
     account: str
     platform: str
@@ -222,7 +225,7 @@ class Channels(ApiModel):
 
 
 class CommandInfo(ApiModel):
-    """A slash command as a composer offers it."""
+    """A slash command, for completion."""
 
     name: str
     usage: str
@@ -231,33 +234,33 @@ class CommandInfo(ApiModel):
 
 
 class Commands(ApiModel):
-    """The commands that the caller may use."""
+    """The slash commands that the caller may use."""
 
     commands: list[CommandInfo]
 
 
 class HealthInfo(ApiModel):
-    """The process answers."""
+    """Liveness of the process."""
 
     status: str
     version: str
 
 
 class Check(ApiModel):
-    """One thing that readiness needs."""
+    """The state of one dependency."""
 
     ok: bool
     detail: str = ""
 
 
 class Ready(ApiModel):
-    """Whether messages can be answered now."""
+    """Readiness to answer messages."""
 
     ready: bool
 
 
 class Readiness(ApiModel):
-    """Whether messages can be answered now, and what is in the way. Accounts are told but do not decide."""
+    """Readiness to answer messages, with details; the state of accounts does not affect `ready`."""
 
     ready: bool
     database: Check
@@ -266,7 +269,7 @@ class Readiness(ApiModel):
 
 
 class Restarted(ApiModel):
-    """The account starts anew."""
+    """A restarted account."""
 
     account: str
 
@@ -275,8 +278,8 @@ GivenRole = Literal["owner", "admin", "member", "blocked"]
 
 
 class ConfiguredRole(ApiModel):
-    """A role that the configuration names, for an entry as it stands there: for one account, or for all ("")
-    but those that have the same list of their own (`not_on`).
+    """A role in the configuration: for one account, or for all accounts ("") except those with their own
+    list (`not_on`).
     """
 
     entry: str
@@ -286,15 +289,15 @@ class ConfiguredRole(ApiModel):
 
 
 class AccountDefault(ApiModel):
-    """What holds on an account for everybody else, where it has a rule of its own for that."""
+    """The default access of an account that overrides the general one."""
 
     account: str
     default: str
 
 
 class RoleGrantInfo(ApiModel):
-    """A role that somebody gave: to whom, a name where one was known, by whom (`platform:id`) and when;
-    whether the caller may change it.
+    """A granted role: `by` is who granted it (`platform:id`), `changeable` whether the caller may change
+    it.
     """
 
     entry: str
@@ -306,7 +309,7 @@ class RoleGrantInfo(ApiModel):
 
 
 class PendingPairing(ApiModel):
-    """A stranger who was told a code, which is for them alone; as `entry` (`account:id`) they are let in."""
+    """A pending access request, without its code; `entry` (`account:id`) identifies it for approval."""
 
     account: str
     entry: str
@@ -316,7 +319,7 @@ class PendingPairing(ApiModel):
 
 
 class Access(ApiModel):
-    """Who may use the bot: by the configuration, for all accounts or one, and by who let them in."""
+    """Configured roles, granted roles and pending access requests."""
 
     default: str
     defaults: list[AccountDefault]
@@ -327,7 +330,7 @@ class Access(ApiModel):
 
 
 class AuditEntryInfo(ApiModel):
-    """What somebody did: a short word, to whom or what, and how."""
+    """An audit event: who did what to which subject, and how."""
 
     id: int
     at: float
@@ -341,16 +344,16 @@ class AuditEntryInfo(ApiModel):
 
 
 class Audit(ApiModel):
-    """A page of what was done, newest first; `next` is the cursor of the following page."""
+    """A page of audit events, newest first; `next` is the cursor of the next page."""
 
     entries: list[AuditEntryInfo]
     next: str | None
 
 
 class ScheduleInfo(ApiModel):
-    """What is to happen when. `when` are the words that said it, `rule` is how it is kept: five fields of
-    cron (`L`: the last day of the month), or `@` and an instant. `person` made it; `failures` counts firings
-    in a row that came to nothing.
+    """A schedule. `when` is the time as it was written, `rule` as it is stored: five cron fields (`L`: the
+    last day of the month), or `@` and a time. `person` created it; `failures` counts consecutive failed
+    runs.
     """
 
     id: int
@@ -372,27 +375,27 @@ class ScheduleInfo(ApiModel):
 
 
 class PreviewedSchedule(ScheduleInfo):
-    """A schedule with its next firings."""
+    """A schedule with its next runs."""
 
     firings: list[float]
 
 
 class Schedules(ApiModel):
-    """A page of schedules; `next` is the cursor of the following page."""
+    """A page of schedules; `next` is the cursor of the next page."""
 
     schedules: list[ScheduleInfo]
     next: str | None
 
 
 class ScheduledRunList(ApiModel):
-    """When something would happen."""
+    """The next runs of a time."""
 
     firings: list[float]
 
 
 class ScheduledRunInfo(ApiModel):
-    """A firing. `missed` counts those before it that came too late, `skipped` says why it brought nothing.
-    Its turn's `state` and whether the result was `delivered` are two things; `problem` says what went wrong.
+    """A scheduled run. `missed` counts earlier runs that were too late, `skipped` is why it did nothing.
+    The `state` of its turn and `delivered` are independent; `problem` is what went wrong.
     """
 
     id: int
@@ -409,14 +412,14 @@ class ScheduledRunInfo(ApiModel):
 
 
 class Runs(ApiModel):
-    """A page of firings; `next` is the cursor of the following page."""
+    """A page of scheduled runs; `next` is the cursor of the next page."""
 
     runs: list[ScheduledRunInfo]
     next: str | None
 
 
 class CalendarFiring(ApiModel):
-    """A firing on a calendar: one that was (`past`, with how it went) or one to come."""
+    """A run in the calendar: a past one with its result (`past`), or an upcoming one."""
 
     schedule: int
     at: float
@@ -426,7 +429,7 @@ class CalendarFiring(ApiModel):
 
 
 class Calendar(ApiModel):
-    """Firings by time, and schedules that they are of; `whole`: none was left out for their number."""
+    """Runs by time, with their schedules; `whole` is false if some were omitted because of their number."""
 
     schedules: list[ScheduleInfo]
     firings: list[CalendarFiring]

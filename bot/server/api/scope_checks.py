@@ -1,4 +1,4 @@
-"""About whom a caller may decide, as in the chat."""
+"""Check which accounts a caller administers, by the rules of the chat."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from bot.server.api.dependencies import ApiServices
 
 
 def reached(services: ApiServices, by: Principal, scope: str) -> bool:
-    """Whether a caller looks after every account that an entry's scope means."""
+    """Return whether a caller administers every account that an entry's scope covers."""
     home = at_home(WEB, WEB, by.sender)
     return within_reach(by.role, home, scope, services.accounts.states(), services.policy)
 
 
 def check_reach(services: ApiServices, by: Principal, who: AccessEntry) -> None:
-    """Refuse what is about accounts that the caller does not look after. Raises 403."""
+    """Check that the caller administers the accounts that an entry covers. Raises 403."""
     if not reached(services, by, who.scope):
-        told = f"{who} is about accounts of which you are no admin; name somebody on yours"
-        raise HTTPException(403, f"{told} ({by.account}:ID), or ask an owner")
+        reason = f"you are not an admin of every account that {who} covers; name a person on yours"
+        raise HTTPException(403, f"{reason} ({by.account}:ID), or ask an owner")

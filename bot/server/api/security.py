@@ -1,7 +1,7 @@
-"""Who may talk to the port: known hosts, own origin, JSON only, and a token or a person where one is set.
+"""Guard the port: known hosts, same origin, JSON bodies, and authentication.
 
-A web page that a person visits runs on this machine too and can reach loopback; it must not reach the agent.
-Host stops rebinding, Origin stops foreign pages, the content type stops forms.
+A web page in a person's browser runs on this machine too and can reach loopback; it must not reach the agent.
+The Host check stops DNS rebinding, the Origin check foreign pages, the content type check forms.
 """
 
 from __future__ import annotations
@@ -41,31 +41,30 @@ HEADERS: Mapping[str, str] = {
 }
 NO_TOKEN = "A token is required: the value of server.token, as Authorization: Bearer."  # noqa: S105
 SIGNED_OUT = "You are no longer signed in. Send the bot the command page to get a new link."
-NO_STORE = "The database does not answer; the log has more."
-WRONG_TOKEN = "That is not the token. It is the value of server.token."  # noqa: S105
+NO_STORE = "The database is not responding; see the log for details."
+WRONG_TOKEN = "Wrong token. Check server.token."  # noqa: S105
 Refusal = tuple[int, str]
 
 
 class Guard:
-    """Refuses what may not come in, and puts the protective headers on what goes out.
+    """Middleware that rejects unauthorized requests and sets the protective response headers.
 
-    421: the Host is not ours; 403: a foreign Origin; 401: no token or session; 415: not JSON. WebSockets are
-    refused: there are none. What goes in says who makes the request; what they may do, the routes say.
+    421: unknown Host; 403: foreign Origin; 401: no token or session; 415: not JSON. WebSockets are rejected:
+    no route uses them. It attaches the caller to the request; the routes check what the caller may do.
     """
 
     def __init__(
-        self, app: ASGIApp, *, server: ServerConfig, port: int, sessions: Sessions, known: Links | None = None
+        self, app: ASGIApp, *, server: ServerConfig, port: int, sessions: Sessions, links: Links | None = None
     ) -> None:
         self._app = app
         self._port = port
         self._sessions = sessions
-        self._links = known
+        self._links = links
         public = urlsplit(server.public_url or "").hostname
         self._named = frozenset({*server.allowed_hosts, *([public] if public else [])})
         self._own = LOOPBACK | _own_name(server.host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve as an ASGI application."""
         if scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1008})
@@ -92,13 +91,13 @@ class Guard:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get("host", "").lower()
         if not self._knows(host, scope):
-            return 421, "This host is not served here; server.allowed_hosts names the ones that are."
+            return 421, "Unknown host. Add it to server.allowed_hosts to serve it."
         origin = headers.get("origin")
         if origin is not None and origin.lower().partition("://")[2] != host:
             return 403, "This origin may not call the service."
         if unknown := await self._unknown(scope, headers):
             return unknown
-        # A platform's request is in its own form, and proves by its signature who sent it.
+        # A platform's request has its own content type and is authenticated by its signature.
         is_signed = scope["path"].startswith("/webhooks/")
         if scope["method"] in WRITING and not is_signed and not _is_known_body(scope, headers):
             return 415, "The body must be application/json."
@@ -112,7 +111,7 @@ class Guard:
         return name in self._own and port == str(listening)
 
     async def _unknown(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
-        """Say who makes the request; why not, where nobody may whom we don't know."""
+        """Attach the caller to the request; return a refusal if the path requires one and there is none."""
         path = scope["path"]
         attach_principal(scope, None)
         if path.startswith(OPEN_FOLDERS) or path == "/health":
@@ -130,10 +129,12 @@ class Guard:
         return 401, WRONG_TOKEN if headers.get("authorization") else NO_TOKEN
 
     async def _caller(self, headers: Mapping[str, str], keys: Mapping[str, str]) -> Principal | None:
-        """Who makes the request. Whoever came as a person is nobody else, not even where others are owner."""
-        kind, _, given = headers.get("authorization", "").partition(" ")
+        """Return the caller. A caller with a personal session stays that person, even on loopback or with
+        an owner's cookie.
+        """
+        kind, _, token = headers.get("authorization", "").partition(" ")
         if self._sessions.needed and kind.lower() == "bearer":
-            return _owner(AuthMethod.TOKEN) if self._sessions.is_token(given.strip()) else None
+            return _owner(AuthMethod.TOKEN) if self._sessions.is_token(token.strip()) else None
         if self._links is not None and sign_in_links.COOKIE in keys:
             return await self._links.caller(keys[sign_in_links.COOKIE])
         if not self._sessions.needed:
@@ -146,13 +147,13 @@ def _owner(how: AuthMethod) -> Principal:
 
 
 def cookies(header: str) -> Mapping[str, str]:
-    """The cookies of a Cookie header that are ours, by name."""
+    """Return the session cookies of a Cookie header, by name."""
     pairs = (pair.strip().partition("=") for pair in reversed(header.split(";")))
     return {name: value for name, _, value in pairs if name in (COOKIE, sign_in_links.COOKIE)}
 
 
 def _split(host: str) -> tuple[str, str]:
-    """Name and port of a Host header; without a port that of the scheme."""
+    """Split a Host header into name and port; the default port is 80."""
     if host.endswith("]") or ":" not in host:
         return host, "80"
     name, _, port = host.rpartition(":")
@@ -160,7 +161,7 @@ def _split(host: str) -> tuple[str, str]:
 
 
 def _own_name(host: str) -> frozenset[str]:
-    """The address we listen on, as a Host header writes it; an address that means all of them is no name."""
+    """Return the listening address as a Host header writes it; a wildcard address is not a name."""
     bare = host.strip("[]").lower()
     try:
         address = ipaddress.ip_address(bare)

@@ -1,4 +1,4 @@
-"""Signing in: the token or a link's code, and the cookies that stand for them in a browser."""
+"""Sign in by token or by a link's code, and issue session cookies."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ TRIES_WINDOW = 60.0
 
 
 class Sessions:
-    """Checks tokens and cookies. Nothing is kept: a cookie is its expiry and a signature made of the token,
-    so a changed token ends every session.
+    """Check tokens and cookies without stored state: a cookie is its expiry and a signature by the token,
+    so changing the token ends every session.
     """
 
     def __init__(self, token: str, clock: Clock) -> None:
@@ -39,30 +39,30 @@ class Sessions:
 
     @property
     def needed(self) -> bool:
-        """Whether clients need a token at all."""
+        """Return whether clients need a token."""
         return bool(self._token)
 
-    def is_token(self, given: str) -> bool:
-        """Whether that is the token."""
-        return self.needed and hmac.compare_digest(given.encode(), self._token)
+    def is_token(self, value: str) -> bool:
+        """Return whether this is the token."""
+        return self.needed and hmac.compare_digest(value.encode(), self._token)
 
     def holds(self, value: str) -> bool:
-        """Whether a cookie is one of ours and not expired."""
+        """Return whether a cookie is valid and not expired."""
         expiry, _, _ = value.partition(".")
         if not expiry.isdecimal() or not value.isascii() or int(expiry) < self._clock.now():
             return False
         return hmac.compare_digest(value, self._cookie(int(expiry)))
 
     def issue(self) -> str:
-        """A fresh cookie."""
+        """Return a new cookie."""
         return self._cookie(int(self._clock.now()) + LASTS)
 
     def locked(self) -> bool:
-        """Whether there were too many wrong tokens in the last minute."""
+        """Return whether sign-in is locked after too many wrong tokens in the last minute."""
         return len(self._failures) == TRIES and self._clock.now() - self._failures[0] < TRIES_WINDOW
 
     def failed(self) -> None:
-        """Somebody gave a wrong token."""
+        """Count a wrong token."""
         self._failures.append(self._clock.now())
 
     def _cookie(self, expiry: int) -> str:
@@ -71,7 +71,7 @@ class Sessions:
 
 
 class SignIn(BaseModel):
-    """The token, as `server.token` has it, or the code of a link out of the chat."""
+    """The value of `server.token`, or the code of a sign-in link from the chat."""
 
     model_config = ConfigDict(extra="forbid")
     token: str | None = Field(None, max_length=4096)
@@ -85,13 +85,13 @@ class SignIn(BaseModel):
 
 
 def sessions_of(request: Request) -> Sessions:
-    """The sessions of the application that answers a request."""
+    """Return the sessions of the application that handles a request."""
     found: Sessions = request.app.state.sessions
     return found
 
 
 def links_of(request: Request) -> Links:
-    """Who came by a link, of the application that answers a request."""
+    """Return the sign-in links of the application that handles a request."""
     found: Links = request.app.state.links
     return found
 
@@ -104,7 +104,7 @@ Linked = Annotated[Links, Depends(links_of)]
 @router.get("")
 @open_to(Role.MEMBER)
 async def show(by: By) -> schemas.SignedIn:
-    """Who is signed in, with which role, and how they came in."""
+    """Return the signed-in caller with role and sign-in method."""
     return schemas.SignedIn(
         person=by.person, name=by.sender.name, role=by.role.name.lower(), how=by.how, account=by.account
     )
@@ -113,9 +113,9 @@ async def show(by: By) -> schemas.SignedIn:
 @router.post("", status_code=204)
 @open_to(Role.BLOCKED)
 async def sign_in(body: SignIn, request: Request, sessions: Known, known: Linked) -> Response:
-    """Exchange the token, or the code of a link, for a cookie (HttpOnly, SameSite=Strict): the owner's for 30
-    days, or the person's for 7. 401: it is not good; 403: who had the code may not use the bot any more; 429:
-    there were too many wrong ones.
+    """Exchange the token, or the code of a sign-in link, for a cookie (HttpOnly, SameSite=Strict; the
+    owner's lasts 30 days, a person's 7). 401: wrong token, or expired or used link; 403: the person
+    lost access; 429: too many attempts.
     """
     if (sessions.needed or body.code is not None) and sessions.locked():
         raise HTTPException(429, "Too many wrong tokens. Wait a minute.", {"retry-after": "60"})
@@ -123,14 +123,14 @@ async def sign_in(body: SignIn, request: Request, sessions: Known, known: Linked
         return await _by_code(body.code, request, sessions, known)
     if sessions.needed and not sessions.is_token(body.token or ""):
         sessions.failed()
-        raise HTTPException(401, "That is not the token.")
+        raise HTTPException(401, "Wrong token. Check server.token.")
     return _signed_in(request, COOKIE, sessions.issue(), LASTS, sign_in_links.COOKIE)
 
 
 @router.delete("", status_code=204)
 @open_to(Role.BLOCKED)
 async def sign_out(request: Request, services: Services, known: Linked) -> Response:
-    """End a person's session, and forget the cookies."""
+    """Sign out: end a person's session and delete the cookies."""
     if key := request.cookies.get(sign_in_links.COOKIE):
         await known.end(key)
     by = caller_or_none(request)
@@ -153,12 +153,12 @@ async def _by_code(code: str, request: Request, sessions: Sessions, known: Links
         )
     key, caller = found
     if caller.role < Role.MEMBER:
-        raise HTTPException(403, "You may not use the bot any more.")
+        raise HTTPException(403, "You no longer have access to the bot.")
     return _signed_in(request, sign_in_links.COOKIE, key, SESSION_LASTS, COOKIE)
 
 
 def _signed_in(request: Request, name: str, value: str, lasts: int, other: str) -> Response:
-    """An answer with one cookie in place of the other."""
+    """Return a response that sets one cookie and deletes the other."""
     response = Response(status_code=204)
     host, secure = request.headers.get("host", "").lower(), request.url.scheme == "https"
     public = request.app.state.services.server.public_url or ""

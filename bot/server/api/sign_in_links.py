@@ -1,4 +1,4 @@
-"""Signing in by a link out of the chat: a code that is good once, then a cookie that names its owner."""
+"""Sign in by a link from the chat: a single-use code, exchanged for a personal session cookie."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ COOKIE = "roebot_person"
 
 
 class Links:
-    """Who came by a link. What they may do is asked anew each time, so a role that is taken back is gone."""
+    """Personal sessions of sign-in links. The role is looked up for each request, so a revoked role takes
+    effect at once.
+    """
 
     def __init__(self, services: ApiServices) -> None:
         self._services = services
 
     async def redeem(self, code: str) -> tuple[str, Principal] | None:
-        """The key of a fresh session for a code, and whose it is; None for a code that is not good."""
+        """Exchange a code for a new session: its key and the caller; None if the code is expired or used."""
         services, key = self._services, new_secret()
         now, hashed = services.clock.now(), hash_of(key)
         session = SecretHash(hashed, now + SESSION_LASTS)
@@ -33,15 +35,15 @@ class Links:
         return key, caller
 
     async def caller(self, key: str) -> Principal | None:
-        """Who has this key, None where the session is over or the person may not use the bot any more."""
+        """Return the caller of a session key; None if the session has ended or the person lost access."""
         return await self._caller(hash_of(key))
 
     async def still(self, caller: Principal) -> Principal | None:
-        """The same caller with the role that they have now, None where they have none."""
+        """Return the caller with their current role, None if they lost access."""
         return await self._caller(caller.session) if caller.session else caller
 
     async def end(self, key: str) -> None:
-        """Sign out."""
+        """End a session."""
         await self._services.db.run(end_session, hash_of(key))
 
     async def _caller(self, hashed: str) -> Principal | None:

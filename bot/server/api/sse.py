@@ -1,9 +1,9 @@
-"""One conversation as a stream of events, for whoever watches it.
+"""Stream one conversation as server-sent events.
 
-Every connection begins with a snapshot and every event is whole (a turn, or the text of a part so far), so a
-reload, a second tab or a lost connection shows exactly the same. What a turn says while it grows comes from
-the hub; how a turn stands comes from the store, which is looked at when something happened and, while a turn
-is open, a few times a second.
+Every connection begins with a snapshot and every event is complete (a turn, or the current text of a part),
+so a reload, a second tab or a lost connection shows the same. The text of a reply in progress comes from the
+hub; the state of a turn comes from the store, which is read after a change and, while a turn is open, a few
+times a second.
 """
 
 from __future__ import annotations
@@ -24,29 +24,31 @@ from bot.server.api.subscriptions import Collector, PendingChanges, Subscription
 from bot.store.conversations import ConversationView
 from bot.store.read_models import TurnView, list_turns
 
-# Seconds: between looks at the store while a turn is open (from quick to slow), and between heartbeats.
+# Seconds between reads of the store while a turn is open (from QUICK to SLOW), and between heartbeats.
 QUICK = 0.02
 SLOW = 0.3
 HEARTBEAT = 10.0
-# How many turns a snapshot holds; earlier ones are read page by page.
+# Number of turns in a snapshot; earlier ones are read page by page.
 WINDOW = 30
-# A long text is rendered that many times less often than it takes.
+# After rendering a long text, pause for this multiple of the time that it took.
 REST = 3
 
 
 class Typing(schemas.ApiModel):
-    """An answer is on its way."""
+    """A reply is being written."""
 
 
 class PartGrew(schemas.ApiModel):
-    """A part of a turn's reply has grown; the whole of it."""
+    """The current text of a growing part of a reply."""
 
     turn: int
     part: schemas.PartInfo
 
 
 class FeedSnapshot(schemas.ApiModel):
-    """Where a connection begins: the latest turns, oldest first; `next` is the cursor of earlier ones."""
+    """The first event of a connection: the latest turns, oldest first; `next` is the cursor of earlier
+    ones.
+    """
 
     conversation: schemas.ConversationInfo
     turns: list[schemas.TurnInfo]
@@ -55,14 +57,14 @@ class FeedSnapshot(schemas.ApiModel):
 
 @dataclass(frozen=True, slots=True)
 class ServerSentEvent:
-    """A server-sent event."""
+    """An event with its name and data."""
 
     name: str
     data: BaseModel
 
 
 class ConversationFeed:
-    """One connection's view of one conversation."""
+    """Event source of one connection to a conversation."""
 
     def __init__(
         self,
@@ -81,8 +83,9 @@ class ConversationFeed:
         self._pause = QUICK
 
     async def events(self) -> AsyncIterator[ServerSentEvent | None]:
-        """A snapshot, then what changes; None is a heartbeat. Ends when the account stops, and as soon as the
-        watcher is not allowed to see it any more.
+        """Yield a snapshot, then changes; None is a heartbeat.
+
+        Ends when the account stops, or when the caller loses access to the conversation.
         """
         collector = Collector()
         with self._watching(collector):
@@ -132,7 +135,7 @@ class ConversationFeed:
         return ServerSentEvent("snapshot", FeedSnapshot(conversation=shown, turns=turns, next=more))
 
     async def _news(self) -> list[TurnView]:
-        """The turns that changed since the last look, oldest first."""
+        """Return the turns that changed since the last read, oldest first."""
         found = await self._services.db.run(list_turns, self._of.id, limit=WINDOW)
         news = [view for view in reversed(found) if self._seen.get(view.id) != view]
         self._seen = {view.id: view for view in found}
@@ -150,14 +153,14 @@ class ConversationFeed:
 
 
 def _may_grow(view: TurnView) -> bool:
-    """Whether a frame of this turn is news; once the final is composed, a late one is not."""
+    """Return whether a frame of this turn is new; a late one is not once the final text is composed."""
     return presenters.is_growing(view) or view.state is TurnState.ACCEPTED
 
 
 async def encode_events(
     events: AsyncIterator[ServerSentEvent | None], now: Callable[[], float]
 ) -> AsyncIterator[bytes]:
-    """Events as the lines of an event stream, with ids and heartbeats."""
+    """Encode events as an event stream, with ids and heartbeats."""
     count = 0
     last = now()
     yield b"retry: 1000\n\n"

@@ -1,4 +1,4 @@
-"""Collects what happens in one conversation until its watcher takes it."""
+"""Collect the changes of a conversation until its subscriber takes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.store.admission_types import Accepted
 
 @dataclass(frozen=True, slots=True)
 class PendingChanges:
-    """What was not taken yet: newest frames, whether typing shows, whether rows changed."""
+    """Changes not yet taken: newest frames, typing, and whether rows changed."""
 
     frames: tuple[ReplyFrame, ...] = ()
     typing: bool = False
@@ -23,7 +23,7 @@ class PendingChanges:
 
 
 class Collector:
-    """A `Watcher` that keeps changes until they are taken; of each part only the newest frame."""
+    """A `Watcher` that collects changes until they are taken, with the newest frame of each part."""
 
     def __init__(self) -> None:
         self._changed = asyncio.Event()
@@ -33,7 +33,7 @@ class Collector:
         self.closed = False
 
     async def changes(self, clock: Clock, seconds: float) -> PendingChanges:
-        """Wait for a change, at most `seconds`, and take what there is."""
+        """Wait at most `seconds` for a change and take the pending changes."""
         await wait_first(self._changed, clock, seconds)
         self._changed.clear()
         taken = PendingChanges(tuple(self._frames.values()), self._typing, self._rows)
@@ -41,44 +41,40 @@ class Collector:
         return taken
 
     def frame(self, frame: ReplyFrame) -> None:
-        """See Watcher."""
         self._frames[frame.turn, frame.index] = frame
         self._changed.set()
 
     def type(self) -> None:
-        """See Watcher."""
         self._typing = True
         self._changed.set()
 
     def nudge(self) -> None:
-        """See Watcher."""
         self._rows = True
         self._changed.set()
 
     def close(self) -> None:
-        """See Watcher."""
         self.closed = True
         self._changed.set()
 
 
 class Subscriptions:
-    """Who watches which conversation; told of accepted turns by the bus."""
+    """Subscribers by conversation; the bus reports accepted turns."""
 
     def __init__(self) -> None:
         self._collectors: dict[int, set[Collector]] = {}
 
     def accepted(self, turn: Accepted) -> None:
-        """A turn was accepted."""
+        """Notify the subscribers of an accepted turn."""
         self.changed(turn.conversation)
 
     def changed(self, conversation: int) -> None:
-        """A conversation has news that did not come in as a message."""
+        """Notify the subscribers of a change that is not an incoming message."""
         for collector in self._collectors.get(conversation, ()):
             collector.nudge()
 
     @contextmanager
     def watch(self, conversation: int, collector: Collector) -> Iterator[None]:
-        """Tell `collector` of the conversation while the context lasts."""
+        """Subscribe `collector` to the conversation while the context is open."""
         collectors = self._collectors.setdefault(conversation, set())
         collectors.add(collector)
         try:
@@ -89,7 +85,7 @@ class Subscriptions:
                 self._collectors.pop(conversation, None)
 
     def close(self) -> None:
-        """End every watch."""
+        """End every subscription."""
         for collectors in list(self._collectors.values()):
             for collector in collectors:
                 collector.close()

@@ -1,4 +1,4 @@
-"""Turns: list, one, answer again."""
+"""Routes to list and retry turns and to answer their questions."""
 
 from __future__ import annotations
 
@@ -31,11 +31,13 @@ router = APIRouter(prefix="/api/turns", tags=["turns"])
 async def list_turns(
     services: Services,
     by: By,
-    conversation: Annotated[int | None, Query(ge=1, lt=2**53, description="Absent: of all.")] = None,
+    conversation: Annotated[
+        int | None, Query(ge=1, lt=2**53, description="Conversation whose turns to list; omit it for all.")
+    ] = None,
     limit: Limit = DEFAULT,
     cursor: Cursor = "",
 ) -> schemas.Turns:
-    """Turns of a conversation, or of all (for members: of their own), newest first."""
+    """List the turns of a conversation, or of all (for members: of their own), newest first."""
     known: dict[int, ConversationView] = {}
     if conversation is not None:
         known[conversation] = await local_chats.visible_conversation(services, by, conversation)
@@ -61,7 +63,7 @@ async def list_turns(
 @router.get("/{turn}")
 @open_to(Role.MEMBER)
 async def get_turn(turn: Id, services: Services, by: By) -> schemas.TurnInfo:
-    """One turn."""
+    """Return a turn."""
     of, view = await local_chats.visible_turn(services, by, turn)
     await note_read(services, by, of)
     return await presenters.present_turn(services, of, view)
@@ -70,7 +72,7 @@ async def get_turn(turn: Id, services: Services, by: By) -> schemas.TurnInfo:
 @router.get("/{turn}/documents/{part}", response_class=Response)
 @open_to(Role.MEMBER)
 async def download_document(turn: Id, part: Index, services: Services, by: By) -> Response:
-    """A file that the service wrote itself, such as an export, to be saved."""
+    """Download a file that the service created, such as an export."""
     of, view = await local_chats.visible_turn(services, by, turn)
     await note_read(services, by, of)
     found = [one for one in view.parts if one.index == part and one.kind is PartKind.DOCUMENT]
@@ -85,7 +87,7 @@ async def download_document(turn: Id, part: Index, services: Services, by: By) -
 async def click_choice(
     turn: Id, part: Index, body: button_clicks.ButtonClick, services: Services, by: By
 ) -> schemas.PostResult:
-    """Press a button of a question, as the caller; the answer says why it does not count (403, 409)."""
+    """Answer a question as the caller (403, 409: rejected, with the reason)."""
     of, view = await local_chats.visible_turn(services, by, turn)
     return await button_clicks.click_button(services, by, of, view, part, body)
 
@@ -93,7 +95,7 @@ async def click_choice(
 @router.post("/{turn}/retry", status_code=202)
 @open_to(Role.MEMBER)
 async def retry_turn(turn: Id, request: Request, services: Services, by: By) -> schemas.PostResult:
-    """Answer the last turn of a conversation again, where it is, as `/retry` does; no other can be (409)."""
+    """Answer the last turn of a conversation again, as `/retry` does (409: it is not the last turn)."""
     of, _ = await local_chats.visible_turn(services, by, turn)
     opened = await repeating.open_retry(services, by, of, turn)
     feeds: Subscriptions = request.app.state.feeds

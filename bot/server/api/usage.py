@@ -1,4 +1,4 @@
-"""Tokens: what turns cost, together and by person."""
+"""Routes for token usage, in total, by person and by day."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from bot.store.usage import (
 )
 
 DAYS = 30
-Days = Annotated[int, Query(ge=1, le=366, description="Turns accepted in so many last days.")]
-# An id is as long as its platform makes it.
-Person = Annotated[str, Query(max_length=256, description="Only what the turns of this person cost.")]
-Ahead = Annotated[int, Query(ge=-900, le=900, description="Minutes by which the clocks are ahead of UTC.")]
+Days = Annotated[int, Query(ge=1, le=366, description="Number of days to cover, up to now.")]
+# Platforms do not limit the length of their ids.
+Person = Annotated[str, Query(max_length=256, description="Only the usage of this person.")]
+Ahead = Annotated[int, Query(ge=-900, le=900, description="Offset of local time from UTC in minutes.")]
 router = APIRouter(prefix="/api/usage", tags=["usage"])
 
 
@@ -40,16 +40,16 @@ async def get_usage(
     limit: Limit = DEFAULT,
     cursor: Names = "",
 ) -> schemas.UsageReport:
-    """The tokens that turns cost in the last days: all of them, or one person's (`platform:id`); for members
-    their own.
+    """Return the tokens used in the last days, by everyone or by one person (`platform:id`); members get
+    their own only.
     """
     begin, person = period_start(services, days), _person_filter(by, person)
     if person:
         one = await services.db.run(load_person_usage, begin, person)
-        return _present_usage(begin, one.spending, [one], following=None)
+        return _present_usage(begin, one.spending, [one], next_cursor=None)
     found = await services.db.run(list_person_usage, begin, cursor, limit)
-    following = found[-1].person if len(found) == limit else None
-    return _present_usage(begin, await services.db.run(sum_usage, begin), found, following=following)
+    next_cursor = found[-1].person if len(found) == limit else None
+    return _present_usage(begin, await services.db.run(sum_usage, begin), found, next_cursor=next_cursor)
 
 
 @router.get("/days")
@@ -57,14 +57,18 @@ async def get_usage(
 async def by_day(
     services: Services, by: By, days: Days = DAYS, person: Person = "", ahead: Ahead = 0
 ) -> schemas.DaysUsage:
-    """The tokens of each of the last days that cost any, of all or of one person; for members their own."""
+    """Return the tokens used on each of the last days, by everyone or by one person; members get their own
+    only.
+    """
     begin, person = period_start(services, days), _person_filter(by, person)
     found = await services.db.run(sum_usage_by_day, begin, ahead * 60.0, person or None)
     return schemas.DaysUsage(since=begin, days=[presenters.present_day_usage(one) for one in found])
 
 
 def _person_filter(by: Principal, person: str) -> str:
-    """Whose tokens are shown. Raises 404 for a member who asks for somebody else's."""
+    """Return the person whose usage is shown, "" for everyone. Raises 404 if a member asks for someone
+    else's.
+    """
     if by.has_permission(Permission.USAGE):
         return person
     if person not in ("", by.person):
@@ -73,14 +77,14 @@ def _person_filter(by: Principal, person: str) -> str:
 
 
 def period_start(services: ApiServices, days: int) -> float:
-    """When the last so many days began, to the second from now."""
+    """Return the start of the last `days` days, counted back from now."""
     return services.clock.now() - days * 24 * 3600.0
 
 
 def _present_usage(
-    begin: float, total: UsageSum, found: Sequence[PersonTotals], *, following: str | None
+    begin: float, total: UsageSum, found: Sequence[PersonTotals], *, next_cursor: str | None
 ) -> schemas.UsageReport:
     people = [presenters.present_person_usage(one) for one in found]
     return schemas.UsageReport(
-        since=begin, total=presenters.present_spending(total), people=people, next=following
+        since=begin, total=presenters.present_spending(total), people=people, next=next_cursor
     )

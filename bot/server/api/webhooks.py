@@ -1,4 +1,4 @@
-"""Requests of the platforms: handed to the account's adapter, which alone can tell a forged one."""
+"""Pass platform webhooks to the account's adapter, which verifies their signature."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from bot.server.api.errors import not_found
 
 router = APIRouter(tags=["webhooks"])
 
-# Platforms send events, never files: Slack's and Feishu's are some ten kilobytes.
+# Platforms send events, never files: those of Slack and Feishu have about ten kilobytes.
 MOST_BYTES = 2 * 1024 * 1024
-RETRY_LATER = "The account is not connected yet; send it again."
+RETRY_LATER = "The account is not connected yet; retry later."
 
 
 @router.post("/webhooks/{account}")
 @open_to(Role.BLOCKED)
 async def receive_webhook(account: str, request: Request, services: Services) -> Response:
-    """Hand a platform's request to its account. 404: no such account, or it receives another way; 413: too
-    large; 503: not connected yet, which every platform answers with another try.
+    """Pass a platform's request to its account. 404: unknown account, or one without webhooks; 413: too
+    large; 503: not connected yet, so the platform retries.
     """
     outlet = services.accounts.get(account)
     if outlet is None or not isinstance(outlet.adapter, ReceivesWebhooks):
