@@ -8,7 +8,7 @@ from bot.config import AccessConfig, AccessEntry, AccessOverrides
 
 
 @dataclass(frozen=True, slots=True)
-class OwnRules:
+class AccountRules:
     """Access rules of one account: `access` as configured, `rules` as they take effect."""
 
     account: str
@@ -16,6 +16,6 @@ class OwnRules:
     access: AccessOverrides
     rules: AccessConfig
 
-    def meant_by(self, entry: AccessEntry) -> bool:
+    def is_covered_by(self, entry: AccessEntry) -> bool:
         """Return whether an entry covers this account."""
         return entry.scope in (self.account, self.platform)

@@ -9,7 +9,7 @@ from bot.access.policy import AccessPolicy, Role
 from bot.domain import ChatKind, Origin, Sender
 
 
-def at_home(platform: str, account: str, sender: Sender) -> Origin:
+def home_origin(platform: str, account: str, sender: Sender) -> Origin:
     """Return a private chat with the sender on their own account.
 
     For a caller who signed in to the web console by a link, that is the account of the link.
@@ -21,7 +21,7 @@ def at_home(platform: str, account: str, sender: Sender) -> Origin:
     return Origin(sender.account, home, "", ChatKind.PRIVATE, "", known)
 
 
-def within_reach(
+def administers_scope(
     role: Role,
     home: Origin,
     scope: str,

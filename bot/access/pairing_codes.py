@@ -11,13 +11,13 @@ GOOD_FOR = 3600.0
 """Lifetime of a code (s)."""
 
 
-def new_code() -> str:
+def create_code() -> str:
     """Create a random code: 40 bits, in two halves."""
     signs = "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
     return f"{signs[:4]}-{signs[4:]}"
 
 
-def as_code(text: str) -> str:
+def normalize_code(text: str) -> str:
     """Normalize a code as a person typed it."""
     signs = "".join(sign for sign in text.upper() if sign.isalnum())
     return f"{signs[:4]}-{signs[4:]}"

@@ -11,11 +11,11 @@ SESSION_LASTS = 7 * 24 * 3600
 BYTES = 20
 
 
-def new_secret() -> str:
+def create_secret() -> str:
     """Create a code or session key: 160 bits, in letters and digits that no renderer changes."""
     return secrets.token_hex(BYTES)
 
 
-def hash_of(secret: str) -> str:
+def hash_secret(secret: str) -> str:
     """Return the stored hash of a secret."""
     return hashlib.sha256(b"roebot page\0" + secret.encode()).hexdigest()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from bot.access.account_overrides import OwnRules
+from bot.access.account_overrides import AccountRules
 from bot.domain import Isolation, IsolationPolicy
 from bot.platforms.base import Inbox
 from bot.server.api.dependencies import ApiServices
@@ -40,8 +40,8 @@ def api_services(service: BotService, *, port: int) -> ApiServices:
         people=service.people,
         budgets=service.budgets,
         inbox=lambda account: _inbox(service, account),
-        desk=service.desk,
-        forgetter=service.forgetter,
+        schedules=service.desk,
+        retention=service.forgetter,
         access=lambda: service.config.access,
         own_rules=lambda: _own_rules(service),
         role=service.role_on_home_account,
@@ -78,10 +78,10 @@ def _client(service: BotService, url: str | None) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=url, headers=headers, timeout=TIMEOUT, limits=limits, trust_env=False)
 
 
-def _own_rules(service: BotService) -> list[OwnRules]:
+def _own_rules(service: BotService) -> list[AccountRules]:
     config = service.config
     return [
-        OwnRules(name, account.platform, account.access, config.access_for(name))
+        AccountRules(name, account.platform, account.access, config.access_for(name))
         for name, account in config.channels.items()
     ]
 

@@ -20,9 +20,9 @@ references resolve; the later ones may be ahead, as after a crash, which recover
 """
 LAST = "last-backup.json"
 """File with the time of the last backup."""
-LEFT_OUT = frozenset({"logs", "sandbox", "service.json", ".write-probe", LAST})
+EXCLUDED = frozenset({"logs", "sandbox", "service.json", ".write-probe", LAST})
 """Files that are recreated, or useless on another machine."""
-ENDINGS_LEFT_OUT = (".lock", ".db-wal", ".db-shm", ".db-journal", ".sock", ".tmp")
+EXCLUDED_SUFFIXES = (".lock", ".db-wal", ".db-shm", ".db-journal", ".sock", ".tmp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class ArchiveManifest:
         return json.dumps(asdict(self), indent=2).encode()
 
 
-def manifest_in(data: bytes) -> ArchiveManifest:
+def parse_manifest(data: bytes) -> ArchiveManifest:
     """Parse a stored manifest. Raises BackupFailed."""
     try:
         found = json.loads(data)
@@ -58,6 +58,6 @@ def manifest_in(data: bytes) -> ArchiveManifest:
     return manifest
 
 
-def is_left_out(path: PurePosixPath) -> bool:
+def is_excluded(path: PurePosixPath) -> bool:
     """Return whether a file is excluded from the archive; `path` is relative to the data directory."""
-    return path.parts[0] in LEFT_OUT or path.name.endswith(ENDINGS_LEFT_OUT) or str(path) in DATABASES
+    return path.parts[0] in EXCLUDED or path.name.endswith(EXCLUDED_SUFFIXES) or str(path) in DATABASES

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 
-from bot.backup.archive import DATABASES, FORMAT, INSIDE, LAST, MANIFEST, ArchiveManifest, is_left_out
+from bot.backup.archive import DATABASES, FORMAT, INSIDE, LAST, MANIFEST, ArchiveManifest, is_excluded
 from bot.errors import BackupFailed
 
 PAGES = 2_000
@@ -119,7 +119,7 @@ def _collect_files(home: Path) -> tuple[list[tuple[PurePosixPath, int]], list[Pu
 def _walk_home(home: Path, folder: PurePosixPath) -> Iterator[tuple[PurePosixPath, os.stat_result]]:
     for entry in sorted(os.scandir(home / folder), key=lambda entry: entry.name):
         path = folder / entry.name
-        if is_left_out(path):
+        if is_excluded(path):
             continue
         yield path, entry.stat(follow_symlinks=False)
         if entry.is_dir(follow_symlinks=False):
@@ -151,10 +151,10 @@ def _add_member(
 ) -> None:
     member = tarfile.TarInfo(name)
     member.size, member.mode, member.mtime = size, 0o600, at or time.time()
-    tar.addfile(member, _Padded(content, size))
+    tar.addfile(member, _PaddedReader(content, size))
 
 
-class _Padded:
+class _PaddedReader:
     """Reader that returns exactly `size` bytes: a file that was truncated in the meantime is padded with
     zeros.
     """

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from bot.app.home import lock_home, prepare_home
-from bot.backup.archive import INSIDE, MANIFEST, ArchiveManifest, manifest_in
+from bot.backup.archive import INSIDE, MANIFEST, ArchiveManifest, parse_manifest
 from bot.errors import BackupFailed
 from bot.store.migrate import REVISIONS
 
@@ -65,7 +65,7 @@ def _unpack(archive: Path, new: Path, tell: Callable[[str], None]) -> ArchiveMan
             raise BackupFailed(f"{archive} is not a backup archive; create one with `roebot backup`")
         opened = tar.extractfile(first)
         assert opened is not None
-        manifest = manifest_in(opened.read())
+        manifest = parse_manifest(opened.read())
         tell(f"created by Roebot {manifest.version}: {manifest.files} files, {manifest.size / 1e6:.1f} MB")
         new.mkdir(mode=0o700)
         files = folders = size = 0

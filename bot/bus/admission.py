@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from bot.access import AccessPolicy, Permission, Role, has_permission
-from bot.access.pairing_codes import GOOD_FOR, new_code
+from bot.access.pairing_codes import GOOD_FOR, create_code
 from bot.commands.registry import Registry
 from bot.domain import Busy, ChatKind, InboundChange, InboundEvent, InboundMessage, IsolationPolicy, Origin
 from bot.store.admission_types import Admission, InboxItem, RecordOnly, Verdict
@@ -69,7 +69,7 @@ class AdmissionPolicy:
         rules: AccountRules,
         commands: Registry,
         new_id: Callable[[], str],
-        new_code: Callable[[], str] = new_code,
+        new_code: Callable[[], str] = create_code,
     ) -> None:
         self._rules = rules
         self._commands = commands

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from bot.access.policy import LOCAL_PLATFORMS
-from bot.access.sign_in_links import CODE_LASTS, hash_of, new_secret
+from bot.access.sign_in_links import CODE_LASTS, create_secret, hash_secret
 from bot.commands.registry import Invocation, Result
 from bot.domain import ChatKind
 from bot.store.web_sessions import SecretHash, create_sign_in_code
@@ -23,8 +23,8 @@ async def page(call: Invocation) -> Result:
         return Result(texts("page_private"))
     if not address:
         return Result(texts("page_unset"))
-    code, now = new_secret(), services.clock.now()
-    await services.db.run(create_sign_in_code, SecretHash(hash_of(code), now + CODE_LASTS), turn, now)
+    code, now = create_secret(), services.clock.now()
+    await services.db.run(create_sign_in_code, SecretHash(hash_secret(code), now + CODE_LASTS), turn, now)
     kept = texts("page_not_kept")
     lines = [texts("page_link", link=kept, minutes=CODE_LASTS // 60)]
     if urlsplit(address).hostname in HERE:

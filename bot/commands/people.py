@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.access import Role
-from bot.access.pairing_codes import as_code, is_code
+from bot.access.pairing_codes import is_code, normalize_code
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.commands.escaping import quoted, quoted_person
 from bot.commands.registry import Invocation, Result
@@ -107,7 +107,7 @@ async def pair(call: Invocation) -> Result:
 def _meant(call: Invocation) -> tuple[str, Role | Result]:
     """Return the code and the role after it; the default role is member."""
     *words, last = call.words
-    before, whole = as_code(" ".join(words)), as_code(" ".join(call.words))
+    before, whole = normalize_code(" ".join(words)), normalize_code(" ".join(call.words))
     role = GIVEN_ROLES.get(last.lower()) if words else None
     if role is None and is_code(before) and not is_code(whole):
         return before, _no_role(call, last)

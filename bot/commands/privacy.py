@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.commands.registry import Document, Invocation, Result
 from bot.domain import ChatKind, person_of
-from bot.privacy.data_export import export_person, scopes_of
+from bot.privacy.data_export import export_person, memory_scopes
 from bot.store.audit import AuditEvent, author_of, record_event
 from bot.store.retention import Person
 
@@ -69,4 +69,6 @@ def _asker(call: Invocation) -> Person:
 
 def _scopes(call: Invocation, person: Person) -> list[str]:
     states = call.services.accounts.states()
-    return scopes_of(person, [name for name, (platform, _) in states.items() if platform == person.platform])
+    return memory_scopes(
+        person, [name for name, (platform, _) in states.items() if platform == person.platform]
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.access.admin_scope import at_home, within_reach
+from bot.access.admin_scope import administers_scope, home_origin
 from bot.commands.escaping import quoted
 from bot.commands.registry import Invocation, Result, nearest, nearest_line
 from bot.config import AccessEntry, wrong_entry
@@ -73,5 +73,5 @@ def twin(call: Invocation, entry: AccessEntry) -> AccessEntry:
 def reaches(call: Invocation, entry: AccessEntry) -> bool:
     """Return True if the caller is an admin of every account that the entry covers; owners always are."""
     turn, services = call.turn, call.services
-    home = at_home(turn.platform, turn.address.account, turn.messages[-1].sender)
-    return within_reach(call.role, home, entry.scope, services.accounts.states(), services.policy)
+    home = home_origin(turn.platform, turn.address.account, turn.messages[-1].sender)
+    return administers_scope(call.role, home, entry.scope, services.accounts.states(), services.policy)

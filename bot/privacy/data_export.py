@@ -42,7 +42,7 @@ async def export_person(
     return orjson.dumps(_with_readable_times(document), option=orjson.OPT_INDENT_2)
 
 
-def scopes_of(person: Person, accounts: Sequence[str]) -> list[str]:
+def memory_scopes(person: Person, accounts: Sequence[str]) -> list[str]:
     """Return the scopes of the agent's memory of a person on these accounts."""
     return [f"person:{account}:{person}" for account in accounts]
 

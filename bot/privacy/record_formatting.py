@@ -20,7 +20,7 @@ LONGEST_LINE = 1000
 MOST_BEFORE, MOST_BEFORE_CHARACTERS, FAR_BACK = 100, 12_000, 7 * 24 * 3600.0
 
 
-async def heard_before(
+async def format_earlier_messages(
     turn: Turn,
     record: Database,
     texts: Texts,

@@ -13,7 +13,7 @@ MOST_COUNTED = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class DueFiring:
+class PlannedRun:
     """A planned run for the time `due` (the latest past one), after `missed` earlier ones.
 
     `following` is the next one (0.0: none). `late` is true if it is too late to catch up on. Times are
@@ -26,7 +26,7 @@ class DueFiring:
     late: bool
 
 
-def plan_due(rule: Recurrence, zone: ZoneInfo, next_at: float, now: float, catch_up: float) -> DueFiring:
+def plan_due(rule: Recurrence, zone: ZoneInfo, next_at: float, now: float, catch_up: float) -> PlannedRun:
     """Plan the run at `now` for a rule that was due at `next_at`; runs later than `catch_up` (s) are late."""
     due, missed = next_at, 0
     following = rule.next_run(due, zone)
@@ -35,7 +35,7 @@ def plan_due(rule: Recurrence, zone: ZoneInfo, next_at: float, now: float, catch
         following = rule.next_run(due, zone)
     if following is not None and following <= now:
         following = rule.next_run(now, zone)
-    return DueFiring(due, following or 0.0, missed, now - due > catch_up)
+    return PlannedRun(due, following or 0.0, missed, now - due > catch_up)
 
 
 def next_runs(rule: Recurrence, zone: ZoneInfo, now: float, count: int) -> list[float]:

@@ -9,7 +9,7 @@ RETRY_AFTER = (60.0, 600.0)
 """Backoff before each retry of a failed run (s)."""
 
 
-def is_tried_again(turn: Turn) -> bool:
+def is_retried(turn: Turn) -> bool:
     """Return whether the turn is a scheduled run that is retried if it fails."""
     if turn.repeats or not turn.messages:
         return False

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bot.clock import Clock
 from bot.privacy.record_formatting import format_messages
-from bot.schedules.due import DueFiring
+from bot.schedules.due import PlannedRun
 from bot.schedules.wall_clock import find_zone, to_wall_time
 from bot.store import Database
 from bot.store.record import list_recorded, list_recorded_chats
@@ -48,7 +48,7 @@ class ScheduledRunBuilder:
         self._clock = clock
         self._host = host
 
-    async def build_run(self, schedule: Schedule, plan: DueFiring, *, retry_of: int = 0) -> DueRun:
+    async def build_run(self, schedule: Schedule, plan: PlannedRun, *, retry_of: int = 0) -> DueRun:
         """Build the planned run; `again` is the id of the run that it retries, 0 for a new one."""
         skip, text, notice = self._skip_run(schedule, plan), "", ""
         if skip is None:
@@ -74,7 +74,7 @@ class ScheduledRunBuilder:
         recorded = [(one.account, one.chat) for one in await self._db.run(list_recorded_chats)]
         return SkipReason.QUIET if (schedule.account, schedule.chat) in recorded else SkipReason.UNRECORDED
 
-    def _skip_run(self, schedule: Schedule, plan: DueFiring) -> SkipReason | None:
+    def _skip_run(self, schedule: Schedule, plan: PlannedRun) -> SkipReason | None:
         if not self._host.runs(schedule.account):
             return SkipReason.ACCOUNT
         if not self._host.allowed(schedule):
@@ -89,7 +89,7 @@ class ScheduledRunBuilder:
         texts = self._host.texts(schedule.account).in_thread(schedule.topic)
         return texts("schedule_budget", number=schedule.id, spoken=schedule.spoken, problem=problem)
 
-    async def _missed_runs_notice(self, schedule: Schedule, plan: DueFiring) -> str:
+    async def _missed_runs_notice(self, schedule: Schedule, plan: PlannedRun) -> str:
         shown = (
             to_wall_time(plan.due, await find_zone(schedule.zone)).strftime("%Y-%m-%d %H:%M ") + schedule.zone
         )

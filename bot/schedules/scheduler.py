@@ -14,7 +14,7 @@ import structlog
 from agent.shared.aio import wait_first
 from bot.clock import Clock
 from bot.errors import ScheduleRefused
-from bot.schedules.due import DueFiring, plan_due
+from bot.schedules.due import PlannedRun, plan_due
 from bot.schedules.retry_policy import RETRY_AFTER
 from bot.schedules.scheduled_runs import ScheduledRunBuilder, SchedulerHooks
 from bot.schedules.wall_clock import find_zone, parse_recurrence
@@ -94,9 +94,9 @@ class Scheduler:
 
     async def build_manual_run(self, schedule: Schedule, due: float) -> DueRun:
         """Build a run of a schedule for that time, outside of its recurrence."""
-        return await self._firings.build_run(schedule, DueFiring(due, schedule.next_at, 0, late=False))
+        return await self._firings.build_run(schedule, PlannedRun(due, schedule.next_at, 0, late=False))
 
-    def hand_over(self, opened: Sequence[OpenedTurn]) -> None:
+    def dispatch_turns(self, opened: Sequence[OpenedTurn]) -> None:
         """Dispatch the turns that a run opened, and watch how they end."""
         for turn in opened:
             self._host.open_(turn)
@@ -112,8 +112,8 @@ class Scheduler:
         except ScheduleRefused as refused:
             # The stored rule is unreadable: an older version wrote it, or the system lost the zone.
             log.error("schedule_unreadable", schedule=schedule.id, problem=str(refused))
-            plan = DueFiring(schedule.next_at, 0.0, 0, late=True)
-        one = await self._told_once(await self._firings.build_run(schedule, plan))
+            plan = PlannedRun(schedule.next_at, 0.0, 0, late=True)
+        one = await self._notify_limit_once(await self._firings.build_run(schedule, plan))
         opened = await self._db.run(open_due_run, one, self._clock.now())
         if opened is None:
             return
@@ -128,7 +128,7 @@ class Scheduler:
         for turn in opened:
             self._host.open_(turn)
 
-    async def _told_once(self, one: DueRun) -> DueRun:
+    async def _notify_limit_once(self, one: DueRun) -> DueRun:
         """Report a used up limit once, not at every run until it is available again."""
         if one.skip is not SkipReason.BUDGET:
             return one
@@ -158,7 +158,7 @@ class Scheduler:
         schedule = await self._db.run(load_schedule, retry.schedule)
         run = None
         if schedule is not None and schedule.state is not ScheduleState.PAUSED:
-            plan = DueFiring(retry.due_at, schedule.next_at, 0, late=False)
+            plan = PlannedRun(retry.due_at, schedule.next_at, 0, late=False)
             run = await self._firings.build_run(schedule, plan, retry_of=retry.id)
         opened = await self._db.run(open_run_retry, retry, run, self._clock.now())
         if opened is not None:

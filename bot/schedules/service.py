@@ -233,7 +233,7 @@ class ScheduleService:
         opened = await self._db.run(trigger_schedule, fire, actor, self._clock.now())
         if opened is None:
             raise ScheduleRefused("schedule_busy", number=one.id)
-        self._scheduler.hand_over(opened)
+        self._scheduler.dispatch_turns(opened)
 
     async def delete(self, one: Schedule, actor: Actor) -> None:
         """Delete a schedule with its runs."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 
 from bot.errors import ScheduleRefused
-from bot.schedules.wall_clock import parse_recurrence, zone_of
+from bot.schedules.wall_clock import load_zone, parse_recurrence
 from bot.store.schedules import Schedule
 
 MOST = 2000
@@ -39,7 +39,7 @@ def upcoming_runs(schedules: Sequence[Schedule], after: float, until: float) -> 
 
 def _next_instants(one: Schedule, after: float, until: float, count: int) -> list[float]:
     try:
-        firings = parse_recurrence(one.rule).iter_runs(after, zone_of(one.zone))
+        firings = parse_recurrence(one.rule).iter_runs(after, load_zone(one.zone))
     except ScheduleRefused:
         return []
     return list(islice(takewhile(lambda at: at < until, firings), count))

@@ -55,7 +55,7 @@ def parse_recurrence(text: str) -> Recurrence:
     return Recurrence(parse_cron(text))
 
 
-def zone_of(name: str) -> ZoneInfo:
+def load_zone(name: str) -> ZoneInfo:
     """Return the time zone of an IANA name. Raises ScheduleRefused."""
     try:
         return ZoneInfo(name)
@@ -69,7 +69,7 @@ _found: dict[str, ZoneInfo] = {}
 async def find_zone(name: str) -> ZoneInfo:
     """Return the time zone of an IANA name without blocking the event loop. Raises ScheduleRefused."""
     if name not in _found:
-        _found[name] = await asyncio.to_thread(zone_of, name)
+        _found[name] = await asyncio.to_thread(load_zone, name)
     return _found[name]
 
 

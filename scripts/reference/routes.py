@@ -22,7 +22,7 @@ from bot.app.service import BotService, StartOptions
 from bot.clock import SystemClock
 from bot.config import Config, LoadedConfig
 from bot.server.api.app import create_app
-from bot.server.api.auth import least_of
+from bot.server.api.auth import least_role
 from bot.server.api.proxy_policy import ProxiedCall, least_for
 from bot.store import open_database
 from scripts.reference.markdown import code, first_line, page, table
@@ -101,7 +101,7 @@ def _roles(app: FastAPI) -> Mapping[str, Role]:
         contexts: Iterable[Any] = included() if included else [route]
         for one in contexts:
             for method in getattr(one, "methods", None) or ():
-                found[f"{method} {one.path}"] = least_of(one.endpoint)
+                found[f"{method} {one.path}"] = least_role(one.endpoint)
     return found
 
 

@@ -179,7 +179,7 @@ async def test_an_address_leads_to_its_part_and_an_unknown_one_to_the_chat(
 async def test_what_is_missing_is_said_and_can_be_tried_again(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service, opened(browser, service, "/#/schedules/99") as tab:
         tab.refused = (404, 503)
-        await expect(tab.box.get_by_role("alert")).to_contain_text("There is no such schedule.")
+        await expect(tab.box.get_by_role("alert")).to_contain_text("Schedule not found.")
         away = {"status": 503, "json": {"detail": "away"}}
         await tab.page.route("**/api/schedules**", lambda route: route.fulfill(**away))
         await tab.page.goto(f"{service.url}/#/schedules")

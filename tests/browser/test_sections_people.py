@@ -56,7 +56,9 @@ async def test_strangers_are_let_in(browser: Browser, tmp_path: Path, size: dict
             await tab.press("Let in by code")
             await tab.dialog.get_by_label("Code").fill("WRON-GGGG")
             await tab.dialog.get_by_role("button", name="Let in").click()
-            await expect(tab.dialog.get_by_role("alert")).to_contain_text("nobody waits with it")
+            await expect(tab.dialog.get_by_role("alert")).to_contain_text(
+                "no pending access request has this code"
+            )
             await tab.dialog.get_by_label("Code").fill(CODE.lower())
             await tab.dialog.get_by_label("Role").select_option("owner")
             await tab.dialog.get_by_role("button", name="Let in").click()

@@ -24,7 +24,7 @@ from bot.dispatch.run.transcript import RunTranscript, ToolLog
 from bot.domain import HistoryMessage, ProgressItem, Sender, Stopped, ToolStep, Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
-from bot.privacy.record_formatting import heard_before
+from bot.privacy.record_formatting import format_earlier_messages
 from bot.runtime.interface import AgentRuntime, MessageJoined, ThreadAnswer, TokenUsage
 from bot.store import Database
 from bot.store.turns import set_run
@@ -225,7 +225,7 @@ class RunSession:
 
     async def _create_run(self, *, repeated: bool) -> None:
         handing = AttachmentUploader(self._turn, self._outlet, self._runtime, self._clock)
-        heard = await heard_before(self._turn, self._db, self._texts, self._load_history)
+        heard = await format_earlier_messages(self._turn, self._db, self._texts, self._load_history)
         request = await build_run_request(
             handing,
             self._texts,

@@ -9,7 +9,7 @@ from fastapi import APIRouter, HTTPException, Path, Query
 from pydantic import BaseModel
 
 from bot.access import AccessPolicy, Role
-from bot.access.account_overrides import OwnRules
+from bot.access.account_overrides import AccountRules
 from bot.config import AccessConfig, AccessEntry, wrong_entry
 from bot.server.api import schemas
 from bot.server.api.audit_actor import audit_actor
@@ -17,7 +17,7 @@ from bot.server.api.auth import NOT_YOURS, By, Principal
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import not_found
 from bot.server.api.pagination import DEFAULT, Cursor, Limit, Names, parse_cursor
-from bot.server.api.scope_checks import check_reach, reached
+from bot.server.api.scope_checks import check_scope, is_in_scope
 from bot.store.audit import AuditEntry, list_audit_entries
 from bot.store.people import (
     PairingRequest,
@@ -50,7 +50,7 @@ class NewRole(BaseModel):
 
 
 @router.get("/access")
-async def show_access(
+async def get_access(
     services: Services, by: By, limit: Limit = DEFAULT, cursor: Names = ""
 ) -> schemas.Access:
     """List the configured roles, the granted roles (by entry, in pages) and the access requests that the
@@ -66,12 +66,12 @@ async def show_access(
             if one.access.default is not None
         ],
         configured=_configured_roles(rules, own),
-        given=[given_shape(services, by, one) for one in grants[:limit]],
+        given=[present_grant(services, by, one) for one in grants[:limit]],
         next=grants[limit - 1].entry if len(grants) > limit else None,
         waiting=[
             _present_pairing(one)
             for one in await services.db.run(list_pairing_requests, now)
-            if reached(services, by, one.account)
+            if is_in_scope(services, by, one.account)
         ],
     )
 
@@ -81,7 +81,7 @@ async def put_role(entry: Entry, body: NewRole, services: Services, by: By) -> s
     """Grant a role to a person, or access to a group or workspace (409: the configuration overrides it;
     403: this takes an owner, or an admin of every account that the entry covers).
     """
-    target, role = as_entry(entry), Role[body.role.upper()]
+    target, role = parse_entry(entry), Role[body.role.upper()]
     _check_grant(services, by, target, role)
     _check_id(services, target)
     _check_named(services, target, role)
@@ -94,7 +94,7 @@ async def put_role(entry: Entry, body: NewRole, services: Services, by: By) -> s
     await services.db.run(grant_role, one, audit_actor(services, by), one.at)
     await services.people.load_grants()
     found = [given for given in await services.db.run(list_role_grants) if given.entry == one.entry]
-    return given_shape(services, by, found[0] if found else one)
+    return present_grant(services, by, found[0] if found else one)
 
 
 @router.delete("/access/{entry}", status_code=204)
@@ -102,7 +102,7 @@ async def delete_role(entry: Entry, services: Services, by: By) -> None:
     """Revoke a granted role (403: this takes an owner, or an admin of every account that the entry
     covers).
     """
-    who = as_entry(entry)
+    who = parse_entry(entry)
     _check_grant(services, by, who, Role.STRANGER)
     revoked = await services.db.run(revoke_role, str(who), audit_actor(services, by), services.clock.now())
     await services.people.load_grants()
@@ -124,7 +124,7 @@ def _check_grant(services: ApiServices, by: Principal, who: AccessEntry, role: R
     """Check that the caller may grant or revoke this role, as in the chat. Raises 403."""
     if not by.role.may_give(role, services.held(who)):
         raise HTTPException(403, NOT_YOURS)
-    check_reach(services, by, who)
+    check_scope(services, by, who)
 
 
 def _check_id(services: ApiServices, who: AccessEntry) -> None:
@@ -137,7 +137,7 @@ def _check_id(services: ApiServices, who: AccessEntry) -> None:
 def _check_named(services: ApiServices, who: AccessEntry, role: Role) -> None:
     """Check that no configured role overrides the grant on an account that it covers. Raises 409."""
     general = services.access()
-    own = {one.account: one.rules for one in services.own_rules() if one.meant_by(who)}
+    own = {one.account: one.rules for one in services.own_rules() if one.is_covered_by(who)}
     for account, rules in (own or {"": general}).items():
         configured = AccessPolicy(rules).configured_role_of_entry(who)
         if configured.outranks_grant(role):
@@ -148,7 +148,7 @@ def _check_named(services: ApiServices, who: AccessEntry, role: Role) -> None:
             raise HTTPException(409, reason)
 
 
-def _configured_roles(rules: AccessConfig, own: Sequence[OwnRules]) -> list[schemas.ConfiguredRole]:
+def _configured_roles(rules: AccessConfig, own: Sequence[AccountRules]) -> list[schemas.ConfiguredRole]:
     """Return the roles for all accounts, then those of each account."""
     found = [
         schemas.ConfiguredRole(entry=str(entry), role=role, not_on=_accounts_with_own_rules(key, entry, own))
@@ -163,13 +163,13 @@ def _configured_roles(rules: AccessConfig, own: Sequence[OwnRules]) -> list[sche
     ]
 
 
-def _accounts_with_own_rules(key: str, entry: AccessEntry, own: Sequence[OwnRules]) -> list[str]:
+def _accounts_with_own_rules(key: str, entry: AccessEntry, own: Sequence[AccountRules]) -> list[str]:
     """Return the accounts that an entry covers, but which have their own list instead."""
-    covered = [one for one in own if key != ADDED and one.meant_by(entry)]
+    covered = [one for one in own if key != ADDED and one.is_covered_by(entry)]
     return [one.account for one in covered if getattr(one.access, key) is not None]
 
 
-def as_entry(text: str) -> AccessEntry:
+def parse_entry(text: str) -> AccessEntry:
     """Parse the entry in a path. Raises 422."""
     try:
         return AccessEntry.parse(text)
@@ -177,10 +177,10 @@ def as_entry(text: str) -> AccessEntry:
         raise HTTPException(422, f"entry: {error}") from None
 
 
-def given_shape(services: ApiServices, by: Principal, one: RoleGrant) -> schemas.RoleGrantInfo:
+def present_grant(services: ApiServices, by: Principal, one: RoleGrant) -> schemas.RoleGrantInfo:
     """Return a granted role as the API shows it to the caller."""
-    who = as_entry(one.entry)
-    changeable = by.role.may_give(Role.STRANGER, services.held(who)) and reached(services, by, who.scope)
+    who = parse_entry(one.entry)
+    changeable = by.role.may_give(Role.STRANGER, services.held(who)) and is_in_scope(services, by, who.scope)
     return schemas.RoleGrantInfo(
         entry=one.entry, role=one.role, name=one.name, by=one.by, at=one.at, changeable=changeable
     )

@@ -34,9 +34,9 @@ from bot.server.api.errors import UnexpectedErrorHandler, add_handlers
 from bot.server.api.metrics import Gauges
 from bot.server.api.openapi import RuntimeDocuments
 from bot.server.api.runtime_proxy import RuntimeClients
-from bot.server.api.security import Guard
-from bot.server.api.sign_in import Sessions
-from bot.server.api.sign_in_links import Links
+from bot.server.api.security import RequestGuard
+from bot.server.api.sign_in import TokenSessions
+from bot.server.api.sign_in_links import LinkSessions
 from bot.server.api.subscriptions import Subscriptions
 from bot.server.console.page import add_page
 
@@ -58,7 +58,7 @@ def create_app(services: ApiServices) -> FastAPI:
             f"server.host {services.server.host} can be reached by other machines, so server.token must be"
             " set. Set it, or listen on 127.0.0.1."
         )
-    sessions, links = Sessions(services.token, services.clock), Links(services)
+    sessions, links = TokenSessions(services.token, services.clock), LinkSessions(services)
     app = FastAPI(
         title="Roebot",
         version=services.version,
@@ -68,7 +68,9 @@ def create_app(services: ApiServices) -> FastAPI:
         lifespan=_lifespan,
         dependencies=[Depends(authorize)],
         middleware=[
-            Middleware(Guard, server=services.server, port=services.port, sessions=sessions, links=links),
+            Middleware(
+                RequestGuard, server=services.server, port=services.port, sessions=sessions, links=links
+            ),
             Middleware(UnexpectedErrorHandler),
         ],
     )
@@ -76,10 +78,10 @@ def create_app(services: ApiServices) -> FastAPI:
     app.state.sessions = sessions
     app.state.links = links
     app.state.described = RuntimeDocuments()
-    app.state.feeds = Subscriptions()
-    app.state.gauges = Gauges()
-    services.bus.watch_accepted(app.state.feeds.accepted)
-    services.bus.watch_accepted(app.state.gauges.count_turn)
+    app.state.feeds = feeds = Subscriptions()
+    app.state.gauges = gauges = Gauges()
+    services.bus.watch_accepted(feeds.accepted)
+    services.bus.watch_accepted(gauges.count_turn)
     add_handlers(app)
     for module in ROUTED:
         app.include_router(module.router)
@@ -92,11 +94,12 @@ def create_app(services: ApiServices) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: ApiServices = app.state.services
+    gauges: Gauges = app.state.gauges
     langgraph = services.runtime_client()
     management = services.management_client() if services.management_client else langgraph
     app.state.runtime = RuntimeClients(langgraph, management)
     upkeep = [
-        asyncio.create_task(app.state.gauges.measure_lag(services.clock), name="loop lag"),
+        asyncio.create_task(gauges.measure_lag(services.clock), name="loop lag"),
         asyncio.create_task(_sweep(services), name="inbox sweep"),
     ]
     try:

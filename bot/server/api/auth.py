@@ -60,7 +60,7 @@ class Principal:
         """Return the account that the caller signed in from."""
         return self.sender.account or WEB
 
-    def writing_on(self, platform: str) -> Sender:
+    def sender_on(self, platform: str) -> Sender:
         """Return the author of what the caller does on that platform from the web console."""
         known_here = self.sender.account or platform in LOCAL
         return self.sender if known_here else Sender(self.person, account=WEB)
@@ -99,21 +99,21 @@ def attach_principal(scope: Scope, caller: Principal | None) -> None:
     scope[_CALLER] = caller
 
 
-def caller_or_none(request: Request) -> Principal | None:
+def find_caller(request: Request) -> Principal | None:
     """Return the caller of a request, None if unauthenticated."""
     found: Principal | None = request.scope.get(_CALLER)
     return found
 
 
-def caller_of(request: Request) -> Principal:
+def require_caller(request: Request) -> Principal:
     """Return the caller of a request. Raises 401."""
-    found = caller_or_none(request)
+    found = find_caller(request)
     if found is None:
         raise HTTPException(401, NOT_KNOWN)
     return found
 
 
-By = Annotated[Principal, Depends(caller_of)]
+By = Annotated[Principal, Depends(require_caller)]
 
 
 def open_to(least: Role) -> Callable[[Route], Route]:
@@ -126,7 +126,7 @@ def open_to(least: Role) -> Callable[[Route], Route]:
     return marked
 
 
-def least_of(endpoint: object) -> Role:
+def least_role(endpoint: object) -> Role:
     """Return the least role that a route requires."""
     found: Role = getattr(endpoint, _LEAST, Role.ADMIN)
     return found
@@ -134,6 +134,6 @@ def least_of(endpoint: object) -> Role:
 
 def authorize(request: Request) -> None:
     """Check that the caller may use the route. Raises 401 and 403."""
-    least = least_of(request.scope.get("endpoint"))
-    if least > Role.BLOCKED and caller_of(request).role < least:
+    least = least_role(request.scope.get("endpoint"))
+    if least > Role.BLOCKED and require_caller(request).role < least:
         raise HTTPException(403, NOT_YOURS)

@@ -118,7 +118,7 @@ def _click_sender(by: Principal, of: ConversationView) -> Sender:
     name = known.name or known.id.rpartition(":")[2]
     if known.account == of.key.account:
         return replace(known, id=known.id.partition(":")[2], name=name, account="")
-    return replace(by.writing_on(of.platform), name=name)
+    return replace(by.sender_on(of.platform), name=name)
 
 
 def _click_result(of: ConversationView, event_id: str, turn: TurnView | None) -> schemas.PostResult:

@@ -14,8 +14,8 @@ from bot.server.api.auth import By, open_to
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.pagination import DEFAULT, Cursor, Limit, parse_cursor
 from bot.server.api.post_message import NewMessage, read_message
-from bot.server.api.read_audit import note_read
-from bot.server.api.sign_in_links import Links
+from bot.server.api.read_audit import record_conversation_read
+from bot.server.api.sign_in_links import LinkSessions
 from bot.server.api.sse import ConversationFeed, encode_events
 from bot.server.api.usage import DAYS, Days, period_start
 from bot.store import conversations
@@ -103,7 +103,7 @@ async def read_transcript(
 ) -> schemas.Turns:
     """List turns with their messages and replies, newest first; a reply in progress has its current text."""
     of = await local_chats.visible_conversation(services, by, conversation)
-    await note_read(services, by, of)
+    await record_conversation_read(services, by, of)
     found = await services.db.run(list_turns, conversation, parse_cursor(cursor), limit)
     return schemas.Turns(
         turns=[await presenters.present_turn(services, of, view) for view in presenters.visible_turns(found)],
@@ -149,11 +149,11 @@ async def watch_conversation(
     history: `Last-Event-ID` is accepted and ignored.
     """
     of = await local_chats.visible_conversation(services, by, conversation)
-    await note_read(services, by, of)
-    known: Links = request.app.state.links
+    await record_conversation_read(services, by, of)
+    known: LinkSessions = request.app.state.links
 
     async def allowed() -> bool:
-        now = await known.still(by)
+        now = await known.refresh_caller(by)
         return now is not None and (now.has_permission(Permission.READ) or now.owns_conversation(of))
 
     feed = ConversationFeed(services, request.app.state.feeds, of, by, allowed)

@@ -11,7 +11,7 @@ import httpx
 from fastapi import Depends, Request
 
 from bot.access import AccessPolicy, GrantedRoles, Role
-from bot.access.account_overrides import OwnRules
+from bot.access.account_overrides import AccountRules
 from bot.access.budgets import Budgets
 from bot.bus.message_bus import MessageBus
 from bot.clock import Clock
@@ -57,10 +57,10 @@ class ApiServices:
     people: GrantedRoles
     budgets: Budgets
     inbox: Callable[[str], Inbox | None]
-    desk: ScheduleService
-    forgetter: RetentionJob
+    schedules: ScheduleService
+    retention: RetentionJob
     access: Callable[[], AccessConfig]
-    own_rules: Callable[[], Sequence[OwnRules]]
+    own_rules: Callable[[], Sequence[AccountRules]]
     role: Callable[[Sender], Role]
     held: Callable[[AccessEntry], Role]
     policy: Callable[[str], AccessPolicy]

@@ -8,7 +8,7 @@ from bot.access import Permission, Role
 from bot.domain import Live
 from bot.errors import StoreError
 from bot.server.api import schemas
-from bot.server.api.auth import caller_or_none, open_to
+from bot.server.api.auth import find_caller, open_to
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import UNREACHABLE
 from bot.store.inbox import load_cursor
@@ -44,7 +44,7 @@ async def get_readiness(request: Request, services: Services, response: Response
         ready=database.ok and runtime.ok, database=database, runtime=runtime, accounts=accounts
     )
     response.status_code = 200 if found.ready else 503
-    by = caller_or_none(request)
+    by = find_caller(request)
     return (
         found if by is not None and by.has_permission(Permission.HEALTH) else schemas.Ready(ready=found.ready)
     )

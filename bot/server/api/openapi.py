@@ -33,7 +33,7 @@ _COMPONENTS = "#/components/"
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentPart:
+class OpenApiPart:
     """Another service's document (None: unavailable); `moved` maps its paths to paths of this port, None for
     a path that is not served.
 
@@ -51,21 +51,23 @@ class RuntimeDocuments:
     def __init__(self) -> None:
         self._kept: dict[str, tuple[int, float, Json]] = {}
 
-    async def parts(self, services: ApiServices, runtime: RuntimeClients) -> Sequence[DocumentPart]:
+    async def load_parts(self, services: ApiServices, runtime: RuntimeClients) -> Sequence[OpenApiPart]:
         """Return the documents of the LangGraph API and of the management routes."""
-        langgraph = await self._of("agent", runtime.langgraph, services)
+        langgraph = await self._load_document("agent", runtime.langgraph, services)
         if runtime.management is runtime.langgraph:
             return (
-                DocumentPart("agent", langgraph, _runtime_path),
-                DocumentPart("agent", langgraph, _management_path),
+                OpenApiPart("agent", langgraph, _runtime_path),
+                OpenApiPart("agent", langgraph, _management_path),
             )
-        managed = await self._of("management", runtime.management, services)
+        managed = await self._load_document("management", runtime.management, services)
         return (
-            DocumentPart("agent", langgraph, _runtime_path),
-            DocumentPart("management", managed, _management_path),
+            OpenApiPart("agent", langgraph, _runtime_path),
+            OpenApiPart("management", managed, _management_path),
         )
 
-    async def _of(self, name: str, client: httpx.AsyncClient, services: ApiServices) -> Json | None:
+    async def _load_document(
+        self, name: str, client: httpx.AsyncClient, services: ApiServices
+    ) -> Json | None:
         start, now = services.runtime_start(), services.clock.now()
         cached = self._kept.get(name)
         if cached is not None and cached[0] == start and (start or now - cached[1] < KEPT):
@@ -80,11 +82,12 @@ class RuntimeDocuments:
 @open_to(Role.MEMBER)
 async def get_openapi(request: Request, services: Services) -> Response:
     """Return the OpenAPI document."""
-    parts = await request.app.state.described.parts(services, request.app.state.runtime)
+    documents: RuntimeDocuments = request.app.state.described
+    parts = await documents.load_parts(services, request.app.state.runtime)
     return JSONResponse(merge_documents(request.app.openapi(), parts))
 
 
-def merge_documents(own: Mapping[str, Any], parts: Sequence[DocumentPart]) -> Json:
+def merge_documents(own: Mapping[str, Any], parts: Sequence[OpenApiPart]) -> Json:
     """Merge the paths and schemas of other documents into the service's own."""
     merged: Json = copy.deepcopy(dict(own))
     if any(part.document is None for part in parts):

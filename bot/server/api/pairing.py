@@ -6,14 +6,14 @@ from fastapi import APIRouter, HTTPException
 from pydantic import BaseModel, Field
 
 from bot.access import Role
-from bot.access.pairing_codes import as_code
+from bot.access.pairing_codes import normalize_code
 from bot.commands.people import MOST_WRONG, WRONG_CODE, WRONG_WITHIN
 from bot.server.api import schemas
-from bot.server.api.access import Entry, NewRole, as_entry, given_shape
+from bot.server.api.access import Entry, NewRole, parse_entry, present_grant
 from bot.server.api.audit_actor import audit_actor
 from bot.server.api.auth import NOT_YOURS, By, Principal
 from bot.server.api.dependencies import ApiServices, Services
-from bot.server.api.scope_checks import check_reach, reached
+from bot.server.api.scope_checks import check_scope, is_in_scope
 from bot.store.audit import AuditEvent, count_audit_events, record_event
 from bot.store.people import (
     PairingRequest,
@@ -45,8 +45,8 @@ async def approve_by_code(body: PairingApproval, services: Services, by: By) -> 
     _check_role(by, body.role)
     if await db.run(count_audit_events, by.person, WRONG_CODE, now - WRONG_WITHIN) >= MOST_WRONG:
         raise HTTPException(429, "code: too many wrong codes; wait an hour")
-    found = await db.run(list_pairing_requests, now, as_code(body.code))
-    within = [one for one in found if reached(services, by, one.account)]
+    found = await db.run(list_pairing_requests, now, normalize_code(body.code))
+    within = [one for one in found if is_in_scope(services, by, one.account)]
     grant = await _grant_access(services, by, within[0], body.role) if within else None
     if grant is None:
         await db.run(record_event, audit_actor(services, by), AuditEvent(WRONG_CODE), now)
@@ -55,13 +55,13 @@ async def approve_by_code(body: PairingApproval, services: Services, by: By) -> 
 
 
 @router.post("/waiting/{entry}")
-async def let_in(entry: Entry, body: NewRole, services: Services, by: By) -> schemas.RoleGrantInfo:
+async def approve_by_person(entry: Entry, body: NewRole, services: Services, by: By) -> schemas.RoleGrantInfo:
     """Approve the access request of an `account:id` and notify the person (404: no pending request; 403:
     this takes an owner, or an admin of that account).
     """
-    who = as_entry(entry)
+    who = parse_entry(entry)
     _check_role(by, body.role)
-    check_reach(services, by, who)
+    check_scope(services, by, who)
     found = [
         one
         for one in await services.db.run(list_pairing_requests, services.clock.now())
@@ -86,7 +86,7 @@ async def _grant_access(
     await services.people.load_grants()
     services.deliver(notice)
     grants = [known for known in await db.run(list_role_grants) if known.entry == one.entry]
-    return given_shape(
+    return present_grant(
         services, by, grants[0] if grants else RoleGrant(one.entry, role, one.name, by.person, now)
     )
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, HTTPException, Path, Response
 from bot.access import Role
 from bot.config import AccessEntry, wrong_person
 from bot.config.accounts import PLATFORMS
-from bot.privacy.data_export import export_person, scopes_of
+from bot.privacy.data_export import export_person, memory_scopes
 from bot.server.api import schemas
 from bot.server.api.audit_actor import audit_actor
 from bot.server.api.auth import NOT_YOURS, By, Principal, open_to
@@ -43,7 +43,7 @@ async def erase_data(target: Whom, services: Services, by: By) -> schemas.Erasur
     schedules and the audit log are kept.
     """
     person = _parse_person(services, by, target)
-    done = await services.forgetter.erase_person(person, _memory_scopes(services, person))
+    done = await services.retention.erase_person(person, _memory_scopes(services, person))
     await services.db.run(
         record_event, audit_actor(services, by), AuditEvent("data erased", str(person)), services.clock.now()
     )
@@ -82,4 +82,6 @@ def _check_person(services: ApiServices, by: Principal, who: AccessEntry) -> Non
 
 def _memory_scopes(services: ApiServices, person: Person) -> list[str]:
     states = services.accounts.states()
-    return scopes_of(person, [name for name, (platform, _) in states.items() if platform == person.platform])
+    return memory_scopes(
+        person, [name for name, (platform, _) in states.items() if platform == person.platform]
+    )

@@ -44,7 +44,7 @@ class ProxiedCall:
     scopes: Sequence[str] = ()
 
 
-async def may_pass(services: ApiServices, by: Principal, call: ProxiedCall) -> None:
+async def check_call(services: ApiServices, by: Principal, call: ProxiedCall) -> None:
     """Check that the caller may make a call.
 
     Raises 403, 404 for data of someone else, and 429 for a model call if a limit is used up.
@@ -64,7 +64,7 @@ async def may_pass(services: ApiServices, by: Principal, call: ProxiedCall) -> N
 
 async def _count_model_call(services: ApiServices, by: Principal) -> None:
     """Count a model call that is not a message as a message on the web console. Raises 429."""
-    origin = Origin(WEB, WEB, "", ChatKind.PRIVATE, "", by.writing_on(WEB))
+    origin = Origin(WEB, WEB, "", ChatKind.PRIVATE, "", by.sender_on(WEB))
     limits = services.budgets.limits_for(origin, by.role, services.texts(WEB))
     if refused := await services.db.run(count_or_refuse, limits, services.clock.now()):
         raise HTTPException(429, refused)
@@ -80,7 +80,7 @@ def least_for(call: ProxiedCall) -> Role:
     return Role.MEMBER if is_list or is_memory or is_file else Role.ADMIN
 
 
-async def note_change(services: ApiServices, by: Principal, call: ProxiedCall, location: str = "") -> None:
+async def record_change(services: ApiServices, by: Principal, call: ProxiedCall, location: str = "") -> None:
     """Record a change to agents, skills, MCP servers or the data of others in the audit log; `made` is the
     address of a created resource.
     """

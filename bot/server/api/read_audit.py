@@ -12,14 +12,14 @@ READ = "read"
 HOUR = 3600.0
 
 
-async def note_read(services: ApiServices, by: Principal, of: ConversationView) -> None:
+async def record_conversation_read(services: ApiServices, by: Principal, of: ConversationView) -> None:
     """Record that the caller read a conversation of someone else."""
     if not by.owns_conversation(of):
         whose = f"{of.key.account} {of.key.chat}" + (f" of {of.owner}" if of.owner else "")
         await record_read(services, by, f"conversation {of.id}", whose)
 
 
-async def note_read_all(services: ApiServices, by: Principal) -> None:
+async def record_turns_read(services: ApiServices, by: Principal) -> None:
     """Record that the caller read the latest turns of all conversations."""
     await record_read(services, by, "turns of all conversations", "")
 

@@ -56,6 +56,6 @@ async def open_retry(services: ApiServices, by: Principal, of: ConversationView,
 
 def _caller_limits(services: ApiServices, by: Principal, of: ConversationView) -> tuple[Limit, ...]:
     """Return the limits of the caller in that chat."""
-    key, sender = of.key, by.writing_on(of.platform)
+    key, sender = of.key, by.sender_on(of.platform)
     origin = Origin(key.account, of.platform, key.chat, ChatKind(of.chat_kind), "", sender, key.topic)
     return services.budgets.limits_for(origin, by.role, services.texts(key.account))

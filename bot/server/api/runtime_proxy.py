@@ -18,9 +18,9 @@ from bot.server.api.audit_actor import audit_actor
 from bot.server.api.auth import By, Principal, open_to
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import UNREACHABLE, error_response
-from bot.server.api.proxy_policy import ProxiedCall, may_pass, note_change
+from bot.server.api.proxy_policy import ProxiedCall, check_call, record_change
 from bot.server.api.read_audit import record_read
-from bot.server.api.sign_in_links import Links
+from bot.server.api.sign_in_links import LinkSessions
 from bot.store.audit import AuditEvent, record_event
 
 log = structlog.get_logger(__name__)
@@ -84,14 +84,14 @@ async def proxy_management(
     if area not in AREAS:
         raise HTTPException(404, "Route not found.")
     call = ProxiedCall(request.method, area, path, request.query_params.getlist("scope"))
-    await may_pass(services, by, call)
+    await check_call(services, by, call)
     if area == "memory" and "scope" not in request.query_params:
         query = request.scope["query_string"]
         own = f"scope={quote(by.memory_scope, safe=':')}".encode()
         request.scope["query_string"] = query + b"&" + own if query else own
     answer = await forward_request(request, request.app.state.runtime.management, request.url.path)
     if answer.status_code < 400:
-        await note_change(services, by, call, answer.headers.get("location", ""))
+        await record_change(services, by, call, answer.headers.get("location", ""))
     return answer
 
 
@@ -111,11 +111,11 @@ class AccessWatch:
     """Check of a caller's access during a long response."""
 
     services: ApiServices
-    known: Links
+    known: LinkSessions
     by: Principal
     seen: float = 0.0
 
-    async def ends(self) -> bool:
+    async def has_ended(self) -> bool:
         """Return whether the caller lost the session or the role that they had; checked at most once a
         second.
         """
@@ -123,7 +123,7 @@ class AccessWatch:
         if now - self.seen < 1.0:
             return False
         self.seen = now
-        found = await self.known.still(self.by)
+        found = await self.known.refresh_caller(self.by)
         return found is None or found.role < self.by.role
 
 
@@ -167,7 +167,7 @@ def _response_headers(answer: httpx.Response) -> dict[str, str]:
 async def _stream_content(answer: httpx.Response, watch: AccessWatch | None) -> AsyncIterator[bytes]:
     try:
         async for chunk in answer.aiter_raw():
-            if watch is not None and await watch.ends():
+            if watch is not None and await watch.has_ended():
                 raise ConnectionAbortedError("the caller lost access")
             yield chunk
     except httpx.HTTPError as error:

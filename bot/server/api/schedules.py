@@ -77,14 +77,16 @@ async def get_schedules(
 @open_to(Role.MEMBER)
 async def create_schedule(body: NewSchedule, services: Services, by: By) -> schemas.PreviewedSchedule:
     """Create a schedule (422 with the reason if it cannot be followed exactly)."""
-    place = await services.desk.target_for(
+    place = await services.schedules.target_for(
         await local_chats.visible_conversation(services, by, body.conversation)
     )
-    maker = by.writing_on(place.platform)
+    maker = by.sender_on(place.platform)
     try:
-        zone = body.zone or await services.desk.chat_zone(place.account, place.chat)
-        draft = ScheduleDraft(body.kind, await services.desk.parse_time(body.when, zone), body.text, zone)
-        created = await services.desk.create(
+        zone = body.zone or await services.schedules.chat_zone(place.account, place.chat)
+        draft = ScheduleDraft(
+            body.kind, await services.schedules.parse_time(body.when, zone), body.text, zone
+        )
+        created = await services.schedules.create(
             draft, place, maker, audit_actor(services, by), ScheduleState.ACTIVE
         )
     except ScheduleRefused as refused:
@@ -97,7 +99,9 @@ async def create_schedule(body: NewSchedule, services: Services, by: By) -> sche
 async def preview_schedule(body: TimeRequest, services: Services) -> schemas.ScheduledRunList:
     """Preview the next five runs of a time without saving it."""
     try:
-        return schemas.ScheduledRunList(firings=list(await services.desk.preview_time(body.when, body.zone)))
+        return schemas.ScheduledRunList(
+            firings=list(await services.schedules.preview_time(body.when, body.zone))
+        )
     except ScheduleRefused as refused:
         raise _refusal(services, refused) from None
 
@@ -108,7 +112,7 @@ async def get_schedule(schedule: Number, services: Services, by: By) -> schemas.
     """Return a schedule with its next runs."""
     found = await _load_schedule(services, by, schedule)
     active = found.state is ScheduleState.ACTIVE
-    return _present_preview(await services.desk.preview(found) if active else SchedulePreview(found, ()))
+    return _present_preview(await services.schedules.preview(found) if active else SchedulePreview(found, ()))
 
 
 @router.patch("/{schedule}")
@@ -118,7 +122,7 @@ async def update_schedule(
 ) -> schemas.PreviewedSchedule:
     """Change the time or text of a schedule."""
     found = await _load_schedule(services, by, schedule)
-    desk = services.desk
+    desk = services.schedules
     try:
         zone = body.zone or (
             found.zone if body.zone is None else await desk.chat_zone(found.account, found.chat)
@@ -126,7 +130,7 @@ async def update_schedule(
         time = ParsedTime(parse_recurrence(found.rule), found.spoken, "")
         time = time if body.when is None else await desk.parse_time(body.when, zone)
         draft = ScheduleDraft(found.kind, time, body.text or found.text, zone)
-        return _present_preview(await services.desk.change(found, draft, audit_actor(services, by)))
+        return _present_preview(await services.schedules.change(found, draft, audit_actor(services, by)))
     except ScheduleRefused as refused:
         raise _refusal(services, refused) from None
 
@@ -138,7 +142,7 @@ async def pause_schedule(schedule: Number, services: Services, by: By) -> schema
     found = await _load_schedule(services, by, schedule)
     if found.state is not ScheduleState.ACTIVE:
         raise _refusal(services, ScheduleRefused("digest_not_active", number=schedule), 409)
-    return present_schedule(await services.desk.pause(found, audit_actor(services, by)))
+    return present_schedule(await services.schedules.pause(found, audit_actor(services, by)))
 
 
 @router.post("/{schedule}/resume")
@@ -149,7 +153,7 @@ async def resume_schedule(schedule: Number, services: Services, by: By) -> schem
     if found.state is not ScheduleState.PAUSED:
         raise _refusal(services, ScheduleRefused("digest_not_paused", number=schedule), 409)
     try:
-        return _present_preview(await services.desk.activate(found, audit_actor(services, by)))
+        return _present_preview(await services.schedules.activate(found, audit_actor(services, by)))
     except ScheduleRefused as refused:
         raise _refusal(services, refused) from None
 
@@ -160,7 +164,7 @@ async def trigger_schedule(schedule: Number, services: Services, by: By) -> sche
     """Run a schedule now, in addition to its times (409: an earlier run is in progress)."""
     found = await _load_schedule(services, by, schedule)
     try:
-        await services.desk.trigger(found, audit_actor(services, by))
+        await services.schedules.trigger(found, audit_actor(services, by))
     except ScheduleRefused as refused:
         raise _refusal(services, refused, 409) from None
     return present_schedule(found)
@@ -170,7 +174,7 @@ async def trigger_schedule(schedule: Number, services: Services, by: By) -> sche
 @open_to(Role.MEMBER)
 async def delete_schedule(schedule: Number, services: Services, by: By) -> None:
     """Delete a schedule with its runs."""
-    await services.desk.delete(await _load_schedule(services, by, schedule), audit_actor(services, by))
+    await services.schedules.delete(await _load_schedule(services, by, schedule), audit_actor(services, by))
 
 
 @router.get("/{schedule}/runs")

@@ -19,8 +19,8 @@ from bot.config.models import ServerConfig
 from bot.errors import StoreError
 from bot.server.api import sign_in_links
 from bot.server.api.auth import AuthMethod, Principal, attach_principal
-from bot.server.api.sign_in import COOKIE, Sessions
-from bot.server.api.sign_in_links import Links
+from bot.server.api.sign_in import COOKIE, TokenSessions
+from bot.server.api.sign_in_links import LinkSessions
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 OPEN_PATHS = frozenset({"/", "/health", "/health/ready", "/api/session", "/favicon.ico"})
@@ -46,7 +46,7 @@ WRONG_TOKEN = "Wrong token. Check server.token."  # noqa: S105
 Refusal = tuple[int, str]
 
 
-class Guard:
+class RequestGuard:
     """Middleware that rejects unauthorized requests and sets the protective response headers.
 
     421: unknown Host; 403: foreign Origin; 401: no token or session; 415: not JSON. WebSockets are rejected:
@@ -54,7 +54,13 @@ class Guard:
     """
 
     def __init__(
-        self, app: ASGIApp, *, server: ServerConfig, port: int, sessions: Sessions, links: Links | None = None
+        self,
+        app: ASGIApp,
+        *,
+        server: ServerConfig,
+        port: int,
+        sessions: TokenSessions,
+        links: LinkSessions | None = None,
     ) -> None:
         self._app = app
         self._port = port
@@ -62,7 +68,7 @@ class Guard:
         self._links = links
         public = urlsplit(server.public_url or "").hostname
         self._named = frozenset({*server.allowed_hosts, *([public] if public else [])})
-        self._own = LOOPBACK | _own_name(server.host)
+        self._own = LOOPBACK | _listening_names(server.host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -80,22 +86,22 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        refused = await self._refused(scope)
+        refused = await self._check_request(scope)
         if refused is None:
             await self._app(scope, receive, protected)
         else:
             response = JSONResponse({"detail": refused[1]}, refused[0])
             await response(scope, receive, protected)
 
-    async def _refused(self, scope: Scope) -> Refusal | None:
+    async def _check_request(self, scope: Scope) -> Refusal | None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get("host", "").lower()
-        if not self._knows(host, scope):
+        if not self._is_known_host(host, scope):
             return 421, "Unknown host. Add it to server.allowed_hosts to serve it."
         origin = headers.get("origin")
         if origin is not None and origin.lower().partition("://")[2] != host:
             return 403, "This origin may not call the service."
-        if unknown := await self._unknown(scope, headers):
+        if unknown := await self._authenticate(scope, headers):
             return unknown
         # A platform's request has its own content type and is authenticated by its signature.
         is_signed = scope["path"].startswith("/webhooks/")
@@ -103,22 +109,22 @@ class Guard:
             return 415, "The body must be application/json."
         return None
 
-    def _knows(self, host: str, scope: Scope) -> bool:
-        name, port = _split(host)
+    def _is_known_host(self, host: str, scope: Scope) -> bool:
+        name, port = _split_host(host)
         if name in self._named:
             return True
         listening = self._port or (scope.get("server") or ("", 0))[1]
         return name in self._own and port == str(listening)
 
-    async def _unknown(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
+    async def _authenticate(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
         """Attach the caller to the request; return a refusal if the path requires one and there is none."""
         path = scope["path"]
         attach_principal(scope, None)
         if path.startswith(OPEN_FOLDERS) or path == "/health":
             return None
-        keys = cookies(headers.get("cookie", ""))
+        keys = session_cookies(headers.get("cookie", ""))
         try:
-            caller = await self._caller(headers, keys)
+            caller = await self._find_caller(headers, keys)
         except StoreError:
             return 503, NO_STORE
         attach_principal(scope, caller)
@@ -128,31 +134,35 @@ class Guard:
             return 401, SIGNED_OUT
         return 401, WRONG_TOKEN if headers.get("authorization") else NO_TOKEN
 
-    async def _caller(self, headers: Mapping[str, str], keys: Mapping[str, str]) -> Principal | None:
+    async def _find_caller(self, headers: Mapping[str, str], keys: Mapping[str, str]) -> Principal | None:
         """Return the caller. A caller with a personal session stays that person, even on loopback or with
         an owner's cookie.
         """
         kind, _, token = headers.get("authorization", "").partition(" ")
-        if self._sessions.needed and kind.lower() == "bearer":
-            return _owner(AuthMethod.TOKEN) if self._sessions.is_token(token.strip()) else None
+        if self._sessions.is_required and kind.lower() == "bearer":
+            return _owner_principal(AuthMethod.TOKEN) if self._sessions.is_token(token.strip()) else None
         if self._links is not None and sign_in_links.COOKIE in keys:
-            return await self._links.caller(keys[sign_in_links.COOKIE])
-        if not self._sessions.needed:
-            return _owner(AuthMethod.LOOPBACK)
-        return _owner(AuthMethod.TOKEN) if self._sessions.holds(keys.get(COOKIE, "")) else None
+            return await self._links.load_caller(keys[sign_in_links.COOKIE])
+        if not self._sessions.is_required:
+            return _owner_principal(AuthMethod.LOOPBACK)
+        return (
+            _owner_principal(AuthMethod.TOKEN)
+            if self._sessions.is_valid_cookie(keys.get(COOKIE, ""))
+            else None
+        )
 
 
-def _owner(how: AuthMethod) -> Principal:
+def _owner_principal(how: AuthMethod) -> Principal:
     return Principal(Role.OWNER, how)
 
 
-def cookies(header: str) -> Mapping[str, str]:
+def session_cookies(header: str) -> Mapping[str, str]:
     """Return the session cookies of a Cookie header, by name."""
     pairs = (pair.strip().partition("=") for pair in reversed(header.split(";")))
     return {name: value for name, _, value in pairs if name in (COOKIE, sign_in_links.COOKIE)}
 
 
-def _split(host: str) -> tuple[str, str]:
+def _split_host(host: str) -> tuple[str, str]:
     """Split a Host header into name and port; the default port is 80."""
     if host.endswith("]") or ":" not in host:
         return host, "80"
@@ -160,7 +170,7 @@ def _split(host: str) -> tuple[str, str]:
     return name, port
 
 
-def _own_name(host: str) -> frozenset[str]:
+def _listening_names(host: str) -> frozenset[str]:
     """Return the listening address as a Host header writes it; a wildcard address is not a name."""
     bare = host.strip("[]").lower()
     try:

@@ -15,9 +15,9 @@ from bot.access.sign_in_links import SESSION_LASTS
 from bot.clock import Clock
 from bot.server.api import schemas, sign_in_links
 from bot.server.api.audit_actor import audit_actor
-from bot.server.api.auth import By, caller_or_none, open_to
+from bot.server.api.auth import By, find_caller, open_to
 from bot.server.api.dependencies import Services
-from bot.server.api.sign_in_links import Links
+from bot.server.api.sign_in_links import LinkSessions
 from bot.store.audit import AuditEvent, record_event
 from bot.store.web_sessions import SIGNED_OUT
 
@@ -27,7 +27,7 @@ TRIES = 10
 TRIES_WINDOW = 60.0
 
 
-class Sessions:
+class TokenSessions:
     """Check tokens and cookies without stored state: a cookie is its expiry and a signature by the token,
     so changing the token ends every session.
     """
@@ -38,30 +38,30 @@ class Sessions:
         self._failures: deque[float] = deque(maxlen=TRIES)
 
     @property
-    def needed(self) -> bool:
+    def is_required(self) -> bool:
         """Return whether clients need a token."""
         return bool(self._token)
 
     def is_token(self, value: str) -> bool:
         """Return whether this is the token."""
-        return self.needed and hmac.compare_digest(value.encode(), self._token)
+        return self.is_required and hmac.compare_digest(value.encode(), self._token)
 
-    def holds(self, value: str) -> bool:
+    def is_valid_cookie(self, value: str) -> bool:
         """Return whether a cookie is valid and not expired."""
         expiry, _, _ = value.partition(".")
         if not expiry.isdecimal() or not value.isascii() or int(expiry) < self._clock.now():
             return False
         return hmac.compare_digest(value, self._cookie(int(expiry)))
 
-    def issue(self) -> str:
+    def issue_cookie(self) -> str:
         """Return a new cookie."""
         return self._cookie(int(self._clock.now()) + LASTS)
 
-    def locked(self) -> bool:
+    def is_locked(self) -> bool:
         """Return whether sign-in is locked after too many wrong tokens in the last minute."""
         return len(self._failures) == TRIES and self._clock.now() - self._failures[0] < TRIES_WINDOW
 
-    def failed(self) -> None:
+    def record_failure(self) -> None:
         """Count a wrong token."""
         self._failures.append(self._clock.now())
 
@@ -84,26 +84,26 @@ class SignIn(BaseModel):
         return self
 
 
-def sessions_of(request: Request) -> Sessions:
+def sessions_of(request: Request) -> TokenSessions:
     """Return the sessions of the application that handles a request."""
-    found: Sessions = request.app.state.sessions
+    found: TokenSessions = request.app.state.sessions
     return found
 
 
-def links_of(request: Request) -> Links:
+def links_of(request: Request) -> LinkSessions:
     """Return the sign-in links of the application that handles a request."""
-    found: Links = request.app.state.links
+    found: LinkSessions = request.app.state.links
     return found
 
 
 router = APIRouter(prefix="/api/session", tags=["session"])
-Known = Annotated[Sessions, Depends(sessions_of)]
-Linked = Annotated[Links, Depends(links_of)]
+Known = Annotated[TokenSessions, Depends(sessions_of)]
+Linked = Annotated[LinkSessions, Depends(links_of)]
 
 
 @router.get("")
 @open_to(Role.MEMBER)
-async def show(by: By) -> schemas.SignedIn:
+async def get_session(by: By) -> schemas.SignedIn:
     """Return the signed-in caller with role and sign-in method."""
     return schemas.SignedIn(
         person=by.person, name=by.sender.name, role=by.role.name.lower(), how=by.how, account=by.account
@@ -117,14 +117,14 @@ async def sign_in(body: SignIn, request: Request, sessions: Known, known: Linked
     owner's lasts 30 days, a person's 7). 401: wrong token, or expired or used link; 403: the person
     lost access; 429: too many attempts.
     """
-    if (sessions.needed or body.code is not None) and sessions.locked():
+    if (sessions.is_required or body.code is not None) and sessions.is_locked():
         raise HTTPException(429, "Too many wrong tokens. Wait a minute.", {"retry-after": "60"})
     if body.code is not None:
-        return await _by_code(body.code, request, sessions, known)
-    if sessions.needed and not sessions.is_token(body.token or ""):
-        sessions.failed()
+        return await _sign_in_by_code(body.code, request, sessions, known)
+    if sessions.is_required and not sessions.is_token(body.token or ""):
+        sessions.record_failure()
         raise HTTPException(401, "Wrong token. Check server.token.")
-    return _signed_in(request, COOKIE, sessions.issue(), LASTS, sign_in_links.COOKIE)
+    return _cookie_response(request, COOKIE, sessions.issue_cookie(), LASTS, sign_in_links.COOKIE)
 
 
 @router.delete("", status_code=204)
@@ -132,8 +132,8 @@ async def sign_in(body: SignIn, request: Request, sessions: Known, known: Linked
 async def sign_out(request: Request, services: Services, known: Linked) -> Response:
     """Sign out: end a person's session and delete the cookies."""
     if key := request.cookies.get(sign_in_links.COOKIE):
-        await known.end(key)
-    by = caller_or_none(request)
+        await known.end_session(key)
+    by = find_caller(request)
     if by is not None and by.session:
         await services.db.run(
             record_event, audit_actor(services, by), AuditEvent(SIGNED_OUT), services.clock.now()
@@ -144,20 +144,22 @@ async def sign_out(request: Request, services: Services, known: Linked) -> Respo
     return response
 
 
-async def _by_code(code: str, request: Request, sessions: Sessions, known: Links) -> Response:
+async def _sign_in_by_code(
+    code: str, request: Request, sessions: TokenSessions, known: LinkSessions
+) -> Response:
     found = await known.redeem(code)
     if found is None:
-        sessions.failed()
+        sessions.record_failure()
         raise HTTPException(
             401, "This link has expired or was already used. Send the bot the command page to get a new one."
         )
     key, caller = found
     if caller.role < Role.MEMBER:
         raise HTTPException(403, "You no longer have access to the bot.")
-    return _signed_in(request, sign_in_links.COOKIE, key, SESSION_LASTS, COOKIE)
+    return _cookie_response(request, sign_in_links.COOKIE, key, SESSION_LASTS, COOKIE)
 
 
-def _signed_in(request: Request, name: str, value: str, lasts: int, other: str) -> Response:
+def _cookie_response(request: Request, name: str, value: str, lasts: int, other: str) -> Response:
     """Return a response that sets one cookie and deletes the other."""
     response = Response(status_code=204)
     host, secure = request.headers.get("host", "").lower(), request.url.scheme == "https"

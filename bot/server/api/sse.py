@@ -88,33 +88,35 @@ class ConversationFeed:
         Ends when the account stops, or when the caller loses access to the conversation.
         """
         collector = Collector()
-        with self._watching(collector):
-            yield await self._snapshot()
+        with self._subscribed(collector):
+            yield await self._load_snapshot()
             while not collector.closed:
                 busy = any(view.state in OPEN_STATES for view in self._seen.values())
                 pause = self._pause if busy else HEARTBEAT
                 changes = await collector.changes(self._services.clock, pause)
                 if not await self._allowed():
                     return
-                async for event in self._next(changes, busy=busy):
+                async for event in self._next_events(changes, busy=busy):
                     yield event
 
-    async def _next(self, changes: PendingChanges, *, busy: bool) -> AsyncIterator[ServerSentEvent | None]:
+    async def _next_events(
+        self, changes: PendingChanges, *, busy: bool
+    ) -> AsyncIterator[ServerSentEvent | None]:
         if changes.rows:
             self._pause = QUICK
         unknown = any(frame.turn not in self._seen for frame in changes.frames)
         if changes.rows or unknown or (busy and not changes.frames):
             self._pause = min(self._pause * 2, SLOW)
-            for view in presenters.visible_turns(await self._news()):
+            for view in presenters.visible_turns(await self._load_changed_turns()):
                 yield ServerSentEvent("turn", await presenters.present_turn(self._services, self._of, view))
         for frame in changes.frames:
             if (known := self._seen.get(frame.turn)) is not None and _may_grow(known):
-                yield await self._grown(frame)
+                yield await self._part_event(frame)
         if changes.typing:
             yield ServerSentEvent("typing", Typing())
         yield None
 
-    async def _grown(self, frame: ReplyFrame) -> ServerSentEvent:
+    async def _part_event(self, frame: ReplyFrame) -> ServerSentEvent:
         loop = asyncio.get_running_loop()
         began = loop.time()
         part = Part(frame.index, PartKind.TEXT, frame.text, PartState.POSTED)
@@ -123,7 +125,7 @@ class ConversationFeed:
             await self._services.clock.sleep((loop.time() - began) * REST)
         return event
 
-    async def _snapshot(self) -> ServerSentEvent:
+    async def _load_snapshot(self) -> ServerSentEvent:
         found = await self._services.db.run(list_turns, self._of.id, limit=WINDOW)
         self._seen = {view.id: view for view in found}
         turns = [
@@ -134,7 +136,7 @@ class ConversationFeed:
         shown = presenters.present_conversation(self._services, self._by, self._of)
         return ServerSentEvent("snapshot", FeedSnapshot(conversation=shown, turns=turns, next=more))
 
-    async def _news(self) -> list[TurnView]:
+    async def _load_changed_turns(self) -> list[TurnView]:
         """Return the turns that changed since the last read, oldest first."""
         found = await self._services.db.run(list_turns, self._of.id, limit=WINDOW)
         news = [view for view in reversed(found) if self._seen.get(view.id) != view]
@@ -142,7 +144,7 @@ class ConversationFeed:
         return news
 
     @contextmanager
-    def _watching(self, collector: Collector) -> Iterator[None]:
+    def _subscribed(self, collector: Collector) -> Iterator[None]:
         adapter = presenters.local_adapter(self._services, self._of.key.account)
         with self._feeds.watch(self._of.id, collector):
             if adapter is None:

@@ -15,7 +15,7 @@ from bot.server.api.auth import By, open_to
 from bot.server.api.dependencies import Services
 from bot.server.api.errors import not_found
 from bot.server.api.pagination import DEFAULT, Cursor, Limit, parse_cursor
-from bot.server.api.read_audit import note_read, note_read_all
+from bot.server.api.read_audit import record_conversation_read, record_turns_read
 from bot.server.api.subscriptions import Subscriptions
 from bot.store import read_models
 from bot.store.conversations import ConversationView
@@ -41,9 +41,9 @@ async def list_turns(
     known: dict[int, ConversationView] = {}
     if conversation is not None:
         known[conversation] = await local_chats.visible_conversation(services, by, conversation)
-        await note_read(services, by, known[conversation])
+        await record_conversation_read(services, by, known[conversation])
     elif by.has_permission(Permission.READ):
-        await note_read_all(services, by)
+        await record_turns_read(services, by)
     if conversation is None and not by.has_permission(Permission.READ):
         found = await services.db.run(list_turns_of_owner, by.person, by.account, parse_cursor(cursor), limit)
     else:
@@ -65,7 +65,7 @@ async def list_turns(
 async def get_turn(turn: Id, services: Services, by: By) -> schemas.TurnInfo:
     """Return a turn."""
     of, view = await local_chats.visible_turn(services, by, turn)
-    await note_read(services, by, of)
+    await record_conversation_read(services, by, of)
     return await presenters.present_turn(services, of, view)
 
 
@@ -74,7 +74,7 @@ async def get_turn(turn: Id, services: Services, by: By) -> schemas.TurnInfo:
 async def download_document(turn: Id, part: Index, services: Services, by: By) -> Response:
     """Download a file that the service created, such as an export."""
     of, view = await local_chats.visible_turn(services, by, turn)
-    await note_read(services, by, of)
+    await record_conversation_read(services, by, of)
     found = [one for one in view.parts if one.index == part and one.kind is PartKind.DOCUMENT]
     if not found:
         raise not_found("document")

@@ -54,7 +54,7 @@ async def get_usage(
 
 @router.get("/days")
 @open_to(Role.MEMBER)
-async def by_day(
+async def get_usage_by_day(
     services: Services, by: By, days: Days = DAYS, person: Person = "", ahead: Ahead = 0
 ) -> schemas.DaysUsage:
     """Return the tokens used on each of the last days, by everyone or by one person; members get their own

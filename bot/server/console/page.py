@@ -11,9 +11,9 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from bot.access import Role
-from bot.server.api.auth import AuthMethod, caller_or_none, open_to
+from bot.server.api.auth import AuthMethod, find_caller, open_to
 from bot.server.api.dependencies import ApiServices
-from bot.server.api.sign_in import Sessions
+from bot.server.api.sign_in import TokenSessions
 
 # The table of file types is read now rather than by the first request.
 mimetypes.init()
@@ -57,13 +57,13 @@ def add_page(app: FastAPI) -> None:
     async def page(request: Request) -> Response:
         """The chat, or the sign-in form where a token is needed and there is no session."""
         services: ApiServices = request.app.state.services
-        sessions: Sessions = request.app.state.sessions
-        by = caller_or_none(request)
+        sessions: TokenSessions = request.app.state.sessions
+        by = find_caller(request)
         parts = [(name, label) for name, label, least in PARTS if by is not None and by.role >= least]
         shown = (SIGN_IN if by is None else CHAT).render(
             version=services.version,
-            asks_token=sessions.needed,
-            signs_out=sessions.needed or (by is not None and by.how is AuthMethod.LINK),
+            asks_token=sessions.is_required,
+            signs_out=sessions.is_required or (by is not None and by.how is AuthMethod.LINK),
             by=by,
             file_bytes=services.file_bytes,
             parts=parts,

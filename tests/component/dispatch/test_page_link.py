@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.access.sign_in_links import CODE_LASTS, hash_of
+from bot.access.sign_in_links import CODE_LASTS, hash_secret
 from bot.domain import ChatKind
 from bot.store.audit import list_audit_entries
 from bot.store.read_models import list_turns
@@ -42,7 +42,9 @@ async def test_the_link_is_told_and_not_kept(at: Bench) -> None:
         assert found[1] not in kept
         assert "not stored" in kept
         now = at.clock.now()
-        sender = await at.db.run(redeem_sign_in_code, hash_of(found[1]), SecretHash("s", now + 1), "k", now)
+        sender = await at.db.run(
+            redeem_sign_in_code, hash_secret(found[1]), SecretHash("s", now + 1), "k", now
+        )
         assert sender is not None
         assert (sender.id, sender.account) == ("recording:7", "rec")
 
@@ -53,7 +55,7 @@ async def test_a_new_link_ends_the_one_before_and_time_ends_each(at: Bench) -> N
         for _ in range(2):
             found = LINK.search(await asks(at))
             assert found is not None
-            codes.append(hash_of(found[1]))
+            codes.append(hash_secret(found[1]))
         now = at.clock.now()
         assert await at.db.run(redeem_sign_in_code, codes[0], SecretHash("s", now + 1), "k", now) is None
         late = now + CODE_LASTS

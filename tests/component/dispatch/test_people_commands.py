@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from bot.access import AccessPolicy, GrantedRoles, Role
-from bot.access.pairing_codes import ALPHABET, as_code, new_code
+from bot.access.pairing_codes import ALPHABET, create_code, normalize_code
 from bot.commands.people import MOST_WRONG
 from bot.config import AccessConfig
 from bot.domain import ChatKind, Origin, Sender
@@ -389,9 +389,9 @@ class TestAudit:
 
 
 def test_codes_are_long_and_legible() -> None:
-    code = new_code()
+    code = create_code()
     assert re.fullmatch(r"\w{4}-\w{4}", code)
     assert set(code) <= {*ALPHABET, "-"}
     assert not {*"01IO"} & {*ALPHABET}
-    assert as_code(f" {code.lower().replace('-', '')}\n") == code
-    assert len({new_code() for _ in range(200)}) == 200
+    assert normalize_code(f" {code.lower().replace('-', '')}\n") == code
+    assert len({create_code() for _ in range(200)}) == 200

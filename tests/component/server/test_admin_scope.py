@@ -43,7 +43,7 @@ async def test_nothing_is_given_or_taken_beyond_their_account(tmp_path: Path) ->
     async with world(tmp_path, extra=ANNS) as service, signed_in(service, role="") as ann:
         for entry in BEYOND:
             why = (
-                f"{entry} is about accounts of which you are no admin; name somebody on yours (tg:ID),"
+                f"you are not an admin of every account that {entry} covers; name a person on yours (tg:ID),"
                 " or ask an owner"
             )
             for role in ("member", "blocked"):
@@ -120,7 +120,7 @@ async def test_who_waits_elsewhere_is_neither_shown_nor_let_in(tmp_path: Path) -
         by_code = await ann.post("/api/access/pair", json={"code": "BBBB-BBBB"})
         assert (by_code.status_code, by_code.json()["detail"]) == (
             404,
-            "code: nobody waits with it on the accounts that you look after; an owner can let people in on"
+            "code: no pending access request has this code on your accounts; an owner can approve access on"
             " the others",
         )
         for entry in ("far:31", "telegram:31", "telegram:30"):
@@ -156,7 +156,7 @@ async def test_who_waits_is_let_in_without_the_code_and_told(tmp_path: Path) -> 
         welcome = (await service.service.db.run(list_turns, told.conversation))[0]
         assert welcome.parts[0].content.startswith("You now have access.")
         again = await ann.post(path, json={"role": "member"})
-        assert (again.status_code, "nobody waits as tg:30" in again.text) == (404, True)
+        assert (again.status_code, "no pending access request of tg:30" in again.text) == (404, True)
         assert (await ann.post("/api/access/pair", json={"code": "AAAA-AAAA"})).status_code == 404
         deeds = (await service.http.get("/api/audit", params={"person": "tg:30"})).json()["entries"]
         assert [(one["action"], one["detail"], one["person"]) for one in deeds] == [

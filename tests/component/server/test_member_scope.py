@@ -99,7 +99,7 @@ async def test_a_member_sees_their_own_conversations_alone(tmp_path: Path) -> No
             for path in ("", "/messages", "/usage", "/events"):
                 answer = await ann.get(f"/api/conversations/{other}{path}")
                 assert answer.status_code == 404, path
-                assert answer.json() == {"detail": "There is no such conversation."}
+                assert answer.json() == {"detail": "Conversation not found."}
             for path, body in (("/messages", {"text": "hi"}), ("/stop", {})):
                 assert (await ann.post(f"/api/conversations/{other}{path}", json=body)).status_code == 404
             assert (await ann.get("/api/turns", params={"conversation": other})).status_code == 404
@@ -206,7 +206,7 @@ async def test_memory_and_files_are_ones_own(tmp_path: Path) -> None:
         assert (await ann.get(listed)).json()["count"] == 1
         for path in (listed, f"/api/threads/{thread}/artifacts/mnt/user-data/uploads/a.txt"):
             answer = await ben.get(path)
-            assert (answer.status_code, answer.json()) == (404, {"detail": "There is no such thread."})
+            assert (answer.status_code, answer.json()) == (404, {"detail": "Thread not found."})
         assert (await ben.get(f"/api/threads/x%2F..%2F{thread}/uploads/list")).status_code in (403, 404)
         assert (await ann.delete(f"/api/threads/{thread}")).status_code == 403
 

@@ -100,7 +100,7 @@ async def test_the_runtime_is_asked_once_for_each_of_its_starts(tmp_path: Path) 
     async with world(tmp_path) as service, asking(foreign) as runtime:
         services, described = api_services(service.service, port=0), RuntimeDocuments()
         for start, asked in ((1, 1), (1, 1), (2, 2), (2, 2)):
-            await described.parts(starting(services, start, clock), runtime)
+            await described.load_parts(starting(services, start, clock), runtime)
             assert foreign.asked == asked
 
 
@@ -110,7 +110,7 @@ async def test_one_that_is_elsewhere_is_asked_again_after_a_while(tmp_path: Path
         services, described = starting(api_services(service.service, port=0), 0, clock), RuntimeDocuments()
         for seconds, asked in ((0.0, 1), (299.0, 1), (2.0, 2)):
             await clock.advance(seconds)
-            await described.parts(services, runtime)
+            await described.load_parts(services, runtime)
             assert foreign.asked == asked
 
 
@@ -124,7 +124,7 @@ async def test_schemas_of_others_are_not_mistaken_for_ours(tmp_path: Path) -> No
     own = {**OWN, "components": {"schemas": {"Health": {"type": "string"}}}}
     async with world(tmp_path) as service, asking(Foreign(theirs)) as runtime:
         whole = merge_documents(
-            own, await RuntimeDocuments().parts(api_services(service.service, port=0), runtime)
+            own, await RuntimeDocuments().load_parts(api_services(service.service, port=0), runtime)
         )
     assert set(whole["paths"]) == {
         "/health",
@@ -145,6 +145,6 @@ async def test_what_is_no_document_is_none(tmp_path: Path) -> None:
     for nonsense in ([], {"paths": 3}, "x"):
         async with world(tmp_path) as service, asking(Foreign(nonsense)) as runtime:
             whole = merge_documents(
-                OWN, await RuntimeDocuments().parts(api_services(service.service, port=0), runtime)
+                OWN, await RuntimeDocuments().load_parts(api_services(service.service, port=0), runtime)
             )
         assert whole["info"]["description"] == AWAY

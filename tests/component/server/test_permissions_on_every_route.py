@@ -18,7 +18,7 @@ from bot.app.api_wiring import api_services
 from bot.commands.core_commands import builtin
 from bot.domain import ChatKind, InboundMessage, Origin, Sender
 from bot.server.api.app import create_app
-from bot.server.api.auth import least_of
+from bot.server.api.auth import least_role
 from bot.store.audit import Actor
 from bot.store.people import RoleGrant, grant_role
 from bot.testing.runtime import saying
@@ -346,4 +346,4 @@ async def test_who_has_no_role_any_more_is_out(tmp_path: Path, role: str) -> Non
 
 
 def test_a_route_that_says_nothing_is_for_admins() -> None:
-    assert least_of(lambda: None) is Role.ADMIN
+    assert least_role(lambda: None) is Role.ADMIN

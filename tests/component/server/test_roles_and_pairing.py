@@ -56,7 +56,7 @@ async def test_roles_are_given_and_taken(tmp_path: Path) -> None:
         ("slack:team:bob", {"role": "member"}, 422, "expected the id of a team after slack:team:"),
         ("telegram:7", {"role": "king"}, 422, "role"),
         ("telegram:7", {}, 422, "role"),
-        ("slack:team:T024BE7LD", {"role": "admin"}, 422, "everybody of slack:team:T024BE7LD"),
+        ("slack:team:T024BE7LD", {"role": "admin"}, 422, "slack:team:T024BE7LD can only be"),
     ],
 )
 async def test_what_cannot_be_given(
@@ -158,7 +158,7 @@ async def test_what_the_configuration_says_is_changed_there(tmp_path: Path) -> N
         for entry, role in (("telegram:1", "blocked"), ("telegram:1", "admin"), ("telegram:2", "member")):
             answer = await service.http.put(f"/api/access/{entry}", json={"role": role})
             assert answer.status_code == 409, answer.text
-            assert "by config.yaml; change that there" in answer.text
+            assert "; change it there" in answer.text
         assert (await service.http.get("/api/access")).json()["given"] == []
 
 

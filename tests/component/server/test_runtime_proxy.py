@@ -259,7 +259,7 @@ async def test_a_server_without_management_routes_says_so(tmp_path: Path) -> Non
         for path in ("/api/models", "/api/threads/1/uploads/list", "/api/skills"):
             answer = await client.get(path)
             assert answer.status_code == 404
-            assert answer.json() == {"detail": "This agent runtime does not offer that route."}
+            assert answer.json() == {"detail": "The agent runtime does not have this route."}
 
 
 async def test_errors_keep_their_status_and_tell_nothing_else(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from bot.config.models import ServerConfig
-from bot.server.api.security import Guard, cookies
-from bot.server.api.sign_in import COOKIE, TRIES, Sessions
+from bot.server.api.security import RequestGuard, session_cookies
+from bot.server.api.sign_in import COOKIE, TRIES, TokenSessions
 from bot.testing.clock import ManualClock
 
 PORT = 2026
@@ -26,7 +26,7 @@ async def inner(scope: Scope, receive: Receive, send: Send) -> None:
 
 def guard(token: str = "", **server: object) -> httpx.AsyncClient:
     config = ServerConfig(**{"token": token or None, **server})
-    app = Guard(inner, server=config, port=PORT, sessions=Sessions(token, ManualClock()))
+    app = RequestGuard(inner, server=config, port=PORT, sessions=TokenSessions(token, ManualClock()))
     transport = httpx.ASGITransport(app=app)
     return httpx.AsyncClient(transport=transport, base_url=f"http://127.0.0.1:{PORT}")
 
@@ -140,8 +140,8 @@ async def test_health_sign_in_and_webhooks_need_no_token(path: str) -> None:
 
 async def test_a_session_stands_for_the_token() -> None:
     clock = ManualClock()
-    sessions = Sessions(TOKEN, clock)
-    value = sessions.issue()
+    sessions = TokenSessions(TOKEN, clock)
+    value = sessions.issue_cookie()
     async with guard(TOKEN) as client:
         answer = await client.get("/api/turns", headers={"cookie": f"other=1; {COOKIE}={value}"})
         assert answer.status_code == 200
@@ -151,31 +151,31 @@ async def test_a_session_stands_for_the_token() -> None:
 
 def test_a_cookie_is_bound_to_time_and_token() -> None:
     clock = ManualClock(now=1000.0)
-    sessions = Sessions(TOKEN, clock)
-    value = sessions.issue()
-    assert sessions.holds(value)
-    assert not Sessions("another", clock).holds(value)
+    sessions = TokenSessions(TOKEN, clock)
+    value = sessions.issue_cookie()
+    assert sessions.is_valid_cookie(value)
+    assert not TokenSessions("another", clock).is_valid_cookie(value)
     later = ManualClock(now=1000.0 + 31 * 24 * 3600)
-    assert not Sessions(TOKEN, later).holds(value)
+    assert not TokenSessions(TOKEN, later).is_valid_cookie(value)
     expiry, _, signature = value.partition(".")
     for forged in ("", ".", f"{int(expiry) + 1}.{signature}", f"{expiry}.", "x.y", f"²{value}"):
-        assert not sessions.holds(forged)
+        assert not sessions.is_valid_cookie(forged)
 
 
 async def test_wrong_tokens_lock_for_a_minute() -> None:
     clock = ManualClock()
-    sessions = Sessions(TOKEN, clock)
+    sessions = TokenSessions(TOKEN, clock)
     for _ in range(TRIES):
-        assert not sessions.locked()
-        sessions.failed()
-    assert sessions.locked()
+        assert not sessions.is_locked()
+        sessions.record_failure()
+    assert sessions.is_locked()
     await clock.advance(61)
-    assert not sessions.locked()
+    assert not sessions.is_locked()
 
 
 def test_a_service_without_a_token_knows_no_token() -> None:
-    sessions = Sessions("", ManualClock())
-    assert not sessions.needed
+    sessions = TokenSessions("", ManualClock())
+    assert not sessions.is_required
     assert not sessions.is_token("")
 
 
@@ -183,7 +183,7 @@ def test_a_service_without_a_token_knows_no_token() -> None:
     ("header", "value"), [("", ""), ("a=b", ""), (f"{COOKIE}=v", "v"), (f"a=b;{COOKIE}=v=w", "v=w")]
 )
 def test_the_cookie_is_found(header: str, value: str) -> None:
-    assert cookies(header).get(COOKIE, "") == value
+    assert session_cookies(header).get(COOKIE, "") == value
 
 
 async def test_websockets_are_refused() -> None:
@@ -195,6 +195,6 @@ async def test_websockets_are_refused() -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    app = Guard(inner, server=ServerConfig(), port=PORT, sessions=Sessions("", ManualClock()))
+    app = RequestGuard(inner, server=ServerConfig(), port=PORT, sessions=TokenSessions("", ManualClock()))
     await app({"type": "websocket", "path": "/", "headers": []}, receive, send)
     assert sent == [{"type": "websocket.close", "code": 1008}]

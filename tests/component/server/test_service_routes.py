@@ -124,7 +124,7 @@ async def test_signing_in_and_out(tmp_path: Path) -> None:
         assert 'id="sign-in"' in (await http.get("/")).text
         assert (await http.get("/api/conversations")).status_code == 401
         wrong = await http.post("/api/session", json={"token": "wrong"})
-        assert (wrong.status_code, wrong.json()) == (401, {"detail": "That is not the token."})
+        assert (wrong.status_code, wrong.json()) == (401, {"detail": "Wrong token. Check server.token."})
         signed = await http.post("/api/session", json={"token": TOKEN})
         assert signed.status_code == 204
         cookie = signed.headers["set-cookie"].lower()
@@ -162,7 +162,7 @@ async def test_other_machines_need_a_token(tmp_path: Path) -> None:
         with pytest.raises(StartError, match=r"server\.token"):
             create_app(replace(services, server=ServerConfig(host="0.0.0.0")))
         app = create_app(replace(services, server=ServerConfig(host="0.0.0.0", token=TOKEN)))
-        assert app.state.sessions.needed
+        assert app.state.sessions.is_required
 
 
 async def test_the_page_and_its_files(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ async def test_what_nobody_expected_is_logged_and_a_generic_500() -> None:
         with capture_logs() as logged:
             answer = await client.get("/api/turns")
     assert answer.status_code == 500
-    assert answer.json() == {"detail": "Something went wrong; the log has more."}
+    assert answer.json() == {"detail": "Something went wrong; see the log for details."}
     assert [(line["event"], line["path"]) for line in logged] == [("request_failed", "/api/turns")]
 
 
@@ -227,4 +227,4 @@ async def test_a_database_that_is_away_is_said_so(tmp_path: Path) -> None:
                 await client.get("/metrics"),
             ):
                 assert answer.status_code == 503
-                assert answer.json() == {"detail": "The database does not answer; the log has more."}
+                assert answer.json() == {"detail": "The database is not responding; see the log for details."}

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import httpx
 
-from bot.access.sign_in_links import CODE_LASTS, hash_of, new_secret
+from bot.access.sign_in_links import CODE_LASTS, create_secret, hash_secret
 from bot.domain import Sender
 from bot.store.admission_types import Accepted, Verdict
 from bot.store.audit import Actor
@@ -32,12 +32,12 @@ async def give(service: World, person: str, role: str) -> None:
 
 async def code_for(service: World, sender: Sender = ANN) -> str:
     """The code that somebody's `/page` in their private chat is answered with."""
-    db, now, code = service.service.db, service.service.clock.now(), new_secret()
+    db, now, code = service.service.db, service.service.clock.now(), create_secret()
     asked = admission(message("/page", sender=sender, chat=f"c{sender.id}"), Verdict.COMMAND)
     [taken] = await accept(db, asked, now=now)
     command = (await db.run(load_turn, taken.turn)).turn
     assert command is not None
-    await db.run(create_sign_in_code, SecretHash(hash_of(code), now + CODE_LASTS), command, now)
+    await db.run(create_sign_in_code, SecretHash(hash_secret(code), now + CODE_LASTS), command, now)
     return code
 
 

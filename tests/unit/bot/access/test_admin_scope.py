@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.access import AccessPolicy, Role
-from bot.access.admin_scope import at_home, within_reach
+from bot.access.admin_scope import administers_scope, home_origin
 from bot.config import AccessConfig
 from bot.domain import Sender
 from tests.unit.bot.access.test_policy import entries
@@ -42,6 +42,6 @@ def test_whom_somebody_decides_about(
 ) -> None:
     policy = AccessPolicy(AccessConfig(admins=entries(*admins)))
     platform, account = ("web", "web") if sender.account else ("telegram", "one")
-    home = at_home(platform, account, sender)
+    home = home_origin(platform, account, sender)
     assert (home.platform, home.account, home.sender) == ("telegram", "one", Sender("7"))
-    assert within_reach(role, home, scope, STATES, lambda _account: policy) is expected
+    assert administers_scope(role, home, scope, STATES, lambda _account: policy) is expected

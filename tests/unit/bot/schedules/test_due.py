@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.schedules.due import DueFiring, next_runs, plan_due
+from bot.schedules.due import PlannedRun, next_runs, plan_due
 from bot.schedules.wall_clock import Recurrence, parse_recurrence
 
 UTC = ZoneInfo("UTC")
@@ -18,17 +18,17 @@ NINE = 9 * HOUR
 @pytest.mark.parametrize(
     ("rule", "now", "expected"),
     [
-        (DAILY, NINE, DueFiring(NINE, NINE + DAY, 0, late=False)),
-        (DAILY, NINE + 6 * HOUR, DueFiring(NINE, NINE + DAY, 0, late=False)),
-        (DAILY, NINE + 7 * HOUR, DueFiring(NINE, NINE + DAY, 0, late=True)),
-        (DAILY, NINE + 30 * HOUR, DueFiring(NINE + DAY, NINE + 2 * DAY, 1, late=False)),
-        (DAILY, NINE + 3 * DAY + 8 * HOUR, DueFiring(NINE + 3 * DAY, NINE + 4 * DAY, 3, late=True)),
-        (HOURLY, NINE + 30 * HOUR, DueFiring(NINE + 30 * HOUR, NINE + 31 * HOUR, 30, late=False)),
-        (Recurrence(at=NINE), NINE + 1, DueFiring(NINE, 0.0, 0, late=False)),
-        (Recurrence(at=NINE), NINE + 30 * HOUR, DueFiring(NINE, 0.0, 0, late=True)),
+        (DAILY, NINE, PlannedRun(NINE, NINE + DAY, 0, late=False)),
+        (DAILY, NINE + 6 * HOUR, PlannedRun(NINE, NINE + DAY, 0, late=False)),
+        (DAILY, NINE + 7 * HOUR, PlannedRun(NINE, NINE + DAY, 0, late=True)),
+        (DAILY, NINE + 30 * HOUR, PlannedRun(NINE + DAY, NINE + 2 * DAY, 1, late=False)),
+        (DAILY, NINE + 3 * DAY + 8 * HOUR, PlannedRun(NINE + 3 * DAY, NINE + 4 * DAY, 3, late=True)),
+        (HOURLY, NINE + 30 * HOUR, PlannedRun(NINE + 30 * HOUR, NINE + 31 * HOUR, 30, late=False)),
+        (Recurrence(at=NINE), NINE + 1, PlannedRun(NINE, 0.0, 0, late=False)),
+        (Recurrence(at=NINE), NINE + 30 * HOUR, PlannedRun(NINE, 0.0, 0, late=True)),
     ],
 )
-def test_what_is_made_up_for(rule: Recurrence, now: float, expected: DueFiring) -> None:
+def test_what_is_made_up_for(rule: Recurrence, now: float, expected: PlannedRun) -> None:
     assert plan_due(rule, UTC, NINE, now, 6 * HOUR) == expected
 
 

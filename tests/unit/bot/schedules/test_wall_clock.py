@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.errors import ScheduleRefused
-from bot.schedules.wall_clock import Recurrence, parse_recurrence, to_wall_time, zone_of
+from bot.schedules.wall_clock import Recurrence, load_zone, parse_recurrence, to_wall_time
 
 BERLIN = ZoneInfo("Europe/Berlin")
 HALF = ZoneInfo("Australia/Lord_Howe")
@@ -111,6 +111,6 @@ def test_a_single_firing() -> None:
 )
 def test_what_is_no_zone(name: str) -> None:
     with pytest.raises(ScheduleRefused) as refused:
-        zone_of(name)
+        load_zone(name)
     assert refused.value.key == "zone_unknown"
     assert len(str(refused.value.values["zone"])) <= 60
