@@ -24,7 +24,7 @@ from bot.errors import (
 )
 from bot.faults import Step, reach
 from bot.platforms.base import AsksChoice, Operation
-from bot.schedules.retry_policy import is_tried_again
+from bot.schedules.retry_policy import is_retried
 from bot.store.usage import TurnUsage, increment_counter
 
 log = structlog.get_logger(__name__)
@@ -49,7 +49,7 @@ def without_retried_failure(turn: Turn, outcome: RunOutcome, parts: Sequence[Par
     """
     failed = outcome.state in (TurnState.FAILED, TurnState.EXPIRED)
     unknown = any(part.state is PartState.INTENDED for part in parts)
-    if not failed or unknown or outcome.joined or not is_tried_again(turn):
+    if not failed or unknown or outcome.joined or not is_retried(turn):
         return outcome
     return replace(outcome, text="", artifacts=())
 
