@@ -16,7 +16,7 @@ from bot.store.turns import save_turn
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bot.server.console.page import PARTS  # noqa: E402
+from bot.server.console.page import SECTIONS  # noqa: E402
 from bot.store.usage import TurnUsage  # noqa: E402
 from tests.browser.conftest import ARGUMENTS, CHROMIUM  # noqa: E402
 from tests.browser.tab import PHONE, opened  # noqa: E402
@@ -89,7 +89,7 @@ async def shot(browser: Browser, service: World, name: str, address: str, option
 async def main() -> None:
     """All of them."""
     options: dict[str, Any] = {"viewport": WIDE}
-    shots = [*((name, name, options) for name, _, _ in PARTS), *SHOTS]
+    shots = [*((name, name, options) for name, _, _ in SECTIONS), *SHOTS]
     with tempfile.TemporaryDirectory() as home:
         async with async_playwright() as playwright, world(Path(home), extra=MODELS) as service:
             browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)

@@ -37,12 +37,12 @@ class Tab:
     @property
     def box(self) -> Locator:
         """What the part shows that is open."""
-        return self.page.locator("#part-box")
+        return self.page.locator("#section-content")
 
     @property
     def said(self) -> Locator:
         """The line that says what was done."""
-        return self.page.locator("#part-said")
+        return self.page.locator("#section-status")
 
     @property
     def dialog(self) -> Locator:

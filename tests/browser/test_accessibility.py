@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
-from bot.server.console.page import PARTS
+from bot.server.console.page import SECTIONS
 from tests.browser.axe import serious
 from tests.browser.tab import opened
 from tests.browser.test_sections import LOOKS, furnish
@@ -25,7 +25,7 @@ async def test_nothing_serious_is_found(browser: Browser, tmp_path: Path, look: 
         await furnish(service)
         async with opened(browser, service, **options) as tab:
             assert await serious(tab.page) == []
-            for address in [*(name for name, _, _ in PARTS), "schedules/calendar", "schedules/1", "turns/1"]:
+            for address in [*(name for name, _, _ in SECTIONS), "schedules/calendar", "schedules/1", "turns/1"]:
                 await tab.page.goto("about:blank")
                 await tab.page.goto(f"{service.url}/#/{address}")
                 await expect(
@@ -60,7 +60,7 @@ async def test_nothing_serious_is_found_in_a_question(browser: Browser, tmp_path
     options: dict[str, Any] = LOOKS[look]
     async with world(tmp_path, graph="approving") as service, opened(browser, service, **options) as tab:
         await tab.send("clean up")
-        group = tab.page.get_by_role("group", name="Answers to choose from")
+        group = tab.page.get_by_role("group", name="Choices")
         await expect(group.get_by_role("button")).to_have_count(4)
         assert await serious(tab.page) == []
 

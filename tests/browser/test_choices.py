@@ -23,7 +23,7 @@ async def test_an_approval_is_pressed(browser: Browser, tmp_path: Path, width: s
         opened(browser, service, **options) as tab,
     ):
         await tab.send("clean up")
-        group = tab.page.get_by_role("group", name="Answers to choose from")
+        group = tab.page.get_by_role("group", name="Choices")
         await expect(group.get_by_role("button")).to_have_count(4)
         await expect(group.get_by_role("button").first).to_have_text("approve")
         assert await tab.fits()
@@ -71,8 +71,8 @@ async def test_a_turn_beside_the_chat_has_its_buttons_too(browser: Browser, tmp_
         conversation = await service.open()
         turn = (await service.turn((await service.say(conversation, "clean up"))["turn"]))["id"]
         async with opened(browser, service, f"/#/turns/{turn}", viewport=PHONE) as tab:
-            await expect(tab.box.locator(".talk .markdown strong").first).to_contain_text("Approval needed")
+            await expect(tab.box.locator(".turn-list .markdown strong").first).to_contain_text("Approval needed")
             await tab.press(f"approve: turn {turn}")
-            await expect(tab.said).to_have_text("It is answered.")
-            await expect(tab.box.locator(".talk .toolbar")).to_have_count(0)
+            await expect(tab.said).to_have_text("Answer sent.")
+            await expect(tab.box.locator(".turn-list .toolbar")).to_have_count(0)
             assert await tab.fits()

@@ -189,7 +189,7 @@ async def test_accounts_are_shown_with_their_states(browser: Browser, tmp_path: 
             failed = tab.page.locator('[data-account="telegram"]')
             await expect(failed).to_contain_text("failed")
             await expect(failed.locator(".reason")).to_contain_text("Telegram")
-            await expect(failed.get_by_role("button", name="Start again")).to_be_visible()
+            await expect(failed.get_by_role("button", name="Restart")).to_be_visible()
             await expect(tab.page.locator('[data-account="web"] .state')).to_have_text("live")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
-from bot.server.console.page import PARTS
+from bot.server.console.page import SECTIONS
 from tests.browser.tab import DONE, PHONE, opened
 from tests.platforms.web.serving import MODELS, World, world
 
@@ -46,18 +46,18 @@ async def test_every_part_can_be_opened_and_used_by_everybody(
         await furnish(service)
         async with opened(browser, service, **options) as tab:
             page = tab.page
-            for name, label, _ in PARTS:
+            for name, label, _ in SECTIONS:
                 if look == "phone":
-                    await page.locator("#open-side:visible, #open-side-part:visible").click()
+                    await page.locator("#open-side:visible, #open-side-section:visible").click()
                 if not await page.locator("#manage").evaluate("box => box.open"):
                     await page.click("#manage summary")
-                await page.click(f"#parts a[href='#/{name}']")
-                await expect(page.locator("#part-title")).to_have_text(label)
-                await expect(page.locator("#part-title")).to_be_focused()
+                await page.click(f"#sections a[href='#/{name}']")
+                await expect(page.locator("#section-title")).to_have_text(label)
+                await expect(page.locator("#section-title")).to_be_focused()
                 await expect(tab.box).not_to_contain_text("Loading…")
                 await expect(tab.box.locator("table:visible, .none:visible").first).to_be_visible()
                 await expect(tab.box.locator(".failure")).to_have_count(0)
-                await expect(page.locator("#parts [aria-current=page]")).to_have_text(label)
+                await expect(page.locator("#sections [aria-current=page]")).to_have_text(label)
                 assert await tab.fits(), name
             await page.goto(f"{service.url}/#/schedules/calendar")
             await expect(tab.box.locator(".calendar")).to_be_visible()
@@ -93,11 +93,11 @@ async def test_the_keyboard_reaches_a_part(browser: Browser, tmp_path: Path) -> 
         await tab.page.keyboard.press("Enter")
         await tab.page.keyboard.press("Tab")
         await tab.page.keyboard.press("Enter")
-        await expect(tab.page.locator("#part-title")).to_be_focused()
-        await expect(tab.page.locator("#part-title")).to_have_text("Schedules")
+        await expect(tab.page.locator("#section-title")).to_be_focused()
+        await expect(tab.page.locator("#section-title")).to_have_text("Schedules")
         await tab.page.locator("#skip").focus()
         await tab.page.keyboard.press("Enter")
-        await expect(tab.page.locator("#part-title")).to_be_focused()
+        await expect(tab.page.locator("#section-title")).to_be_focused()
         assert tab.page.url.endswith("#/schedules")
         await tab.page.keyboard.press("Tab")
         await expect(tab.page.locator("#refresh")).to_be_focused()
@@ -108,19 +108,19 @@ async def test_the_chat_goes_on_behind_a_part(browser: Browser, tmp_path: Path) 
         await tab.send("hello")
         await tab.answer()
         await tab.page.click("#manage summary")
-        await tab.page.click("#parts a[href='#/usage']")
+        await tab.page.click("#sections a[href='#/usage']")
         await expect(tab.page.locator("#chat")).to_be_hidden()
         assert await tab.page.title() == "Usage · Roebot"
         await tab.page.go_back()
-        await expect(tab.page.locator("#part")).to_be_hidden()
+        await expect(tab.page.locator("#section")).to_be_hidden()
         await expect(tab.page.locator(".bubble")).to_have_text("hello")
         await expect(tab.page).to_have_title("hello · Roebot")
         await tab.page.go_forward()
-        await expect(tab.page.locator("#part-title")).to_have_text("Usage")
+        await expect(tab.page.locator("#section-title")).to_have_text("Usage")
         await tab.page.click("#conversations button >> text=hello")
         await expect(tab.page.locator(f"{DONE} .answer")).to_have_text("hello")
         assert "#" not in tab.page.url
-        await tab.page.click("#parts a[href='#/usage']")
+        await tab.page.click("#sections a[href='#/usage']")
         await tab.page.click("#new")
         await expect(tab.page.locator("#welcome")).to_be_visible()
         await tab.send("again")
@@ -136,14 +136,14 @@ async def test_what_is_asked_in_a_part_goes_away_with_it(browser: Browser, tmp_p
             await tab.press("New schedule")
             await expect(tab.dialog).to_be_visible()
             await tab.page.go_back()
-            await expect(tab.page.locator("#part-title")).to_have_text("Usage")
+            await expect(tab.page.locator("#section-title")).to_have_text("Usage")
             await expect(tab.dialog).to_have_count(0)
-            await expect(tab.page.locator("#part-title")).to_be_focused()
+            await expect(tab.page.locator("#section-title")).to_be_focused()
             await tab.page.go_forward()
             await tab.press("Delete: schedule 1")
             await expect(tab.dialog).to_be_visible()
             await tab.page.goto(f"{service.url}/#/memory")
-            await expect(tab.page.locator("#part-title")).to_have_text("Memory")
+            await expect(tab.page.locator("#section-title")).to_have_text("Memory")
             await expect(tab.dialog).to_have_count(0)
             assert len((await service.http.get("/api/schedules")).json()["schedules"]) == 1
 
@@ -153,27 +153,27 @@ async def test_an_address_leads_to_its_part_and_an_unknown_one_to_the_chat(
 ) -> None:
     async with world(tmp_path) as service:
         async with opened(browser, service, "/#/audit?person=telegram:7") as tab:
-            await expect(tab.page.locator("#part-title")).to_have_text("Audit")
+            await expect(tab.page.locator("#section-title")).to_have_text("Audit log")
             await expect(tab.page.locator("#person")).to_have_value("telegram:7")
         async with opened(browser, service, "/#/constructor") as tab:
-            lost = tab.page.locator("#lost")
+            not_found = tab.page.locator("#not-found")
             await expect(tab.page.locator("#welcome")).to_be_visible()
-            await expect(tab.page.locator("#part")).to_be_hidden()
-            await expect(lost).to_have_text("There is no such part of the page.")
-            await expect(lost).to_be_visible()
+            await expect(tab.page.locator("#section")).to_be_hidden()
+            await expect(not_found).to_have_text("Page not found.")
+            await expect(not_found).to_be_visible()
             await tab.page.goto(f"{service.url}/#/usage")
-            await expect(tab.page.locator("#part-title")).to_have_text("Usage")
-            await expect(lost).to_be_hidden()
+            await expect(tab.page.locator("#section-title")).to_have_text("Usage")
+            await expect(not_found).to_be_hidden()
             await tab.page.goto(f"{service.url}/#/nosuchpart")
-            await expect(lost).to_be_visible()
+            await expect(not_found).to_be_visible()
             await tab.page.click("#new")
-            await expect(lost).to_be_hidden()
+            await expect(not_found).to_be_hidden()
             assert "#" not in tab.page.url
             await tab.page.go_back()
-            await expect(lost).to_be_visible()
+            await expect(not_found).to_be_visible()
             await tab.send("hello")
             assert await tab.answer() == "hello"
-            await expect(lost).to_be_hidden()
+            await expect(not_found).to_be_hidden()
 
 
 async def test_what_is_missing_is_said_and_can_be_tried_again(browser: Browser, tmp_path: Path) -> None:
@@ -186,14 +186,14 @@ async def test_what_is_missing_is_said_and_can_be_tried_again(browser: Browser, 
         await expect(tab.box.get_by_role("alert")).to_contain_text("away")
         await tab.page.unroute("**/api/schedules**")
         await tab.press("Try again")
-        await expect(tab.box).to_contain_text("Nothing is scheduled yet.")
+        await expect(tab.box).to_contain_text("No schedules yet.")
 
 
 async def test_a_part_is_drawn_again_by_hand_and_when_somebody_comes_back(
     browser: Browser, tmp_path: Path
 ) -> None:
     async with world(tmp_path) as service, opened(browser, service, "/#/people") as tab:
-        await expect(tab.box).to_contain_text("Nobody was given a role.")
+        await expect(tab.box).to_contain_text("No roles granted yet.")
         await service.http.put("/api/access/telegram:7", json={"role": "admin"})
         await tab.page.click("#refresh")
         await tab.row("telegram:7", "admin")

@@ -33,13 +33,13 @@ async def test_facts_are_added_mended_and_forgotten(
         tab.refused = (409,)
         save = tab.dialog.get_by_role("button", name="Save")
         await expect(tab.box).to_contain_text("person:web:web:owner")
-        await tab.press("Add a fact")
+        await tab.press("Add fact")
         await tab.dialog.get_by_label("Fact").fill("Likes tea.")
-        await tab.dialog.get_by_label("Kind").select_option("preference")
+        await tab.dialog.get_by_label("Category").select_option("preference")
         await save.click()
-        await expect(tab.said).to_have_text("It is remembered.")
+        await expect(tab.said).to_have_text("Fact saved.")
         await tab.row("Likes tea.", "preference", "1")
-        await tab.press("Add a fact")
+        await tab.press("Add fact")
         await tab.dialog.get_by_label("Fact").fill("Likes tea.")
         await save.click()
         await expect(tab.dialog.get_by_role("alert")).to_have_text("This is remembered already.")
@@ -54,7 +54,7 @@ async def test_facts_are_added_mended_and_forgotten(
             await tab.box.get_by_role("link", name="Export").click()
         exported = json.loads((await (await download.value).path()).read_text())
         assert [fact["content"] for fact in exported["facts"]] == ["Likes coffee."]
-        await tab.press("Forget: Likes coffee.", sure=True)
+        await tab.press("Delete: Likes coffee.", sure=True)
         await expect(tab.box).to_contain_text("No facts yet.")
 
 
@@ -63,10 +63,10 @@ async def test_the_memory_of_a_group_is_its_own(browser: Browser, tmp_path: Path
         group = {"scope": "group:telegram:-100"}
         await service.http.post("/api/memory/facts", params=group, json={"content": "Meets on Monday."})
         await expect(tab.box).to_contain_text("No facts yet.")
-        await tab.box.get_by_label("Whose").fill(group["scope"])
+        await tab.box.get_by_label("Owner").fill(group["scope"])
         await tab.press("Show")
         await tab.row("Meets on Monday.", "manual")
-        await tab.press("Forget everything", sure=True)
+        await tab.press("Delete all", sure=True)
         await expect(tab.said).to_have_text("The memory is empty.")
         found = (await service.http.get("/api/memory", params=group)).json()
         assert found["facts"] == []
@@ -84,8 +84,8 @@ async def test_whose_memory_can_be_written_anew_after_a_mistake(
         person = {"scope": "person:telegram:telegram:1001"}
         await service.http.post("/api/memory/facts", params=person, json={"content": "Likes tea."})
         await expect(tab.box.get_by_role("alert")).to_contain_text(right_form)
-        await expect(tab.box.get_by_role("button", name="Forget everything")).to_have_count(0)
-        whose = tab.box.get_by_label("Whose")
+        await expect(tab.box.get_by_role("button", name="Delete all")).to_have_count(0)
+        whose = tab.box.get_by_label("Owner")
         await expect(whose).to_have_value(wrong)
         await expect(tab.box.locator("small")).to_contain_text("person:ACCOUNT:PLATFORM:ID")
         inside = "hint => hint.getBoundingClientRect().right <= innerWidth && hint.clientHeight > 0"
@@ -104,7 +104,7 @@ async def test_what_the_service_refuses_stands_beside_the_field(browser: Browser
         await tab.page.route("**/api/memory*scope=group**", lambda route: route.fulfill(**away))
         await tab.page.goto(f"{service.url}/#/memory?scope=group:telegram:-100")
         await expect(tab.box.get_by_role("alert")).to_contain_text("away")
-        await tab.box.get_by_label("Whose").fill("")
+        await tab.box.get_by_label("Owner").fill("")
         await tab.press("Show")
         await expect(tab.box).to_contain_text("person:web:web:owner")
 
@@ -133,17 +133,17 @@ async def test_mcp_servers_are_edited_and_switched(
     async with world(tmp_path) as service, opened(browser, service, "/#/mcp") as tab:
         tab.refused = (422,)
         await tab.row("things", "Does things", "off")
-        await tab.press("Edit the configuration")
+        await tab.press("Edit configuration")
         area = tab.dialog.get_by_label("Servers by name, as JSON")
         save = tab.dialog.get_by_role("button", name="Save")
         shown = json.loads(await area.input_value())
         assert shown["things"]["env"] == {"TOKEN": "***"}
         await area.fill("{")
         await save.click()
-        await expect(tab.dialog.get_by_role("alert")).to_contain_text("This is no JSON")
+        await expect(tab.dialog.get_by_role("alert")).to_contain_text("Invalid JSON")
         await area.fill(json.dumps({**shown, "web": {"url": "http://127.0.0.1:9/mcp", "enabled": False}}))
         await save.click()
-        await expect(tab.said).to_have_text("The servers are saved.")
+        await expect(tab.said).to_have_text("MCP configuration saved.")
         await tab.row("web", "off")
         stored = json.loads(extensions.read_text())["mcpServers"]
         assert stored["things"]["env"] == {"TOKEN": "s3cret"}
@@ -158,8 +158,8 @@ async def test_models_and_agents(browser: Browser, tmp_path: Path) -> None:
     (folder / "config.yaml").write_text("description: Knows the board\nmodel: nobody\n")
     async with world(tmp_path, extra=MODELS) as service:
         async with opened(browser, service, "/#/models", viewport=PHONE) as tab:
-            await tab.row("Scripted model", "scripted", "config", "in use")
-            await tab.press("Try: Scripted model")
+            await tab.row("Scripted model", "scripted", "config", "default")
+            await tab.press("Test: Scripted model")
             await expect(tab.said).to_contain_text("scripted answers, after")
             assert await tab.fits()
         async with opened(browser, service, "/#/agents", viewport=PHONE) as tab:
@@ -177,24 +177,24 @@ async def test_agents_are_made_changed_and_deleted(
     ):
         tab.refused = (422,)
         save = tab.dialog.get_by_role("button", name="Save")
-        await expect(tab.box).to_contain_text("There are no agents of your own.")
+        await expect(tab.box).to_contain_text("No custom agents yet.")
         await tab.press("New agent")
         await tab.dialog.get_by_label("Name", exact=True).fill("poet")
-        await tab.dialog.get_by_label("What it is for").fill("Writes verse.")
+        await tab.dialog.get_by_label("Description").fill("Writes verse.")
         await tab.dialog.get_by_label("Model").select_option("scripted")
-        await tab.dialog.get_by_label("Groups of tools").fill("nope")
+        await tab.dialog.get_by_label("Tool groups").fill("nope")
         await tab.dialog.get_by_label("Personality").fill("You rhyme.")
         await save.click()
         await expect(tab.dialog.get_by_role("alert")).to_contain_text("the tool group nope is not configured")
-        await tab.dialog.get_by_label("Groups of tools").fill("-")
+        await tab.dialog.get_by_label("Tool groups").fill("-")
         await save.click()
-        await expect(tab.said).to_have_text("The agent is saved.")
+        await expect(tab.said).to_have_text("Agent saved.")
         await tab.row("poet", "Writes verse.", "scripted", "none", "ready")
         assert await tab.fits()
         await tab.press("Edit: poet")
         await expect(tab.dialog.get_by_label("Personality")).to_have_value("You rhyme.")
-        await expect(tab.dialog.get_by_label("Groups of tools")).to_have_value("-")
-        await tab.dialog.get_by_label("Model").select_option("The usual one")
+        await expect(tab.dialog.get_by_label("Tool groups")).to_have_value("-")
+        await tab.dialog.get_by_label("Model").select_option("Default")
         await save.click()
         await tab.row("poet", "the usual one")
         assert (tmp_path / "agents" / "poet" / "SOUL.md").read_text() == "You rhyme.\n"

@@ -53,22 +53,22 @@ async def test_strangers_are_let_in(browser: Browser, tmp_path: Path, size: dict
             tab.refused = (404,)
             await tab.row("Ann (telegram:7)", "tg")
             assert "SECR" not in await tab.page.content()
-            await tab.press("Let in by code")
+            await tab.press("Approve by code")
             await tab.dialog.get_by_label("Code").fill("WRON-GGGG")
-            await tab.dialog.get_by_role("button", name="Let in").click()
+            await tab.dialog.get_by_role("button", name="Approve").click()
             await expect(tab.dialog.get_by_role("alert")).to_contain_text(
                 "no pending access request has this code"
             )
             await tab.dialog.get_by_label("Code").fill(CODE.lower())
             await tab.dialog.get_by_label("Role").select_option("owner")
-            await tab.dialog.get_by_role("button", name="Let in").click()
-            await expect(tab.said).to_have_text("They are let in, and told so.")
+            await tab.dialog.get_by_role("button", name="Approve").click()
+            await expect(tab.said).to_have_text("Access approved. They have been notified.")
             await tab.row("Ann (tg:7)", "owner", "web:owner")
-            await tab.press("Let in: Ben")
-            await expect(tab.dialog.get_by_label("Who")).to_have_value("tg:8")
-            await tab.dialog.get_by_role("button", name="Let in").click()
-            await expect(tab.box).to_contain_text("Nobody waits.")
-            await expect(tab.said).to_have_text("They are let in, and told so.")
+            await tab.press("Approve: Ben")
+            await expect(tab.dialog.get_by_label("Person or group")).to_have_value("tg:8")
+            await tab.dialog.get_by_role("button", name="Approve").click()
+            await expect(tab.box).to_contain_text("No pending requests.")
+            await expect(tab.said).to_have_text("Access approved. They have been notified.")
             await tab.row("Ben (tg:8)", "member")
             assert await roles(service) == {"tg:7": "owner", "tg:8": "member"}
             assert await welcomed(service) == ["c1", "c2"]
@@ -80,8 +80,8 @@ async def test_roles_are_given_changed_and_revoked(browser: Browser, tmp_path: P
     async with world(tmp_path, extra=extra) as service, opened(browser, service, "/#/people") as tab:
         tab.refused = (409, 422)
         await tab.row("telegram:1", "owner")
-        await tab.press("Give a role")
-        who = tab.dialog.get_by_label("Who")
+        await tab.press("Grant role")
+        who = tab.dialog.get_by_label("Person or group")
         save = tab.dialog.get_by_role("button", name="Save")
         for wrong, told in (("ann", "expected platform:id"), ("telegram:1", "Change it there")):
             await who.fill(wrong)
@@ -99,7 +99,7 @@ async def test_roles_are_given_changed_and_revoked(browser: Browser, tmp_path: P
         assert await roles(service) == {"slack:U1A": "admin"}
         await tab.press("Revoke: slack:U1A", sure=True)
         await expect(tab.said).to_have_text("slack:U1A has no role any more.")
-        await expect(tab.box).to_contain_text("Nobody was given a role.")
+        await expect(tab.box).to_contain_text("No roles granted yet.")
         assert await roles(service) == {}
 
 
@@ -113,7 +113,7 @@ access: {owners: ["telegram:1"]}
 """
     async with world(tmp_path, extra=extra) as service, opened(browser, service, "/#/people") as tab:
         await tab.row("telegram:1", "owner", "everywhere but on two")
-        await expect(tab.box).to_contain_text("On two: Everybody else is told once a day, in private,")
+        await expect(tab.box).to_contain_text("On two: Everyone else is told once a day, in a private chat,")
 
 
 async def test_deeds_of_all_and_of_one(browser: Browser, tmp_path: Path) -> None:
@@ -129,10 +129,10 @@ async def test_deeds_of_all_and_of_one(browser: Browser, tmp_path: Path) -> None
             await expect(tab.box.locator("tbody tr")).to_have_count(50)
             await tab.press("Show more")
             await expect(tab.box.locator("tbody tr")).to_have_count(52)
-            await tab.box.get_by_label("By or to").fill("telegram:1")
+            await tab.box.get_by_label("Person").fill("telegram:1")
             await tab.press("Show")
             await expect(tab.box.locator("tbody tr")).to_have_count(26)
-            await expect(tab.box.get_by_label("By or to")).to_have_value("telegram:1")
+            await expect(tab.box.get_by_label("Person")).to_have_value("telegram:1")
             await tab.page.go_back()
             await expect(tab.box.locator("tbody tr")).to_have_count(50)
 
@@ -150,15 +150,15 @@ async def test_tokens_by_day_and_by_person(browser: Browser, tmp_path: Path) -> 
             today = tab.box.locator("svg rect title").last
             assert (await today.text_content() or "").endswith(": 1,502")
             await expect(tab.box.get_by_role("img")).to_have_accessible_name(
-                "Tokens of each of the last 30 days; the same is in the table below."
+                "Tokens per day for the last 30 days. The table below shows the same data."
             )
-            await tab.box.get_by_text("As a table").click()
+            await tab.box.get_by_text("Show as table").click()
             await tab.row("2", "1,500", "1,502")
             assert await tab.fits()
-            await tab.box.get_by_label("The last", exact=True).select_option("7")
+            await tab.box.get_by_label("Period", exact=True).select_option("7")
             await expect(tab.box.locator("svg rect")).to_have_count(7)
             await tab.box.locator("section").last.get_by_role("link").first.click()
             await expect(tab.box.locator("h2").first).to_have_text("Tokens of telegram:7")
             await expect(tab.box.locator(".facts").first).to_contain_text("501")
-            await tab.box.get_by_role("link", name="Everybody").click()
-            await expect(tab.box.locator("h2").first).to_have_text("Tokens of everybody")
+            await tab.box.get_by_role("link", name="Everyone").click()
+            await expect(tab.box.locator("h2").first).to_have_text("Tokens of everyone")

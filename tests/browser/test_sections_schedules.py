@@ -41,10 +41,10 @@ async def test_one_is_made_after_its_firings_were_seen(
 ) -> None:
     async with world(tmp_path) as service, opened(browser, service, "/#/schedules", viewport=size) as tab:
         tab.refused = (422,)
-        await expect(tab.box).to_contain_text("Nothing is scheduled yet.")
+        await expect(tab.box).to_contain_text("No schedules yet.")
         await tab.press("New schedule")
-        await fill(tab, What_to_say_or_ask="what is new?", When="every 7 minutes", Time_zone="Asia/Tokyo")
-        await tab.dialog.get_by_role("button", name="Show the next five firings").click()
+        await fill(tab, Text="what is new?", When="every 7 minutes", Time_zone="Asia/Tokyo")
+        await tab.dialog.get_by_role("button", name="Preview the next five runs").click()
         await expect(tab.dialog.get_by_role("alert")).to_contain_text("don't divide an hour evenly")
         await fill(tab, When="weekdays 9:00")
         await tab.dialog.get_by_label("Time zone", exact=True).focus()
@@ -54,7 +54,7 @@ async def test_one_is_made_after_its_firings_were_seen(
         assert await stored(service) == []
         await tab.dialog.get_by_role("button", name="Save").click()
         await expect(tab.dialog).to_have_count(0)
-        await expect(tab.said).to_have_text("It is saved.")
+        await expect(tab.said).to_have_text("Schedule saved.")
         await tab.row("what is new?", "weekdays 9:00 (Asia/Tokyo)", "active")
         [one] = await stored(service)
         assert (one["rule"], one["zone"], one["kind"]) == ("0 9 * * 1-5", "Asia/Tokyo", "prompt")
@@ -63,8 +63,8 @@ async def test_one_is_made_after_its_firings_were_seen(
 async def test_nothing_is_saved_that_was_not_seen(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service, opened(browser, service, "/#/schedules") as tab:
         await tab.press("New schedule")
-        await fill(tab, What_to_say_or_ask="tea", When="daily 16:00")
-        await tab.dialog.get_by_label("Kind").select_option("message")
+        await fill(tab, Text="tea", When="daily 16:00")
+        await tab.dialog.get_by_label("Type").select_option("message")
         await tab.dialog.get_by_label("When", exact=True).press("Enter")
         await expect(tab.dialog.locator(".preview li")).to_have_count(5)
         assert await stored(service) == []
@@ -80,11 +80,11 @@ async def test_one_is_edited_paused_resumed_and_deleted(browser: Browser, tmp_pa
         await tab.page.click("#refresh")
         await tab.press(f"Edit: {number}")
         await expect(tab.dialog.locator(".preview li")).to_have_count(5)
-        await fill(tab, What_to_say_or_ask="what else?")
+        await fill(tab, Text="what else?")
         await tab.dialog.get_by_role("button", name="Save").click()
         await tab.row("what else?", "daily 9:00 (UTC)")
         await tab.press(f"Pause: {number}")
-        await expect(tab.said).to_have_text("It is paused.")
+        await expect(tab.said).to_have_text("Schedule paused.")
         await tab.row("what else?", "paused")
         await tab.press(f"Resume: {number}")
         await tab.row("what else?", "active")
@@ -95,8 +95,8 @@ async def test_one_is_edited_paused_resumed_and_deleted(browser: Browser, tmp_pa
         await tab.dialog.get_by_role("button", name="Cancel").click()
         assert len(await stored(service)) == 1
         await tab.press(f"Delete: {number}", sure=True)
-        await expect(tab.box).to_contain_text("Nothing is scheduled yet.")
-        await expect(tab.said).to_have_text("It is deleted.")
+        await expect(tab.box).to_contain_text("No schedules yet.")
+        await expect(tab.said).to_have_text("Schedule deleted.")
         assert await stored(service) == []
 
 
@@ -104,9 +104,9 @@ async def test_one_is_fired_and_says_how_that_went(browser: Browser, tmp_path: P
     async with world(tmp_path) as service:
         one = await made(service)
         async with opened(browser, service, f"/#/schedules/{one['id']}") as tab:
-            await expect(tab.box).to_contain_text("It has not fired yet.")
-            await tab.press(f"Fire now: schedule {one['id']}", sure=True)
-            await expect(tab.said).to_have_text("It fires now.")
+            await expect(tab.box).to_contain_text("No runs yet.")
+            await tab.press(f"Run now: schedule {one['id']}", sure=True)
+            await expect(tab.said).to_have_text("Run started.")
             runs: list[dict[str, Any]] = []
             while not runs or not runs[0]["delivered"]:
                 runs = (await service.http.get(f"/api/schedules/{one['id']}/runs")).json()["runs"]
@@ -129,7 +129,7 @@ async def test_a_month_of_firings(browser: Browser, tmp_path: Path) -> None:
             await expect(first.locator("summary")).to_have_text("2 more")
             await first.locator("summary").click()
             await expect(first.locator("a")).to_have_count(5)
-            await tab.box.get_by_role("link", name="Earlier").click()
+            await tab.box.get_by_role("link", name="Previous").click()
             await expect(tab.box.locator(".calendar .today")).to_have_count(1)
             await tab.page.go_back()
             await first.get_by_role("link", name="every day").click()

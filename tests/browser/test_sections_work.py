@@ -46,14 +46,14 @@ async def test_conversations_with_their_turns_and_transcript(browser: Browser, t
         async with opened(browser, service, "/#/conversations", viewport=PHONE) as tab:
             await tab.box.get_by_role("link", name="hello **there**").click()
             await tab.row(f"Turn {posted['turn']}", "done", "delivered")
-            talk = tab.box.locator(".talk .words")
+            talk = tab.box.locator(".turn-list .words")
             await expect(talk).to_have_text("hello **there**")
-            await expect(tab.box.locator(".talk .markdown strong")).to_have_text("there")
+            await expect(tab.box.locator(".turn-list .markdown strong")).to_have_text("there")
             assert await tab.fits()
             await tab.box.get_by_role("link", name="All conversations").click()
             await tab.box.get_by_label("Account").select_option("terminal")
             await tab.row("from the terminal", "tty")
-            await expect(tab.page.locator("#part-title")).to_have_text("Conversations")
+            await expect(tab.page.locator("#section-title")).to_have_text("Conversations")
             await tab.page.reload()
             await expect(tab.box.get_by_label("Account")).to_have_value("terminal")
 
@@ -63,10 +63,10 @@ async def test_what_is_said_meanwhile_appears(browser: Browser, tmp_path: Path) 
         conversation = await service.open()
         await service.turn((await service.say(conversation, "first"))["turn"])
         async with opened(browser, service, f"/#/conversations/{conversation}") as tab:
-            await expect(tab.box.locator(".talk > li")).to_have_count(1)
+            await expect(tab.box.locator(".turn-list > li")).to_have_count(1)
             await service.say(conversation, "second")
-            await expect(tab.box.locator(".talk > li")).to_have_count(2)
-            await expect(tab.box.locator(".talk > li").last.locator(".words, .markdown")).to_have_text(
+            await expect(tab.box.locator(".turn-list > li")).to_have_count(2)
+            await expect(tab.box.locator(".turn-list > li").last.locator(".words, .markdown")).to_have_text(
                 ["second", "second"]
             )
 
@@ -77,9 +77,9 @@ async def test_an_answer_is_given_again(browser: Browser, tmp_path: Path) -> Non
         turn = (await service.turn((await service.say(conversation, "hello"))["turn"]))["id"]
         async with opened(browser, service, f"/#/conversations/{conversation}") as tab:
             await tab.press(f"Answer again: turn {turn}", sure=True)
-            await expect(tab.said).to_have_text("It is answered again.")
+            await expect(tab.said).to_have_text("Answering again.")
             await tab.row(f"Turn {turn}", "done, replaced")
-            await tab.box.get_by_role("link", name="Open as a chat").click()
+            await tab.box.get_by_role("link", name="Open in chat").click()
             await expect(tab.page.locator(f"{DONE} .answer").last).to_have_text("hello")
 
 
@@ -93,7 +93,7 @@ async def test_the_last_turn_is_answered_again_on_its_own_page(browser: Browser,
             await expect(tab.box.get_by_role("button", name=f"Answer again: turn {old}")).to_have_count(0)
             await tab.page.goto(f"{service.url}/#/turns/{turn}")
             await tab.press(f"Answer again: turn {turn}", sure=True)
-            await expect(tab.said).to_have_text("It is answered again.")
+            await expect(tab.said).to_have_text("Answering again.")
             await expect(tab.box.locator(".facts")).to_contain_text("done, replaced")
             assert await tab.fits()
 
@@ -108,7 +108,7 @@ async def test_turns_of_all_conversations(browser: Browser, tmp_path: Path) -> N
             await tab.row(f"Turn {bad['id']}", "failed", f"Conversation {other}")
             await tab.box.get_by_role("link", name=f"Turn {bad['id']}", exact=True).click()
             await expect(tab.box.locator(".facts")).to_contain_text("failed")
-            await expect(tab.box.locator(".talk .markdown").last).to_contain_text("/retry")
+            await expect(tab.box.locator(".turn-list .markdown").last).to_contain_text("/retry")
 
 
 async def test_many_turns_come_page_by_page(browser: Browser, tmp_path: Path) -> None:
@@ -143,5 +143,5 @@ async def test_a_transcript_shows_what_was_called_and_what_it_cost(browser: Brow
             await expect(calls.locator("tbody tr").first).to_contain_text("done <b>figures</b>")
             await expect(calls.locator("tbody tr").first).to_contain_text("1.5 s")
             await expect(calls.locator("tbody tr").last).to_contain_text("failed no such target")
-            await expect(tab.box.locator(".talk > li")).to_contain_text("Tokens: 100 in, 20 out")
+            await expect(tab.box.locator(".turn-list > li")).to_contain_text("Tokens: 100 in, 20 out")
             assert await tab.fits()

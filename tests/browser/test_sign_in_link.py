@@ -27,7 +27,7 @@ async def said(tab: Tab, text: str) -> int:
 
 async def parts(tab: Tab) -> list[str]:
     await tab.page.locator("#manage summary").click()
-    return await tab.page.locator("#parts a").all_inner_texts()
+    return await tab.page.locator("#sections a").all_inner_texts()
 
 
 async def test_a_member_sees_their_own_and_an_admin_all_of_it_written_down(
@@ -38,16 +38,16 @@ async def test_a_member_sees_their_own_and_an_admin_all_of_it_written_down(
         await give(service, "telegram:8", "admin")
         link = f"/#code={await code_for(service)}"
         async with opened(browser, service, link) as ann:
-            await expect(ann.page.locator("#who")).to_have_text("Ann · member")
+            await expect(ann.page.locator("#current-user")).to_have_text("Ann · member")
             assert ann.page.url == f"{service.url}/"
             assert "code" not in await ann.page.evaluate("JSON.stringify([location.href, document.referrer])")
             conversation = await said(ann, "between us")
             assert await parts(ann) == NAMES
             await expect(ann.page.locator("#accounts")).to_have_count(0)
             async with opened(browser, service, f"/#code={await code_for(service, BEN)}") as ben:
-                await expect(ben.page.locator("#who")).to_have_text("Ben · admin")
+                await expect(ben.page.locator("#current-user")).to_have_text("Ben · admin")
                 await said(ben, "my own")
-                assert {"People", "Audit", "Accounts", *NAMES} < set(await parts(ben))
+                assert {"People", "Audit log", "Accounts", *NAMES} < set(await parts(ben))
                 await ben.page.goto(f"{service.url}/#/conversations/{conversation}")
                 await expect(ben.box).to_contain_text("between us")
                 await expect(ben.box).to_contain_text("telegram:7")
@@ -60,9 +60,9 @@ async def test_a_member_sees_their_own_and_an_admin_all_of_it_written_down(
             await expect(ann.page.locator("#conversations .conversation")).to_have_text(["between us"])
             for name in NAMES:
                 await ann.page.goto(f"{service.url}/#/{name.lower()}")
-                await expect(ann.page.locator("#part-title")).to_have_text(name)
+                await expect(ann.page.locator("#section-title")).to_have_text(name)
                 await expect(ann.box).not_to_contain_text("Loading…")
-                await expect(ann.page.locator("#part-problem")).to_be_hidden()
+                await expect(ann.page.locator("#section-problem")).to_be_hidden()
             await ann.page.goto(f"{service.url}/#/people")
             await expect(ann.page.locator("#chat")).to_be_visible()
             await ann.page.click("#sign-out")
@@ -74,10 +74,10 @@ async def test_a_link_is_good_once_and_a_role_taken_back_shows(browser: Browser,
         await give(service, "telegram:7", "member")
         link = f"/#code={await code_for(service)}"
         async with opened(browser, service, link) as ann:
-            await expect(ann.page.locator("#who")).to_have_text("Ann · member")
+            await expect(ann.page.locator("#current-user")).to_have_text("Ann · member")
             async with opened(browser, service, link) as thief:
                 thief.refused = (401,)
-                await expect(thief.page.locator("#problem")).to_contain_text("not good any more")
+                await expect(thief.page.locator("#problem")).to_contain_text("has expired or was already used")
                 assert thief.page.url == f"{service.url}/"
                 await expect(thief.page.locator("#sign-in")).to_be_visible()
             ann.refused = (401,)
@@ -92,18 +92,18 @@ async def test_nobody_is_made_somebody_else_unasked(browser: Browser, tmp_path: 
     async with world(tmp_path, extra=CHATS) as service:
         await give(service, "telegram:7", "member")
         async with opened(browser, service) as tab:
-            await expect(tab.page.locator("#who")).to_have_text("owner")
+            await expect(tab.page.locator("#current-user")).to_have_text("owner")
             await expect(tab.page.locator("#no-conversations")).to_be_visible()
             for answer, who in (("Cancel", "owner"), ("Sign in", "Ann · member")):
                 code = await code_for(service)
                 await tab.page.evaluate(f"location.hash = 'code={code}'")
-                await expect(tab.dialog).to_contain_text("You are here as: owner")
+                await expect(tab.dialog).to_contain_text("You are signed in as owner")
                 assert code not in tab.page.url
                 await tab.dialog.get_by_role("button", name=answer).click()
-                await expect(tab.page.locator("#who")).to_have_text(who)
+                await expect(tab.page.locator("#current-user")).to_have_text(who)
             tab.refused = (401,)
             await give(service, "telegram:7", "blocked")
             await tab.page.reload()
-            await expect(tab.page.locator("#sign-in")).to_contain_text("You came by a link")
-            await tab.page.get_by_role("button", name="Go on as who sits").click()
-            await expect(tab.page.locator("#who")).to_have_text("owner")
+            await expect(tab.page.locator("#sign-in")).to_contain_text("You are no longer signed in")
+            await tab.page.get_by_role("button", name="Continue as owner").click()
+            await expect(tab.page.locator("#current-user")).to_have_text("owner")

@@ -38,7 +38,7 @@ from bot.server.api.security import RequestGuard
 from bot.server.api.sign_in import TokenSessions
 from bot.server.api.sign_in_links import LinkSessions
 from bot.server.api.subscriptions import Subscriptions
-from bot.server.console.page import add_page
+from bot.server.console.page import add_console
 
 SWEEP_EVERY = 3600.0
 ROUTED = (
@@ -85,7 +85,7 @@ def create_app(services: ApiServices) -> FastAPI:
     add_handlers(app)
     for module in ROUTED:
         app.include_router(module.router)
-    add_page(app)
+    add_console(app)
     app.include_router(webhooks.router)
     app.include_router(runtime_proxy.router)
     return app

@@ -1,4 +1,4 @@
-"""Serves the page and its static files."""
+"""Serve the web console and its static files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.server.api.auth import AuthMethod, find_caller, open_to
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.sign_in import TokenSessions
 
-# The table of file types is read now rather than by the first request.
+# Load the table of MIME types now, not in the first request.
 mimetypes.init()
 HERE = Path(__file__).parent
 _NO_STORE = {"cache-control": "no-store"}
@@ -27,16 +27,16 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-# Read when the module is, so that no request waits for a file.
+# Loaded with the module, so that no request waits for a file.
 CHAT = _TEMPLATES.get_template("chat.html")
 SIGN_IN = _TEMPLATES.get_template("sign_in.html")
-PARTS = (
+SECTIONS = (
     ("schedules", "Schedules", Role.MEMBER),
     ("accounts", "Accounts", Role.ADMIN),
     ("conversations", "Conversations", Role.MEMBER),
     ("turns", "Turns", Role.MEMBER),
     ("people", "People", Role.ADMIN),
-    ("audit", "Audit", Role.ADMIN),
+    ("audit", "Audit log", Role.ADMIN),
     ("usage", "Usage", Role.MEMBER),
     ("memory", "Memory", Role.MEMBER),
     ("skills", "Skills", Role.MEMBER),
@@ -44,37 +44,37 @@ PARTS = (
     ("models", "Models", Role.MEMBER),
     ("agents", "Agents", Role.MEMBER),
 )
-"""The parts beside the chat: the name in the address, what it is called, and the least role that sees it."""
+"""Sections besides the chat: name in the URL, title, and the lowest role that sees it."""
 for _name in _TEMPLATES.list_templates():
     _TEMPLATES.get_template(_name)
 
 
-def add_page(app: FastAPI) -> None:
-    """The page at `/`, its files below `/static`."""
+def add_console(app: FastAPI) -> None:
+    """Add the console at `/` and its files at `/static`."""
 
     @app.get("/", include_in_schema=False)
     @open_to(Role.BLOCKED)
     async def page(request: Request) -> Response:
-        """The chat, or the sign-in form where a token is needed and there is no session."""
+        """Return the chat, or the sign-in form for a caller without a session."""
         services: ApiServices = request.app.state.services
         sessions: TokenSessions = request.app.state.sessions
         by = find_caller(request)
-        parts = [(name, label) for name, label, least in PARTS if by is not None and by.role >= least]
+        sections = [(name, label) for name, label, least in SECTIONS if by is not None and by.role >= least]
         shown = (SIGN_IN if by is None else CHAT).render(
             version=services.version,
             asks_token=sessions.is_required,
             signs_out=sessions.is_required or (by is not None and by.how is AuthMethod.LINK),
             by=by,
             file_bytes=services.file_bytes,
-            parts=parts,
-            sees_accounts="accounts" in dict(parts),
+            sections=sections,
+            sees_accounts="accounts" in dict(sections),
         )
         return HTMLResponse(shown, headers=_NO_STORE)
 
     @app.get("/favicon.ico", include_in_schema=False)
     @open_to(Role.BLOCKED)
     async def icon() -> Response:
-        """Browsers ask for it; the page names its own."""
+        """Return no icon: browsers request this path, but the console names its own icon."""
         return Response(status_code=204)
 
     app.mount("/static", StaticFiles(directory=HERE / "static", check_dir=False), name="static")

@@ -20,13 +20,13 @@ export async function call(method, path, body) {
   try {
     answer = await fetch(path, options);
   } catch {
-    throw new ApiError(0, "The service cannot be reached.");
+    throw new ApiError(0, "Can't reach the service.");
   }
   if (answer.status === 204) return null;
   const found = await answer.json().catch(() => null);
   if (answer.ok) return found;
   if (answer.status === 401 && path !== "/api/session") location.reload();
-  throw new ApiError(answer.status, found?.detail || `The service answered ${answer.status}.`);
+  throw new ApiError(answer.status, found?.detail || `Request failed with status ${answer.status}.`);
 }
 
 export const get = (path) => call("GET", path);

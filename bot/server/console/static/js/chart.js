@@ -10,7 +10,7 @@ const BOTTOM = 24;
 const TOP = 14;
 
 /** Bars of `[name, value]` pairs; `label` says all of it in one sentence. */
-export function bars(label, pairs) {
+export function barChart(label, pairs) {
   const most = Math.max(1, ...pairs.map(([, value]) => value));
   const step = (WIDTH - LEFT) / Math.max(1, pairs.length);
   const chart = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "chart", role: "img", "aria-label": label });

@@ -1,7 +1,7 @@
 // Where a message is written: text, files, command hints.
 
 import { $, el, say, show } from "./dom.js";
-import { Hints } from "./hints.js";
+import { Hints } from "./command-hints.js";
 
 export class Composer {
   /** `send(text, files)` resolves when the message is accepted and throws when it is not. */
@@ -79,11 +79,11 @@ export class Composer {
     say($("problem"), "");
     for (const file of files) {
       if (file.size > this.limit) {
-        say($("problem"), `${file.name} is too large: at most ${this.limit / 1e6} MB.`);
+        say($("problem"), `${file.name} is too large. The limit is ${this.limit / 1e6} MB.`);
       } else if (this.files.length < 10) {
         this.files.push(file);
       } else {
-        say($("problem"), "At most ten files go with one message.");
+        say($("problem"), "A message can have at most ten files.");
       }
     }
     this.drawFiles();

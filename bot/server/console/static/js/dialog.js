@@ -4,7 +4,7 @@ import { ApiError } from "./api.js";
 import { el, say } from "./dom.js";
 
 /** Whether somebody says yes. */
-export function confirmed(title, text, yes) {
+export function confirmDialog(title, text, yes) {
   const no = el("button", { type: "button", className: "plain" }, "Cancel");
   const ok = el("button", { type: "button", className: "primary" }, yes);
   const dialog = box(title, el("p", {}, text), el("div", { className: "answers" }, no, ok));
@@ -17,7 +17,7 @@ export function confirmed(title, text, yes) {
  * A form; `send` throws ApiError for what is wrong and returns false to go on asking.
  * Whether it was sent.
  */
-export function form(title, children, yes, send) {
+export function formDialog(title, children, yes, send) {
   const problem = el("p", { className: "problem", role: "alert", hidden: true });
   const no = el("button", { type: "button", className: "plain" }, "Cancel");
   const ok = el("button", { type: "submit", className: "primary" }, yes);
@@ -40,7 +40,7 @@ export function form(title, children, yes, send) {
 }
 
 /** Close what is open without an answer: what it asked about is not shown any more. */
-export function dismiss() {
+export function closeDialogs() {
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close("");
 }
 

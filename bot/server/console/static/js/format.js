@@ -30,7 +30,7 @@ export function knownZone(zone) {
 }
 
 /** An instant as the agent writes it (ISO 8601, "" for never). */
-export const since = (text) => time(text ? Date.parse(text) / 1000 : 0);
+export const isoTime = (text) => time(text ? Date.parse(text) / 1000 : 0);
 
 function written(at, zone) {
   const timeZone = knownZone(zone);
@@ -38,7 +38,7 @@ function written(at, zone) {
 }
 
 /** How long something took, from one instant to another (0: it has not ended). */
-export function lasted(from, to) {
+export function elapsed(from, to) {
   return to ? duration(Math.max(0, to - from)) : NOTHING;
 }
 

@@ -4,13 +4,13 @@ import { call, get, post } from "./api.js";
 import { Composer } from "./composer.js";
 import { Conversations } from "./conversations.js";
 import { $, say, show } from "./dom.js";
-import { confirmed } from "./dialog.js";
-import { closeSide } from "./drawer.js";
-import * as link from "./link.js";
-import { senior } from "./me.js";
-import * as parts from "./parts.js";
+import { confirmDialog } from "./dialog.js";
+import { closeSide } from "./sidebar.js";
+import * as link from "./sign-in-link.js";
+import { isAdmin } from "./current-user.js";
+import * as parts from "./router.js";
 import { loadAccounts, loadModels } from "./status.js";
-import { Stream } from "./stream.js";
+import { Stream } from "./event-stream.js";
 import { Transcript } from "./transcript.js";
 
 const POLL = 10_000;
@@ -170,7 +170,7 @@ async function refreshList() {
 /** What changes without an event of this conversation. */
 async function poll() {
   try {
-    await Promise.all([senior ? loadAccounts() : null, conversations.load(), state.models ? null : refreshModel()]);
+    await Promise.all([isAdmin ? loadAccounts() : null, conversations.load(), state.models ? null : refreshModel()]);
     if (!state.stream) online(true);
   } catch (error) {
     if (error.status === 0) online(false);
@@ -189,7 +189,7 @@ addEventListener("popstate", () => {
 });
 $("skip").addEventListener("click", (event) => {
   event.preventDefault();
-  $(parts.asked() ? "part-title" : "text").focus();
+  $(parts.asked() ? "section-title" : "text").focus();
 });
 
 function asked() {
@@ -198,8 +198,8 @@ function asked() {
 
 /** Somebody is here already, so nobody else is let in unasked. */
 async function entered(code) {
-  const here = `You are here as: ${$("who").textContent}. Go on only if you asked the bot for this link yourself.`;
-  if (!(await confirmed("Sign in by this link?", here, "Sign in"))) return;
+  const here = `You are signed in as ${$("current-user").textContent}. Continue only if you asked the bot for this link yourself.`;
+  if (!(await confirmDialog("Sign in with this link?", here, "Sign in"))) return;
   await link.enter(code).catch((error) => say($("problem"), error.message));
 }
 

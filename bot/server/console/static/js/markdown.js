@@ -34,7 +34,7 @@ export function copyButtons(root) {
       await navigator.clipboard.writeText(code);
       button.textContent = "Copied";
     } catch {
-      button.textContent = "Not possible";
+      button.textContent = "Copy failed";
     }
     setTimeout(() => (button.textContent = "Copy"), 1500);
   });

@@ -1,6 +1,6 @@
 import { call, post } from "./api.js";
 import { $, say } from "./dom.js";
-import * as link from "./link.js";
+import * as link from "./sign-in-link.js";
 
 /** Do what signs in; what is wrong with it is said. */
 async function tried(work) {

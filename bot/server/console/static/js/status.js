@@ -15,7 +15,7 @@ export async function loadModels(chosen = "") {
   }
   const name = chosen || found.default;
   const model = found.models.find((other) => other.name === name);
-  if (!model) draw({ kind: "none", name: "No model", note: `No model answers yet. ${found.reason}` });
+  if (!model) draw({ kind: "none", name: "No model", note: `No model is available yet. ${found.reason}` });
   else draw({ kind: model.source, name: model.display_name, note: model.note, title: found.reason });
   return true;
 }
@@ -58,7 +58,7 @@ function account(channel) {
 }
 
 function again(channel) {
-  const button = el("button", { type: "button", className: "again link" }, "Start again");
+  const button = el("button", { type: "button", className: "restart link" }, "Restart");
   button.addEventListener("click", async () => {
     button.disabled = true;
     await post(`/api/channels/${encodeURIComponent(channel.account)}/restart`).catch(() => null);

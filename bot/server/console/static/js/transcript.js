@@ -6,7 +6,7 @@ import { copyButtons, render } from "./markdown.js";
 const OPEN = new Set(["accepted", "running", "waiting", "delivering"]);
 const STATES = {
   failed: ["Failed", "bad"],
-  expired: ["Waited too long", "warn"],
+  expired: ["Expired", "warn"],
 };
 
 export class Transcript {
@@ -194,7 +194,7 @@ function buttons(turn, part, waits) {
     Object.assign(button.dataset, { turn: turn.id, part: part.index, choice });
     return button;
   });
-  const box = el("div", { className: "choices", role: "group", "aria-label": "Answers to choose from" }, ...made);
+  const box = el("div", { className: "choices", role: "group", "aria-label": "Choices" }, ...made);
   hold(box, waits);
   return box;
 }

@@ -2,13 +2,13 @@
 
 import { post } from "./api.js";
 import { el } from "./dom.js";
-import { excerpt, lasted, NOTHING, number, time } from "./format.js";
+import { excerpt, elapsed, NOTHING, number, time } from "./format.js";
 import { copyButtons, render } from "./markdown.js";
-import { badge, deed, link, toolbar } from "./pieces.js";
-import { steps, tokens } from "./steps.js";
+import { badge, actionButton, link, toolbar } from "./components.js";
+import { steps, tokens } from "./tool-calls.js";
 
 const KINDS = { done: "good", failed: "bad", expired: "bad", cancelled: "warn", waiting: "warn" };
-export const HEADS = ["Turn", "Asked", "Kind", "State", "Accepted", "Took", "Delivery", "Tokens"];
+export const HEADS = ["Turn", "Message", "Type", "State", "Accepted", "Duration", "Delivery", "Tokens"];
 
 /** The cells of a turn under HEADS. */
 export function row(turn) {
@@ -18,7 +18,7 @@ export function row(turn) {
     turn.kind,
     state(turn),
     time(turn.created_at),
-    lasted(turn.created_at, turn.finished_at),
+    elapsed(turn.created_at, turn.finished_at),
     delivery(turn),
     turn.usage ? number(turn.usage.total_tokens) : NOTHING,
   ];
@@ -35,7 +35,7 @@ export function delivery(turn) {
   if (!states.length) return NOTHING;
   if (states.includes("undelivered")) return badge("not delivered", "bad");
   const final = states.filter((one) => one === "final").length;
-  const text = final === states.length ? "delivered" : `${final} of ${states.length} parts`;
+  const text = final === states.length ? "delivered" : `${final} of ${states.length} parts delivered`;
   const repeated = turn.parts.some((part) => part.repeated) ? ", possibly repeated" : "";
   return badge(text + repeated, final === states.length && !repeated ? "good" : "warn");
 }
@@ -43,7 +43,7 @@ export function delivery(turn) {
 /** What was said in turns, oldest first. */
 export function transcript(view, turns) {
   const items = turns.map((turn) => said(view, turn));
-  const made = el("ol", { className: "talk", "aria-label": "Transcript" }, ...items);
+  const made = el("ol", { className: "turn-list", "aria-label": "Transcript" }, ...items);
   copyButtons(made);
   return made;
 }
@@ -60,7 +60,7 @@ function said(view, turn) {
       : answer(part),
   );
   const head = el("h3", {}, `Turn ${turn.id} `, state(turn), " ", delivery(turn));
-  const called = steps(turn);
+  const called = toolCalls(turn);
   const box = el("li", {}, head, ...asked);
   if (called) box.append(called);
   if (answered.length) box.append(el("p", { className: "by" }, "Answer"), ...answered);
@@ -81,11 +81,11 @@ function answer(part) {
 function offer(view, turn, part) {
   const path = `/api/turns/${turn.id}/parts/${part.index}/choice`;
   const made = part.choices.map((choice, place) =>
-    deed(view, choice, {
+    actionButton(view, choice, {
       id: `choice-${turn.id}-${part.index}-${place}`,
       about: `turn ${turn.id}`,
       work: () => post(path, { choice }),
-      done: "It is answered.",
+      done: "Answer sent.",
     }),
   );
   return toolbar(...made);

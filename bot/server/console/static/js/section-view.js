@@ -11,7 +11,7 @@ export class View {
     this.part = part;
     this.rest = rest;
     this.settings = settings;
-    this.box = $("part-box");
+    this.box = $("section-content");
     this.pages = new Map();
     this.stream = null;
     this.focus = "";
@@ -47,7 +47,7 @@ export class View {
     this.focus = "";
     this.box.replaceChildren(...nodes);
     for (const id of opened) if ($(id)) $(id).open = true;
-    if (wanted || inside) ((wanted && $(wanted)) || this.stops()[place] || $("part-title")).focus();
+    if (wanted || inside) ((wanted && $(wanted)) || this.stops()[place] || $("section-title")).focus();
   }
 
   /** What the keyboard reaches, in its order. */
@@ -75,19 +75,19 @@ export class View {
 
   /** Do what a button stands for, and say what came of it; `to` is where the page goes then. */
   async act(button, work, done, to = "") {
-    tell("");
+    showStatus("");
     button.disabled = true;
     try {
       const result = await work();
       const text = typeof done === "function" ? done(result) : done;
       this.focus = button.id;
-      if (to) addEventListener("hashchange", () => tell(text), { once: true });
-      else tell(text);
+      if (to) addEventListener("hashchange", () => showStatus(text), { once: true });
+      else showStatus(text);
       if (to) location.hash = to;
       else await this.load();
     } catch (error) {
       if (!(error instanceof ApiError)) console.error(error);
-      warn(error.message);
+      showProblem(error.message);
       button.disabled = false;
       button.focus();
     }
@@ -101,30 +101,30 @@ export class View {
 }
 
 /** A line that says what was done. */
-export function tell(text) {
-  say($("part-problem"), "");
-  $("part-said").textContent = text;
+export function showStatus(text) {
+  say($("section-problem"), "");
+  $("section-status").textContent = text;
 }
 
 /** A line that says why something was not done. */
-export function warn(text) {
-  $("part-said").textContent = "";
-  say($("part-problem"), text);
+export function showProblem(text) {
+  $("section-status").textContent = "";
+  say($("section-problem"), text);
 }
 
 /** A button opens a form, once at a time; `work` says whether something was saved, which is told as `done`. */
-export async function editing(view, opener, done, work) {
+export async function withForm(view, opener, done, work) {
   if (opener.ariaBusy === "true") return;
   opener.ariaBusy = "true";
   try {
     if (await work()) {
-      tell(done);
+      showStatus(done);
       view.focus = opener.id;
       await view.load();
     }
   } catch (error) {
     if (!(error instanceof ApiError)) console.error(error);
-    warn(error.message);
+    showProblem(error.message);
   }
   opener.ariaBusy = "false";
 }

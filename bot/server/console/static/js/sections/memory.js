@@ -1,21 +1,21 @@
-// What is remembered of a person or a group: seen, mended, taken along, forgotten.
+// The memory of a person or a group: show, edit, export, delete.
 
 import { ApiError, call, get, post } from "../api.js";
-import { form } from "../dialog.js";
+import { formDialog } from "../dialog.js";
 import { el } from "../dom.js";
-import { number, since } from "../format.js";
-import { senior } from "../me.js";
-import { button, choice, deed, facts, field, link, listing, section, text, toolbar } from "../pieces.js";
-import { tell } from "../view.js";
+import { number, isoTime } from "../format.js";
+import { isAdmin } from "../current-user.js";
+import { button, choice, actionButton, facts, field, link, tableOrEmpty, section, text, toolbar } from "../components.js";
+import { showStatus } from "../section-view.js";
 
 const CATEGORIES = ["context", "preference", "knowledge", "behavior", "goal"].map((name) => [name, name]);
-const SCOPE = "person:ACCOUNT:PLATFORM:ID or group:ACCOUNT:CHAT; empty: yours, as who writes at this page";
+const SCOPE = "person:ACCOUNT:PLATFORM:ID or group:ACCOUNT:CHAT. Leave empty for your own memory in this console.";
 const PERSON = /^person:[^:]*:[^:]+:./;
 const GROUP = /^group:[^:]*:./;
 const SUMMARIES = [
   ["user", "workContext", "Work"],
-  ["user", "personalContext", "Person"],
-  ["user", "topOfMind", "On the mind"],
+  ["user", "personalContext", "Personal"],
+  ["user", "topOfMind", "Top of mind"],
   ["history", "recentMonths", "Recent months"],
   ["history", "earlierContext", "Earlier"],
   ["history", "longTermBackground", "Background"],
@@ -25,14 +25,14 @@ export async function draw(view) {
   const scope = view.settings.get("scope") || "";
   const wrong = scope ? refusal(scope) : "";
   const shown = wrong ? [el("p", { className: "problem", role: "alert" }, wrong)] : await kept(view, scope);
-  return [senior ? chosen(scope) : null, ...shown];
+  return [isAdmin ? chosen(scope) : null, ...shown];
 }
 
 /** Why a text is nobody's memory; "" where it may be somebody's. */
 function refusal(scope) {
   if (PERSON.test(scope) || GROUP.test(scope)) return "";
-  if (!scope.startsWith("person:")) return "Write whose as person:ACCOUNT:PLATFORM:ID or group:ACCOUNT:CHAT.";
-  return "A person is written person:ACCOUNT:PLATFORM:ID, such as person:telegram:telegram:123456789.";
+  if (!scope.startsWith("person:")) return "Enter person:ACCOUNT:PLATFORM:ID or group:ACCOUNT:CHAT.";
+  return "Enter a person as person:ACCOUNT:PLATFORM:ID, such as person:telegram:telegram:123456789.";
 }
 
 async function kept(view, scope) {
@@ -46,7 +46,7 @@ async function kept(view, scope) {
   }
   return [
     section("Memory", about(status), actions(view, api)),
-    section("In short", summaries(memory)),
+    section("Summary", summaries(memory)),
     section("Facts", known(view, api, memory.facts)),
   ];
 }
@@ -58,16 +58,16 @@ function chosen(scope) {
     location.hash = wanted ? `#/memory?scope=${encodeURIComponent(wanted)}` : "#/memory";
   };
   whose.addEventListener("keydown", (event) => event.key === "Enter" && show());
-  return toolbar(field("Whose", whose, SCOPE), button("Show", { id: "show", press: show }));
+  return toolbar(field("Owner", whose, SCOPE), button("Show", { id: "show", press: show }));
 }
 
 function about(status) {
   return facts([
-    ["Whose", status.scope],
-    ["Switched on", status.enabled ? "yes" : "no"],
+    ["Owner", status.scope],
+    ["State", status.enabled ? "on" : "off"],
     ["Facts", number(status.facts)],
-    ["Last changed", since(status.last_updated)],
-    ["Conversations still to be read", number(status.updates_waiting)],
+    ["Last changed", isoTime(status.last_updated)],
+    ["Conversations waiting to be read", number(status.updates_waiting)],
   ]);
 }
 
@@ -76,13 +76,13 @@ function actions(view, api) {
   taken.className = "plain";
   taken.download = "memory.json";
   return toolbar(
-    button("Add a fact", { id: "add-fact", kind: "primary", press: (made) => edit(view, api, made) }),
+    button("Add fact", { id: "add-fact", kind: "primary", press: (made) => edit(view, api, made) }),
     taken,
-    deed(view, "Read again", { id: "reload", work: () => post(api("/reload")), done: "The file was read again." }),
-    deed(view, "Forget everything", {
+    actionButton(view, "Reload", { id: "reload", work: () => post(api("/reload")), done: "Memory reloaded." }),
+    actionButton(view, "Delete all", {
       id: "forget",
       kind: "danger",
-      ask: "All that is remembered here is erased, and what was said so far does not come back.",
+      ask: "Deletes everything remembered here. This can't be undone.",
       work: () => call("DELETE", api()),
       done: (answer) => answer.message,
     }),
@@ -91,20 +91,20 @@ function actions(view, api) {
 
 function summaries(memory) {
   const found = SUMMARIES.map(([part, key, label]) => [label, memory[part][key].summary]).filter(([, said]) => said);
-  return found.length ? facts(found) : el("p", { className: "none" }, "Nothing yet.");
+  return found.length ? facts(found) : el("p", { className: "none" }, "No summary yet.");
 }
 
 function known(view, api, list) {
-  const heads = ["Fact", "Kind", "Confidence", "Since", "From", "Actions"];
+  const heads = ["Fact", "Category", "Confidence", "Created", "Source", "Actions"];
   const rows = list.map((fact) => [
     fact.content,
     fact.category,
     number(fact.confidence),
-    since(fact.createdAt),
+    isoTime(fact.createdAt),
     fact.source,
     toolbar(
       button("Edit", { id: `edit-${fact.id}`, about: fact.content, press: (made) => edit(view, api, made, fact) }),
-      deed(view, "Forget", {
+      actionButton(view, "Delete", {
         id: `forget-${fact.id}`,
         about: fact.content,
         kind: "danger",
@@ -114,7 +114,7 @@ function known(view, api, list) {
       }),
     ),
   ]);
-  return listing("Facts", heads, rows, "No facts yet.");
+  return tableOrEmpty("Facts", heads, rows, "No facts yet.");
 }
 
 async function edit(view, api, opener, fact = null) {
@@ -126,9 +126,9 @@ async function edit(view, api, opener, fact = null) {
     if (!fact) return post(api("/facts"), body);
     return call("PATCH", api(`/facts/${encodeURIComponent(fact.id)}`), body);
   };
-  const fields = [field("Fact", content), field("Kind", category), field("Confidence, 0 to 1", confidence)];
-  if (await form(fact ? "Edit a fact" : "Add a fact", fields, "Save", send)) {
-    tell("It is remembered.");
+  const fields = [field("Fact", content), field("Category", category), field("Confidence (0 to 1)", confidence)];
+  if (await formDialog(fact ? "Edit fact" : "Add fact", fields, "Save", send)) {
+    showStatus("Fact saved.");
     view.focus = opener.id;
     await view.load();
   }

@@ -1,7 +1,7 @@
 // What parts are made of: tables, lists of pages, fields, buttons. Texts of the service become text, never markup.
 
 import { get } from "./api.js";
-import { confirmed } from "./dialog.js";
+import { confirmDialog } from "./dialog.js";
 import { el } from "./dom.js";
 
 const PROSE = 24;
@@ -23,7 +23,7 @@ function cellOf(cell) {
 }
 
 /** A table, or a line that says why there is none. */
-export function listing(label, heads, rows, none) {
+export function tableOrEmpty(label, heads, rows, none) {
   return rows.length ? table(label, heads, rows) : el("p", { className: "none" }, none);
 }
 
@@ -58,7 +58,7 @@ export function facts(pairs) {
 }
 
 /** A list that comes in pages: what is shown, the button for more (null at the end), and the last answer. */
-export async function pages(view, path, key) {
+export async function fetchPages(view, path, key) {
   const wanted = view.pages.get(key) || 1;
   const found = [];
   let next = "";
@@ -87,9 +87,9 @@ export function button(label, { id, about = "", kind = "", press }) {
 }
 
 /** A button that calls the API; where `ask` has a text, that is asked before. */
-export function deed(view, label, { ask = "", work, done, to, ...rest }) {
+export function actionButton(view, label, { ask = "", work, done, to, ...rest }) {
   const press = async (made) => {
-    if (ask && !(await confirmed(`${label}?`, ask, label))) return;
+    if (ask && !(await confirmDialog(`${label}?`, ask, label))) return;
     await view.act(made, work, done, to);
   };
   return button(label, { ...rest, press });

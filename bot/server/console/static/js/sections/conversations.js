@@ -3,11 +3,11 @@
 import { get } from "../api.js";
 import { el } from "../dom.js";
 import { excerpt, NOTHING, number, time } from "../format.js";
-import { accounts } from "../me.js";
-import { choice, facts, field, id, link, listing, pages, section, toolbar } from "../pieces.js";
-import { repeatable, retry } from "../retry.js";
-import { Stream } from "../stream.js";
-import { HEADS, row, transcript } from "../talk.js";
+import { accounts } from "../current-user.js";
+import { choice, facts, field, id, link, tableOrEmpty, fetchPages, section, toolbar } from "../components.js";
+import { findRetryable, retryButton } from "../retry.js";
+import { Stream } from "../event-stream.js";
+import { HEADS, row, transcript } from "../turn-view.js";
 
 export async function draw(view) {
   return view.rest ? one(view) : list(view);
@@ -30,15 +30,15 @@ async function list(view) {
     id([conversation.chat, conversation.topic].filter(Boolean).join(" · ")),
     conversation.chat_kind,
     conversation.owner || NOTHING,
-    conversation.model || "the account's",
-    conversation.agent || "the account's",
+    conversation.model || "default",
+    conversation.agent || "default",
     time(conversation.created_at),
     time(conversation.active_at),
   ]);
-  const heads = ["Conversation", "Chat", "Kind", "Whose", "Model", "Agent", "Begun", "Last used"];
+  const heads = ["Conversation", "Chat", "Type", "Owner", "Model", "Agent", "Started", "Last active"];
   return [
     toolbar(field("Account", chosen)),
-    listing("Conversations", heads, rows, "Nobody has written to this account yet."),
+    tableOrEmpty("Conversations", heads, rows, "No conversations on this account yet."),
     more,
   ];
 }
@@ -48,18 +48,18 @@ async function one(view) {
   const [conversation, usage, turns] = await Promise.all([
     get(path),
     get(`${path}/usage?days=30`),
-    pages(view, `${path}/messages`, "turns"),
+    fetchPages(view, `${path}/messages`, "turns"),
   ]);
   watch(view);
-  const last = repeatable(turns.found);
+  const last = findRetryable(turns.found);
   return [
     toolbar(
       link(`#/conversations?account=${encodeURIComponent(conversation.account)}`, "All conversations"),
-      conversation.writable ? link(`/?c=${conversation.id}`, "Open as a chat") : null,
-      last ? retry(view, last) : null,
+      conversation.writable ? link(`/?c=${conversation.id}`, "Open in chat") : null,
+      last ? retryButton(view, last) : null,
     ),
     section(conversation.title || `Conversation ${conversation.id}`, about(conversation, usage)),
-    section("Turns", listing("Turns", HEADS, turns.found.map(row), "Nothing was said yet."), turns.more),
+    section("Turns", tableOrEmpty("Turns", HEADS, turns.found.map(row), "No turns yet."), turns.more),
     turns.found.length ? section("Transcript", transcript(view, [...turns.found].reverse())) : null,
   ];
 }
@@ -68,13 +68,14 @@ function about(conversation, usage) {
   return facts([
     ["Account", `${conversation.account} (${conversation.platform})`],
     ["Chat", [conversation.chat, conversation.topic].filter(Boolean).join(" · ")],
-    ["Whose", conversation.owner || NOTHING],
-    ["Thread of the agent", conversation.thread_id],
-    ["Model", conversation.model || "the account's"],
-    ["Agent", conversation.agent || "the account's"],
-    ["Begun", time(conversation.created_at)],
-    ["Last used", time(conversation.active_at)],
-    ["Tokens of the last 30 days", `${number(usage.total_tokens)} in ${number(usage.turns)} turns`],
+    ["Owner", conversation.owner || NOTHING],
+    ["Agent thread", conversation.thread_id],
+    ["Model", conversation.model || "default"],
+    ["Agent", conversation.agent || "default"],
+    ["Started", time(conversation.created_at)],
+    ["Last active", time(conversation.active_at)],
+    ["Tokens in the last 30 days", number(usage.total_tokens)],
+    ["Answers in the last 30 days", number(usage.turns)],
   ]);
 }
 

@@ -3,11 +3,11 @@
 import { get, post } from "../api.js";
 import { el } from "../dom.js";
 import { time } from "../format.js";
-import { badge, deed, listing, section } from "../pieces.js";
+import { badge, actionButton, tableOrEmpty, section } from "../components.js";
 
 export const every = 5_000;
 const KINDS = { live: "good", connecting: "warn", limited: "warn", failed: "bad", deaf: "bad" };
-const HEADS = ["Account", "Platform", "State", "Why", "Since", "Last event", "Known there as", "Actions"];
+const HEADS = ["Account", "Platform", "State", "Reason", "Since", "Last event", "Bot name", "Actions"];
 const PLATFORMS = [
   ["Slack", "slack", ["bot_token: $SLACK_BOT_TOKEN", "app_token: $SLACK_APP_TOKEN"]],
   ["Telegram", "telegram", ["bot_token: $TELEGRAM_BOT_TOKEN"]],
@@ -25,16 +25,16 @@ export async function draw(view) {
     time(channel.since),
     time(channel.last_event),
     channel.identity,
-    deed(view, "Restart", {
+    actionButton(view, "Restart", {
       id: `restart-${channel.account}`,
       about: channel.account,
-      ask: `${channel.account} is stopped and started anew. What was accepted goes on when it is there again.`,
+      ask: `Restarts ${channel.account}. Accepted messages are answered when it is connected again.`,
       work: () => post(`/api/channels/${encodeURIComponent(channel.account)}/restart`),
-      done: `${channel.account} starts anew.`,
+      done: `Restarting ${channel.account}.`,
     }),
   ]);
   return [
-    listing("Accounts", HEADS, rows, "There are no accounts."),
+    tableOrEmpty("Accounts", HEADS, rows, "No accounts configured."),
     section("Connect an account", ...PLATFORMS.map(([name, key, lines]) => guide(name, key, lines))),
   ];
 }
@@ -42,10 +42,10 @@ export async function draw(view) {
 function guide(name, key, lines) {
   const settings = ["channels:", `  ${key}:`, ...lines.map((line) => `    ${line}`)].join("\n");
   const steps = [
-    el("li", {}, el("code", {}, `.venv/bin/roebot init ${key}`), " prints how to make the bot there."),
-    el("li", {}, "It asks for the tokens, tries them, and writes them into config.yaml. By hand it is:"),
+    el("li", {}, el("code", {}, `.venv/bin/roebot init ${key}`), " prints the setup steps on the platform."),
+    el("li", {}, "It asks for the credentials, verifies them and writes them to config.yaml. To add them by hand:"),
   ];
-  const start = "A changed file is taken over within seconds; what is new in the environment, with the next start.";
+  const start = "Changes to the file are applied within seconds. New environment variables need a restart of the service.";
   return el(
     "details",
     { id: `connect-${key}` },

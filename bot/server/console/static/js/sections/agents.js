@@ -1,34 +1,34 @@
 // Agents of one's own: seen, made, changed, deleted.
 
 import { call, get, post } from "../api.js";
-import { form } from "../dialog.js";
+import { formDialog } from "../dialog.js";
 import { el } from "../dom.js";
 import { NOTHING } from "../format.js";
-import { senior } from "../me.js";
-import { badge, button, choice, deed, field, listing, text, toolbar } from "../pieces.js";
-import { editing } from "../view.js";
+import { isAdmin } from "../current-user.js";
+import { badge, button, choice, actionButton, field, tableOrEmpty, text, toolbar } from "../components.js";
+import { withForm } from "../section-view.js";
 
-const HEADS = ["Agent", "What it is for", "Model", "Groups of tools", "State", "Actions"];
+const HEADS = ["Agent", "Description", "Model", "Tool groups", "State", "Actions"];
 const HOW =
-  "An agent is a folder below agents/ in the home, with config.yaml and SOUL.md." +
-  " A conversation's agent is chosen in it, by /agent NAME.";
-const NAMES = "Lower-case letters, digits, - and _.";
-const SEVERAL = "Names with commas between them; empty: all of them, -: none.";
-const SOUL = "It is put into the agent's instructions.";
+  "Each agent is a folder in agents/ of the data directory, with config.yaml and SOUL.md." +
+  " The command agent NAME chooses the agent of a conversation.";
+const NAMES = "Lowercase letters, digits, - and _.";
+const SEVERAL = "Comma-separated names. Leave empty for all, enter - for none.";
+const SOUL = "Added to the instructions of the agent.";
 
 export async function draw(view) {
   const { agents } = await get("/api/agents");
   const rows = agents.map((agent) => [
     agent.name,
     agent.description,
-    agent.model || "the usual one",
+    agent.model || "default",
     agent.tool_groups ? agent.tool_groups.join(", ") || "none" : "all",
-    agent.problem ? el("span", {}, badge("can't be used", "bad"), ` ${agent.problem}`) : badge("ready", "good"),
-    senior ? actions(view, agent.name) : NOTHING,
+    agent.problem ? el("span", {}, badge("unavailable", "bad"), ` ${agent.problem}`) : badge("ready", "good"),
+    isAdmin ? actions(view, agent.name) : NOTHING,
   ]);
   return [
-    senior && toolbar(button("New agent", { id: "new-agent", kind: "primary", press: (made) => edit(view, made) })),
-    listing("Agents", HEADS, rows, "There are no agents of your own."),
+    isAdmin && toolbar(button("New agent", { id: "new-agent", kind: "primary", press: (made) => edit(view, made) })),
+    tableOrEmpty("Agents", HEADS, rows, "No custom agents yet."),
     el("p", { className: "none" }, HOW),
   ];
 }
@@ -36,11 +36,11 @@ export async function draw(view) {
 function actions(view, name) {
   return toolbar(
     button("Edit", { id: `edit-${name}`, about: name, press: (made) => edit(view, made, name) }),
-    deed(view, "Delete", {
+    actionButton(view, "Delete", {
       id: `delete-${name}`,
       about: name,
       kind: "danger",
-      ask: `${name} goes with its folder. Conversations that chose it need another agent then.`,
+      ask: `Deletes ${name} and its folder. Conversations that use it need another agent.`,
       work: () => call("DELETE", at(name)),
       done: (answer) => answer.message,
     }),
@@ -48,11 +48,11 @@ function actions(view, name) {
 }
 
 async function edit(view, opener, name = "") {
-  await editing(view, opener, "The agent is saved.", async () => {
+  await withForm(view, opener, "Agent saved.", async () => {
     const [agent, { models }] = await Promise.all([name ? get(at(name)) : null, get("/api/models")]);
     const parts = fieldsOf(agent, models);
     const send = () => (agent ? call("PUT", at(name), parts.values()) : post("/api/agents", parts.values()));
-    return form(agent ? `Edit ${name}` : "New agent", parts.fields, "Save", send);
+    return formDialog(agent ? `Edit ${name}` : "New agent", parts.fields, "Save", send);
   });
 }
 
@@ -61,9 +61,9 @@ function fieldsOf(agent, models) {
   const description = text(agent?.description || "", { maxLength: 500 });
   const offered = models.map((one) => [one.name, one.display_name]);
   if (agent?.model && !models.some((one) => one.name === agent.model)) {
-    offered.push([agent.model, `${agent.model} (not there)`]);
+    offered.push([agent.model, `${agent.model} (not available)`]);
   }
-  const model = choice([["", "The usual one"], ...offered], agent?.model || "");
+  const model = choice([["", "Default"], ...offered], agent?.model || "");
   const groups = text(shown(agent?.tool_groups), { maxLength: 2000 });
   const skills = text(shown(agent?.skills), { maxLength: 2000 });
   const personality = el("textarea", { rows: 8, defaultValue: agent?.personality || "" });
@@ -76,11 +76,11 @@ function fieldsOf(agent, models) {
     personality: personality.value,
   });
   const fields = [
-    agent?.problem && el("p", { className: "problem" }, `${agent.problem} What is saved here replaces its files.`),
+    agent?.problem && el("p", { className: "problem" }, `${agent.problem} Saving replaces its files.`),
     agent ? null : field("Name", name, NAMES),
-    field("What it is for", description),
+    field("Description", description),
     field("Model", model),
-    field("Groups of tools", groups, SEVERAL),
+    field("Tool groups", groups, SEVERAL),
     field("Skills", skills, SEVERAL),
     field("Personality", personality, SOUL),
   ];

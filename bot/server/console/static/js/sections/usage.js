@@ -1,14 +1,14 @@
 // Tokens: together, day by day, and by person.
 
 import { get } from "../api.js";
-import { bars } from "../chart.js";
+import { barChart } from "../chart.js";
 import { el } from "../dom.js";
 import { number } from "../format.js";
-import { senior } from "../me.js";
-import { choice, facts, field, link, listing, pages, section, table, toolbar } from "../pieces.js";
+import { isAdmin } from "../current-user.js";
+import { choice, facts, field, link, tableOrEmpty, fetchPages, section, table, toolbar } from "../components.js";
 
 const SPANS = [7, 30, 90, 365];
-const HEADS = ["Turns", "Tokens in", "Tokens out", "Tokens"];
+const HEADS = ["Answers", "Input tokens", "Output tokens", "Total tokens"];
 
 export async function draw(view) {
   const days = Number(view.settings.get("days")) || 30;
@@ -16,26 +16,26 @@ export async function draw(view) {
   const ahead = -new Date().getTimezoneOffset();
   const asked = `days=${days}&person=${encodeURIComponent(person)}`;
   const [people, total, found] = await Promise.all([
-    pages(view, `/api/usage?${asked}`, "people"),
+    fetchPages(view, `/api/usage?${asked}`, "people"),
     get(`/api/usage?${asked}&limit=1`),
     get(`/api/usage/days?${asked}&ahead=${ahead}`),
   ]);
   return [
-    toolbar(spans(days, person), person ? link(`#/usage?days=${days}`, "Everybody") : null),
-    section(person ? `Tokens of ${person}` : senior ? "Tokens of everybody" : "Your tokens", sums(total.total)),
-    found.days.length ? section("Day by day", ...byDay(found.days, days)) : null,
+    toolbar(spans(days, person), person ? link(`#/usage?days=${days}`, "Everyone") : null),
+    section(person ? `Tokens of ${person}` : isAdmin ? "Tokens of everyone" : "Your tokens", sums(total.total)),
+    found.days.length ? section("By day", ...byDay(found.days, days)) : null,
     section("By person", byPerson(people.found, days), people.more),
   ];
 }
 
 function spans(days, person) {
-  const options = SPANS.map((count) => [count, `${count} days`]);
+  const options = SPANS.map((count) => [count, `Last ${count} days`]);
   const select = choice(options, days, { id: "days" });
   select.addEventListener("change", () => {
     const settings = new URLSearchParams({ days: select.value, ...(person ? { person } : {}) });
     location.hash = `#/usage?${settings}`;
   });
-  return field("The last", select);
+  return field("Period", select);
 }
 
 const cells = (spent) => [spent.turns, spent.input_tokens, spent.output_tokens, spent.total_tokens].map(number);
@@ -47,11 +47,11 @@ function sums(total) {
 function byDay(found, count) {
   const known = new Map(found.map((day) => [day.day, day.total_tokens]));
   const pairs = lastDays(count).map((day) => [day, known.get(day) || 0]);
-  const label = `Tokens of each of the last ${count} days; the same is in the table below.`;
+  const label = `Tokens per day for the last ${count} days. The table below shows the same data.`;
   const rows = [...found].reverse().map((day) => [day.day, ...cells(day)]);
-  const shown = el("details", { id: "as-table" }, el("summary", {}, "As a table"));
-  shown.append(table("Tokens day by day", ["Day", ...HEADS], rows));
-  return [bars(label, pairs), shown];
+  const shown = el("details", { id: "as-table" }, el("summary", {}, "Show as table"));
+  shown.append(table("Tokens by day", ["Day", ...HEADS], rows));
+  return [barChart(label, pairs), shown];
 }
 
 /** So many days up to today, as `2026-03-01`. */
@@ -70,5 +70,5 @@ function byPerson(people, days) {
     one.person,
     ...cells(one),
   ]);
-  return listing("Tokens by person", ["Name", "Person", ...HEADS], rows, "Nobody has used any.");
+  return tableOrEmpty("Tokens by person", ["Name", "Person", ...HEADS], rows, "No usage in this period.");
 }

@@ -1,13 +1,13 @@
-// Who did what, newest first.
+// Audit events, newest first.
 
 import { time } from "../format.js";
-import { button, field, listing, pages, text, toolbar } from "../pieces.js";
+import { button, field, tableOrEmpty, fetchPages, text, toolbar } from "../components.js";
 
-const HEADS = ["When", "Who", "What", "To whom or what", "How", "Where"];
+const HEADS = ["Time", "Person", "Action", "Subject", "Details", "Chat"];
 
 export async function draw(view) {
   const person = view.settings.get("person") || "";
-  const { found, more } = await pages(view, `/api/audit?person=${encodeURIComponent(person)}`, "entries");
+  const { found, more } = await fetchPages(view, `/api/audit?person=${encodeURIComponent(person)}`, "entries");
   const rows = found.map((one) => [
     time(one.at),
     one.name ? `${one.name} (${one.person})` : one.person,
@@ -23,8 +23,8 @@ export async function draw(view) {
   };
   who.addEventListener("keydown", (event) => event.key === "Enter" && show());
   return [
-    toolbar(field("By or to", who), button("Show", { id: "show", press: show })),
-    listing("Audit", HEADS, rows, person ? "Nothing was done by or to them." : "Nothing was done yet."),
+    toolbar(field("Person", who), button("Show", { id: "show", press: show })),
+    tableOrEmpty("Audit log", HEADS, rows, person ? "No audit events for this person." : "No audit events yet."),
     more,
   ];
 }

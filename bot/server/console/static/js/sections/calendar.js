@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { el } from "../dom.js";
 import { excerpt, knownZone } from "../format.js";
-import { link, toolbar } from "../pieces.js";
+import { link, toolbar } from "../components.js";
 
 const SHOWN = 3;
 // A month begins in other zones up to so many seconds earlier or later.
@@ -21,12 +21,12 @@ export async function calendar(view) {
   return [
     toolbar(
       link("#/schedules", "All schedules"),
-      link(address(moved(first, -1)), "Earlier", `Earlier: ${MONTHS.format(moved(first, -1))}`),
-      link(address(after), "Later", `Later: ${MONTHS.format(after)}`),
+      link(address(moved(first, -1)), "Previous", `Previous: ${MONTHS.format(moved(first, -1))}`),
+      link(address(after), "Next", `Next: ${MONTHS.format(after)}`),
     ),
     el("h2", {}, title),
     grid(title, first, days),
-    found.whole ? null : el("p", { className: "none" }, "There are more firings than are shown here."),
+    found.whole ? null : el("p", { className: "none" }, "Not all runs are shown."),
   ];
 }
 
@@ -77,7 +77,7 @@ function grid(title, first, days) {
   const names = Array.from({ length: 7 }, (_, day) => WEEKDAYS.format(new Date(2024, 0, 1 + day)));
   const head = el("tr", {}, ...names.map((name) => el("th", { scope: "col" }, name)));
   const made = el("table", { className: "calendar", "aria-label": title }, el("thead", {}, head), el("tbody", {}, ...weeks));
-  return el("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": `Firings, ${title}` }, made);
+  return el("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": `Runs, ${title}` }, made);
 }
 
 function cell(at, first, days) {
@@ -91,13 +91,13 @@ function cell(at, first, days) {
   if (found.length) made.append(el("ul", {}, ...found.slice(0, shown)));
   if (found.length > shown) {
     const rest = el("ul", {}, ...found.slice(shown));
-    made.append(el("details", { id: `day-${at.getDate()}` }, el("summary", {}, `${found.length - shown} more`), rest));
+    made.append(el("details", { id: `day-${at.getDate()}` }, el("summary", {}, `Show more: ${found.length - shown}`), rest));
   }
   return made;
 }
 
 function entry(firing) {
-  const mark = firing.skipped ? " (left out)" : firing.past && !firing.delivered ? " (not delivered)" : "";
+  const mark = firing.skipped ? " (skipped)" : firing.past && !firing.delivered ? " (not delivered)" : "";
   const how = { hour: "2-digit", minute: "2-digit", timeZone: firing.zone };
   const hour = new Intl.DateTimeFormat(undefined, how).format(firing.at * 1000);
   const made = link(`#/schedules/${firing.schedule}`, `${hour} ${excerpt(firing.text, 30)}${mark} `);

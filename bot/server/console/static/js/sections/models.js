@@ -3,11 +3,11 @@
 import { get, post } from "../api.js";
 import { el } from "../dom.js";
 import { NOTHING } from "../format.js";
-import { senior } from "../me.js";
-import { badge, deed, listing } from "../pieces.js";
+import { isAdmin } from "../current-user.js";
+import { badge, actionButton, tableOrEmpty } from "../components.js";
 
-const HEADS = ["Model", "Name", "At the provider", "Found in", "Can", "Note", "Actions"];
-const HOW = "A conversation's model is chosen in it, by /model NAME.";
+const HEADS = ["Model", "Name", "Provider model", "Source", "Supports", "Note", "Actions"];
+const HOW = "The command model NAME chooses the model of a conversation.";
 const SKILLS = [
   ["supports_tools", "tools"],
   ["supports_vision", "images"],
@@ -26,7 +26,7 @@ export async function draw(view) {
       .map(([, name]) => name)
       .join(", "),
     model.note || "",
-    !senior ? NOTHING : deed(view, "Try", {
+    !isAdmin ? NOTHING : actionButton(view, "Test", {
       id: `try-${model.name}`,
       about: model.display_name,
       work: () => post(`/api/models/${encodeURIComponent(model.name)}/probe`),
@@ -35,18 +35,18 @@ export async function draw(view) {
   ]);
   return [
     el("p", { className: "none" }, reason),
-    listing("Models", HEADS, rows, "No model answers yet."),
-    el("p", { className: "none" }, `${senior ? "Try costs a few tokens. " : ""}${HOW}`),
+    tableOrEmpty("Models", HEADS, rows, "No models available yet."),
+    el("p", { className: "none" }, `${isAdmin ? "A test costs a few tokens. " : ""}${HOW}`),
   ];
 }
 
 function shown(model) {
   const name = el("span", {}, model.display_name);
-  if (model.default) name.append(" ", badge("in use", "good"));
+  if (model.default) name.append(" ", badge("default", "good"));
   return name;
 }
 
 function told(found) {
   const took = `${found.seconds.toFixed(1)} s`;
-  return found.ok ? `${found.name} answers, after ${took}.` : `${found.name} does not answer: ${found.detail}`;
+  return found.ok ? `${found.name} answered in ${took}.` : `${found.name} failed: ${found.detail}`;
 }

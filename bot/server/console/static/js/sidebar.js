@@ -3,11 +3,11 @@
 import { $, show } from "./dom.js";
 
 const app = $("app");
-const openers = ["open-side", "open-side-part"].map($);
+const openers = ["open-side", "open-side-section"].map($);
 
 function side(visible) {
   app.classList.toggle("open", visible);
-  show($("veil"), visible);
+  show($("backdrop"), visible);
   for (const opener of openers) opener.setAttribute("aria-expanded", String(visible));
   if (visible) $("close-side").focus();
 }
@@ -18,5 +18,5 @@ export function closeSide() {
 
 for (const opener of openers) opener.addEventListener("click", () => side(true));
 $("close-side").addEventListener("click", closeSide);
-$("veil").addEventListener("click", closeSide);
+$("backdrop").addEventListener("click", closeSide);
 addEventListener("keydown", (event) => event.key === "Escape" && closeSide());

@@ -1,23 +1,23 @@
 // Which part of the page is shown follows from the address: the chat, or what `#/name` says.
 
-import { dismiss } from "./dialog.js";
+import { closeDialogs } from "./dialog.js";
 import { $, el, show } from "./dom.js";
-import { closeSide } from "./drawer.js";
-import { tell, View, warn } from "./view.js";
+import { closeSide } from "./sidebar.js";
+import { showStatus, View, showProblem } from "./section-view.js";
 
 const PARTS = new Map([
-  ["schedules", () => import("./parts/schedules.js")],
-  ["accounts", () => import("./parts/accounts.js")],
-  ["conversations", () => import("./parts/conversations.js")],
-  ["turns", () => import("./parts/turns.js")],
-  ["people", () => import("./parts/people.js")],
-  ["audit", () => import("./parts/audit.js")],
-  ["usage", () => import("./parts/usage.js")],
-  ["memory", () => import("./parts/memory.js")],
-  ["skills", () => import("./parts/skills.js")],
-  ["mcp", () => import("./parts/mcp.js")],
-  ["models", () => import("./parts/models.js")],
-  ["agents", () => import("./parts/agents.js")],
+  ["schedules", () => import("./sections/schedules.js")],
+  ["accounts", () => import("./sections/accounts.js")],
+  ["conversations", () => import("./sections/conversations.js")],
+  ["turns", () => import("./sections/turns.js")],
+  ["people", () => import("./sections/people.js")],
+  ["audit", () => import("./sections/audit.js")],
+  ["usage", () => import("./sections/usage.js")],
+  ["memory", () => import("./sections/memory.js")],
+  ["skills", () => import("./sections/skills.js")],
+  ["mcp", () => import("./sections/mcp.js")],
+  ["models", () => import("./sections/models.js")],
+  ["agents", () => import("./sections/agents.js")],
 ]);
 const ADDRESS = /^#\/([a-z]+)(?:\/([a-z0-9-]*))?(?:\?(.*))?$/;
 // Coming back to a page that was drawn just now shows nothing new.
@@ -34,46 +34,46 @@ export function asked() {
 /** Show what the address says. */
 export async function follow() {
   const wanted = asked();
-  show($("lost"), !wanted && location.hash.startsWith("#/"));
+  show($("not-found"), !wanted && location.hash.startsWith("#/"));
   const address = wanted ? location.hash : "";
   if (address === state.address) return;
   state.address = address;
   leave();
   show($("chat"), !wanted);
-  show($("part"), Boolean(wanted));
+  show($("section"), Boolean(wanted));
   mark(wanted?.name);
   if (wanted) await enter(wanted, address);
   else state.chat();
 }
 
 function leave() {
-  if (state.view) dismiss();
+  if (state.view) closeDialogs();
   state.view?.close();
   state.view = null;
   clearInterval(state.timer);
 }
 
 async function enter(wanted, address) {
-  tell("");
+  showStatus("");
   closeSide();
-  $("part-title").textContent = linkTo(wanted.name).textContent;
-  document.title = `${$("part-title").textContent} · Roebot`;
-  $("part-box").replaceChildren(el("p", { className: "none" }, "Loading…"));
-  $("part-title").focus();
+  $("section-title").textContent = linkTo(wanted.name).textContent;
+  document.title = `${$("section-title").textContent} · Roebot`;
+  $("section-content").replaceChildren(el("p", { className: "none" }, "Loading…"));
+  $("section-title").focus();
   const part = await PARTS.get(wanted.name)().catch(() => null);
   if (address !== state.address) return;
-  if (!part) return warn("The service cannot be reached.");
+  if (!part) return warn("Can't reach the service.");
   state.view = new View(part, wanted);
   if (part.every) state.timer = setInterval(() => !document.hidden && state.view?.refresh(), part.every);
   await state.view.load();
 }
 
 function linkTo(name) {
-  return document.querySelector(`#parts a[href="#/${name}"]`);
+  return document.querySelector(`#sections a[href="#/${name}"]`);
 }
 
 function mark(name) {
-  for (const link of document.querySelectorAll("#parts a")) link.removeAttribute("aria-current");
+  for (const link of document.querySelectorAll("#sections a")) link.removeAttribute("aria-current");
   if (!name) return;
   linkTo(name).setAttribute("aria-current", "page");
   $("manage").open = true;
@@ -86,7 +86,7 @@ export function start(chat) {
   addEventListener("focus", () => {
     if (state.view && Date.now() - state.view.drawn > FRESH) state.view.refresh();
   });
-  $("parts").addEventListener("click", (event) => event.target.closest("a") && closeSide());
+  $("sections").addEventListener("click", (event) => event.target.closest("a") && closeSide());
   $("refresh").addEventListener("click", () => state.view?.load());
   follow();
 }

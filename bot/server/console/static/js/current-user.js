@@ -9,11 +9,11 @@ const { role, home, platform } = $("app").dataset;
 export const owner = role === "owner";
 
 /** Whether they look after the bot; others see what is their own. */
-export const senior = role === "admin" || role === "owner";
+export const isAdmin = role === "admin" || role === "owner";
 
 /** The accounts whose conversations they can see. */
 export async function accounts() {
-  if (senior) return (await get("/api/channels?limit=200")).channels;
+  if (isAdmin) return (await get("/api/channels?limit=200")).channels;
   return [
     { account: "web", platform: "web" },
     { account: home, platform },

@@ -2,13 +2,13 @@
 
 import { el } from "./dom.js";
 import { duration, NOTHING, number } from "./format.js";
-import { badge, table } from "./pieces.js";
+import { badge, table } from "./components.js";
 
 const OUTCOMES = { done: ["done", "good"], failed: ["failed", "bad"], active: ["no result", "warn"] };
-const HEADS = ["Tool", "Given", "Outcome", "Took"];
+const HEADS = ["Tool", "Arguments", "Result", "Duration"];
 
 /** The tool calls of a turn, folded up; null where there are none. */
-export function steps(turn) {
+export function toolCalls(turn) {
   if (!turn.steps.length) return null;
   const rows = turn.steps.map((step) => [
     step.tool,
@@ -16,9 +16,8 @@ export function steps(turn) {
     el("span", {}, badge(...(OUTCOMES[step.state] || [step.state])), ` ${step.result}`),
     duration(step.seconds),
   ]);
-  const count = rows.length === 1 ? "1 tool call" : `${rows.length} tool calls`;
   const shown = table(`Tool calls of turn ${turn.id}`, HEADS, rows);
-  return el("details", { id: `steps-${turn.id}` }, el("summary", {}, count), shown);
+  return el("details", { id: `steps-${turn.id}` }, el("summary", {}, `Tool calls: ${rows.length}`), shown);
 }
 
 /** The tokens of a turn. */

@@ -1,22 +1,22 @@
 // Skills: what there is, on and off, and installing one.
 
 import { call, get, post } from "../api.js";
-import { form } from "../dialog.js";
+import { formDialog } from "../dialog.js";
 import { el } from "../dom.js";
 import { NOTHING } from "../format.js";
-import { owner, senior } from "../me.js";
-import { badge, button, deed, field, listing, section, toolbar } from "../pieces.js";
-import { tell } from "../view.js";
+import { owner, isAdmin } from "../current-user.js";
+import { badge, button, actionButton, field, tableOrEmpty, section, toolbar } from "../components.js";
+import { showStatus } from "../section-view.js";
 
-const HEADS = ["Skill", "What it is for", "Kind", "Version", "Tools", "State", "Actions"];
+const HEADS = ["Skill", "Description", "Type", "Version", "Tools", "State", "Actions"];
 
 export async function draw(view) {
   const { skills, problems } = await get("/api/skills");
   const broken = problems.map((one) => [one.path, one.error]);
   return [
     owner && toolbar(button("Install a skill", { id: "install", kind: "primary", press: (made) => install(view, made) })),
-    listing("Skills", HEADS, skills.map((skill) => row(view, skill)), "There are no skills."),
-    broken.length ? section("What can't be used", listing("Broken skills", ["Folder", "Why"], broken, "")) : null,
+    tableOrEmpty("Skills", HEADS, skills.map((skill) => row(view, skill)), "No skills available."),
+    broken.length ? section("Unavailable skills", tableOrEmpty("Unavailable skills", ["Folder", "Reason"], broken, "")) : null,
   ];
 }
 
@@ -29,7 +29,7 @@ function row(view, skill) {
     skill.version || "",
     skill.allowed_tools ? skill.allowed_tools.join(", ") : "any",
     badge(skill.enabled ? "on" : "off", skill.enabled ? "good" : ""),
-    !senior ? NOTHING : deed(view, label, {
+    !isAdmin ? NOTHING : actionButton(view, label, {
       id: `switch-${skill.name}`,
       about: skill.name,
       work: () => call("PUT", `/api/skills/${encodeURIComponent(skill.name)}`, { enabled: !skill.enabled }),
@@ -46,10 +46,10 @@ async function install(view, opener) {
     body.set("file", file.files[0]);
     answer = await post("/api/skills/install", body);
   };
-  const hint = "A .skill archive. What is in it is followed by the agent: install only what you trust.";
-  if (!(await form("Install a skill", [field("Archive", file, hint)], "Install", send))) return;
-  const programs = answer.executables.length ? ` It brings programs: ${answer.executables.join(", ")}.` : "";
-  tell(answer.message + programs);
+  const hint = "A .skill archive. The agent follows its instructions, so install only skills you trust.";
+  if (!(await formDialog("Install a skill", [field("Archive", file, hint)], "Install", send))) return;
+  const programs = answer.executables.length ? ` It contains programs: ${answer.executables.join(", ")}.` : "";
+  showStatus(answer.message + programs);
   view.focus = opener.id;
   await view.load();
 }

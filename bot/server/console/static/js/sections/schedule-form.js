@@ -1,27 +1,27 @@
 // Making and changing a schedule; its next firings are seen before it is saved.
 
 import { call, get, post } from "../api.js";
-import { form } from "../dialog.js";
+import { formDialog } from "../dialog.js";
 import { el, say } from "../dom.js";
 import { zoned } from "../format.js";
-import { accounts } from "../me.js";
-import { choice, field, fill, text } from "../pieces.js";
-import { editing } from "../view.js";
+import { accounts } from "../current-user.js";
+import { choice, field, fill, text } from "../components.js";
+import { withForm } from "../section-view.js";
 
 const HINT = "weekdays 9:00, every monday at 10:00, in 2 hours, or the five fields of cron, such as 0 9 * * mon-fri";
 const KINDS = [
   ["prompt", "Ask the agent"],
-  ["message", "Say a text"],
-  ["digest", "Sum up what was said"],
+  ["message", "Post a text"],
+  ["digest", "Post a digest"],
 ];
-const TALKED = "Only chats where somebody wrote to the bot are offered.";
+const TALKED = "Lists only chats where someone has written to the bot.";
 const NEW = "new";
 // Says by itself what it is about; a text only adds to that.
 const DIGEST = "digest";
 
 /** A dialog about a new schedule, or about the one with this number. */
 export async function edit(view, opener, number = 0) {
-  await editing(view, opener, "It is saved.", async () => {
+  await withForm(view, opener, "Schedule saved.", async () => {
     const schedule = number ? await get(`/api/schedules/${number}`) : null;
     const times = new Times(schedule);
     const needed = schedule?.kind !== DIGEST;
@@ -31,8 +31,8 @@ export async function edit(view, opener, number = 0) {
     kind.addEventListener("change", () => (words.required = kind.value !== DIGEST));
     const fields = [
       ...(place ? [field("Account", place.account), field("Conversation", place.conversation, TALKED)] : []),
-      ...(place ? [field("Kind", kind)] : []),
-      field("What to say or ask", words),
+      ...(place ? [field("Type", kind)] : []),
+      field("Text", words),
       ...times.fields,
     ];
     const save = async () => {
@@ -43,7 +43,7 @@ export async function edit(view, opener, number = 0) {
       return post("/api/schedules", body);
     };
     const title = schedule ? `Edit schedule ${number}` : "New schedule";
-    return form(title, fields, "Save", save);
+    return formDialog(title, fields, "Save", save);
   });
 }
 
@@ -60,11 +60,11 @@ class Times {
     this.when = text(schedule?.when || "", { required: true, maxLength: 120 });
     this.zone = text(schedule?.zone || here, { required: true, maxLength: 60 });
     this.zone.setAttribute("list", "zones");
-    this.list = el("ol", { className: "preview", "aria-label": "Next firings" });
+    this.list = el("ol", { className: "preview", "aria-label": "Next runs" });
     this.note = el("p", { role: "status", className: "quiet" });
     this.problem = el("p", { role: "alert", className: "problem", hidden: true });
     this.shown = "";
-    const look = el("button", { type: "button", className: "plain" }, "Show the next five firings");
+    const look = el("button", { type: "button", className: "plain" }, "Preview the next five runs");
     look.addEventListener("click", () => this.look());
     for (const control of [this.when, this.zone]) control.addEventListener("change", () => this.look());
     this.fields = [field("When", this.when, HINT), field("Time zone", this.zone), zones()];
@@ -103,7 +103,7 @@ class Times {
   /** Whether the firings were seen before; if not, they are shown now. */
   async seen() {
     if (this.shown === this.key) return true;
-    if (await this.look()) this.note.textContent = "These are the next firings. Save once more to keep it.";
+    if (await this.look()) this.note.textContent = "Review the next runs, then save again.";
     return false;
   }
 }
@@ -122,7 +122,7 @@ async function whereabouts() {
     const own = channels.find((one) => one.account === account.value);
     const answer = await get(`/api/conversations?limit=200&account=${encodeURIComponent(account.value)}`);
     const options = answer.conversations.map((one) => [one.id, `${one.title || one.chat} (${one.id})`]);
-    if (own?.platform === "web") options.unshift([NEW, "A new conversation"]);
+    if (own?.platform === "web") options.unshift([NEW, "New conversation"]);
     fill(conversation, options);
   };
   account.addEventListener("change", list);
@@ -131,7 +131,7 @@ async function whereabouts() {
     if (conversation.value !== NEW) return Number(conversation.value);
     const made = await post("/api/conversations", { account: account.value });
     // What is refused now is sent again for the same one.
-    fill(conversation, [[made.id, `A new conversation (${made.id})`]]);
+    fill(conversation, [[made.id, `New conversation (${made.id})`]]);
     return made.id;
   };
   return { account, conversation, chosen };
