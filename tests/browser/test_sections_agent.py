@@ -160,7 +160,7 @@ async def test_models_and_agents(browser: Browser, tmp_path: Path) -> None:
         async with opened(browser, service, "/#/models", viewport=PHONE) as tab:
             await tab.row("Scripted model", "scripted", "config", "default")
             await tab.press("Test: Scripted model")
-            await expect(tab.said).to_contain_text("scripted answers, after")
+            await expect(tab.said).to_contain_text("scripted answered in")
             assert await tab.fits()
         async with opened(browser, service, "/#/agents", viewport=PHONE) as tab:
             await tab.row("board", "can't be used")
@@ -196,7 +196,7 @@ async def test_agents_are_made_changed_and_deleted(
         await expect(tab.dialog.get_by_label("Tool groups")).to_have_value("-")
         await tab.dialog.get_by_label("Model").select_option("Default")
         await save.click()
-        await tab.row("poet", "the usual one")
+        await tab.row("poet", "default")
         assert (tmp_path / "agents" / "poet" / "SOUL.md").read_text() == "You rhyme.\n"
         await tab.press("Delete: poet", sure=True)
         await expect(tab.said).to_have_text('The agent "poet" is deleted.')

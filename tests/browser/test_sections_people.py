@@ -83,7 +83,7 @@ async def test_roles_are_given_changed_and_revoked(browser: Browser, tmp_path: P
         await tab.press("Grant role")
         who = tab.dialog.get_by_label("Person or group")
         save = tab.dialog.get_by_role("button", name="Save")
-        for wrong, told in (("ann", "expected platform:id"), ("telegram:1", "Change it there")):
+        for wrong, told in (("ann", "expected platform:id"), ("telegram:1", "change that there")):
             await who.fill(wrong)
             await tab.dialog.get_by_label("Role").select_option("blocked")
             await save.click()
@@ -98,7 +98,7 @@ async def test_roles_are_given_changed_and_revoked(browser: Browser, tmp_path: P
         await tab.row("slack:U1A", "admin")
         assert await roles(service) == {"slack:U1A": "admin"}
         await tab.press("Revoke: slack:U1A", sure=True)
-        await expect(tab.said).to_have_text("slack:U1A has no role any more.")
+        await expect(tab.said).to_have_text("Revoked the role of slack:U1A.")
         await expect(tab.box).to_contain_text("No roles granted yet.")
         assert await roles(service) == {}
 

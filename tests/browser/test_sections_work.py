@@ -138,7 +138,7 @@ async def test_a_transcript_shows_what_was_called_and_what_it_cost(browser: Brow
         async with opened(browser, service, f"/#/conversations/{conversation}", viewport=PHONE) as tab:
             calls = tab.box.locator(f"#steps-{turn}")
             await expect(calls.locator("table")).to_be_hidden()
-            await calls.get_by_text("2 tool calls").click()
+            await calls.get_by_text("Tool calls: 2").click()
             await expect(calls.locator("tbody tr").first).to_contain_text("path: /a")
             await expect(calls.locator("tbody tr").first).to_contain_text("done <b>figures</b>")
             await expect(calls.locator("tbody tr").first).to_contain_text("1.5 s")

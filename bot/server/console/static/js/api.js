@@ -1,4 +1,4 @@
-// Calls of the service's public API.
+// Client of the public API.
 
 export class ApiError extends Error {
   constructor(status, detail) {
@@ -7,7 +7,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The JSON answer of a call; raises ApiError (status 0: the service cannot be reached). */
+/** Call the API and return its JSON. Throws ApiError (status 0: unreachable). */
 export async function call(method, path, body) {
   const options = { method, headers: { accept: "application/json" } };
   if (body instanceof FormData) {

@@ -1,4 +1,4 @@
-// A bar for each day, as SVG.
+// Bar charts as SVG.
 
 import { number } from "./format.js";
 
@@ -9,7 +9,7 @@ const LEFT = 56;
 const BOTTOM = 24;
 const TOP = 14;
 
-/** Bars of `[name, value]` pairs; `label` says all of it in one sentence. */
+/** Return a bar chart of `[name, value]` pairs; `label` describes it for screen readers. */
 export function barChart(label, pairs) {
   const most = Math.max(1, ...pairs.map(([, value]) => value));
   const step = (WIDTH - LEFT) / Math.max(1, pairs.length);

@@ -1,4 +1,4 @@
-// The commands that a `/` offers.
+// Command suggestions after a `/`.
 
 import { el, show } from "./dom.js";
 
@@ -20,7 +20,7 @@ export class Hints {
     return !this.list.hidden;
   }
 
-  /** Offer what fits the text so far. */
+  /** Show the commands that match the text so far. */
   update() {
     const match = /^\/([a-z0-9_]*)$/i.exec(this.field.value);
     const typed = match?.[1].toLowerCase();
@@ -34,7 +34,7 @@ export class Hints {
     this.draw();
   }
 
-  /** Whether the key was meant for the list. */
+  /** Handle a key; returns true if it was for the list. */
   key(event) {
     if (!this.open) return false;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];

@@ -1,4 +1,4 @@
-// What parts are made of: tables, lists of pages, fields, buttons. Texts of the service become text, never markup.
+// Building blocks of sections: tables, pages, fields, buttons. Text from the service is never inserted as markup.
 
 import { get } from "./api.js";
 import { confirmDialog } from "./dialog.js";
@@ -17,12 +17,12 @@ export function table(label, heads, rows) {
   return el("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": label }, made);
 }
 
-/** Texts that take lines get room for words. */
+/** Long text gets a wider column. */
 function cellOf(cell) {
   return el("td", typeof cell === "string" && cell.length > PROSE ? { className: "prose" } : {}, cell);
 }
 
-/** A table, or a line that says why there is none. */
+/** Return a table, or `none` as a line of text if there are no rows. */
 export function tableOrEmpty(label, heads, rows, none) {
   return rows.length ? table(label, heads, rows) : el("p", { className: "none" }, none);
 }
@@ -41,23 +41,23 @@ export function link(href, text, label = "") {
   return made;
 }
 
-/** A short mark; `kind` is good, warn, bad or "". */
+/** Return a badge; `kind` is good, warn, bad or "". */
 export function badge(text, kind = "") {
   return el("span", { className: `badge ${kind}`.trim() }, text);
 }
 
-/** An id in a table, cut where it is long; the page of the row shows it whole. */
+/** Return an id for a table cell; long ids are cut by the stylesheet. */
 export function id(text) {
   return el("span", { className: "id", title: text }, text);
 }
 
-/** Pairs of a name and a value. */
+/** Return a description list of name and value pairs. */
 export function facts(pairs) {
   const rows = pairs.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
   return el("dl", { className: "facts" }, ...rows);
 }
 
-/** A list that comes in pages: what is shown, the button for more (null at the end), and the last answer. */
+/** Load the pages shown so far: the items, a button for more (null at the end), and the last response. */
 export async function fetchPages(view, path, key) {
   const wanted = view.pages.get(key) || 1;
   const found = [];
@@ -77,7 +77,7 @@ export async function fetchPages(view, path, key) {
   return { found, more, answer };
 }
 
-/** A button; `about` says of what, for those who do not see where it stands. */
+/** Return a button; `about` names its object for screen readers. */
 export function button(label, { id, about = "", kind = "", press }) {
   const className = kind === "primary" ? kind : `plain ${kind}`.trim();
   const made = el("button", { type: "button", className, id }, label);
@@ -86,7 +86,7 @@ export function button(label, { id, about = "", kind = "", press }) {
   return made;
 }
 
-/** A button that calls the API; where `ask` has a text, that is asked before. */
+/** Return a button that calls the API, after a confirmation if `ask` has a text. */
 export function actionButton(view, label, { ask = "", work, done, to, ...rest }) {
   const press = async (made) => {
     if (ask && !(await confirmDialog(`${label}?`, ask, label))) return;
@@ -97,7 +97,7 @@ export function actionButton(view, label, { ask = "", work, done, to, ...rest })
 
 let fields = 0;
 
-/** A control with its label, and a hint that belongs to it. */
+/** Return a control with its label and an optional hint. */
 export function field(label, control, hint = "") {
   control.id ||= `field-${(fields += 1)}`;
   const box = el("div", { className: "field" }, el("label", { htmlFor: control.id }, label), control);
@@ -113,7 +113,7 @@ export function text(value = "", more = {}) {
   return el("input", { type: "text", autocomplete: "off", ...more, defaultValue: value });
 }
 
-/** A choice of `[value, text]` pairs. */
+/** Return a select of `[value, text]` pairs. */
 export function choice(options, value = "", more = {}) {
   const made = el("select", more);
   fill(made, options, value);

@@ -1,10 +1,10 @@
-// Where a message is written: text, files, command hints.
+// The message field: text, files, command suggestions.
 
 import { $, el, say, show } from "./dom.js";
 import { Hints } from "./command-hints.js";
 
 export class Composer {
-  /** `send(text, files)` resolves when the message is accepted and throws when it is not. */
+  /** `send(text, files)` resolves once the message is accepted, else throws. */
   constructor(app, send, stop) {
     this.limit = Number(app.dataset.fileBytes);
     this.field = $("text");

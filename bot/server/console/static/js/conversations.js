@@ -14,7 +14,7 @@ export class Conversations {
     $("more-conversations").addEventListener("click", () => this.load(this.next));
   }
 
-  /** Read the newest page again (or the one at `cursor`). */
+  /** Load the newest page, or the one at `cursor`. */
   async load(cursor = "") {
     const page = await get(`/api/conversations?mine=true&limit=50&cursor=${encodeURIComponent(cursor)}`);
     for (const conversation of page.conversations) this.known.set(conversation.id, conversation);

@@ -1,17 +1,17 @@
-// Who is here, as the service said with the page.
+// The signed-in user, as rendered into the page.
 
 import { get } from "./api.js";
 import { $ } from "./dom.js";
 
 const { role, home, platform } = $("app").dataset;
 
-/** Whether they may bring programs onto the machine. */
-export const owner = role === "owner";
+/** True for owners, who may install programs on the machine. */
+export const isOwner = role === "owner";
 
-/** Whether they look after the bot; others see what is their own. */
+/** True for admins and owners; members see only their own data. */
 export const isAdmin = role === "admin" || role === "owner";
 
-/** The accounts whose conversations they can see. */
+/** Return the accounts whose conversations the user can see. */
 export async function accounts() {
   if (isAdmin) return (await get("/api/channels?limit=200")).channels;
   return [

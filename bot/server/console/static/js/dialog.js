@@ -1,9 +1,9 @@
-// Questions and forms that are answered before anything else.
+// Modal dialogs: confirmations and forms.
 
 import { ApiError } from "./api.js";
 import { el, say } from "./dom.js";
 
-/** Whether somebody says yes. */
+/** Ask for confirmation; resolves to true or false. */
 export function confirmDialog(title, text, yes) {
   const no = el("button", { type: "button", className: "plain" }, "Cancel");
   const ok = el("button", { type: "button", className: "primary" }, yes);
@@ -14,8 +14,8 @@ export function confirmDialog(title, text, yes) {
 }
 
 /**
- * A form; `send` throws ApiError for what is wrong and returns false to go on asking.
- * Whether it was sent.
+ * Show a form; resolves to true if it was sent.
+ * `send` throws ApiError for invalid input and returns false to keep the form open.
  */
 export function formDialog(title, children, yes, send) {
   const problem = el("p", { className: "problem", role: "alert", hidden: true });
@@ -39,7 +39,7 @@ export function formDialog(title, children, yes, send) {
   return answered(dialog);
 }
 
-/** Close what is open without an answer: what it asked about is not shown any more. */
+/** Close all open dialogs without an answer. */
 export function closeDialogs() {
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close("");
 }

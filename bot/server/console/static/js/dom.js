@@ -1,8 +1,8 @@
-// Small helpers around the document.
+// DOM helpers.
 
 export const $ = (id) => document.getElementById(id);
 
-/** An element with properties, attributes (names with a dash, or `role`) and children. */
+/** Create an element with properties, attributes (names with a dash, or `role`) and children. */
 export function el(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -17,7 +17,7 @@ export function show(element, visible) {
   element.hidden = !visible;
 }
 
-/** A line of text in an element that is hidden while there is none. */
+/** Set the text of an element and hide it while empty. */
 export function say(element, text) {
   element.textContent = text || "";
   element.hidden = !text;

@@ -1,4 +1,4 @@
-// A conversation's events. Every connection begins with a snapshot, so coming back needs no memory.
+// The events of a conversation. Each connection starts with a snapshot, so a reconnect needs no state.
 
 import { get } from "./api.js";
 
@@ -6,7 +6,7 @@ const KINDS = ["snapshot", "turn", "part", "typing"];
 const AGAIN = 1500;
 
 export class Stream {
-  /** `handlers` has a function for each kind of event, and `online(bool)`. */
+  /** `handlers` has a function per event kind, `online(bool)` and `gone()`. */
   constructor(conversation, handlers) {
     this.path = `/api/conversations/${conversation}/events`;
     this.conversation = conversation;
@@ -18,7 +18,7 @@ export class Stream {
   connect() {
     this.source = new EventSource(this.path);
     this.source.onopen = () => this.handlers.online(true);
-    this.source.onerror = () => this.broken();
+    this.source.onerror = () => this.handleError();
     for (const kind of KINDS) {
       this.source.addEventListener(kind, (event) => {
         if (!this.closed) this.handlers[kind](JSON.parse(event.data));
@@ -26,8 +26,8 @@ export class Stream {
     }
   }
 
-  // The browser tries again by itself unless the service refused; then it is asked why.
-  async broken() {
+  // The browser reconnects by itself unless the service refused; then ask the API for the reason.
+  async handleError() {
     if (this.closed) return;
     const refused = this.source.readyState === EventSource.CLOSED;
     try {

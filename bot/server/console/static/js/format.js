@@ -1,35 +1,35 @@
-// How times, durations, numbers and long texts are written.
+// Formatting of times, durations, numbers and long text.
 
 import { el } from "./dom.js";
 
 export const NOTHING = "–";
 const numbers = new Intl.NumberFormat();
 
-/** An instant (seconds since the epoch, 0 for never) in the reader's time zone or another one. */
+/** Format a timestamp (seconds since the epoch, 0 for never) in a time zone, by default the reader's. */
 export function time(seconds, zone) {
   if (!seconds) return NOTHING;
   const at = new Date(seconds * 1000);
   return el("time", { dateTime: at.toISOString() }, written(at, zone));
 }
 
-/** An instant in a time zone, with the zone's name. */
+/** Format a timestamp in a time zone, with the name of the zone. */
 export function zoned(seconds, zone) {
   if (!seconds) return NOTHING;
   const shown = knownZone(zone);
   return el("span", {}, time(seconds, shown), ` ${shown}`);
 }
 
-/** This zone, or the reader's where the browser does not know it. */
+/** Return the zone, or the reader's if the browser does not know it. */
 export function knownZone(zone) {
   try {
     if (zone && new Intl.DateTimeFormat(undefined, { timeZone: zone })) return zone;
   } catch {
-    // The reader's own.
+    // Fall back to the reader's zone.
   }
   return Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 }
 
-/** An instant as the agent writes it (ISO 8601, "" for never). */
+/** Format an ISO 8601 timestamp ("" for never). */
 export const isoTime = (text) => time(text ? Date.parse(text) / 1000 : 0);
 
 function written(at, zone) {
@@ -37,12 +37,12 @@ function written(at, zone) {
   return new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short", timeZone }).format(at);
 }
 
-/** How long something took, from one instant to another (0: it has not ended). */
+/** Format the time between two timestamps (`to` is 0 while running). */
 export function elapsed(from, to) {
   return to ? duration(Math.max(0, to - from)) : NOTHING;
 }
 
-/** So many seconds; null where nobody measured them. */
+/** Format a duration in seconds; null if it was not measured. */
 export function duration(seconds) {
   if (seconds === null) return NOTHING;
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
@@ -52,7 +52,7 @@ export function duration(seconds) {
 
 export const number = (value) => numbers.format(value);
 
-/** The beginning of a text, on one line. */
+/** Return the beginning of a text on one line. */
 export function excerpt(text, most = 80) {
   const line = text.trim().replace(/\s+/g, " ");
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;

@@ -1,4 +1,4 @@
-// The page: one conversation open at a time, everything over the public API.
+// The console: one open conversation at a time, everything through the public API.
 
 import { call, get, post } from "./api.js";
 import { Composer } from "./composer.js";
@@ -6,37 +6,37 @@ import { Conversations } from "./conversations.js";
 import { $, say, show } from "./dom.js";
 import { confirmDialog } from "./dialog.js";
 import { closeSide } from "./sidebar.js";
-import * as link from "./sign-in-link.js";
+import * as signInLink from "./sign-in-link.js";
 import { isAdmin } from "./current-user.js";
-import * as parts from "./router.js";
+import * as router from "./router.js";
 import { loadAccounts, loadModels } from "./status.js";
 import { Stream } from "./event-stream.js";
 import { Transcript } from "./transcript.js";
 
 const POLL = 10_000;
 const app = $("app");
-const transcript = new Transcript(choose);
-const composer = new Composer(app, send, stop);
-const conversations = new Conversations((id) => open(id, true));
+const transcript = new Transcript(chooseAnswer);
+const composer = new Composer(app, sendMessage, stopRun);
+const conversations = new Conversations((id) => openConversation(id, true));
 const state = { conversation: null, stream: null, earlier: null, models: false, titled: "" };
 
-function online(yes) {
+function setOnline(yes) {
   show($("offline"), !yes);
 }
 
-function title(text) {
+function setTitle(text) {
   state.titled = text;
   $("title").textContent = text || "New conversation";
-  if (!parts.asked()) document.title = text ? `${text} · Roebot` : "Roebot";
+  if (!router.currentRoute()) document.title = text ? `${text} · Roebot` : "Roebot";
 }
 
-function busy() {
+function updateStopButton() {
   show($("stop"), transcript.busy);
 }
 
-/** Show a conversation (null: one that begins with the next message). */
-function open(id, push = false) {
-  if (push && (id !== state.conversation || location.hash)) address(id);
+/** Show a conversation (null: a new one, created by the next message). */
+function openConversation(id, push = false) {
+  if (push && (id !== state.conversation || location.hash)) pushAddress(id);
   if (id === state.conversation && state.stream) return closeSide();
   state.stream?.close();
   state.stream = null;
@@ -45,41 +45,41 @@ function open(id, push = false) {
   transcript.clear();
   show($("earlier"), false);
   say($("problem"), "");
-  title("");
+  setTitle("");
   show($("composer"), true);
   conversations.select(id);
-  if (id) watch(id);
-  busy();
+  if (id) subscribe(id);
+  updateStopButton();
   closeSide();
   composer.focus();
   return null;
 }
 
-/** The address of a conversation, which is the chat's whatever part was shown. */
-function address(id) {
+/** Push the URL of a conversation and leave any open section. */
+function pushAddress(id) {
   history.pushState({ id }, "", id ? `?c=${id}` : "/");
-  parts.follow();
+  router.showRoute();
 }
 
-function watch(id) {
+function subscribe(id) {
   state.stream = new Stream(id, {
-    online,
-    gone: () => open(null, !parts.asked()),
+    online: setOnline,
+    gone: () => openConversation(null, !router.currentRoute()),
     snapshot: (data) => {
-      online(true);
+      setOnline(true);
       if (state.earlier === null) state.earlier = data.next;
       show($("earlier"), Boolean(state.earlier));
-      title(data.conversation.title);
+      setTitle(data.conversation.title);
       show($("composer"), data.conversation.writable);
       transcript.snapshot(data.turns);
       if (data.conversation.model) refreshModel(data.conversation.model);
-      busy();
+      updateStopButton();
     },
     turn: (turn) => {
       transcript.turn(turn);
-      busy();
+      updateStopButton();
       if (turn.kind === "command" && turn.state === "done") refreshConversation();
-      // Who answers is there, whatever was said when the page was opened.
+      // The model may have become available since the console was opened.
       else if (!state.models) refreshModel();
     },
     part: ({ turn, part }) => transcript.part(turn, part),
@@ -87,29 +87,29 @@ function watch(id) {
   });
 }
 
-async function send(text, files) {
-  const eventId = identity();
+async function sendMessage(text, files) {
+  const eventId = newEventId();
   transcript.wait(eventId, text, files.map((file) => ({ filename: file.name })));
   try {
-    const id = await ensure();
-    await post(`/api/conversations/${id}/messages`, body(text, files, eventId));
+    const id = await ensureConversation();
+    await post(`/api/conversations/${id}/messages`, messageBody(text, files, eventId));
   } catch (error) {
     transcript.settle(eventId);
     transcript.welcome();
-    online(error.status !== 0);
+    setOnline(error.status !== 0);
     throw error;
   }
-  online(true);
+  setOnline(true);
   refreshList();
 }
 
-// Unique is enough, and randomUUID is there on secure origins alone.
-function identity() {
+// randomUUID exists only on secure origins; uniqueness is enough here.
+function newEventId() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-function body(text, files, eventId) {
+function messageBody(text, files, eventId) {
   if (!files.length) return { text, event_id: eventId };
   const form = new FormData();
   form.set("text", text);
@@ -118,22 +118,22 @@ function body(text, files, eventId) {
   return form;
 }
 
-/** The open conversation; the first message makes it. */
-async function ensure() {
+/** Return the id of the open conversation, creating it for the first message. */
+async function ensureConversation() {
   if (state.conversation) return state.conversation;
   const made = await post("/api/conversations", {});
   state.conversation = made.id;
-  address(made.id);
+  pushAddress(made.id);
   conversations.select(made.id);
-  watch(made.id);
+  subscribe(made.id);
   return made.id;
 }
 
-async function choose(turn, part, choice) {
-  await post(`/api/turns/${turn}/parts/${part}/choice`, { choice, event_id: identity() });
+async function chooseAnswer(turn, part, choice) {
+  await post(`/api/turns/${turn}/parts/${part}/choice`, { choice, event_id: newEventId() });
 }
 
-async function stop() {
+async function stopRun() {
   try {
     await post(`/api/conversations/${state.conversation}/stop`);
   } catch (error) {
@@ -141,7 +141,7 @@ async function stop() {
   }
 }
 
-async function earlier() {
+async function loadEarlier() {
   const { scrollHeight, scrollTop } = $("scroll");
   const page = await get(`/api/conversations/${state.conversation}/messages?limit=30&cursor=${state.earlier}`);
   transcript.pinned = false;
@@ -164,48 +164,48 @@ async function refreshConversation() {
 async function refreshList() {
   await conversations.load().catch(() => null);
   const found = conversations.known.get(state.conversation);
-  if (found?.title) title(found.title);
+  if (found?.title) setTitle(found.title);
 }
 
-/** What changes without an event of this conversation. */
+/** Refresh whatever changes without an event of this conversation. */
 async function poll() {
   try {
     await Promise.all([isAdmin ? loadAccounts() : null, conversations.load(), state.models ? null : refreshModel()]);
-    if (!state.stream) online(true);
+    if (!state.stream) setOnline(true);
   } catch (error) {
-    if (error.status === 0) online(false);
+    if (error.status === 0) setOnline(false);
   }
 }
 
-$("new").addEventListener("click", () => open(null, true));
-$("earlier").addEventListener("click", earlier);
+$("new").addEventListener("click", () => openConversation(null, true));
+$("earlier").addEventListener("click", loadEarlier);
 $("sign-out")?.addEventListener("click", async () => {
   await call("DELETE", "/api/session");
   location.reload();
 });
 addEventListener("popstate", () => {
-  parts.follow();
-  if (!parts.asked()) open(asked());
+  router.showRoute();
+  if (!router.currentRoute()) openConversation(conversationInUrl());
 });
 $("skip").addEventListener("click", (event) => {
   event.preventDefault();
-  $(parts.asked() ? "section-title" : "text").focus();
+  $(router.currentRoute() ? "section-title" : "text").focus();
 });
 
-function asked() {
+function conversationInUrl() {
   return Number(new URLSearchParams(location.search).get("c")) || null;
 }
 
-/** Somebody is here already, so nobody else is let in unasked. */
-async function entered(code) {
+/** Someone is signed in already, so ask before signing in as another person. */
+async function confirmSignIn(code) {
   const here = `You are signed in as ${$("current-user").textContent}. Continue only if you asked the bot for this link yourself.`;
   if (!(await confirmDialog("Sign in with this link?", here, "Sign in"))) return;
-  await link.enter(code).catch((error) => say($("problem"), error.message));
+  await signInLink.signIn(code).catch((error) => say($("problem"), error.message));
 }
 
-link.follow(entered);
-parts.start(() => title(state.titled));
-open(asked());
+signInLink.follow(confirmSignIn);
+router.start(() => setTitle(state.titled));
+openConversation(conversationInUrl());
 get("/api/commands").then(({ commands }) => (composer.hints.commands = commands)).catch(() => null);
 refreshModel();
 poll();

@@ -1,8 +1,8 @@
-// Shows HTML that the service has rendered and sanitized.
+// Shows HTML that the service rendered and sanitized.
 
 import { el } from "./dom.js";
 
-/** Bring `container` to this HTML, leaving alone what stands already (selections, scrolled code). */
+/** Update `container` to this HTML, keeping unchanged nodes (selections, scroll positions). */
 export function render(container, html) {
   const template = document.createElement("template");
   template.innerHTML = html;
@@ -24,7 +24,7 @@ function wrap(block) {
   box.append(block, el("button", { className: "copy", type: "button" }, "Copy"));
 }
 
-/** One listener for every copy button below `root`. */
+/** Handle all copy buttons inside `root`. */
 export function copyButtons(root) {
   root.addEventListener("click", async (event) => {
     const button = event.target.closest(".copy");

@@ -1,17 +1,17 @@
-// The last answer of a conversation can be given again.
+// Retry of the last answer of a conversation.
 
 import { post } from "./api.js";
 import { actionButton } from "./components.js";
 
 const REPEATABLE = new Set(["done", "failed", "cancelled"]);
 
-/** Of a conversation's turns, newest first, the one that can be answered again; null for none. */
+/** Return the turn that can be retried (`turns`: newest first), null if none can. */
 export function findRetryable(turns) {
   const last = turns.find((turn) => turn.kind === "chat");
   return last && REPEATABLE.has(last.state) ? last : null;
 }
 
-/** The button for it. */
+/** Return the retry button of a turn. */
 export function retryButton(view, turn) {
   return actionButton(view, "Answer again", {
     id: "retry",

@@ -1,4 +1,4 @@
-// One part of the page as it is shown: it is drawn from what the API says, and drawn again when that may have changed.
+// The open section: drawn from the API, and redrawn when the data may have changed.
 
 import { ApiError } from "./api.js";
 import { $, el, say } from "./dom.js";
@@ -6,9 +6,9 @@ import { $, el, say } from "./dom.js";
 const SOON = 300;
 
 export class View {
-  /** `rest` and `settings` are what the address says behind the part's name. */
-  constructor(part, { rest, settings }) {
-    this.part = part;
+  /** `rest` and `settings` are the path and query of the URL after the name of the section. */
+  constructor(section, { rest, settings }) {
+    this.section = section;
     this.rest = rest;
     this.settings = settings;
     this.box = $("section-content");
@@ -20,12 +20,12 @@ export class View {
     this.closed = false;
   }
 
-  /** Read and draw; of several at once the last one counts. */
+  /** Load and draw. Of several concurrent calls the last one wins. */
   async load() {
     const turn = (this.reads += 1);
     let nodes;
     try {
-      nodes = await this.part.draw(this);
+      nodes = await this.section.draw(this);
     } catch (error) {
       if (!(error instanceof ApiError)) console.error(error);
       nodes = [this.failure(error)];
@@ -50,7 +50,7 @@ export class View {
     if (wanted || inside) ((wanted && $(wanted)) || this.stops()[place] || $("section-title")).focus();
   }
 
-  /** What the keyboard reaches, in its order. */
+  /** Return the focusable elements in tab order. */
   stops() {
     return [...this.box.querySelectorAll("a, button, input, select, textarea, summary, [tabindex]")];
   }
@@ -61,19 +61,19 @@ export class View {
     return el("div", { className: "failure", role: "alert" }, el("p", {}, error.message), again);
   }
 
-  /** Draw again by itself, unless somebody is writing here. */
+  /** Reload in the background, unless a field has unsaved input. */
   refresh() {
     const fields = [...this.box.querySelectorAll("input, textarea")];
     if (fields.every((field) => field.value === field.defaultValue)) this.load();
   }
 
-  /** Draw again in a moment: what happens often is drawn once. */
+  /** Reload after a short delay, so that bursts of events reload once. */
   soon() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => !this.closed && this.refresh(), SOON);
   }
 
-  /** Do what a button stands for, and say what came of it; `to` is where the page goes then. */
+  /** Run the action of a button and report its result; `to` is the URL to open afterwards. */
   async act(button, work, done, to = "") {
     showStatus("");
     button.disabled = true;
@@ -100,19 +100,19 @@ export class View {
   }
 }
 
-/** A line that says what was done. */
+/** Show a success message. */
 export function showStatus(text) {
   say($("section-problem"), "");
   $("section-status").textContent = text;
 }
 
-/** A line that says why something was not done. */
+/** Show an error message. */
 export function showProblem(text) {
   $("section-status").textContent = "";
   say($("section-problem"), text);
 }
 
-/** A button opens a form, once at a time; `work` says whether something was saved, which is told as `done`. */
+/** Open a form from a button, one at a time. `work` resolves to true if something was saved; then show `done`. */
 export async function withForm(view, opener, done, work) {
   if (opener.ariaBusy === "true") return;
   opener.ariaBusy = "true";

@@ -1,11 +1,11 @@
-// The list beside the page; on a small screen it is a drawer.
+// The sidebar; on small screens it is a drawer.
 
 import { $, show } from "./dom.js";
 
 const app = $("app");
 const openers = ["open-side", "open-side-section"].map($);
 
-function side(visible) {
+function toggleSide(visible) {
   app.classList.toggle("open", visible);
   show($("backdrop"), visible);
   for (const opener of openers) opener.setAttribute("aria-expanded", String(visible));
@@ -13,10 +13,10 @@ function side(visible) {
 }
 
 export function closeSide() {
-  if (app.classList.contains("open")) side(false);
+  if (app.classList.contains("open")) toggleSide(false);
 }
 
-for (const opener of openers) opener.addEventListener("click", () => side(true));
+for (const opener of openers) opener.addEventListener("click", () => toggleSide(true));
 $("close-side").addEventListener("click", closeSide);
 $("backdrop").addEventListener("click", closeSide);
 addEventListener("keydown", (event) => event.key === "Escape" && closeSide());

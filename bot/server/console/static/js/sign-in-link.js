@@ -1,28 +1,28 @@
-// A link out of the chat: its code is in the fragment, which no server sees and which does not stay in the address.
+// Sign-in links: the code is in the fragment, so it reaches no server log, and it is removed from the URL at once.
 
 import { post } from "./api.js";
 
 const MARK = "#code=";
 
-/** The code in the address, which has none from here on; "" for none. */
-export function taken() {
+/** Remove the code from the URL and return it, "" if there is none. */
+export function takeCode() {
   if (!location.hash.startsWith(MARK)) return "";
   const code = location.hash.slice(MARK.length);
   history.replaceState(null, "", location.pathname + location.search);
   return code;
 }
 
-/** Sign in by a code; raises ApiError. */
-export async function enter(code) {
+/** Sign in with a code. Throws ApiError. */
+export async function signIn(code) {
   await post("/api/session", { code });
   location.replace("/");
 }
 
-/** Call `came` with each code that comes with the address, now or later. */
-export function follow(came) {
+/** Call `onCode` with each code in the URL, now or after a navigation. */
+export function follow(onCode) {
   const look = () => {
-    const code = taken();
-    if (code) came(code);
+    const code = takeCode();
+    if (code) onCode(code);
   };
   addEventListener("hashchange", look);
   look();

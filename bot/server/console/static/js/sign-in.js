@@ -1,9 +1,9 @@
 import { call, post } from "./api.js";
 import { $, say } from "./dom.js";
-import * as link from "./sign-in-link.js";
+import * as signInLink from "./sign-in-link.js";
 
-/** Do what signs in; what is wrong with it is said. */
-async function tried(work) {
+/** Run a sign-in step and show its error; resolves to true on success. */
+async function attempt(work) {
   say($("problem"), "");
   try {
     await work();
@@ -14,10 +14,10 @@ async function tried(work) {
   }
 }
 
-link.follow((code) => tried(() => link.enter(code)));
+signInLink.follow((code) => attempt(() => signInLink.signIn(code)));
 $("sign-in").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const done = await tried(async () => {
+  const done = await attempt(async () => {
     if ($("token")) await post("/api/session", { token: $("token").value });
     else await call("DELETE", "/api/session");
     location.reload();

@@ -1,4 +1,4 @@
-// Which model answers, and how the accounts are.
+// The model in the header and the accounts in the sidebar.
 
 import { get, post } from "./api.js";
 import { $, el, show } from "./dom.js";
@@ -53,11 +53,11 @@ function account(channel) {
     el("span", { className: "state" }, channel.state),
   );
   if (channel.reason) item.append(el("span", { className: "reason" }, channel.reason));
-  if (["failed", "deaf"].includes(channel.state)) item.append(again(channel));
+  if (["failed", "deaf"].includes(channel.state)) item.append(restartButton(channel));
   return item;
 }
 
-function again(channel) {
+function restartButton(channel) {
   const button = el("button", { type: "button", className: "restart link" }, "Restart");
   button.addEventListener("click", async () => {
     button.disabled = true;

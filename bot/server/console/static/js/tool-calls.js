@@ -1,4 +1,4 @@
-// The tools that the agent called for a turn, and what the turn cost.
+// Tool calls and token usage of a turn.
 
 import { el } from "./dom.js";
 import { duration, NOTHING, number } from "./format.js";
@@ -7,7 +7,7 @@ import { badge, table } from "./components.js";
 const OUTCOMES = { done: ["done", "good"], failed: ["failed", "bad"], active: ["no result", "warn"] };
 const HEADS = ["Tool", "Arguments", "Result", "Duration"];
 
-/** The tool calls of a turn, folded up; null where there are none. */
+/** Return the collapsed tool calls of a turn, null if there are none. */
 export function toolCalls(turn) {
   if (!turn.steps.length) return null;
   const rows = turn.steps.map((step) => [
@@ -20,7 +20,7 @@ export function toolCalls(turn) {
   return el("details", { id: `steps-${turn.id}` }, el("summary", {}, `Tool calls: ${rows.length}`), shown);
 }
 
-/** The tokens of a turn. */
+/** Format the tokens of a turn. */
 export function tokens(usage) {
   return usage ? `${number(usage.input_tokens)} in, ${number(usage.output_tokens)} out` : NOTHING;
 }

@@ -1,4 +1,4 @@
-// The messages of one conversation. A turn is drawn anew from what the service says of it; nothing is guessed.
+// The messages of one conversation. Turns are redrawn from the state that the service sends.
 
 import { $, el, say, show } from "./dom.js";
 import { copyButtons, render } from "./markdown.js";
@@ -10,7 +10,7 @@ const STATES = {
 };
 
 export class Transcript {
-  /** `choose(turn, part, choice)` presses a button of a question, and throws where that counts for nothing. */
+  /** `choose(turn, part, choice)` answers a question, and throws if the answer is rejected. */
   constructor(choose) {
     this.choose = choose;
     this.choosing = new Set();
@@ -26,7 +26,7 @@ export class Transcript {
     new ResizeObserver(() => this.follow()).observe(this.list);
   }
 
-  /** Whether a turn of the agent is open. */
+  /** True while the agent works on a turn. */
   get busy() {
     return [...this.turns.values()].some(({ turn }) => turn.kind === "chat" && OPEN.has(turn.state));
   }
@@ -40,13 +40,13 @@ export class Transcript {
     this.welcome();
   }
 
-  /** Where a connection begins: what is on the page already is brought up to date, not rebuilt. */
+  /** Apply the snapshot of a new connection: update the turns on screen instead of rebuilding them. */
   snapshot(turns) {
     for (const turn of turns) this.turn(turn, false);
     this.follow();
   }
 
-  /** Draw a turn as it stands now. */
+  /** Draw the current state of a turn. */
   turn(turn, announced = true) {
     const known = this.turns.get(turn.id);
     const box = known?.box || this.insert(turn.id);
@@ -66,7 +66,7 @@ export class Transcript {
     this.follow();
   }
 
-  /** A part of a reply has grown. */
+  /** Draw one growing part of a reply. */
   part(id, part) {
     const known = this.turns.get(id);
     if (!known) return;
@@ -81,7 +81,7 @@ export class Transcript {
     this.follow();
   }
 
-  /** A message that was written here and is not accepted yet. */
+  /** Show a message that is sent but not yet accepted. */
   wait(eventId, text, files) {
     const box = el("li", { className: "turn" }, asked({ text, files, event_id: eventId }));
     box.firstChild.classList.add("pending");
@@ -124,14 +124,14 @@ export class Transcript {
     show(answer, turn.parts.length > 0);
   }
 
-  /** The answers that a question offers, as buttons below it. */
+  /** Draw the choices of a question as buttons below it. */
   offer(box, turn) {
     const offers = box.querySelector(".offers");
     const inside = offers.contains(document.activeElement);
     const waits = this.choosing.has(turn.id);
     fill(offers, turn.parts.filter((part) => part.choices.length).map((part) => buttons(turn, part, waits)));
     show(offers, offers.children.length > 0);
-    // What was pressed is gone: the keyboard goes on from what was said.
+    // The pressed button is gone: move focus to the next button or the messages.
     if (inside && !offers.contains(document.activeElement)) {
       (offers.querySelector("button") || this.scroller).focus({ preventScroll: true });
     }
@@ -199,7 +199,7 @@ function buttons(turn, part, waits) {
   return box;
 }
 
-/** Say of buttons whether they wait for what one of them did. */
+/** Disable or enable the choice buttons while one of them is being sent. */
 function hold(box, waits) {
   for (const button of box.querySelectorAll(".choice")) {
     if (waits) button.setAttribute("aria-disabled", "true");

@@ -1,16 +1,16 @@
-// Turns as rows of a table and as a transcript; what people said is put in as text.
+// Turns as table rows and as a transcript. Messages of people are inserted as text.
 
 import { post } from "./api.js";
 import { el } from "./dom.js";
 import { excerpt, elapsed, NOTHING, number, time } from "./format.js";
 import { copyButtons, render } from "./markdown.js";
 import { badge, actionButton, link, toolbar } from "./components.js";
-import { steps, tokens } from "./tool-calls.js";
+import { tokens, toolCalls } from "./tool-calls.js";
 
 const KINDS = { done: "good", failed: "bad", expired: "bad", cancelled: "warn", waiting: "warn" };
 export const HEADS = ["Turn", "Message", "Type", "State", "Accepted", "Duration", "Delivery", "Tokens"];
 
-/** The cells of a turn under HEADS. */
+/** Return the cells of a turn for HEADS. */
 export function row(turn) {
   return [
     link(`#/turns/${turn.id}`, `Turn ${turn.id}`),
@@ -29,7 +29,7 @@ export function state(turn) {
   return badge(text, KINDS[turn.state]);
 }
 
-/** How much of the reply has reached the chat. */
+/** Return how much of the reply was delivered. */
 export function delivery(turn) {
   const states = turn.parts.map((part) => part.state);
   if (!states.length) return NOTHING;
@@ -40,15 +40,15 @@ export function delivery(turn) {
   return badge(text + repeated, final === states.length && !repeated ? "good" : "warn");
 }
 
-/** What was said in turns, oldest first. */
+/** Return the messages and answers of turns, oldest first. */
 export function transcript(view, turns) {
-  const items = turns.map((turn) => said(view, turn));
+  const items = turns.map((turn) => turnItem(view, turn));
   const made = el("ol", { className: "turn-list", "aria-label": "Transcript" }, ...items);
   copyButtons(made);
   return made;
 }
 
-function said(view, turn) {
+function turnItem(view, turn) {
   const asked = turn.messages.flatMap((message) => [
     el("p", { className: "by" }, message.name || message.sender, ", ", time(message.sent_at)),
     el("p", { className: "words" }, message.text || "(no text)"),
@@ -64,21 +64,21 @@ function said(view, turn) {
   const box = el("li", {}, head, ...asked);
   if (called) box.append(called);
   if (answered.length) box.append(el("p", { className: "by" }, "Answer"), ...answered);
-  for (const part of turn.parts) if (part.choices.length) box.append(offer(view, turn, part));
+  for (const part of turn.parts) if (part.choices.length) box.append(choiceButtons(view, turn, part));
   if (turn.usage) box.append(el("p", { className: "by" }, `Tokens: ${tokens(turn.usage)}`));
   if (turn.error) box.append(el("p", { className: "problem" }, turn.error));
   return box;
 }
 
-/** Part of an answer, as the chat shows it. */
+/** Render one part of an answer like the chat does. */
 function answer(part) {
   const box = el("div", { className: "markdown" });
   render(box, part.html);
   return box;
 }
 
-/** The buttons of a question. */
-function offer(view, turn, part) {
+/** Return the buttons of a question. */
+function choiceButtons(view, turn, part) {
   const path = `/api/turns/${turn.id}/parts/${part.index}/choice`;
   const made = part.choices.map((choice, place) =>
     actionButton(view, choice, {

@@ -1,11 +1,11 @@
-// The accounts on platforms: how they are, starting one anew, and how to connect one more.
+// Platform accounts: state, restart, and how to connect another one.
 
 import { get, post } from "../api.js";
 import { el } from "../dom.js";
 import { time } from "../format.js";
 import { badge, actionButton, tableOrEmpty, section } from "../components.js";
 
-export const every = 5_000;
+export const pollInterval = 5_000;
 const KINDS = { live: "good", connecting: "warn", limited: "warn", failed: "bad", deaf: "bad" };
 const HEADS = ["Account", "Platform", "State", "Reason", "Since", "Last event", "Bot name", "Actions"];
 const PLATFORMS = [

@@ -1,4 +1,4 @@
-// Agents of one's own: seen, made, changed, deleted.
+// Custom agents: list, create, edit, delete.
 
 import { call, get, post } from "../api.js";
 import { formDialog } from "../dialog.js";
@@ -71,8 +71,8 @@ function fieldsOf(agent, models) {
     ...(agent ? {} : { name: name.value.trim() }),
     description: description.value,
     model: model.value || null,
-    tool_groups: several(groups.value),
-    skills: several(skills.value),
+    tool_groups: parseNames(groups.value),
+    skills: parseNames(skills.value),
     personality: personality.value,
   });
   const fields = [
@@ -95,8 +95,8 @@ function shown(names) {
   return names ? names.join(", ") || "-" : "";
 }
 
-/** The names that stand in a field; null for all of them. */
-function several(written) {
+/** Parse the comma-separated names of a field; null means all. */
+function parseNames(written) {
   const names = written.split(",").map((name) => name.trim()).filter(Boolean);
   if (!names.length) return null;
   return names.length === 1 && names[0] === "-" ? [] : names;

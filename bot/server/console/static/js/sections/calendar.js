@@ -1,4 +1,4 @@
-// The firings of a month, each on the day and at the time that it is in its schedule's zone.
+// The runs of a month, each on the day and time of its schedule's zone.
 
 import { get } from "../api.js";
 import { el } from "../dom.js";
@@ -6,7 +6,7 @@ import { excerpt, knownZone } from "../format.js";
 import { link, toolbar } from "../components.js";
 
 const SHOWN = 3;
-// A month begins in other zones up to so many seconds earlier or later.
+// Months start up to this many seconds earlier or later in other time zones.
 const APART = 26 * 3600;
 const MONTHS = new Intl.DateTimeFormat(undefined, { month: "long", year: "numeric" });
 const WEEKDAYS = new Intl.DateTimeFormat(undefined, { weekday: "short" });
@@ -30,7 +30,7 @@ export async function calendar(view) {
   ];
 }
 
-/** Firings with their schedule's text and zone, by the day that it is there. */
+/** Group runs by day in their schedule's zone, with the text and zone of the schedule. */
 function byDay({ schedules, firings }) {
   const known = new Map(schedules.map(({ id, text, zone }) => [id, { text, zone: knownZone(zone) }]));
   const days = new Map();
@@ -43,14 +43,14 @@ function byDay({ schedules, firings }) {
   return days;
 }
 
-/** The day of an instant as `2026-3-1`, here or in a zone. */
+/** Return the day of a timestamp as `2026-3-1`, in the reader's zone or another one. */
 function dayOf(at, timeZone) {
   const how = { timeZone, year: "numeric", month: "numeric", day: "numeric" };
   const parts = new Intl.DateTimeFormat("en", how).formatToParts(at);
   return ["year", "month", "day"].map((name) => parts.find(({ type }) => type === name).value).join("-");
 }
 
-/** The first day of a month that is written as `2026-03`; of this one otherwise. */
+/** Return the first day of a month such as `2026-03`, by default the current month. */
 function month(written) {
   const [, year, number] = /^(\d{4})-(\d{2})$/.exec(written || "") || [];
   const now = new Date();
@@ -91,7 +91,7 @@ function cell(at, first, days) {
   if (found.length) made.append(el("ul", {}, ...found.slice(0, shown)));
   if (found.length > shown) {
     const rest = el("ul", {}, ...found.slice(shown));
-    made.append(el("details", { id: `day-${at.getDate()}` }, el("summary", {}, `Show more: ${found.length - shown}`), rest));
+    made.append(el("details", { id: `day-${at.getDate()}` }, el("summary", {}, `${found.length - shown} more`), rest));
   }
   return made;
 }

@@ -1,7 +1,6 @@
-// Conversations of an account, and one of them with its turns.
+// Conversations of an account, and one with its turns.
 
 import { get } from "../api.js";
-import { el } from "../dom.js";
 import { excerpt, NOTHING, number, time } from "../format.js";
 import { accounts } from "../current-user.js";
 import { choice, facts, field, id, link, tableOrEmpty, fetchPages, section, toolbar } from "../components.js";
@@ -16,7 +15,7 @@ export async function draw(view) {
 async function list(view) {
   const channels = await accounts();
   const account = view.settings.get("account") || "web";
-  const { found, more } = await pages(
+  const { found, more } = await fetchPages(
     view,
     `/api/conversations?account=${encodeURIComponent(account)}`,
     "conversations",
@@ -79,7 +78,7 @@ function about(conversation, usage) {
   ]);
 }
 
-/** The conversation's own events say when it has to be drawn again. */
+/** Redraw when the conversation has new events. */
 function watch(view) {
   if (view.stream || view.closed) return;
   const nothing = () => null;

@@ -1,9 +1,9 @@
-// MCP servers: how they do, on and off, and their configuration.
+// MCP servers: state, switch on and off, configuration.
 
 import { ApiError, call, get } from "../api.js";
 import { formDialog } from "../dialog.js";
 import { el } from "../dom.js";
-import { owner } from "../current-user.js";
+import { isOwner } from "../current-user.js";
 import { badge, button, actionButton, field, tableOrEmpty, toolbar } from "../components.js";
 import { showStatus, showProblem } from "../section-view.js";
 
@@ -14,7 +14,7 @@ const HINT = "Secrets are shown as ***. A value left as *** is not changed.";
 export async function draw(view) {
   const { servers } = await get("/api/mcp/servers");
   return [
-    owner && toolbar(button("Edit configuration", { id: "edit", kind: "primary", press: (made) => edit(view, made) })),
+    isOwner && toolbar(button("Edit configuration", { id: "edit", kind: "primary", press: (made) => edit(view, made) })),
     tableOrEmpty("MCP servers", HEADS, servers.map((server) => row(view, server)), "No MCP servers are configured."),
   ];
 }

@@ -24,18 +24,18 @@ const SUMMARIES = [
 export async function draw(view) {
   const scope = view.settings.get("scope") || "";
   const wrong = scope ? refusal(scope) : "";
-  const shown = wrong ? [el("p", { className: "problem", role: "alert" }, wrong)] : await kept(view, scope);
-  return [isAdmin ? chosen(scope) : null, ...shown];
+  const shown = wrong ? [el("p", { className: "problem", role: "alert" }, wrong)] : await memoryBlocks(view, scope);
+  return [isAdmin ? scopeField(scope) : null, ...shown];
 }
 
-/** Why a text is nobody's memory; "" where it may be somebody's. */
+/** Return why a scope is invalid, "" if it is valid. */
 function refusal(scope) {
   if (PERSON.test(scope) || GROUP.test(scope)) return "";
   if (!scope.startsWith("person:")) return "Enter person:ACCOUNT:PLATFORM:ID or group:ACCOUNT:CHAT.";
   return "Enter a person as person:ACCOUNT:PLATFORM:ID, such as person:telegram:telegram:123456789.";
 }
 
-async function kept(view, scope) {
+async function memoryBlocks(view, scope) {
   const api = (path = "") => `/api/memory${path}${scope ? `?scope=${encodeURIComponent(scope)}` : ""}`;
   let memory, status;
   try {
@@ -45,13 +45,13 @@ async function kept(view, scope) {
     return [view.failure(error)];
   }
   return [
-    section("Memory", about(status), actions(view, api)),
+    section("Memory", statusFacts(status), actions(view, api)),
     section("Summary", summaries(memory)),
-    section("Facts", known(view, api, memory.facts)),
+    section("Facts", factTable(view, api, memory.facts)),
   ];
 }
 
-function chosen(scope) {
+function scopeField(scope) {
   const whose = text(scope, { id: "scope", maxLength: 512 });
   const show = () => {
     const wanted = whose.value.trim();
@@ -61,7 +61,7 @@ function chosen(scope) {
   return toolbar(field("Owner", whose, SCOPE), button("Show", { id: "show", press: show }));
 }
 
-function about(status) {
+function statusFacts(status) {
   return facts([
     ["Owner", status.scope],
     ["State", status.enabled ? "on" : "off"],
@@ -94,7 +94,7 @@ function summaries(memory) {
   return found.length ? facts(found) : el("p", { className: "none" }, "No summary yet.");
 }
 
-function known(view, api, list) {
+function factTable(view, api, list) {
   const heads = ["Fact", "Category", "Confidence", "Created", "Source", "Actions"];
   const rows = list.map((fact) => [
     fact.content,

@@ -1,4 +1,4 @@
-// Models on offer; each can be asked for a word.
+// Available models, each with a test prompt.
 
 import { get, post } from "../api.js";
 import { el } from "../dom.js";
@@ -30,7 +30,7 @@ export async function draw(view) {
       id: `try-${model.name}`,
       about: model.display_name,
       work: () => post(`/api/models/${encodeURIComponent(model.name)}/probe`),
-      done: told,
+      done: describeResult,
     }),
   ]);
   return [
@@ -46,7 +46,7 @@ function shown(model) {
   return name;
 }
 
-function told(found) {
+function describeResult(found) {
   const took = `${found.seconds.toFixed(1)} s`;
   return found.ok ? `${found.name} answered in ${took}.` : `${found.name} failed: ${found.detail}`;
 }

@@ -1,4 +1,4 @@
-// Making and changing a schedule; its next firings are seen before it is saved.
+// Form for schedules; the next runs are previewed before saving.
 
 import { call, get, post } from "../api.js";
 import { formDialog } from "../dialog.js";
@@ -16,17 +16,17 @@ const KINDS = [
 ];
 const TALKED = "Lists only chats where someone has written to the bot.";
 const NEW = "new";
-// Says by itself what it is about; a text only adds to that.
+// A digest needs no text; a text only adds instructions.
 const DIGEST = "digest";
 
-/** A dialog about a new schedule, or about the one with this number. */
+/** Open the form for a new schedule, or for the one with this number. */
 export async function edit(view, opener, number = 0) {
   await withForm(view, opener, "Schedule saved.", async () => {
     const schedule = number ? await get(`/api/schedules/${number}`) : null;
     const times = new Times(schedule);
     const needed = schedule?.kind !== DIGEST;
     const words = el("textarea", { required: needed, maxLength: 4000, defaultValue: schedule?.text || "" });
-    const place = schedule ? null : await whereabouts();
+    const place = schedule ? null : await targetFields();
     const kind = choice(KINDS, "prompt");
     kind.addEventListener("change", () => (words.required = kind.value !== DIGEST));
     const fields = [
@@ -53,7 +53,7 @@ function change(schedule, times, words) {
   return call("PATCH", `/api/schedules/${schedule.id}`, body);
 }
 
-/** When it happens, with the firings that come of it. */
+/** The time fields, with a preview of the next runs. */
 class Times {
   constructor(schedule) {
     const here = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
@@ -86,7 +86,7 @@ class Times {
     this.list.replaceChildren(...firings.map((at) => el("li", {}, zoned(at, this.values.zone))));
   }
 
-  /** Show the firings; whether there are any. */
+  /** Load and show the next runs; resolves to true if there are any. */
   async look() {
     if (!this.values.when || this.shown === this.key) return this.shown === this.key;
     const asked = this.key;
@@ -100,7 +100,7 @@ class Times {
     return asked === this.key && this.shown === asked;
   }
 
-  /** Whether the firings were seen before; if not, they are shown now. */
+  /** True if the next runs were shown before; else show them now. */
   async seen() {
     if (this.shown === this.key) return true;
     if (await this.look()) this.note.textContent = "Review the next runs, then save again.";
@@ -113,8 +113,8 @@ function zones() {
   return el("datalist", { id: "zones" }, ...known.map((value) => el("option", { value })));
 }
 
-/** Two choices: an account, and one of its conversations. */
-async function whereabouts() {
+/** Return two selects: an account and one of its conversations. */
+async function targetFields() {
   const channels = await accounts();
   const account = choice(channels.map((one) => [one.account, `${one.account} (${one.platform})`]), "web");
   const conversation = choice([], "", { required: true });

@@ -60,11 +60,11 @@ async function one(view) {
       "Next runs",
       next.length ? el("ol", { className: "steps" }, ...next) : el("p", { className: "none" }, "No runs scheduled."),
     ),
-    section("Past runs", fired(runs.found, schedule.zone), runs.more),
+    section("Past runs", runTable(runs.found, schedule.zone), runs.more),
   ];
 }
 
-function fired(runs, zone) {
+function runTable(runs, zone) {
   const heads = ["Due", "Started", "Attempt", "Result", "Delivered", "Error", "Turn"];
   const rows = runs.map((run) => [
     zoned(run.due_at, zone),
@@ -78,7 +78,7 @@ function fired(runs, zone) {
   return tableOrEmpty("Past runs", heads, rows, "No runs yet.");
 }
 
-/** What can be done with a schedule; `home` is where the page goes when it is deleted. */
+/** Return the buttons of a schedule; `home` is the URL to open after deleting it. */
 function actions(view, schedule, home = "") {
   const path = `/api/schedules/${schedule.id}`;
   const about = `schedule ${schedule.id}`;

@@ -1,10 +1,10 @@
-// Skills: what there is, on and off, and installing one.
+// Skills: list, switch on and off, install.
 
 import { call, get, post } from "../api.js";
 import { formDialog } from "../dialog.js";
 import { el } from "../dom.js";
 import { NOTHING } from "../format.js";
-import { owner, isAdmin } from "../current-user.js";
+import { isOwner, isAdmin } from "../current-user.js";
 import { badge, button, actionButton, field, tableOrEmpty, section, toolbar } from "../components.js";
 import { showStatus } from "../section-view.js";
 
@@ -14,7 +14,7 @@ export async function draw(view) {
   const { skills, problems } = await get("/api/skills");
   const broken = problems.map((one) => [one.path, one.error]);
   return [
-    owner && toolbar(button("Install a skill", { id: "install", kind: "primary", press: (made) => install(view, made) })),
+    isOwner && toolbar(button("Install a skill", { id: "install", kind: "primary", press: (made) => install(view, made) })),
     tableOrEmpty("Skills", HEADS, skills.map((skill) => row(view, skill)), "No skills available."),
     broken.length ? section("Unavailable skills", tableOrEmpty("Unavailable skills", ["Folder", "Reason"], broken, "")) : null,
   ];

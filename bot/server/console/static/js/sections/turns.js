@@ -1,4 +1,4 @@
-// The latest turns of all conversations, and one of them.
+// The latest turns of all conversations, and the details of one.
 
 import { get } from "../api.js";
 import { NOTHING, elapsed, time } from "../format.js";
@@ -7,8 +7,8 @@ import { findRetryable, retryButton } from "../retry.js";
 import { tokens } from "../tool-calls.js";
 import { delivery, HEADS, row, state, transcript } from "../turn-view.js";
 
-export const every = 10_000;
-// The newest turn of the agent is among so many of its conversation.
+export const pollInterval = 10_000;
+// The newest agent turn is among this many of its conversation.
 const LATEST = 20;
 
 export async function draw(view) {

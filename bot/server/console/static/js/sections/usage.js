@@ -1,4 +1,4 @@
-// Tokens: together, day by day, and by person.
+// Token usage: total, by day and by person.
 
 import { get } from "../api.js";
 import { barChart } from "../chart.js";
@@ -54,7 +54,7 @@ function byDay(found, count) {
   return [barChart(label, pairs), shown];
 }
 
-/** So many days up to today, as `2026-03-01`. */
+/** Return the last `count` days up to today, as `2026-03-01`. */
 function lastDays(count) {
   const today = new Date();
   return Array.from({ length: count }, (_, place) => {
