@@ -25,7 +25,12 @@ async def test_nothing_serious_is_found(browser: Browser, tmp_path: Path, look: 
         await furnish(service)
         async with opened(browser, service, **options) as tab:
             assert await serious(tab.page) == []
-            for address in [*(name for name, _, _ in SECTIONS), "schedules/calendar", "schedules/1", "turns/1"]:
+            for address in [
+                *(name for name, _, _ in SECTIONS),
+                "schedules/calendar",
+                "schedules/1",
+                "turns/1",
+            ]:
                 await tab.page.goto("about:blank")
                 await tab.page.goto(f"{service.url}/#/{address}")
                 await expect(

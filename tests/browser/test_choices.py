@@ -71,7 +71,9 @@ async def test_a_turn_beside_the_chat_has_its_buttons_too(browser: Browser, tmp_
         conversation = await service.open()
         turn = (await service.turn((await service.say(conversation, "clean up"))["turn"]))["id"]
         async with opened(browser, service, f"/#/turns/{turn}", viewport=PHONE) as tab:
-            await expect(tab.box.locator(".turn-list .markdown strong").first).to_contain_text("Approval needed")
+            await expect(tab.box.locator(".turn-list .markdown strong").first).to_contain_text(
+                "Approval needed"
+            )
             await tab.press(f"approve: turn {turn}")
             await expect(tab.said).to_have_text("Answer sent.")
             await expect(tab.box.locator(".turn-list .toolbar")).to_have_count(0)

@@ -77,7 +77,9 @@ async def test_a_link_is_good_once_and_a_role_taken_back_shows(browser: Browser,
             await expect(ann.page.locator("#current-user")).to_have_text("Ann · member")
             async with opened(browser, service, link) as thief:
                 thief.refused = (401,)
-                await expect(thief.page.locator("#problem")).to_contain_text("has expired or was already used")
+                await expect(thief.page.locator("#problem")).to_contain_text(
+                    "has expired or was already used"
+                )
                 assert thief.page.url == f"{service.url}/"
                 await expect(thief.page.locator("#sign-in")).to_be_visible()
             ann.refused = (401,)
