@@ -33,7 +33,7 @@ class Lead(ScriptedChatModel):
     tasks: int = 1
     wait: float = 0.0
 
-    def _prepare(self, messages: list[Any], kwargs: Any, manager: Any) -> Any:
+    def _prepare_answer(self, messages: list[Any], kwargs: Any, manager: Any) -> Any:
         if "task" not in kwargs.get("seen_tools", ()):
             self.script = Script(reply="the result", delay=self.wait)
         elif messages[-1].type == "tool":
@@ -41,7 +41,7 @@ class Lead(ScriptedChatModel):
         else:
             args = {"description": "a piece of work", "prompt": "do it"}
             self.script = Script(tools=tuple(ToolUse("task", args) for _ in range(self.tasks)))
-        return super()._prepare(messages, kwargs, manager)
+        return super()._prepare_answer(messages, kwargs, manager)
 
 
 def run_of(model: ScriptedChatModel, features: RuntimeFeatures) -> Callable[[], Awaitable[Any]]:

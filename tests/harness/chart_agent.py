@@ -34,12 +34,12 @@ _DOCUMENT = re.compile(r"^- (.+\.xlsx) \(", re.MULTILINE)
 class ChartingModel(ScriptedChatModel):
     """See the module."""
 
-    def _prepare(self, messages: list[Any], kwargs: Any, manager: Any) -> Any:
+    def _prepare_answer(self, messages: list[Any], kwargs: Any, manager: Any) -> Any:
         asked = max(index for index, one in enumerate(messages) if _is_of_a_person(one))
         results = [one.text for one in messages[asked:] if isinstance(one, ToolMessage)]
         self.steps = (step(messages[asked].text, results, sees=_has_image(messages[-1])),)
         unmarked = [one for one in messages if not isinstance(one, HumanMessage)]
-        return super()._prepare([*unmarked, HumanMessage("go")], kwargs, manager)
+        return super()._prepare_answer([*unmarked, HumanMessage("go")], kwargs, manager)
 
 
 def step(asked: str, results: list[str], *, sees: bool) -> Script:

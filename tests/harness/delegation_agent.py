@@ -25,10 +25,10 @@ TRACES = "ROEBOT_TEST_TRACES"
 class DelegatingModel(ScriptedChatModel):
     """See the module."""
 
-    def _prepare(self, messages: list[Any], kwargs: Any, manager: Any) -> Any:
+    def _prepare_answer(self, messages: list[Any], kwargs: Any, manager: Any) -> Any:
         if "task" not in kwargs.get("seen_tools", ()):
             self.steps, self.script = (), Script()
-            return super()._prepare(messages, kwargs, manager)
+            return super()._prepare_answer(messages, kwargs, manager)
         asked = next(one for one in reversed(messages) if isinstance(one, HumanMessage)).text
         started = {
             call["args"]["description"]
@@ -41,7 +41,7 @@ class DelegatingModel(ScriptedChatModel):
         calls = [ToolUse("task", {"description": name, "prompt": prompt}) for name, prompt in left]
         self.steps = (Script(tools=tuple(calls)) if calls else Script(reply=ANSWER),)
         unmarked = [one for one in messages if not isinstance(one, HumanMessage)]
-        return super()._prepare([*unmarked, HumanMessage("go")], kwargs, manager)
+        return super()._prepare_answer([*unmarked, HumanMessage("go")], kwargs, manager)
 
 
 @tool

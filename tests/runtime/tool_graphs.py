@@ -93,7 +93,7 @@ class Heard(AgentMiddleware[Any, Any]):
 class Obeys(ScriptedChatModel):
     """Calls the tools that the last person named, then answers."""
 
-    def _planned(self) -> Script:
+    def _next_script(self) -> Script:
         heard = self.calls[-1].messages
         wanted = [message.text for message in heard if isinstance(message, HumanMessage)][-1]
         return Script(tools=TOOLS.get(wanted, ()))

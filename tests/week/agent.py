@@ -180,7 +180,7 @@ class Line(ScriptedRuntime):
         self._agent = agent
         self._over = over
 
-    async def create(self, request: RunRequest) -> str:
+    async def create_run(self, request: RunRequest) -> str:
         await self._travel()
         self._agent.repeated += request.key in self.by_key
         self._reachable()
@@ -194,8 +194,8 @@ class Line(ScriptedRuntime):
         await self._travel()
         return run.id
 
-    async def join(self, thread_id: str, run_id: str, after: str) -> AsyncIterator[LoggedEvent]:
-        async with aclosing(super().join(thread_id, run_id, after)) as events:
+    async def join_run(self, thread_id: str, run_id: str, after: str) -> AsyncIterator[LoggedEvent]:
+        async with aclosing(super().join_run(thread_id, run_id, after)) as events:
             async for logged in events:
                 if run_id not in self.runs:
                     raise RunMissing(run_id)
@@ -203,11 +203,11 @@ class Line(ScriptedRuntime):
                     raise RuntimeUnreachable("the connection broke")
                 yield logged
 
-    async def cancel(self, thread_id: str, run_id: str) -> None:
+    async def cancel_run(self, thread_id: str, run_id: str) -> None:
         await self._travel()
-        await super().cancel(thread_id, run_id)
+        await super().cancel_run(thread_id, run_id)
 
-    async def answer(self, thread_id: str, message_ids: Sequence[str]) -> ThreadAnswer:
+    async def read_answer(self, thread_id: str, message_ids: Sequence[str]) -> ThreadAnswer:
         await self._travel()
         self._reachable()
         wanted = set(message_ids)
@@ -217,12 +217,12 @@ class Line(ScriptedRuntime):
                 return ThreadAnswer((self._agent.answers[run_id],))
         return ThreadAnswer(())
 
-    async def before(self, thread_id: str, run_id: str) -> str | None:
+    async def checkpoint_before(self, thread_id: str, run_id: str) -> str | None:
         await self._travel()
         self._reachable()
-        return await super().before(thread_id, run_id)
+        return await super().checkpoint_before(thread_id, run_id)
 
-    async def problems(self) -> Sequence[ConfigProblem]:
+    async def list_problems(self) -> Sequence[ConfigProblem]:
         """As the real port's."""
         return []
 

@@ -58,14 +58,14 @@ class Both(ScriptedChatModel):
     sub: tuple[Script, ...] = ()
     taken: dict[str, int] = {}  # noqa: RUF012 - a field of pydantic, copied for each instance
 
-    def _prepare(self, messages: list[Any], kwargs: Any, manager: Any) -> Any:
+    def _prepare_answer(self, messages: list[Any], kwargs: Any, manager: Any) -> Any:
         who = "lead" if "task" in kwargs.get("seen_tools", ()) else "sub"
         steps = self.lead if who == "lead" else self.sub
         key = who if who == "lead" else f"sub:{messages[1].text}"
         number = self.taken.get(key, 0)
         self.taken[key] = number + 1
         self.steps = (steps[min(number, len(steps) - 1)],)
-        return super()._prepare(messages, kwargs, manager)
+        return super()._prepare_answer(messages, kwargs, manager)
 
 
 def both(lead: Iterable[Script], sub: Iterable[Script]) -> Both:

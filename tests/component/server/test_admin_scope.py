@@ -126,7 +126,7 @@ async def test_who_waits_elsewhere_is_neither_shown_nor_let_in(tmp_path: Path) -
         for entry in ("far:31", "telegram:31", "telegram:30"):
             named = await ann.post(f"/api/access/waiting/{entry}", json={"role": "member"})
             assert named.status_code == 403, entry
-            assert "you are no admin" in named.json()["detail"]
+            assert "you are not an admin" in named.json()["detail"]
         assert (await given(service), set(await waiting(service))) == ({}, {"tg:30", "far:31"})
         assert (await ann.post("/api/access/pair", json={"code": "AAAA-AAAA"})).status_code == 200
         assert (await given(service), await waiting(service)) == ({"tg:30": "member"}, ["far:31"])

@@ -236,5 +236,5 @@ async def test_who_cannot_see_a_question_cannot_answer_it(tmp_path: Path) -> Non
         # Nor is somebody's own matter for the owner to answer.
         foreign = await press(service.http, turn, "red")
         assert foreign.status_code == 403
-        assert "somebody else" in foreign.json()["detail"]
+        assert "someone else" in foreign.json()["detail"]
         assert await decided(ann, await press(ann, turn, "red")) == "You chose red."

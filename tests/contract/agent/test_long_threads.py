@@ -156,7 +156,7 @@ class Told:
         plan = {"m": self.agent, "writer": self.writer}[spec.name]
 
         class Planned(ScriptedChatModel):
-            def _planned(self) -> Script:
+            def _next_script(self) -> Script:
                 return plan(self.calls[-1].messages)
 
         return Planned(environ={})

@@ -101,7 +101,7 @@ async def test_three_hundred_turns(tmp_path: Any) -> None:
     class Writer(ScriptedChatModel):
         """Copies the facts that it reads, as a good summarizer would, and keeps the last of them."""
 
-        def _planned(self) -> Script:
+        def _next_script(self) -> Script:
             written.append(self.calls[-1].texts[0])
             return says(f"summary number {len(written)}")
 
@@ -170,7 +170,7 @@ async def test_an_empty_summary_is_none() -> None:
 
 async def test_pieces_too_large_for_the_writer_are_made_smaller() -> None:
     class Small(ScriptedChatModel):
-        def _planned(self) -> Script:
+        def _next_script(self) -> Script:
             fits = len(self.calls[-1].texts[0]) < 4_000
             return says("SUMMARY") if fits else says("", fail="context", after=0)
 
