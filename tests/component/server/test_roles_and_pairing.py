@@ -189,13 +189,13 @@ async def test_the_rules_of_single_accounts_are_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "role", "told"),
     [
-        ("two:6", "member", "two:6 is blocked on two by config.yaml"),
-        ("telegram:6", "member", "telegram:6 is blocked on two by config.yaml"),
+        ("two:6", "member", "config.yaml sets two:6 to blocked on two"),
+        ("telegram:6", "member", "config.yaml sets telegram:6 to blocked on two"),
         ("one:6", "member", ""),
-        ("telegram:5", "admin", "telegram:5 is owner on two by config.yaml"),
-        ("one:1", "admin", "one:1 is owner by config.yaml"),
+        ("telegram:5", "admin", "config.yaml sets telegram:5 to owner on two"),
+        ("one:1", "admin", "config.yaml sets one:1 to owner"),
         ("two:1", "admin", ""),
-        ("two:2", "member", "two:2 is blocked by config.yaml"),
+        ("two:2", "member", "config.yaml sets two:2 to blocked"),
         ("two:3", "admin", ""),
     ],
 )

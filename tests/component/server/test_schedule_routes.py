@@ -134,7 +134,7 @@ async def test_a_preview_saves_nothing(tmp_path: Path) -> None:
         ({"text": ""}, 422, "What should happen at that time?"),
         ({"text": "x" * 4001}, 422, "text"),
         ({"kind": "digestive"}, 422, "kind"),
-        ({"conversation": 99}, 404, "conversation"),
+        ({"conversation": 99}, 404, "Conversation"),
     ],
 )
 async def test_what_is_refused(tmp_path: Path, body: dict[str, Any], status: int, told: str) -> None:

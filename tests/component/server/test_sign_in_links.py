@@ -126,7 +126,7 @@ async def test_a_person_is_nobody_else_at_the_owners_machine(tmp_path: Path) -> 
             assert (await ann.get(path)).status_code == 401, path
         async with httpx.AsyncClient(base_url=service.url, cookies={COOKIE: "forged"}) as client:
             assert (await client.get("/api/conversations")).status_code == 401
-            assert "You came by a link" in (await client.get("/")).text
+            assert "You are no longer signed in." in (await client.get("/")).text
         assert (await ann.delete("/api/session")).status_code == 204
         assert (await ann.get("/api/session")).json()["how"] == "loopback"
 

@@ -127,7 +127,7 @@ async def test_the_context_window_is_named(llmock: LLMock) -> None:
     llmock.context_overflow()
     error = await failing(spec("openai", llmock.base_url()))
     assert error.category == "context"
-    assert "/new" in str(error)
+    assert "`new`" in str(error)
 
 
 async def test_a_used_up_quota_is_not_a_rate_limit(llmock: LLMock) -> None:

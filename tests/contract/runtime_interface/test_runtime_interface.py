@@ -402,7 +402,11 @@ class TestRealOnly:
         ]
         thread, again = await self.subject.ask("and again", thread=thread, assistant="counting")
         await self.subject.follow(thread, again)
-        assert await port.read_usage(thread, run) == await port.usage(thread, again) == TokenUsage(10, 2, 12)
+        assert (
+            await port.read_usage(thread, run)
+            == await port.read_usage(thread, again)
+            == TokenUsage(10, 2, 12)
+        )
         assert await port.read_usage(thread) == TokenUsage(20, 4, 24)
         with pytest.raises(RunMissing):
             await port.read_usage(thread, str(uuid.uuid4()))
