@@ -11,14 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-DENIED = frozenset(
-    """again ahead asked asking asks beneath beside beyond borders choosing decided desk earlier early edges failing
-    finding forgetting forgetter forking given giving handing handles hearing heard keeping kept leftovers lineup
-    listening listed making meant naming offer outside packing passed passes passing patience pieces places placing
-    powers probing quiet quoting reaching reading readers repeating said saying senior settle showing shown signs
-    sealed spoken standing starts stage stations stored story taken telling told tries waiting walls wanted weigh
-    wish words world writing""".split()
-)
+DENIED = frozenset((Path(__file__).parent / "denied_names.txt").read_text().split())
 """Participles, adverbs and vague words that do not say what a module contains or what a function does."""
 KEPT = {"earlier": "ReadsThreads.earlier is part of the public adapter interface (bot.platforms.base)."}
 """Denied words that a public interface fixes, with the reason."""
