@@ -41,11 +41,11 @@ async def test_a_schedule_is_made_fired_and_deleted(tmp_path: Path, driver: Driv
         await until(lambda: bool(driver.texts()), 20.0, lambda: "no answer")
         drafted = await told(driver, "/digest daily 9:00 say Good morning, team", "I post")
         assert drafted.count("09:00 UTC") == 5
-        await told(driver, "/digest ok 1", "Schedule 1 is on")
+        await told(driver, "/digest ok 1", "Schedule 1 is active")
         await told(driver, "/digest now 1", "^Good morning, team$")
         await told(driver, "/digest weekdays 17:00 Asia/Tokyo What is open?", "the agent answers")
-        await told(driver, "/digest ok 2", "Schedule 2 is on")
-        answer = await told(driver, "/digest now 2", "(?s)This comes by schedule.*What is open")
+        await told(driver, "/digest ok 2", "Schedule 2 is active")
+        answer = await told(driver, "/digest now 2", "(?s)Scheduled run: .*What is open")
         assert "weekdays 17:00" in answer
         for number in (1, 2):
             [firing] = await service.db.run(list_scheduled_runs, number)

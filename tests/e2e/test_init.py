@@ -92,7 +92,7 @@ async def test_a_typed_token_is_written_and_not_shown(tmp_path: Path, emulator: 
     assert data["channels"]["team"]["bot_token"] == emulator.token
     assert data["channels"]["team"]["platform"] == "telegram"
     assert "access" not in data
-    assert "Use `/pair CODE owner` on the page" in done.stdout
+    assert "`/pair CODE owner` in the web console" in done.stdout
     assert (tmp_path / "config.yaml").stat().st_mode & 0o777 == 0o600, "there is a secret in it now"
 
 

@@ -230,7 +230,7 @@ def _go_on(asked: Asked, answers: Answers) -> None:
     steps.append(manifest.write_to_it)
     if not answers.known.owner:
         steps.append(
-            "It answers with a code. Send `/pair CODE owner` on the page, or in "
+            "It answers with a code. Send `/pair CODE owner` in the web console or in "
             f"`{_order(asked, 'chat')}`: the bot is yours then, and answers."
         )
     steps.append(f"If something is wrong: {_order(asked, 'doctor')}")
