@@ -30,14 +30,14 @@ import asyncio, json, sys
 from pathlib import Path
 from bot.clock import SystemClock
 from bot.config import load_config
-from bot.app.service import Service, Settings
+from bot.app.service import BotService, StartOptions
 from bot.store import open_database
 import bot.server.api.app, bot.app.http_server
 
 async def main(home):
     loaded = load_config(home / "config.yaml", {}, home)
     database = await open_database(home)
-    service = Service(Settings(home, loaded, None, {}, home), database, SystemClock())
+    service = BotService(StartOptions(home, loaded, None, {}, home), database, SystemClock())
     await service.runtime.close()
     await database.close()
 

@@ -33,7 +33,7 @@ def client_of(service: BotService) -> Any:
 
 async def offers(service: BotService) -> int:
     """How many messages are in inboxes."""
-    return len((await client_of(service).db.search_items(("steer",)))["items"])
+    return len((await client_of(service).store.search_items(("steer",)))["items"])
 
 
 async def eventually(service: BotService, count: int) -> None:

@@ -181,7 +181,7 @@ async def test_stop_overtakes_a_full_queue(emulator: TelegramEmulator, service: 
     turns = await service.db.run(list_turns, view.id)
     assert [len(turn.messages) for turn in turns if turn.kind == "chat"] == [5, 1]
     assert any(text.endswith("(stopped)") for text in texts)
-    assert any("Waiting messages (5)" in text for text in texts)
+    assert any("5 waiting messages" in text for text in texts)
 
 
 async def test_the_stop_button_of_a_draft_ends_the_run(tmp_path: Path, emulator: TelegramEmulator) -> None:
