@@ -60,8 +60,8 @@ def refused(folder: Path, data: object, env: Mapping[str, str] | None = None) ->
 
 
 def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
-    loaded = ExtensionsFile(None, {}, tmp_path / "a").read_file()
-    assert (loaded.config, loaded.stamp) == (Extensions(), None)
+    file = ExtensionsFile(None, {}, tmp_path / "a")
+    assert (file.read_file().config, file.read_stamp()) == (Extensions(), None)
 
 
 def test_it_is_found_as_the_configuration_is(tmp_path: Path) -> None:

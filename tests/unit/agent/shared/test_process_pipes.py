@@ -89,4 +89,4 @@ def test_nothing_in_the_service_reads_pipes_otherwise() -> None:
         if ".connect_read_pipe(" in path.read_text()
     ]
     # It runs alone, on asyncio's own loop, and its pipe is never closed before the process ends.
-    assert found == ["acp/serve.py"]
+    assert found == ["acp_server/serve.py"]

@@ -234,8 +234,8 @@ def test_what_no_archive_of_a_home_holds(tmp_path: Path, bad: tarfile.TarInfo) -
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda archive: archive.write_bytes(b"no archive"), "damaged, or no archive"),
-        (lambda archive: archive.write_bytes(b""), "damaged, or no archive"),
+        (lambda archive: archive.write_bytes(b"no archive"), "damaged, or not a backup archive"),
+        (lambda archive: archive.write_bytes(b""), "damaged, or not a backup archive"),
         (lambda archive: archive.write_bytes(archive.read_bytes()[:-200]), "damaged|less than it says"),
         (lambda archive: forged(archive), "less than its manifest"),
         (lambda archive: forged(archive, (member("home/bot.db"), b"no database")), "damaged"),

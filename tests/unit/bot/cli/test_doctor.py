@@ -98,7 +98,7 @@ async def test_a_runtime_that_ended_says_why(tmp_path: Path) -> None:
                 await asyncio.sleep(0.02)
         detail = ready.json()["runtime"]["detail"]
         assert detail.startswith(
-            "The agent runtime is not responding. Its process ended: The tool is broken."
+            "The agent runtime is not responding. Its process exited: The tool is broken."
         )
         assert "logs/agent.log" in detail
         assert await service.service.list_config_problems() == []

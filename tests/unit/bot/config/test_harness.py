@@ -126,7 +126,7 @@ def test_an_upgrade_brings_the_new_sections_with_their_comments_and_leaves_the_r
     kept = ["# mine", "title:", "  # short ones", "  max_words: 3"]
     assert [line for line in new.splitlines() if line in kept] == kept
     assert {"title.enabled", "title.max_chars", "summarization", "guardrails", "model_calls"} <= set(added)
-    assert "  max_chars: 60 # characters that are kept at most" in new
-    assert "\n# Permission before each tool call: by lists" in new
+    assert "  max_chars: 60 # maximum number of characters" in new
+    assert "\n# Permission before each tool call, by lists" in new
     assert new.index("max_words: 3") < new.index("queue: 1}   # few") < new.index("guardrails:")
     assert upgrade_text(new, "c.yaml")[0] == new
