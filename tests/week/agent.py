@@ -175,7 +175,7 @@ class Line(ScriptedRuntime):
             runs=agent.runs,
             by_key=agent.by_key,
             checkpoints=agent.checkpoints,
-            artifacts=agent.uploads.artifacts,
+            artifacts=agent.artifacts,
         )
         self._agent = agent
         self._over = over

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 ASKED = re.compile(r"ask-run-\d+")
 OFFERED = re.compile(r"/digest ok (\d+)")
-NUMBERED = re.compile(r"/approve (\d+)")
+NUMBERED = re.compile(r"/(?:roebot )?approve (\d+)")
 Action = Callable[[], Awaitable[None]]
 NOW = 3
 """So often a digest of fixed text is told to happen now, too."""
