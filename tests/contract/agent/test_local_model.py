@@ -124,7 +124,7 @@ async def test_it_ends_with_its_parent_even_when_that_is_killed(tmp_path: Path) 
         "import asyncio, time\n"
         "from agent.models.local.process import LocalServer\n"
         "server = LocalServer()\n"
-        "asyncio.run(server.ensure())\n"
+        "asyncio.run(server.ensure_running())\n"
         "print(server.pid, flush=True)\n"
         "time.sleep(60)\n"
     )
