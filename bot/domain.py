@@ -295,6 +295,10 @@ class HistoryMessage:
     link: str = ""
 
 
+Earlier = HistoryMessage
+"""The former name of HistoryMessage, kept for adapters that import it."""
+
+
 class ProgressState(StrEnum):
     """Progress of a step of the agent's work."""
 

@@ -3,4 +3,7 @@
 from agent.testing.model import RecordedCall, ScriptedChatModel
 from agent.testing.script import Script, ToolUse
 
-__all__ = ["RecordedCall", "Script", "ScriptedChatModel", "ToolUse"]
+Heard = RecordedCall
+"""The former name of RecordedCall, kept for existing imports."""
+
+__all__ = ["Heard", "RecordedCall", "Script", "ScriptedChatModel", "ToolUse"]
