@@ -1,4 +1,4 @@
-"""Takes the pictures of the page for the documentation: `python -m scripts.pictures` (needs Chromium)."""
+"""Take the screenshots of the web console for the docs: `python -m scripts.pictures` (needs Chromium)."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ SHOTS = (
     ("dark", "turns", {"viewport": WIDE, "color_scheme": "dark"}),
     ("phone", "schedules", {"viewport": PHONE}),
 )
-"""Those beside one of each part: the name, the address, what the browser is."""
+"""Screenshots in addition to one per section: name, URL, browser options."""
 
 
 async def furnish(service: World) -> None:
-    """Something to look after, as a team would have it."""
+    """Create the data of a small team."""
     conversations = [await service.open() for _ in TALK]
     db, now = service.service.db, service.service.clock.now()
     people = ("web:owner", *(entry for entry, _ in PEOPLE))
@@ -76,7 +76,7 @@ async def _done(service: World, method: str, path: str, body: dict[str, Any]) ->
 
 
 async def shot(browser: Browser, service: World, name: str, address: str, options: dict[str, Any]) -> None:
-    """One picture, once everything on it is there."""
+    """Take one screenshot once its data is loaded."""
     async with opened(browser, service, f"/#/{address}", **options) as tab:
         await expect(tab.box).not_to_contain_text("Loading…")
         await expect(tab.box.locator("table:visible, .none:visible, dl:visible").first).to_be_visible()
@@ -87,7 +87,7 @@ async def shot(browser: Browser, service: World, name: str, address: str, option
 
 
 async def main() -> None:
-    """All of them."""
+    """Take all screenshots."""
     options: dict[str, Any] = {"viewport": WIDE}
     shots = [*((name, name, options) for name, _, _ in SECTIONS), *SHOTS]
     with tempfile.TemporaryDirectory() as home:

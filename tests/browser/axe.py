@@ -1,4 +1,4 @@
-"""What axe finds on a page that keeps people from using it."""
+"""Accessibility checks with axe."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BAD = {"serious", "critical"}
 
 
 async def serious(page: Page) -> list[str]:
-    """The rules that are broken, each with the first place."""
+    """Return the violated rules, each with its first element."""
     if not await page.evaluate("'axe' in window"):
         await page.evaluate(AXE.read_text())
     found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")

@@ -1,4 +1,4 @@
-"""A real Chromium."""
+"""Fixture of a Chromium browser."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ expect.set_options(timeout=20_000)
 
 @pytest.fixture
 async def browser() -> AsyncIterator[Browser]:
-    """The system's Chromium, one for each test: its connection belongs to the test's loop."""
+    """Launch the system's Chromium per test, since its connection belongs to the test's event loop."""
     async with async_playwright() as playwright:
         opened = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield opened

@@ -1,4 +1,4 @@
-"""A tab of a real browser at a service, and what its page must not do."""
+"""A browser tab on the web console that fails on script errors and policy violations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PHONE = {"width": 390, "height": 780}
 
 
 class Tab:
-    """A page that notes what must not happen: script errors and violations of the content policy.
+    """A page that records script errors and violations of the content security policy.
 
     The browser also notes each answer of the service that refuses something; `refused` are those that a test
     asks for.
@@ -36,27 +36,27 @@ class Tab:
 
     @property
     def box(self) -> Locator:
-        """What the part shows that is open."""
+        """The content of the open section."""
         return self.page.locator("#section-content")
 
     @property
     def said(self) -> Locator:
-        """The line that says what was done."""
+        """The status line of the section."""
         return self.page.locator("#section-status")
 
     @property
     def dialog(self) -> Locator:
-        """What asks something."""
+        """The open dialog."""
         return self.page.get_by_role("dialog")
 
     async def press(self, name: str, *, sure: bool = False) -> None:
-        """Press a button of the part, and where it asks first (`sure`) say yes."""
+        """Press a button of the section, and confirm its dialog if `sure`."""
         await self.box.get_by_role("button", name=name, exact=True).click()
         if sure:
             await self.dialog.locator(".primary").click()
 
     async def row(self, *cells: str) -> None:
-        """Wait for a row of a table that has these texts."""
+        """Wait for a table row with these texts."""
         found = self.box.locator("tr")
         for cell in cells:
             found = found.filter(has_text=cell)
@@ -67,13 +67,13 @@ class Tab:
         await self.page.keyboard.press("Enter")
 
     async def answer(self, place: int = -1) -> str:
-        """The text of a finished answer."""
+        """Wait for a finished answer and return its text."""
         box = self.page.locator(f"{DONE} .answer").nth(place)
         await expect(box).to_be_visible()
         return await box.inner_text()
 
     async def fits(self) -> bool:
-        """Whether the page is as wide as the window."""
+        """Return True if the page does not scroll horizontally."""
         wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
         return bool(await self.page.evaluate(wide))
 

@@ -1,4 +1,4 @@
-"""What axe says of the page and its parts, in light and dark and on a phone."""
+"""Accessibility of the web console in light, dark and on a phone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOKEN = "a-long-secret-token"
 
 
 @pytest.mark.parametrize("look", LOOKS)
-async def test_nothing_serious_is_found(browser: Browser, tmp_path: Path, look: str) -> None:
+async def test_axe_finds_no_violations_in_any_section(browser: Browser, tmp_path: Path, look: str) -> None:
     options: dict[str, Any] = LOOKS[look]
     async with world(tmp_path, extra=MODELS) as service:
         await furnish(service)
@@ -45,9 +45,7 @@ async def test_nothing_serious_is_found(browser: Browser, tmp_path: Path, look: 
 
 
 @pytest.mark.parametrize("look", LOOKS)
-async def test_nothing_serious_is_found_in_a_chat_at_work(
-    browser: Browser, tmp_path: Path, look: str
-) -> None:
+async def test_axe_finds_no_violations_in_a_running_chat(browser: Browser, tmp_path: Path, look: str) -> None:
     options: dict[str, Any] = LOOKS[look]
     async with world(tmp_path, graph="slow") as service, opened(browser, service, **options) as tab:
         await tab.send("[tokens=2000] hello")
@@ -61,7 +59,7 @@ async def test_nothing_serious_is_found_in_a_chat_at_work(
 
 
 @pytest.mark.parametrize("look", LOOKS)
-async def test_nothing_serious_is_found_in_a_question(browser: Browser, tmp_path: Path, look: str) -> None:
+async def test_axe_finds_no_violations_in_a_question(browser: Browser, tmp_path: Path, look: str) -> None:
     options: dict[str, Any] = LOOKS[look]
     async with world(tmp_path, graph="approving") as service, opened(browser, service, **options) as tab:
         await tab.send("clean up")
@@ -71,7 +69,7 @@ async def test_nothing_serious_is_found_in_a_question(browser: Browser, tmp_path
 
 
 @pytest.mark.parametrize("look", LOOKS)
-async def test_nothing_serious_is_found_where_people_sign_in(
+async def test_axe_finds_no_violations_on_the_sign_in_page(
     browser: Browser, tmp_path: Path, look: str
 ) -> None:
     async with world(tmp_path, server=f", token: {TOKEN}") as service:

@@ -1,4 +1,4 @@
-"""An Excel file sent at the page comes back as a chart that can be seen there."""
+"""An Excel file sent in the web console is answered with a visible chart."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ sandbox: {{python: "{sys.prefix}"}}
 server: {{port: 0}}
 """
 SCREENSHOT = os.environ.get("ROEBOT_TEST_SCREENSHOT")
-"""Where a picture of the page goes, for the documentation."""
+"""Path of a screenshot for the documentation."""
 
 
 async def test_an_excel_file_comes_back_as_a_chart(browser: Browser, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Questions and approvals are answered by buttons on the page."""
+"""Questions and approvals are answered by buttons in the web console."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDTHS = {"wide": {"viewport": {"width": 1200, "height": 900}}, "phone": {"viewp
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-async def test_an_approval_is_pressed(browser: Browser, tmp_path: Path, width: str) -> None:
+async def test_an_approval_is_answered_by_a_button(browser: Browser, tmp_path: Path, width: str) -> None:
     options: dict[str, Any] = WIDTHS[width]
     async with (
         world(tmp_path, graph="approving") as service,
@@ -34,9 +34,7 @@ async def test_an_approval_is_pressed(browser: Browser, tmp_path: Path, width: s
         await expect(tab.page.locator("#scroll")).to_be_focused()
 
 
-async def test_the_keyboard_reaches_the_buttons_and_both_tabs_see_what_came_of_it(
-    browser: Browser, tmp_path: Path
-) -> None:
+async def test_choices_work_by_keyboard_and_update_both_tabs(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path, graph="interrupting") as service, opened(browser, service) as tab:
         await tab.send("a colour")
         blue = tab.page.get_by_role("button", name="blue", exact=True)
@@ -53,7 +51,7 @@ async def test_the_keyboard_reaches_the_buttons_and_both_tabs_see_what_came_of_i
             )
 
 
-async def test_a_click_that_comes_too_late_says_so(browser: Browser, tmp_path: Path) -> None:
+async def test_a_late_click_shows_an_error(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path, graph="interrupting") as service, opened(browser, service) as tab:
         tab.refused = (409,)
         await tab.send("a colour")
@@ -66,7 +64,7 @@ async def test_a_click_that_comes_too_late_says_so(browser: Browser, tmp_path: P
         await expect(red).to_be_focused()
 
 
-async def test_a_turn_beside_the_chat_has_its_buttons_too(browser: Browser, tmp_path: Path) -> None:
+async def test_choices_also_work_in_a_section_transcript(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path, graph="approving") as service:
         conversation = await service.open()
         turn = (await service.turn((await service.say(conversation, "clean up"))["turn"]))["id"]

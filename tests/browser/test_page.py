@@ -1,4 +1,4 @@
-"""The page in a real browser. Every wait is for something that must appear; none is for time."""
+"""The chat of the web console in a browser. Tests wait for elements, never for time."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ async def test_a_message_is_sent_and_its_answer_streams(browser: Browser, tmp_pa
         assert "?c=" in tab.page.url
 
 
-async def test_a_reload_and_a_second_tab_in_mid_stream_show_the_same(
-    browser: Browser, tmp_path: Path
-) -> None:
+async def test_a_reload_and_a_second_tab_show_the_same_stream(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path, graph="slow") as service, opened(browser, service) as tab:
         await tab.send("[tokens=120] hello")
         await expect(tab.page.locator(".answer.growing")).to_contain_text("word5 ")
@@ -54,7 +52,7 @@ async def test_a_reload_and_a_second_tab_in_mid_stream_show_the_same(
             assert await second.page.locator(".turn").count() == 1
 
 
-async def test_a_message_of_one_tab_appears_in_the_other(browser: Browser, tmp_path: Path) -> None:
+async def test_a_message_from_one_tab_appears_in_the_other(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service, opened(browser, service) as tab:
         await tab.send("one")
         await tab.answer()
@@ -86,7 +84,7 @@ async def test_messages_queue_while_an_answer_runs(browser: Browser, tmp_path: P
         assert (await tab.answer(1)).split()[-1] == "word3"
 
 
-async def test_a_slash_offers_commands(browser: Browser, tmp_path: Path) -> None:
+async def test_a_slash_suggests_commands(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service, opened(browser, service) as tab:
         hints = tab.page.locator("#hints li")
         await tab.page.wait_for_load_state("networkidle")
@@ -111,7 +109,7 @@ async def test_a_slash_offers_commands(browser: Browser, tmp_path: Path) -> None
         await expect(command.locator(".answer")).to_contain_text("Nothing is running.")
 
 
-async def test_files_go_in_and_come_out(browser: Browser, tmp_path: Path) -> None:
+async def test_files_are_uploaded_and_downloaded(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path, graph="artifact") as service, opened(browser, service) as tab:
         note = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"my notes"}
         await tab.page.set_input_files("#file", [note])  # type: ignore[arg-type]
@@ -126,11 +124,11 @@ async def test_files_go_in_and_come_out(browser: Browser, tmp_path: Path) -> Non
         assert "please" in path.read_text()
         big = {"name": "big.bin", "mimeType": "application/octet-stream", "buffer": b"x" * 20_000_001}
         await tab.page.set_input_files("#file", [big])  # type: ignore[arg-type]
-        await expect(tab.page.locator("#problem")).to_have_text("big.bin is too large: at most 20 MB.")
+        await expect(tab.page.locator("#problem")).to_have_text("big.bin is too large. The limit is 20 MB.")
         await expect(tab.page.locator("#files li")).to_have_count(0)
 
 
-async def test_markdown_is_shown_and_what_is_dangerous_is_not(browser: Browser, tmp_path: Path) -> None:
+async def test_markdown_is_rendered_without_unsafe_html(browser: Browser, tmp_path: Path) -> None:
     attack = (
         "<script>window.hit=1</script> <img src=x onerror='window.hit=2'> <svg onload=window.hit=3> "
         "<a href='javascript:window.hit=4'>a</a> <iframe srcdoc='<script>parent.hit=5</script>'></iframe> "
@@ -150,7 +148,7 @@ async def test_markdown_is_shown_and_what_is_dangerous_is_not(browser: Browser, 
         await expect(tab.page.locator(".bubble")).to_contain_text("onerror='window.hit=2'")
 
 
-async def test_links_open_elsewhere_and_code_can_be_copied(browser: Browser, tmp_path: Path) -> None:
+async def test_links_open_in_a_new_tab_and_code_is_copied(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service, opened(browser, service) as tab:
         await tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         await tab.page.fill("#text", "See [this](https://example.org/x) and\n\n```py\nprint(1)\n```")
@@ -193,7 +191,7 @@ async def test_accounts_are_shown_with_their_states(browser: Browser, tmp_path: 
             await expect(tab.page.locator('[data-account="web"] .state')).to_have_text("live")
 
 
-async def test_the_model_in_use_is_named(browser: Browser, tmp_path: Path) -> None:
+async def test_the_header_names_the_model(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service, opened(browser, service) as tab:
         await expect(tab.page.locator("#model")).to_be_visible()
         shown = (await service.http.get("/api/models")).json()
@@ -212,7 +210,7 @@ async def test_failed_and_replaced_turns_are_marked(browser: Browser, tmp_path: 
         await expect(tab.page.locator(".turn.replaced .marks")).to_contain_text("Replaced by a later answer")
 
 
-async def test_a_service_that_is_away_is_said_and_found_again(browser: Browser, tmp_path: Path) -> None:
+async def test_an_unreachable_service_is_reported_until_it_is_back(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         context = await browser.new_context()
         page = await context.new_page()
@@ -233,7 +231,7 @@ async def test_a_service_that_is_away_is_said_and_found_again(browser: Browser, 
         await context.close()
 
 
-async def test_a_new_conversation_and_back(browser: Browser, tmp_path: Path) -> None:
+async def test_switching_between_conversations(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service, opened(browser, service) as tab:
         await tab.send("first talk")
         await tab.answer()
@@ -250,7 +248,7 @@ async def test_a_new_conversation_and_back(browser: Browser, tmp_path: Path) -> 
         await expect(tab.page.locator(".bubble")).to_have_text("second talk")
 
 
-async def test_on_a_small_screen_the_list_is_a_drawer(browser: Browser, tmp_path: Path) -> None:
+async def test_the_sidebar_is_a_drawer_on_small_screens(browser: Browser, tmp_path: Path) -> None:
     size = {"width": 390, "height": 780}
     async with world(tmp_path) as service, opened(browser, service, viewport=size) as tab:
         await expect(tab.page.locator("#side")).not_to_be_visible()

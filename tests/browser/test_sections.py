@@ -1,4 +1,4 @@
-"""The parts of the page beside the chat: found, opened, left; on every width, in light and dark."""
+"""Opening and leaving sections of the web console, on every width, in light and dark."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOOKS = {
 
 
 async def furnish(service: World) -> None:
-    """Something to show in most parts."""
+    """Create data for most sections."""
     conversation = await service.open()
     await service.turn((await service.say(conversation, ATTACK))["turn"])
     schedule = {"conversation": conversation, "when": "every 6 hours", "text": ATTACK}
@@ -38,7 +38,7 @@ async def furnish(service: World) -> None:
 
 
 @pytest.mark.parametrize("look", LOOKS)
-async def test_every_part_can_be_opened_and_used_by_everybody(
+async def test_every_section_opens_without_layout_or_script_errors(
     browser: Browser, tmp_path: Path, look: str
 ) -> None:
     options: dict[str, Any] = LOOKS[look]
@@ -66,7 +66,7 @@ async def test_every_part_can_be_opened_and_used_by_everybody(
 
 
 @pytest.mark.parametrize("look", ["light", "phone"])
-async def test_what_can_be_done_with_a_row_is_in_sight(browser: Browser, tmp_path: Path, look: str) -> None:
+async def test_row_actions_are_visible(browser: Browser, tmp_path: Path, look: str) -> None:
     options: dict[str, Any] = LOOKS[look]
     async with world(tmp_path) as service:
         await furnish(service)
@@ -87,7 +87,7 @@ async def test_what_can_be_done_with_a_row_is_in_sight(browser: Browser, tmp_pat
                 await button.click(trial=True)
 
 
-async def test_the_keyboard_reaches_a_part(browser: Browser, tmp_path: Path) -> None:
+async def test_a_section_opens_by_keyboard(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service, opened(browser, service) as tab:
         await tab.page.locator("#manage summary").focus()
         await tab.page.keyboard.press("Enter")
@@ -103,7 +103,7 @@ async def test_the_keyboard_reaches_a_part(browser: Browser, tmp_path: Path) -> 
         await expect(tab.page.locator("#refresh")).to_be_focused()
 
 
-async def test_the_chat_goes_on_behind_a_part(browser: Browser, tmp_path: Path) -> None:
+async def test_the_chat_updates_behind_an_open_section(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service, opened(browser, service) as tab:
         await tab.send("hello")
         await tab.answer()
@@ -127,7 +127,7 @@ async def test_the_chat_goes_on_behind_a_part(browser: Browser, tmp_path: Path) 
         assert await tab.answer() == "again"
 
 
-async def test_what_is_asked_in_a_part_goes_away_with_it(browser: Browser, tmp_path: Path) -> None:
+async def test_leaving_a_section_closes_its_dialogs(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         await furnish(service)
         async with opened(browser, service, "/#/usage") as tab:
@@ -148,9 +148,7 @@ async def test_what_is_asked_in_a_part_goes_away_with_it(browser: Browser, tmp_p
             assert len((await service.http.get("/api/schedules")).json()["schedules"]) == 1
 
 
-async def test_an_address_leads_to_its_part_and_an_unknown_one_to_the_chat(
-    browser: Browser, tmp_path: Path
-) -> None:
+async def test_urls_open_their_section_and_unknown_ones_the_chat(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         async with opened(browser, service, "/#/audit?person=telegram:7") as tab:
             await expect(tab.page.locator("#section-title")).to_have_text("Audit log")
@@ -176,7 +174,7 @@ async def test_an_address_leads_to_its_part_and_an_unknown_one_to_the_chat(
             await expect(not_found).to_be_hidden()
 
 
-async def test_what_is_missing_is_said_and_can_be_tried_again(browser: Browser, tmp_path: Path) -> None:
+async def test_a_failed_load_shows_an_error_with_retry(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service, opened(browser, service, "/#/schedules/99") as tab:
         tab.refused = (404, 503)
         await expect(tab.box.get_by_role("alert")).to_contain_text("Schedule not found.")
@@ -189,9 +187,7 @@ async def test_what_is_missing_is_said_and_can_be_tried_again(browser: Browser, 
         await expect(tab.box).to_contain_text("No schedules yet.")
 
 
-async def test_a_part_is_drawn_again_by_hand_and_when_somebody_comes_back(
-    browser: Browser, tmp_path: Path
-) -> None:
+async def test_a_section_reloads_on_request_and_on_focus(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service, opened(browser, service, "/#/people") as tab:
         await expect(tab.box).to_contain_text("No roles granted yet.")
         await service.http.put("/api/access/telegram:7", json={"role": "admin"})

@@ -1,4 +1,4 @@
-"""What belongs to the agent on the page: memory, skills, MCP servers, models, agents."""
+"""Agent sections of the web console: memory, skills, MCP servers, models, agents."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def extensions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("size", [{"width": 1200, "height": 900}, PHONE], ids=["wide", "phone"])
-async def test_facts_are_added_mended_and_forgotten(
+async def test_facts_are_added_edited_and_deleted(
     browser: Browser, tmp_path: Path, size: dict[str, int]
 ) -> None:
     async with world(tmp_path) as service, opened(browser, service, "/#/memory", viewport=size) as tab:
@@ -58,7 +58,7 @@ async def test_facts_are_added_mended_and_forgotten(
         await expect(tab.box).to_contain_text("No facts yet.")
 
 
-async def test_the_memory_of_a_group_is_its_own(browser: Browser, tmp_path: Path) -> None:
+async def test_group_memory_is_separate(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service, opened(browser, service, "/#/memory") as tab:
         group = {"scope": "group:telegram:-100"}
         await service.http.post("/api/memory/facts", params=group, json={"content": "Meets on Monday."})
@@ -76,7 +76,7 @@ async def test_the_memory_of_a_group_is_its_own(browser: Browser, tmp_path: Path
     ("wrong", "right_form"),
     [("nonsense", "group:ACCOUNT:CHAT"), ("person:telegram:1001", "person:telegram:telegram:123456789")],
 )
-async def test_whose_memory_can_be_written_anew_after_a_mistake(
+async def test_an_invalid_memory_owner_can_be_corrected(
     browser: Browser, tmp_path: Path, wrong: str, right_form: str
 ) -> None:
     address = f"/#/memory?scope={wrong}"
@@ -97,7 +97,7 @@ async def test_whose_memory_can_be_written_anew_after_a_mistake(
         await expect(tab.box.get_by_role("alert")).to_have_count(0)
 
 
-async def test_what_the_service_refuses_stands_beside_the_field(browser: Browser, tmp_path: Path) -> None:
+async def test_a_rejected_memory_owner_shows_an_error(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service, opened(browser, service) as tab:
         tab.refused = (503,)
         away = {"status": 503, "json": {"detail": "away"}}
@@ -168,7 +168,7 @@ async def test_models_and_agents(browser: Browser, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [{"width": 1200, "height": 900}, PHONE], ids=["wide", "phone"])
-async def test_agents_are_made_changed_and_deleted(
+async def test_agents_are_created_edited_and_deleted(
     browser: Browser, tmp_path: Path, size: dict[str, int]
 ) -> None:
     async with (

@@ -1,4 +1,4 @@
-"""People, audit and usage on the page."""
+"""People, audit log and usage in the web console."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CODE = "SECR-ETSS"
 
 
 async def knocks(service: World) -> None:
-    """Two strangers write, and are told their codes."""
+    """Let two people without access write, so that they get codes."""
     db, now = service.service.db, service.service.clock.now()
     for of, code in ((message(), CODE), (message(sender=BEN, chat="c2"), "OTHE-RRRR")):
         asked = admission(of, Verdict.NOTICE, notice="x", pairing=Pairing(code, 3600.0))
@@ -36,7 +36,7 @@ async def roles(service: World) -> dict[str, str]:
 
 
 async def welcomed(service: World) -> list[str]:
-    """The chats that were told of it, in order."""
+    """Return the chats that were notified, sorted."""
     db = service.service.db
     found = [
         (one.key.chat, (await db.run(list_turns, one.id))[0])
@@ -46,7 +46,7 @@ async def welcomed(service: World) -> list[str]:
 
 
 @pytest.mark.parametrize("size", [{"width": 1200, "height": 900}, PHONE], ids=["wide", "phone"])
-async def test_strangers_are_let_in(browser: Browser, tmp_path: Path, size: dict[str, int]) -> None:
+async def test_access_requests_are_approved(browser: Browser, tmp_path: Path, size: dict[str, int]) -> None:
     async with world(tmp_path) as service:
         await knocks(service)
         async with opened(browser, service, "/#/people", viewport=size) as tab:
@@ -75,7 +75,7 @@ async def test_strangers_are_let_in(browser: Browser, tmp_path: Path, size: dict
             assert await tab.fits()
 
 
-async def test_roles_are_given_changed_and_revoked(browser: Browser, tmp_path: Path) -> None:
+async def test_roles_are_granted_changed_and_revoked(browser: Browser, tmp_path: Path) -> None:
     extra = 'access: {owners: ["telegram:1"], default: closed}'
     async with world(tmp_path, extra=extra) as service, opened(browser, service, "/#/people") as tab:
         tab.refused = (409, 422)
@@ -103,7 +103,7 @@ async def test_roles_are_given_changed_and_revoked(browser: Browser, tmp_path: P
         assert await roles(service) == {}
 
 
-async def test_what_the_configuration_says_of_each_account(browser: Browser, tmp_path: Path) -> None:
+async def test_configured_roles_are_listed_per_account(browser: Browser, tmp_path: Path) -> None:
     extra = """
 channels:
   one: {platform: telegram, enabled: false, bot_token: "1:x"}
@@ -112,11 +112,11 @@ channels:
 access: {owners: ["telegram:1"]}
 """
     async with world(tmp_path, extra=extra) as service, opened(browser, service, "/#/people") as tab:
-        await tab.row("telegram:1", "owner", "everywhere but on two")
+        await tab.row("telegram:1", "owner", "all except two")
         await expect(tab.box).to_contain_text("On two: Everyone else is told once a day, in a private chat,")
 
 
-async def test_deeds_of_all_and_of_one(browser: Browser, tmp_path: Path) -> None:
+async def test_audit_events_of_everyone_and_of_one_person(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         now = service.service.clock.now()
         for number in range(52):
@@ -137,7 +137,7 @@ async def test_deeds_of_all_and_of_one(browser: Browser, tmp_path: Path) -> None
             await expect(tab.box.locator("tbody tr")).to_have_count(50)
 
 
-async def test_tokens_by_day_and_by_person(browser: Browser, tmp_path: Path) -> None:
+async def test_usage_by_day_and_by_person(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         conversation = await service.open()
         for person, tokens in (("web:owner", 1000), ("telegram:7", 500)):

@@ -1,4 +1,4 @@
-"""Schedules on the page: made with their firings before one's eyes, changed, fired, seen in a calendar."""
+"""Schedules in the web console: previewed, created, edited, run now, shown in a calendar."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def made(service: World, **more: Any) -> dict[str, Any]:
 
 
 async def fill(tab: Tab, **fields: str) -> None:
-    """Fill fields of the dialog by their labels."""
+    """Fill the fields of the dialog by label."""
     for name, value in fields.items():
         await tab.dialog.get_by_label(name.replace("_", " "), exact=True).fill(value)
 
@@ -36,7 +36,7 @@ async def stored(service: World) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("size", [{"width": 1200, "height": 900}, PHONE], ids=["wide", "phone"])
-async def test_one_is_made_after_its_firings_were_seen(
+async def test_a_schedule_is_created_after_a_preview(
     browser: Browser, tmp_path: Path, size: dict[str, int]
 ) -> None:
     async with world(tmp_path) as service, opened(browser, service, "/#/schedules", viewport=size) as tab:
@@ -60,7 +60,7 @@ async def test_one_is_made_after_its_firings_were_seen(
         assert (one["rule"], one["zone"], one["kind"]) == ("0 9 * * 1-5", "Asia/Tokyo", "prompt")
 
 
-async def test_nothing_is_saved_that_was_not_seen(browser: Browser, tmp_path: Path) -> None:
+async def test_saving_needs_a_preview_of_the_runs(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service, opened(browser, service, "/#/schedules") as tab:
         await tab.press("New schedule")
         await fill(tab, Text="tea", When="daily 16:00")
@@ -73,7 +73,7 @@ async def test_nothing_is_saved_that_was_not_seen(browser: Browser, tmp_path: Pa
         assert len(await stored(service)) == 1
 
 
-async def test_one_is_edited_paused_resumed_and_deleted(browser: Browser, tmp_path: Path) -> None:
+async def test_a_schedule_is_edited_paused_resumed_and_deleted(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service, opened(browser, service, "/#/schedules") as tab:
         one = await made(service)
         number = f"schedule {one['id']}"
@@ -100,7 +100,7 @@ async def test_one_is_edited_paused_resumed_and_deleted(browser: Browser, tmp_pa
         assert await stored(service) == []
 
 
-async def test_one_is_fired_and_says_how_that_went(browser: Browser, tmp_path: Path) -> None:
+async def test_a_schedule_is_run_now_and_shows_the_result(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         one = await made(service)
         async with opened(browser, service, f"/#/schedules/{one['id']}") as tab:
@@ -116,7 +116,7 @@ async def test_one_is_fired_and_says_how_that_went(browser: Browser, tmp_path: P
             await expect(tab.box.locator(".talk")).to_contain_text("what is new?")
 
 
-async def test_a_month_of_firings(browser: Browser, tmp_path: Path) -> None:
+async def test_the_calendar_shows_a_month_of_runs(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         await made(service, when="daily 9:00", text="every day")
         await made(service, when="every 6 hours", text="often")
@@ -136,7 +136,7 @@ async def test_a_month_of_firings(browser: Browser, tmp_path: Path) -> None:
             await expect(tab.box.locator("h2").first).to_contain_text("Schedule")
 
 
-async def test_firings_are_shown_in_the_zone_of_their_schedule(browser: Browser, tmp_path: Path) -> None:
+async def test_runs_are_shown_in_the_time_zone_of_their_schedule(browser: Browser, tmp_path: Path) -> None:
     zone = "Pacific/Kiritimati"
     first = re.compile(rf"1:00\s?AM {zone}")
     async with world(tmp_path) as service:

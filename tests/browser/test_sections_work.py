@@ -1,4 +1,4 @@
-"""Accounts, conversations and turns on the page."""
+"""Accounts, conversations and turns in the web console."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BROKEN = (
 )
 
 
-async def test_accounts_say_how_they_are_and_start_anew(browser: Browser, tmp_path: Path) -> None:
+async def test_accounts_show_their_state_and_restart(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path, extra=BROKEN) as service, opened(browser, service, "/#/accounts") as tab:
         await tab.row("telegram", "failed", "Telegram")
         await tab.row("web", "live")
@@ -36,7 +36,7 @@ async def test_accounts_say_how_they_are_and_start_anew(browser: Browser, tmp_pa
         await expect(tab.box.locator("#connect-slack pre")).to_be_visible()
 
 
-async def test_conversations_with_their_turns_and_transcript(browser: Browser, tmp_path: Path) -> None:
+async def test_a_conversation_shows_its_turns_and_transcript(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         conversation = await service.open()
         posted = await service.say(conversation, "hello **there**")
@@ -58,7 +58,7 @@ async def test_conversations_with_their_turns_and_transcript(browser: Browser, t
             await expect(tab.box.get_by_label("Account")).to_have_value("terminal")
 
 
-async def test_what_is_said_meanwhile_appears(browser: Browser, tmp_path: Path) -> None:
+async def test_an_open_conversation_updates_live(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         conversation = await service.open()
         await service.turn((await service.say(conversation, "first"))["turn"])
@@ -71,7 +71,7 @@ async def test_what_is_said_meanwhile_appears(browser: Browser, tmp_path: Path) 
             )
 
 
-async def test_an_answer_is_given_again(browser: Browser, tmp_path: Path) -> None:
+async def test_the_last_answer_is_retried(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         conversation = await service.open()
         turn = (await service.turn((await service.say(conversation, "hello"))["turn"]))["id"]
@@ -83,7 +83,7 @@ async def test_an_answer_is_given_again(browser: Browser, tmp_path: Path) -> Non
             await expect(tab.page.locator(f"{DONE} .answer").last).to_have_text("hello")
 
 
-async def test_the_last_turn_is_answered_again_on_its_own_page(browser: Browser, tmp_path: Path) -> None:
+async def test_a_turn_is_retried_from_its_own_section(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         conversation = await service.open("terminal", "tty")
         old = (await service.turn((await service.say(conversation, "one"))["turn"]))["id"]
@@ -98,7 +98,7 @@ async def test_the_last_turn_is_answered_again_on_its_own_page(browser: Browser,
             assert await tab.fits()
 
 
-async def test_turns_of_all_conversations(browser: Browser, tmp_path: Path) -> None:
+async def test_turns_of_all_conversations_are_listed(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         one, other = await service.open(), await service.open()
         good = await service.turn((await service.say(one, "all is well"))["turn"])
@@ -111,7 +111,7 @@ async def test_turns_of_all_conversations(browser: Browser, tmp_path: Path) -> N
             await expect(tab.box.locator(".turn-list .markdown").last).to_contain_text("/retry")
 
 
-async def test_many_turns_come_page_by_page(browser: Browser, tmp_path: Path) -> None:
+async def test_turns_are_paginated(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         conversation = await service.open()
         for number in range(51):
@@ -125,7 +125,7 @@ async def test_many_turns_come_page_by_page(browser: Browser, tmp_path: Path) ->
             await expect(tab.box.locator("tbody tr")).to_have_count(51)
 
 
-async def test_a_transcript_shows_what_was_called_and_what_it_cost(browser: Browser, tmp_path: Path) -> None:
+async def test_a_transcript_shows_tool_calls_and_tokens(browser: Browser, tmp_path: Path) -> None:
     steps = (
         ToolStep("read_file", "path: /a", ProgressState.DONE, "<b>figures</b>", 1.5),
         ToolStep("bash", "command: make", ProgressState.FAILED, "no such target"),

@@ -1,4 +1,4 @@
-"""People who come by a link out of the chat, in a real browser."""
+"""Signing in to the web console with a link from the chat."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ NAMES = ["Schedules", "Conversations", "Turns", "Usage", "Memory", "Skills", "Mo
 
 
 async def said(tab: Tab, text: str) -> int:
-    """Say something in one's first conversation; its id."""
+    """Send a message in a new conversation and return its id."""
     await expect(tab.page.locator("#no-conversations")).to_be_visible()
     await tab.send(text)
     await tab.answer()
     return int(tab.page.url.partition("?c=")[2])
 
 
-async def parts(tab: Tab) -> list[str]:
+async def section_names(tab: Tab) -> list[str]:
     await tab.page.locator("#manage summary").click()
     return await tab.page.locator("#sections a").all_inner_texts()
 
 
-async def test_a_member_sees_their_own_and_an_admin_all_of_it_written_down(
+async def test_members_see_their_own_and_admins_everything_with_audit(
     browser: Browser, tmp_path: Path
 ) -> None:
     async with world(tmp_path, server=f", token: {TOKEN}", extra=CHATS) as service:
@@ -42,12 +42,12 @@ async def test_a_member_sees_their_own_and_an_admin_all_of_it_written_down(
             assert ann.page.url == f"{service.url}/"
             assert "code" not in await ann.page.evaluate("JSON.stringify([location.href, document.referrer])")
             conversation = await said(ann, "between us")
-            assert await parts(ann) == NAMES
+            assert await section_names(ann) == NAMES
             await expect(ann.page.locator("#accounts")).to_have_count(0)
             async with opened(browser, service, f"/#code={await code_for(service, BEN)}") as ben:
                 await expect(ben.page.locator("#current-user")).to_have_text("Ben · admin")
                 await said(ben, "my own")
-                assert {"People", "Audit log", "Accounts", *NAMES} < set(await parts(ben))
+                assert {"People", "Audit log", "Accounts", *NAMES} < set(await section_names(ben))
                 await ben.page.goto(f"{service.url}/#/conversations/{conversation}")
                 await expect(ben.box).to_contain_text("between us")
                 await expect(ben.box).to_contain_text("telegram:7")
@@ -69,7 +69,7 @@ async def test_a_member_sees_their_own_and_an_admin_all_of_it_written_down(
             await expect(ann.page.locator("#sign-in")).to_be_visible()
 
 
-async def test_a_link_is_good_once_and_a_role_taken_back_shows(browser: Browser, tmp_path: Path) -> None:
+async def test_a_link_works_once_and_a_revoked_role_signs_out(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path, server=f", token: {TOKEN}", extra=CHATS) as service:
         await give(service, "telegram:7", "member")
         link = f"/#code={await code_for(service)}"
@@ -89,8 +89,8 @@ async def test_a_link_is_good_once_and_a_role_taken_back_shows(browser: Browser,
             await expect(ann.page.locator("#sign-in")).to_be_visible()
 
 
-async def test_nobody_is_made_somebody_else_unasked(browser: Browser, tmp_path: Path) -> None:
-    """At the owner's machine, which needs no token, who came by a link is that person and no more."""
+async def test_signing_in_as_someone_else_asks_first(browser: Browser, tmp_path: Path) -> None:
+    """On the owner's machine, where no token is needed, a link signs in as its person only."""
     async with world(tmp_path, extra=CHATS) as service:
         await give(service, "telegram:7", "member")
         async with opened(browser, service) as tab:
