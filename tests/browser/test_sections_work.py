@@ -104,8 +104,12 @@ async def test_turns_of_all_conversations_are_listed(browser: Browser, tmp_path:
         good = await service.turn((await service.say(one, "all is well"))["turn"])
         bad = await service.turn((await service.say(other, "[fail=overloaded] hello"))["turn"])
         async with opened(browser, service, "/#/turns") as tab:
-            await tab.row(f"Turn {good['id']}", "all is well", "done", "delivered", f"Conversation {one}")
-            await tab.row(f"Turn {bad['id']}", "failed", f"Conversation {other}")
+            await tab.row(f"Turn {good['id']}", "all is well", "done", "delivered")
+            await tab.row(f"Turn {bad['id']}", "failed")
+            for turn, conversation in ((good, one), (bad, other)):
+                row = tab.box.locator("tr").filter(has_text=f"Turn {turn['id']}")
+                link = row.get_by_role("link", name=f"Conversation {conversation}", exact=True)
+                await expect(link).to_be_visible()
             await tab.box.get_by_role("link", name=f"Turn {bad['id']}", exact=True).click()
             await expect(tab.box.locator(".facts")).to_contain_text("failed")
             await expect(tab.box.locator(".turn-list .markdown").last).to_contain_text("/retry")

@@ -17,11 +17,17 @@ export async function draw(view) {
 
 async function list(view) {
   const { found, more } = await fetchPages(view, "/api/turns", "turns");
-  const rows = found.map((turn) => [...row(turn), where(turn)]);
-  return [tableOrEmpty("Turns", [...HEADS, "Conversation"], rows, "No turns yet."), more];
+  const rows = found.map((turn) => [...row(turn), conversationCell(turn)]);
+  return [tableOrEmpty("Turns", [...HEADS, "Chat"], rows, "No turns yet."), more];
 }
 
-function where(turn) {
+/** The number alone keeps the table narrow. */
+function conversationCell(turn) {
+  const { conversation } = turn;
+  return link(`#/conversations/${conversation}`, String(conversation), `Conversation ${conversation}`);
+}
+
+function conversationLink(turn) {
   return link(`#/conversations/${turn.conversation}`, `Conversation ${turn.conversation}`);
 }
 
@@ -30,7 +36,7 @@ async function one(view) {
   const { turns } = await get(`/api/turns?conversation=${turn.conversation}&limit=${LATEST}`);
   const again = findRetryable(turns)?.id === turn.id ? retryButton(view, turn) : null;
   return [
-    toolbar(link("#/turns", "All turns"), where(turn), again),
+    toolbar(link("#/turns", "All turns"), conversationLink(turn), again),
     section(
       `Turn ${turn.id}`,
       facts([
