@@ -9,7 +9,7 @@ from bot.access import AccessPolicy, Permission, Role, has_permission
 from bot.access.pairing_codes import GOOD_FOR, create_code
 from bot.commands.registry import Registry
 from bot.domain import Busy, ChatKind, InboundChange, InboundEvent, InboundMessage, IsolationPolicy, Origin
-from bot.store.admission_types import Admission, InboxItem, RecordOnly, Verdict
+from bot.store.admission_types import Admission, InboxItem, Notice, RecordOnly, Verdict
 from bot.store.budgets import Limit
 from bot.store.people import Pairing
 from bot.texts import Texts
@@ -112,15 +112,15 @@ class AdmissionPolicy:
         parsed = self._commands.parse(message.text, mentioned=message.origin.chat_kind is ChatKind.GROUP)
         if parsed is not None and not message.attachments and not message.clicked:
             command = self._commands.get(parsed.name)
-            rotate = command is not None and command.starts_thread
+            new_thread = command is not None and command.starts_thread
             resume = parsed.number if command is not None and command.resumes_thread else 0
-            return self._make_admission(message, Verdict.COMMAND, rotate=rotate, resume=resume)
-        refusal = self._refusal_text(message)
+            return self._make_admission(message, Verdict.COMMAND, new_thread=new_thread, resume=resume)
+        refusal = self._refusal(message)
         if refusal:
             return self._make_admission(message, Verdict.NOTICE, notice=refusal)
         budgets = self._rules.budgets(message.origin, role)
         return self._make_admission(
-            message, Verdict.CHAT, senior=has_permission(role, Permission.DECIDE), budgets=budgets
+            message, Verdict.CHAT, is_admin=has_permission(role, Permission.DECIDE), budgets=budgets
         )
 
     def _admit_change(self, happened: InboundChange) -> InboundChange | None:
@@ -132,76 +132,65 @@ class AdmissionPolicy:
         return replace(happened, text=happened.text[: self._rules.limits.characters])
 
     def _admit_stranger(self, message: InboundMessage, role: Role) -> Admission | None:
-        """A stranger is told in private how to be let in: by a code, or once a day by what to configure. A
-        group hears nothing.
+        """Tell a person without access, in private only, how to get it: by a pairing code, or once a day by the lines
+        to configure.
         """
         if role is Role.BLOCKED or message.origin.chat_kind is not ChatKind.PRIVATE:
             return None
         if message.origin.sender.account:
             # They are told where they come from.
             return None
-        texts = self._rules.texts.in_thread(message.origin.topic)
         if self._rules.access.offers_pairing:
             pairing = Pairing(self._new_code(), GOOD_FOR)
-            notice = texts("pair_code", code=pairing.code, minutes=GOOD_FOR // 60)
+            notice = Notice("pair_code", {"code": pairing.code, "minutes": GOOD_FOR // 60})
             return self._make_admission(message, Verdict.NOTICE, notice=notice, pairing=pairing)
         line = AccessPolicy.config_lines(message.origin)
         return self._make_admission(
-            message, Verdict.NOTICE, notice=texts("stranger", line=line), once="stranger"
+            message, Verdict.NOTICE, notice=Notice("stranger", {"line": line}), notice_kind="stranger"
         )
 
-    def _refusal_text(self, message: InboundMessage) -> str:
-        """Return why a message can't be answered, "" if it can."""
+    def _refusal(self, message: InboundMessage) -> Notice | None:
+        """Return why a message can't be answered, None if it can."""
         texts, limits = self._rules.texts, self._rules.limits
         if message.unsupported:
-            return texts("unsupported", kind=texts.kind(message.unsupported))
+            return Notice("unsupported", {"kind": texts.kind(message.unsupported)})
         if len(message.text) > limits.characters:
-            return texts("too_long", size=len(message.text), limit=limits.characters)
+            return Notice("too_long", {"size": len(message.text), "limit": limits.characters})
         for attachment in message.attachments:
             if attachment.size > limits.file_bytes:
-                return texts(
-                    "file_too_big",
-                    name=attachment.filename,
-                    size=_megabytes(attachment.size),
-                    limit=_megabytes(limits.file_bytes),
-                )
-        return "" if message.text.strip() or message.attachments else texts("empty")
+                size, limit = _megabytes(attachment.size), _megabytes(limits.file_bytes)
+                return Notice("file_too_big", {"name": attachment.filename, "size": size, "limit": limit})
+        return None if message.text.strip() or message.attachments else Notice("empty")
 
     def _make_admission(
         self,
         message: InboundMessage,
         verdict: Verdict,
         *,
-        notice: str = "",
-        once: str = "",
+        notice: Notice | None = None,
+        notice_kind: str = "",
         pairing: Pairing | None = None,
-        rotate: bool = False,
+        new_thread: bool = False,
         resume: int = 0,
-        senior: bool = False,
+        is_admin: bool = False,
         budgets: tuple[Limit, ...] = (),
     ) -> Admission:
         rules = self._rules
-        texts = rules.texts.in_thread(message.origin.topic)
         return Admission(
             message=message,
             verdict=verdict,
             policy=rules.isolation_of(message),
             thread_id=self._new_id(),
+            texts=rules.texts.in_thread(message.origin.topic),
             notice=notice,
             busy=rules.busy,
-            busy_notice=texts("busy_rejects"),
-            full_notice=texts("queue_full", limit=rules.limits.queue),
-            stale_notice=texts("question_closed") if message.clicked else "",
-            foreign_notice=texts("approval_foreign") if message.clicked else "",
-            waits_notice=texts("approval_waits"),
-            senior=senior,
-            once=once,
+            is_admin=is_admin,
+            notice_kind=notice_kind,
             pairing=pairing,
-            crowded_notice=texts("pair_crowded") if pairing else "",
             model=rules.model,
-            rotate=rotate,
+            new_thread=new_thread,
             resume=resume,
-            hold=ALBUM_HOLD if message.group_key else 0.0,
+            hold_seconds=ALBUM_HOLD if message.group_key else 0.0,
             recorded=self.is_recorded(message.origin.chat),
             budgets=budgets,
         )

@@ -57,7 +57,7 @@ async def _decide(call: Invocation, words: tuple[str, ...] | list[str], word: De
     if words and not number:
         return Result(call.texts("approval_code_wrong", command=call.name))
     decided, conversation = await services.db.run(
-        decide_approval, call.turn, number, services.clock.now(), word, senior=call.may(Permission.DECIDE)
+        decide_approval, call.turn, number, services.clock.now(), word, is_admin=call.may(Permission.DECIDE)
     )
     if decided is not DecisionOutcome.DONE:
         return Result(call.texts(_REFUSALS[decided], command=call.name))

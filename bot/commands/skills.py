@@ -87,13 +87,12 @@ async def asked_or_unknown(call: Invocation) -> Result:
 
 
 def _handed(call: Invocation) -> AgentHandoff:
-    services, texts = call.services, call.texts
+    services = call.services
     return AgentHandoff(
         busy=Busy(call.turn.busy or services.busy(call.turn.address.account)),
         limits=call.limits,
         queue_limit=services.queue_limit,
-        busy_notice=texts("busy_rejects"),
-        full_notice=texts("queue_full", limit=services.queue_limit),
+        texts=call.texts,
     )
 
 

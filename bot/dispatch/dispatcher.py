@@ -53,7 +53,7 @@ from bot.store.admission_types import Accepted
 from bot.store.audit import Actor, AuditEvent, author_of, record_event
 from bot.store.database import urgent
 from bot.store.interrupts import expire_approvals, open_interrupt
-from bot.store.turns import Claim, claim_turn, load_turn, stop_turn
+from bot.store.turns import Begin, Idle, Resume, Retry, Wait, claim_turn, load_turn, stop_turn
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
@@ -200,29 +200,29 @@ class Dispatcher:
         while True:
             async with self.start_limiter.claim_slot(conversation):
                 claim = await self._db.run(claim_turn, conversation, self._clock.now())
-            if claim.retry:
-                if not await self._begin_retry(claim.retry):
+            match claim:
+                case Retry(number):
+                    if not await self._begin_retry(number):
+                        return
+                case Wait(seconds):
+                    await self._clock.sleep(seconds)
+                case Begin(turn) | Resume(turn):
+                    outlet = await self._connected_channel(turn)
+                    if outlet is None:
+                        return
+                    await self._answer_turn(claim, outlet)
+                case Idle():
                     return
-                continue
-            if claim.turn is None and not claim.wait:
-                return
-            if claim.turn is None:
-                await self._clock.sleep(claim.wait)
-                continue
-            outlet = await self._connected_channel(claim.turn)
-            if outlet is None:
-                return
-            await self._answer_turn(claim, claim.turn, outlet)
 
     async def _begin_retry(self, number: int) -> bool:
         """Start a queued retry, or reply why there is nothing to retry. Return False if its
         account is gone.
         """
-        claim = await self._db.run(load_turn, number)
-        turn = claim.turn
-        outlet = await self._connected_channel(turn) if turn is not None else None
-        if turn is None or outlet is None:
+        stored = await self._db.run(load_turn, number)
+        outlet = await self._connected_channel(stored.turn) if stored is not None else None
+        if stored is None or outlet is None:
             return False
+        turn = stored.turn
         try:
             problem = await begin_queued_retry(
                 turn, self._db, self._runtime, self._services.new_id, self._clock.now()
@@ -232,7 +232,7 @@ class Dispatcher:
             return True
         if problem:
             texts = self._texts_for(turn)
-            await self._close_turn(claim, turn, outlet, RunOutcome(texts(problem)))
+            await self._close_turn(stored, outlet, RunOutcome(texts(problem)))
         return True
 
     async def _connected_channel(self, turn: Turn) -> AccountChannel | None:
@@ -244,12 +244,13 @@ class Dispatcher:
         await outlet.ready.wait()
         return outlet
 
-    async def _answer_turn(self, claim: Claim, turn: Turn, outlet: AccountChannel) -> None:
+    async def _answer_turn(self, claim: Begin | Resume, outlet: AccountChannel) -> None:
+        turn, restarted = claim.turn, isinstance(claim, Resume)
         calls = self._reply_sender(turn, claim.parts, outlet)
         delivery = Delivery(calls)
         outcome = composed_outcome(turn)
         if turn.state is not TurnState.DELIVERING:
-            outcome = await self._run_turn(turn, calls, outlet, restarted=claim.resumed)
+            outcome = await self._run_turn(turn, calls, outlet, restarted=restarted)
             outcome = without_retried_failure(turn, outcome, calls.reply.parts)
             if outcome.interrupt:
                 asked = outcome.question
@@ -343,18 +344,18 @@ class Dispatcher:
 
     async def _mark_question_resolved(self, turn: Turn, outlet: AccountChannel) -> None:
         """Mark the question that a turn answers or gives up as resolved."""
-        claim = await self._db.run(load_turn, turn.asked_by)
-        if claim.turn is not None:
+        asking = await self._db.run(load_turn, turn.asked_by)
+        if asking is not None:
             texts = self._texts_for(turn)
-            await mark_resolved(turn, self._reply_sender(claim.turn, claim.parts, outlet), texts)
+            await mark_resolved(turn, self._reply_sender(asking.turn, asking.parts, outlet), texts)
 
     async def _work_control(self, turn_id: int) -> None:
         """Answer a command, or deliver a notice."""
         urgent.set(True)
-        claim = await self._db.run(load_turn, turn_id)
-        turn = claim.turn
-        if turn is None or turn.kind is TurnKind.CHAT:
+        stored = await self._db.run(load_turn, turn_id)
+        if stored is None or stored.turn.kind is TurnKind.CHAT:
             return
+        turn = stored.turn
         if turn.state not in (TurnState.ACCEPTED, TurnState.DELIVERING):
             return
         outlet = await self._connected_channel(turn)
@@ -366,10 +367,10 @@ class Dispatcher:
                 await self._work_control(turn_id)
             else:
                 with self._unsealed(turn, result):
-                    await self._close_turn(claim, turn, outlet, RunOutcome(result.text), result.documents)
+                    await self._close_turn(stored, outlet, RunOutcome(result.text), result.documents)
         else:
             ended = composed_outcome(turn)
-            await Delivery(self._reply_sender(turn, claim.parts, outlet)).finish(
+            await Delivery(self._reply_sender(turn, stored.parts, outlet)).finish(
                 ended.state, error=ended.error
             )
 
@@ -385,14 +386,13 @@ class Dispatcher:
 
     async def _close_turn(
         self,
-        claim: Claim,
-        turn: Turn,
+        claim: Begin | Resume,
         outlet: AccountChannel,
         outcome: RunOutcome,
         documents: Sequence[Document] = (),
     ) -> None:
         """Answer a turn with what needs no run."""
-        delivery = Delivery(self._reply_sender(turn, claim.parts, outlet))
+        delivery = Delivery(self._reply_sender(claim.turn, claim.parts, outlet))
         parts = final_parts(outcome, outlet)
         for one in documents:
             parts.append(Part(len(parts), PartKind.DOCUMENT, one.content, filename=one.filename))
@@ -404,21 +404,25 @@ class Dispatcher:
         conversation.
         """
         claim = await self._db.run(claim_turn, conversation, self._clock.now())
-        await self._give_up_turn(await self._db.run(load_turn, claim.retry) if claim.retry else claim)
+        match claim:
+            case Retry(number):
+                await self._give_up_turn(await self._db.run(load_turn, number))
+            case Begin() | Resume():
+                await self._give_up_turn(claim)
 
     async def _give_up_control(self, turn: int) -> None:
         await self._give_up_turn(await self._db.run(load_turn, turn))
 
-    async def _give_up_turn(self, claim: Claim) -> None:
-        turn = claim.turn
-        outlet = self._accounts.get(turn.address.account) if turn else None
-        if turn is None or outlet is None or turn.state not in OPEN_STATES:
+    async def _give_up_turn(self, claim: Begin | Resume | None) -> None:
+        outlet = self._accounts.get(claim.turn.address.account) if claim else None
+        if claim is None or outlet is None or claim.turn.state not in OPEN_STATES:
             return
+        turn = claim.turn
         texts = self._texts_for(turn)
         outcome = RunOutcome(
             texts("failed", message=texts("internal")), state=TurnState.FAILED, error="internal"
         )
-        await self._close_turn(claim, turn, outlet, without_retried_failure(turn, outcome, claim.parts))
+        await self._close_turn(claim, outlet, without_retried_failure(turn, outcome, claim.parts))
 
     def _reply_sender(self, turn: Turn, parts: Sequence[Part], outlet: AccountChannel) -> ReplySender:
         sealed = self._sealed.get(turn.id)

@@ -29,13 +29,12 @@ from bot.store.scheduled_runs import (
     has_unjudged_runs,
     judge_run,
     list_due_retries,
-    list_due_schedules,
     list_ended_runs,
     list_scheduled_runs,
     open_due_run,
     open_run_retry,
 )
-from bot.store.schedules import Schedule, ScheduleState, load_schedule, purge_schedules
+from bot.store.schedules import Schedule, ScheduleState, list_due_schedules, load_schedule, purge_schedules
 
 log = structlog.get_logger(__name__)
 

@@ -1,8 +1,9 @@
-"""What the accept transaction is given and what it gives back."""
+"""Input and output of the accept transaction."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from bot.domain import (
@@ -19,7 +20,7 @@ from bot.store.people import Pairing
 
 
 class Verdict(StrEnum):
-    """What admission decided for a message, before anything is stored."""
+    """The decision about a message before it is stored."""
 
     CHAT = "chat"
     COMMAND = "command"
@@ -27,48 +28,49 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
-    """A message and what is to happen with it.
+class Notice:
+    """A text to send instead of an answer: its key in the catalogue, and its fields."""
 
-    `notice` is the text of a refusal (verdict NOTICE); `once` names a notice that a person gets at most
-    once a day; `pairing` is the code that it tells a stranger, who hears `crowded_notice` where too many
-    have one. `thread_id` is the id that a new thread would get; `rotate` says that a new thread begins
-    here (`/new`), `resume` that the thread with this number goes on (`/resume`). `hold` keeps the turn
-    open for further parts of an album (seconds). `stale_notice` is told to who clicks on a question that
-    is no longer open. `busy` is what the account does while a run is on, `busy_notice` what is said where it
-    refuses then. `recorded` says that its chat keeps a record, `budgets` are those that it counts for.
-    `senior` says that its author may decide approvals of others' work; one who may not is told
-    `foreign_notice` for a click, `waits_notice` for a message.
+    key: str
+    fields: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A message and what to do with it. `texts` words the notices that only the transaction can decide on.
+
+    - `thread_id`: the id for a new agent thread; `new_thread` starts one (`/new`), `resume` continues the
+      thread with this number (`/resume`).
+    - `notice`: what to reply for the verdict NOTICE; one with a `notice_kind` is sent to a person at most
+      once a day.
+    - `pairing`: the code that the notice offers to a person without access.
+    - `busy`: the account's busy mode; `budgets`: the limits that the message counts for.
+    - `is_admin`: the author may decide approvals of other people's work.
+    - `hold_seconds`: how long the turn stays open for further parts of an album.
+    - `recorded`: the chat is recorded.
     """
 
     message: InboundMessage
     verdict: Verdict
     policy: IsolationPolicy
     thread_id: str
-    notice: str = ""
-    busy: Busy = Busy.QUEUE
-    busy_notice: str = ""
-    full_notice: str = ""
-    stale_notice: str = ""
-    foreign_notice: str = ""
-    waits_notice: str = ""
-    senior: bool = False
-    once: str = ""
+    texts: Callable[..., str]
+    notice: Notice | None = None
+    notice_kind: str = ""
     pairing: Pairing | None = None
-    crowded_notice: str = ""
-    model: str = ""
-    rotate: bool = False
-    resume: int = 0
-    hold: float = 0.0
-    recorded: bool = False
+    busy: Busy = Busy.QUEUE
     budgets: tuple[Limit, ...] = ()
+    is_admin: bool = False
+    model: str = ""
+    new_thread: bool = False
+    resume: int = 0
+    hold_seconds: float = 0.0
+    recorded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RecordOnly:
-    """What is only kept in the record of its chat: a message to others, or a change of somebody's who may not
-    talk to the bot.
-    """
+    """An event that is only recorded: a message to others, or an edit by a person without access."""
 
     event: InboundEvent
 
@@ -78,8 +80,8 @@ InboxItem = Admission | InboundChange | RecordOnly
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A turn that has something to do, for the dispatcher. `refused` tells a notice from an answer;
-    `interrupts` says that the conversation's run is to end for it, `steers` that it may join that run.
+    """A turn for the dispatcher. `refused`: it is a notice instead of an answer; `interrupts`: the running
+    turn of the conversation was stopped for it; `steers`: its message may join that run.
     """
 
     turn: int
@@ -93,8 +95,8 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A click that counts for nothing, since it is not its author's to make or the question is not open any
-    more. It is not stored; `text` is for who clicked alone.
+    """A click that is rejected because its author may not decide, or the interrupt is closed. It is not
+    stored; `text` is shown to the person who clicked only.
     """
 
     event_id: str

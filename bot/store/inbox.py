@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.domain import Busy, InboundChange, InboundEvent, InboundMessage, Stopped, TurnKind
-from bot.store.admission_types import Accepted, Admission, InboxItem, RecordOnly, Refusal, Verdict
+from bot.store.admission_types import Accepted, Admission, InboxItem, Notice, RecordOnly, Refusal, Verdict
 from bot.store.audit import AuditEvent, actor_of, record_event
 from bot.store.budgets import count_message, find_refusal
 from bot.store.connection import Connection, sql
@@ -23,13 +23,11 @@ from bot.store.interrupts import (
     is_readable,
 )
 from bot.store.message_edits import apply_edit
-from bot.store.new_turn import open_notice, open_turn
+from bot.store.new_turn import ADD_INBOUND, SET_INBOUND_TURN, open_notice, open_turn
 from bot.store.people import PairingOutcome, request_pairing, set_pairing_address
 from bot.store.record import apply_change, record_message
 from bot.store.routing import ConversationRoute, hold_conversation, route_message
 from bot.store.rows import encode_address, encode_attachments, encode_sender
-from bot.store.scheduled_runs import ADD_INBOUND
-from bot.store.steering import SET_INBOUND_TURN
 from bot.store.tool_grants import record_tool_grant
 from bot.store.turns import COUNT_QUEUED, IS_RUNNING, STOP_RUNNING
 
@@ -115,16 +113,16 @@ def _in_vain(connection: Connection, admission: Admission, queue_limit: int) -> 
 def _why_not(connection: Connection, admission: Admission, row: Any, queue_limit: int) -> str | None:
     """Why a click is no answer in the conversation of this row."""
     message = admission.message
-    if is_foreign(connection, message, senior=admission.senior):
-        return admission.foreign_notice
+    if is_foreign(connection, message, is_admin=admission.is_admin):
+        return admission.texts("approval_foreign")
     if row is None or not row.question or not is_button_of(connection, row.asked_by, message):
-        return admission.stale_notice
+        return admission.texts("question_closed")
     approval = decode_approval(row)
     if approval is not None:
-        theirs = approval.decided_by(message, senior=admission.senior)
-        return None if theirs else admission.foreign_notice
+        theirs = approval.decided_by(message, is_admin=admission.is_admin)
+        return None if theirs else admission.texts("approval_foreign")
     queued = connection.execute(COUNT_QUEUED, {"conversation": row.id}).scalar_one()
-    return admission.full_notice if queued >= queue_limit else None
+    return admission.texts("queue_full", limit=queue_limit) if queued >= queue_limit else None
 
 
 def _accept_one(connection: Connection, admission: Admission, now: float, queue_limit: int) -> list[Accepted]:
@@ -155,8 +153,8 @@ def _hear(connection: Connection, event: InboundEvent) -> None:
 
 def _told(connection: Connection, admission: Admission, now: float) -> Admission | None:
     """The message with what is said to it; None for a stranger's to which everything was said."""
-    if admission.once:
-        return admission if _may_tell(connection, admission, admission.once, now) else None
+    if admission.notice_kind:
+        return admission if _may_tell(connection, admission, admission.notice_kind, now) else None
     if admission.pairing is None:
         return admission
     origin = admission.message.origin
@@ -168,7 +166,7 @@ def _told(connection: Connection, admission: Admission, now: float) -> Admission
         return admission
     if knocked is PairingOutcome.KNOWN or not _may_tell(connection, admission, "crowded", now):
         return None
-    return replace(admission, pairing=None, notice=admission.crowded_notice)
+    return replace(admission, pairing=None, notice=Notice("pair_crowded"))
 
 
 def _open(
@@ -177,7 +175,7 @@ def _open(
     if admission.verdict is Verdict.COMMAND:
         return _Opened(_add_turn(connection, admission, place, TurnKind.COMMAND, now))
     if admission.verdict is Verdict.NOTICE:
-        return _Opened(_notice(connection, admission, place, admission.notice, now), refused=True)
+        return _Opened(_notice(connection, admission, place, _worded(admission), now), refused=True)
     if admission.message.clicked:
         return _Opened(*_click(connection, admission, place, now, queue_limit))
     if _decides(connection, admission, place):
@@ -203,7 +201,7 @@ def _refusal(
     """Why a message is not taken now, "" if it is."""
     here = {"conversation": place.conversation}
     if busy is Busy.REJECT and connection.execute(IS_RUNNING, here).first():
-        return admission.busy_notice
+        return admission.texts("busy_rejects")
     return find_refusal(connection, admission.budgets, now)
 
 
@@ -260,7 +258,7 @@ def _decides(connection: Connection, admission: Admission, place: ConversationRo
     only an answer that it offers is: other words may be about something else.
     """
     approval = place.approval
-    if approval is None or not approval.decided_by(admission.message, senior=admission.senior):
+    if approval is None or not approval.decided_by(admission.message, is_admin=admission.is_admin):
         return False
     return approval.offers(admission.message.text) or is_readable(connection, place.asked_by)
 
@@ -286,7 +284,7 @@ def _told_to_wait(
     """A message waits for a decision, and its author hears so once a day."""
     if not _may_tell(connection, admission, "approval", now):
         return []
-    turn = _notice(connection, admission, place, admission.waits_notice, now)
+    turn = _notice(connection, admission, place, admission.texts("approval_waits"), now)
     return [Accepted(turn, place.conversation, TurnKind.NOTICE, place.address, refused=True)]
 
 
@@ -296,13 +294,14 @@ def _queue(
     """Join the turn that waits, or open one; what does not fit is refused."""
     queued = connection.execute(COUNT_QUEUED, {"conversation": place.conversation}).scalar_one()
     if queued >= queue_limit:
-        return _notice(connection, admission, place, admission.full_notice, now), True
+        full = admission.texts("queue_full", limit=queue_limit)
+        return _notice(connection, admission, place, full, now), True
     joined = connection.execute(
         JOIN_TURN,
         {
             "conversation": place.conversation,
             "thread_id": place.thread_id,
-            "ready_at": now + admission.hold if admission.hold else 0.0,
+            "ready_at": now + admission.hold_seconds if admission.hold_seconds else 0.0,
             "address": encode_address(place.address),
             "limit": queue_limit,
         },
@@ -324,7 +323,7 @@ def _add_turn(
         place.thread_id,
         now,
         model=place.model,
-        ready_at=now + admission.hold if admission.hold else 0.0,
+        ready_at=now + admission.hold_seconds if admission.hold_seconds else 0.0,
     )
 
 
@@ -342,6 +341,11 @@ def _notice(
         now,
         model=place.model,
     )
+
+
+def _worded(admission: Admission) -> str:
+    notice = admission.notice
+    return "" if notice is None else admission.texts(notice.key, **notice.fields)
 
 
 def load_cursor(connection: Connection, account: str) -> str:

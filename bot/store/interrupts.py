@@ -33,15 +33,13 @@ class Approval:
     words: Collection[str]
     remembered: GrantOffer | None = None
 
-    def decided_by(self, message: InboundMessage, *, senior: bool) -> bool:
-        """Whether a message decides: any click or words of who asked, and of an admin (`senior`) a click, or
-        one of the answers as it was offered.
-        """
-        if not senior and self.is_for_good(message.text):
+    def decided_by(self, message: InboundMessage, *, is_admin: bool) -> bool:
+        """Check whether a message decides: anything by a requester; a click or an offered answer by an admin."""
+        if not is_admin and self.is_for_good(message.text):
             return False
         if message.origin.sender.id in self.people:
             return True
-        return senior and (message.clicked or self.offers(message.text))
+        return is_admin and (message.clicked or self.offers(message.text))
 
     def is_for_good(self, text: str) -> bool:
         """Whether these words allow a tool on the whole account, which is for admins to say."""
@@ -252,7 +250,7 @@ def is_readable(connection: Connection, turn: int) -> bool:
     return connection.execute(IS_INTERRUPT_READABLE, {"id": turn}).first() is not None
 
 
-def is_foreign(connection: Connection, message: InboundMessage, *, senior: bool) -> bool:
+def is_foreign(connection: Connection, message: InboundMessage, *, is_admin: bool) -> bool:
     """Whether somebody pressed a button of an approval that is not theirs to give, in any conversation of the
     chat.
     """
@@ -260,11 +258,11 @@ def is_foreign(connection: Connection, message: InboundMessage, *, senior: bool)
     values = {"account": origin.account, "chat": origin.chat, "message_id": origin.reply_to}
     open_ones = connection.execute(APPROVALS_OF_MESSAGE, values).all()
     found = [approval for row in open_ones if (approval := decode_approval(row)) is not None]
-    return bool(found) and not any(approval.decided_by(message, senior=senior) for approval in found)
+    return bool(found) and not any(approval.decided_by(message, is_admin=is_admin) for approval in found)
 
 
 def decide_approval(
-    connection: Connection, command: Turn, number: int, now: float, given: DecisionWord, *, senior: bool
+    connection: Connection, command: Turn, number: int, now: float, given: DecisionWord, *, is_admin: bool
 ) -> tuple[DecisionOutcome, int]:
     """Make the decision that a command is: of the approval that the turn `number` asked for in this chat, or
     of the only one (0). The command's turn goes on as that decision; with it the id of its conversation.
@@ -279,9 +277,9 @@ def decide_approval(
         return (DecisionOutcome.SEVERAL if found else DecisionOutcome.NONE), 0
     row, message = found[0], command.messages[-1]
     approval, words = decode_approval(row), decode_choices(row.decisions)
-    if approval is None or (message.sender.id not in approval.people and not senior):
+    if approval is None or (message.sender.id not in approval.people and not is_admin):
         return DecisionOutcome.FOREIGN, 0
-    if given is DecisionWord.ALWAYS and not senior:
+    if given is DecisionWord.ALWAYS and not is_admin:
         return DecisionOutcome.SENIOR, 0
     kept = approval.remembered
     if kept is None and given in (DecisionWord.HERE, DecisionWord.ALWAYS):

@@ -23,6 +23,14 @@ SAVE_PART = sql(
     platform_id = excluded.platform_id, repeated = excluded.repeated, category = excluded.category, choices =
     excluded.choices, updated_at = excluded.updated_at"""
 )
+# Insert a message unless its event is known; returns its id.
+ADD_INBOUND = sql(
+    """INSERT INTO inbound (account, event_id, message_id, sender, text, attachments, group_key, sent_at,
+    accepted_at) VALUES (:account, :event_id, :message_id, :sender, :text, :attachments, :group_key, :sent_at,
+    :now) ON CONFLICT (account, event_id) DO NOTHING RETURNING id"""
+)
+# Make a message part of a turn.
+SET_INBOUND_TURN = sql("UPDATE inbound SET turn_id = :turn WHERE id = :id")
 
 
 def open_turn(

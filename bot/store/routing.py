@@ -72,7 +72,9 @@ def route_message(connection: Connection, admission: Admission, now: float) -> C
         },
     ).one()
     thread_id = row.thread_id
-    wanted = admission.thread_id if admission.rotate else find_thread(connection, row.id, admission.resume)
+    wanted = (
+        admission.thread_id if admission.new_thread else find_thread(connection, row.id, admission.resume)
+    )
     if wanted and wanted != thread_id:
         thread_id = wanted
         abandon_interrupt(connection, row.id, thread_id, actor_of(origin, ""), now)

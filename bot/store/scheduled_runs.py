@@ -11,21 +11,18 @@ from bot.store.audit import Actor, AuditEvent, is_recorded, record_event
 from bot.store.connection import Connection, sql
 from bot.store.conversations import TAKE_CONVERSATION
 from bot.store.interrupts import abandon_interrupt
-from bot.store.new_turn import open_notice, open_turn
+from bot.store.new_turn import ADD_INBOUND, SET_INBOUND_TURN, open_notice, open_turn
 from bot.store.rows import NEWEST, OPEN, encode_sender
 from bot.store.schedules import (
     BATCH,
     EVENT,
     NOW,
-    SCHEDULE_COLUMNS,
     SCHEDULED,
     Schedule,
     ScheduleKind,
     ScheduleState,
-    decode_schedule,
     load_schedule,
 )
-from bot.store.steering import SET_INBOUND_TURN
 from bot.store.web_sessions import find_chat_owner
 
 UNDELIVERED = "undelivered"
@@ -121,17 +118,6 @@ class DueRetry:
     retry_at: float
 
 
-# Insert a message unless its event is known; returns its id.
-ADD_INBOUND = sql(
-    """INSERT INTO inbound (account, event_id, message_id, sender, text, attachments, group_key, sent_at,
-    accepted_at) VALUES (:account, :event_id, :message_id, :sender, :text, :attachments, :group_key, :sent_at,
-    :now) ON CONFLICT (account, event_id) DO NOTHING RETURNING id"""
-)
-# List the schedules that are due.
-LIST_DUE = sql(
-    f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE state = 'active' AND next_at <= :now
-    ORDER BY next_at, id LIMIT :limit"""
-)
 # Read when the next schedule is due.
 NEXT_DUE = sql("SELECT MIN(next_at) FROM schedules WHERE state = 'active'")
 # Move a schedule to its next instant, if nobody else has.
@@ -418,11 +404,6 @@ def find_next_due(connection: Connection) -> float:
 def has_unjudged_runs(connection: Connection) -> bool:
     """Whether a firing's turn has not been judged yet."""
     return connection.execute(FIND_UNJUDGED).first() is not None
-
-
-def list_due_schedules(connection: Connection, now: float) -> list[Schedule]:
-    """Schedules that are due, the longest waiting first."""
-    return [decode_schedule(row) for row in connection.execute(LIST_DUE, {"now": now, "limit": BATCH}).all()]
 
 
 def _open(connection: Connection, one: DueRun, event: str, now: float) -> OpenedTurn:

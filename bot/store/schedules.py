@@ -147,6 +147,11 @@ SET_TIME_ZONE = sql(
 )
 # Read the kind of a known chat.
 GET_CHAT_KIND = sql("SELECT chat_kind FROM conversations WHERE account = :account AND chat = :chat LIMIT 1")
+# List the schedules that are due.
+LIST_DUE = sql(
+    f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE state = 'active' AND next_at <= :now
+    ORDER BY next_at, id LIMIT :limit"""
+)
 
 
 def add_schedule(connection: Connection, one: Schedule, actor: Actor | None, now: float) -> int:
@@ -292,3 +297,8 @@ def decode_schedule(row: Any) -> Schedule:
         failures=row.failures,
         digested_at=row.digested_at,
     )
+
+
+def list_due_schedules(connection: Connection, now: float) -> list[Schedule]:
+    """Schedules that are due, the longest waiting first."""
+    return [decode_schedule(row) for row in connection.execute(LIST_DUE, {"now": now, "limit": BATCH}).all()]

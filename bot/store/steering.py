@@ -9,6 +9,7 @@ from typing import Any
 from bot.domain import Turn, TurnMessage, TurnState
 from bot.store.connection import Connection, sql
 from bot.store.message_edits import HOLD_TURN, drop_message
+from bot.store.new_turn import SET_INBOUND_TURN
 from bot.store.rows import decode_message
 from bot.store.schedules import EVENT
 
@@ -21,8 +22,6 @@ class Steerable:
     more: float = 0.0
 
 
-# Make a message part of a turn.
-SET_INBOUND_TURN = sql("UPDATE inbound SET turn_id = :turn WHERE id = :id")
 # List the messages of a conversation that wait for a turn.
 LIST_WAITING = sql(
     """SELECT i.id, i.event_id, i.message_id, i.sender, i.text, i.attachments, i.sent_at, i.deleted,

@@ -1,10 +1,10 @@
-"""The transactions of a turn's life after it was accepted."""
+"""Turns after they were accepted: claim, load, save, stop."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from bot.domain import (
     OPEN_STATES,
@@ -40,18 +40,41 @@ from bot.store.usage import TurnUsage, save_usage
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A turn to work on, with what is known of its reply.
+class Begin:
+    """A turn that this claim has set running; it has no reply parts yet."""
 
-    `wait` > 0: nothing yet, ask again in so many seconds. `resumed` says that it was begun before this claim.
-    `retry` is a turn that is to answer again what was answered last, which has to be found out first.
-    """
+    turn: Turn
+    parts: ClassVar[tuple[Part, ...]] = ()
 
-    turn: Turn | None = None
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """A turn as it is stored, with the reply parts so far."""
+
+    turn: Turn
     parts: tuple[Part, ...] = ()
-    wait: float = 0.0
-    resumed: bool = False
-    retry: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """A queued retry, by the id of its turn: what it repeats has to be determined first."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A turn that is not ready yet; claim again after this time."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """Nothing to work on."""
+
+
+Claim = Begin | Resume | Retry | Wait | Idle
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +87,12 @@ class PartChange:
 
 @dataclass(frozen=True, slots=True)
 class AgentHandoff:
-    """How a command's turn is given to the agent: what `busy` means there, and what its author is held to.
-    The notices say why not.
-    """
+    """How a command's turn is handed to the agent: the busy mode and the limits that apply to it."""
 
     busy: Busy
     limits: Sequence[Limit]
     queue_limit: int
-    busy_notice: str
-    full_notice: str
+    texts: Callable[..., str]
 
 
 TURN_COLUMNS = (
@@ -150,68 +170,68 @@ SET_STEPS = sql("UPDATE turns SET steps = :steps WHERE id = :id")
 
 
 def claim_turn(connection: Connection, conversation: int, now: float) -> Claim:
-    """The next open chat turn of a conversation; an accepted one is sealed and becomes running.
+    """Claim the next open chat turn of a conversation.
 
-    While an approval is open only what decides it goes on: what else was accepted waits for that.
+    An accepted turn is set running, which closes it for messages. While an approval is open, only its
+    decision can be claimed.
     """
     row = connection.execute(NEXT_TURN, {"conversation": conversation}).first()
     if row is None:
-        return Claim()
+        return Idle()
     if row.state != TurnState.ACCEPTED.value:
-        return load_turn(connection, row.id)
-    if (later := _waiting(row, now)) is not None:
-        return later
-    now_there = connection.execute(CONVERSATION_SETTINGS, {"id": conversation}).one()
-    model = now_there.model or row.model
-    # A run that starts plainly would discard an open question, so whatever comes next answers it.
-    question = now_there.question if now_there.thread_id == row.thread_id and not row.repeats else ""
-    if question and not row.answers and decode_approval(now_there) is not None:
-        return Claim()
-    answers = question or row.answers
-    chosen = {"model": model, "plan": now_there.plan, "agent": now_there.agent, "answers": answers}
-    started = connection.execute(START_TURN, {"id": row.id, **chosen}).first()
-    if started is None:
-        return Claim(wait=0.01)
-    if question:
-        connection.execute(CLOSE_INTERRUPT, {"id": conversation})
-    # A click or a decision stays the bare word that it is; notes go with the next turn.
-    told = () if row.answers else take_notes(connection, row.id, conversation, row.thread_id, row.repeats)
-    asked = _asked(connection, row, answers)
-    messages, may = _messages(connection, row.repeats or row.id), _approved(connection, row)
-    turn = decode_turn(row, messages, told, *asked, approved=may)
-    plan, agent = bool(now_there.plan), now_there.agent
-    return Claim(replace(turn, state=TurnState.RUNNING, model=model, plan=plan, agent=agent, answers=answers))
-
-
-def _waiting(row: Any, now: float) -> Claim | None:
-    """What has to come before an accepted turn can begin, None for nothing."""
+        return load_turn(connection, row.id) or Idle()
     if row.repeats == THE_LAST:
-        return Claim(retry=row.id)
-    return Claim(wait=row.ready_at - now) if row.ready_at > now else None
+        return Retry(row.id)
+    if row.ready_at > now:
+        return Wait(row.ready_at - now)
+    return _begin(connection, row)
 
 
-def load_turn(connection: Connection, turn: int) -> Claim:
-    """A turn as it stands."""
-    row = connection.execute(GET_TURN, {"id": turn}).first()
-    if row is None:
-        return Claim()
-    parts = connection.execute(TURN_PARTS, {"turn": turn}).all()
-    return Claim(
-        decode_turn(
-            row,
-            _messages(connection, row.repeats or row.id),
-            list_notes(connection, row.id, row.thread_id, row.repeats),
-            *_asked(connection, row, row.answers),
-            approved=_approved(connection, row),
-        ),
-        tuple(decode_part(part) for part in parts),
-        resumed=True,
+def _begin(connection: Connection, row: Any) -> Begin | Wait | Idle:
+    settings = connection.execute(CONVERSATION_SETTINGS, {"id": row.conversation_id}).one()
+    model = settings.model or row.model
+    # An ordinary run would discard an open interrupt, so the next turn answers it.
+    question = settings.question if settings.thread_id == row.thread_id and not row.repeats else ""
+    if question and not row.answers and decode_approval(settings) is not None:
+        return Idle()
+    answers = question or row.answers
+    chosen = {"model": model, "plan": settings.plan, "agent": settings.agent, "answers": answers}
+    if connection.execute(START_TURN, {"id": row.id, **chosen}).first() is None:
+        return Wait(0.01)
+    if question:
+        connection.execute(CLOSE_INTERRUPT, {"id": row.conversation_id})
+    # A click or a decision is passed on as it is; notes go with the next turn.
+    notes = (
+        () if row.answers else take_notes(connection, row.id, row.conversation_id, row.thread_id, row.repeats)
     )
+    askers = _load_askers(connection, row, answers)
+    messages, granted = _load_messages(connection, row.repeats or row.id), _load_grants(connection, row)
+    turn = decode_turn(row, messages, notes, *askers, approved=granted)
+    plan, agent = bool(settings.plan), settings.agent
+    return Begin(replace(turn, state=TurnState.RUNNING, model=model, plan=plan, agent=agent, answers=answers))
 
 
-def _asked(connection: Connection, row: Any, answers: str) -> tuple[tuple[Sender, ...], int]:
-    """Whose work a turn goes on with that answers a question, and the turn that asked; where it is answered
-    again the question shows it already.
+def load_turn(connection: Connection, turn: int) -> Resume | None:
+    """Return a turn with its reply parts, None if it does not exist."""
+    row = connection.execute(GET_TURN, {"id": turn}).first()
+    return None if row is None else _load(connection, row)
+
+
+def _load(connection: Connection, row: Any) -> Resume:
+    parts = connection.execute(TURN_PARTS, {"turn": row.id}).all()
+    turn = decode_turn(
+        row,
+        _load_messages(connection, row.repeats or row.id),
+        list_notes(connection, row.id, row.thread_id, row.repeats),
+        *_load_askers(connection, row, row.answers),
+        approved=_load_grants(connection, row),
+    )
+    return Resume(turn, tuple(decode_part(part) for part in parts))
+
+
+def _load_askers(connection: Connection, row: Any, answers: str) -> tuple[tuple[Sender, ...], int]:
+    """Return who asked for the work that an answer continues, and the turn with the interrupt (0 for a retry,
+    since the interrupt shows its answer already).
     """
     if not answers:
         return (), 0
@@ -219,12 +239,12 @@ def _asked(connection: Connection, row: Any, answers: str) -> tuple[tuple[Sender
     return askers, 0 if row.repeats else asked_by
 
 
-def _approved(connection: Connection, row: Any) -> Sequence[str]:
+def _load_grants(connection: Connection, row: Any) -> Sequence[str]:
     account = decode_address(row.address).account
     return list_granted_tools(connection, account, row.conversation_id)
 
 
-def _messages(connection: Connection, turn: int) -> Sequence[TurnMessage]:
+def _load_messages(connection: Connection, turn: int) -> Sequence[TurnMessage]:
     return [decode_message(row) for row in connection.execute(TURN_MESSAGES, {"turn": turn}).all()]
 
 
@@ -303,17 +323,18 @@ def stop_turn(connection: Connection, conversation: int, actor: Actor | None, no
 def hand_off_to_agent(
     connection: Connection, command: Turn, how: AgentHandoff, now: float
 ) -> tuple[str, bool]:
-    """A command turn becomes a chat turn, in the order of its id, as a message would: why not ("" where it
-    does), and whether a run ends for it.
+    """Turn a command into a chat turn, as if it were a message.
+
+    Returns the reason for a refusal ("" for none), and whether the running turn was interrupted.
     """
     here = {"conversation": command.conversation}
     running = connection.execute(IS_RUNNING, here).first() is not None
     if running and how.busy is Busy.REJECT:
-        return how.busy_notice, False
+        return how.texts("busy_rejects"), False
     if refusal := find_refusal(connection, how.limits, now):
         return refusal, False
     if connection.execute(COUNT_QUEUED, here).scalar_one() >= how.queue_limit:
-        return how.full_notice, False
+        return how.texts("queue_full", limit=how.queue_limit), False
     count_message(connection, how.limits, now)
     connection.execute(MAKE_CHAT_TURN, {"id": command.id})
     if running and how.busy is Busy.INTERRUPT:

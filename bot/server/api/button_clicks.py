@@ -91,7 +91,7 @@ async def _submit_click(
             chat, part.platform_id, choice, event_id=event_id, sender=by.sender
         )
     inbox = services.inbox(account)
-    question = (await services.db.run(load_turn, view.id)).turn
+    question = await services.db.run(load_turn, view.id)
     if inbox is None or question is None:
         raise HTTPException(409, local_chats.NO_ACCOUNT)
     kind, message_id = ChatKind(of.chat_kind), part.platform_id
@@ -102,7 +102,7 @@ async def _submit_click(
         kind,
         message_id,
         _click_sender(by, of),
-        question.address.topic,
+        question.turn.address.topic,
         message_id,
     )
     click = InboundMessage(event_id, origin, choice, services.clock.now(), clicked=True)

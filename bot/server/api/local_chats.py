@@ -53,10 +53,10 @@ async def visible_turn(
     services: ApiServices, by: Principal, turn_id: int
 ) -> tuple[ConversationView, TurnView]:
     """Load a turn and its conversation if the caller may see it. Raises 404."""
-    claim = await services.db.run(load_turn, turn_id)
-    if claim.turn is None:
+    stored = await services.db.run(load_turn, turn_id)
+    if stored is None:
         raise not_found("turn")
-    of = await services.db.run(load_conversation, claim.turn.conversation)
+    of = await services.db.run(load_conversation, stored.turn.conversation)
     if of is None or not (by.has_permission(Permission.READ) or by.owns_conversation(of)):
         raise not_found("turn")
     found = await services.db.run(list_turns, of.id, before=turn_id + 1, limit=1)

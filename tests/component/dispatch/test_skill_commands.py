@@ -25,7 +25,7 @@ ACTIONS = SkillInfo("meeting-actions", "Turns notes into actions.", f"{PUBLIC}/m
 OFF = SkillInfo("release-notes", "Writes release notes.", f"{PUBLIC}/release-notes/SKILL.md", False)
 BROKEN = SkillInfo("/mnt/skills/custom/lame/SKILL.md", problem="lame/SKILL.md: name: is missing")
 TAUGHT = (ACTIONS, OFF, BROKEN)
-HANDED = AgentHandoff(Busy.QUEUE, (), QUEUE, "", "")
+HANDED = AgentHandoff(Busy.QUEUE, (), QUEUE, texts_for("en"))
 NOTE = f"[This message asks for the skill meeting-actions. Read {ACTIONS.path} first and follow it.]"
 
 

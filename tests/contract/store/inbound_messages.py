@@ -7,12 +7,25 @@ from dataclasses import replace
 
 from bot.domain import Attachment, ChatKind, InboundChange, InboundMessage, IsolationPolicy, Origin, Sender
 from bot.store import Database
-from bot.store.admission_types import Accepted, Admission, InboxItem, Refusal, Verdict
+from bot.store.admission_types import Accepted, Admission, InboxItem, Notice, Refusal, Verdict
 from bot.store.inbox import accept_batch
 
 ids = itertools.count(1)
 ANN, BEN = Sender("7", "Ann", "ann"), Sender("8", "Ben")
 QUEUE = 20
+WORDS = {
+    "queue_full": "full",
+    "question_closed": "stale",
+    "approval_foreign": "foreign",
+    "approval_waits": "waits",
+    "busy_rejects": "busy",
+    "pair_crowded": "too many",
+}
+
+
+def words(key: str, **_fields: object) -> str:
+    """Short texts in place of the catalogue's; any other key stands for itself."""
+    return WORDS.get(key, key)
 
 
 def message(
@@ -39,11 +52,10 @@ def admission(of: InboundMessage, verdict: Verdict = Verdict.CHAT, **more: objec
         verdict,
         IsolationPolicy(),
         f"thread-{next(ids)}",
-        full_notice="full",
-        stale_notice="stale",
-        foreign_notice="foreign",
-        waits_notice="waits",
+        words,
     )
+    if isinstance(notice := more.get("notice"), str):
+        more["notice"] = Notice(notice)
     return replace(base, **more)
 
 
@@ -52,7 +64,9 @@ def changed(of: InboundMessage, text: str | None, *, at: float = 50.0, event: st
     return InboundChange(event or f"e{next(ids)}", of.origin, text, at)
 
 
-async def accept(db: Database, *admitted: InboxItem, cursor: str = "", now: float = 100.0) -> list[Accepted]:
+async def accept(
+    db: Database, *admitted: InboxItem, cursor: str = "", now: float = 100.0
+) -> list[Accepted]:
     taken = await db.run(accept_batch, "tg", admitted, cursor, now, QUEUE)
     return [one for one in taken if isinstance(one, Accepted)]
 

@@ -22,7 +22,7 @@ from bot.store.admission_types import Admission, Refusal, Verdict
 from bot.store.audit import AuditEvent, list_audit_entries
 from bot.store.interrupts import open_interrupt
 from bot.store.retries import find_last_answered, open_retry
-from bot.store.turns import PartChange, claim_turn, load_turn, save_turn, set_run
+from bot.store.turns import Begin, PartChange, Resume, claim_turn, load_turn, save_turn, set_run
 
 from .inbound_messages import ANN, BEN, QUEUE, accept, admission, changed, message, refused
 
@@ -37,11 +37,11 @@ def said(text: str, sender: Sender = ANN, kind: ChatKind = GROUP, **more: object
     """Words in the conversation of the question."""
     reply = ASKED if kind is GROUP else ""
     of = message(text, kind=kind, reply_to=reply, sender=sender)
-    return admission(of, senior=sender is EVE, **more)
+    return admission(of, is_admin=sender is EVE, **more)
 
 
 def click(text: str = "Approve", sender: Sender = ANN, kind: ChatKind = GROUP) -> Admission:
-    return admission(pressed(text, sender, kind), senior=sender is EVE)
+    return admission(pressed(text, sender, kind), is_admin=sender is EVE)
 
 
 def pressed(text: str, sender: Sender, kind: ChatKind = GROUP) -> InboundMessage:
@@ -72,7 +72,8 @@ async def asking(db: Database, kind: ChatKind = GROUP, **more: object) -> Turn:
 
 async def next_turn(db: Database, conversation: int) -> Turn | None:
     """What is worked on next; what was worked on before is done."""
-    turn = (await db.run(claim_turn, conversation, 103.0)).turn
+    claim = await db.run(claim_turn, conversation, 103.0)
+    turn = claim.turn if isinstance(claim, Begin | Resume) else None
     if turn is not None:
         await db.run(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
     return turn
@@ -100,7 +101,7 @@ async def test_who_leaves_an_approval_stands_in_the_audit(db: Database) -> None:
     asked = await asking(db)
     leaving = message("/new", kind=GROUP, reply_to=ASKED, sender=BEN)
     for _ in range(2):
-        await accept(db, admission(leaving, Verdict.COMMAND, rotate=True))
+        await accept(db, admission(leaving, Verdict.COMMAND, new_thread=True))
     [entry] = await db.run(list_audit_entries)
     assert (entry.person, entry.name, entry.account, entry.chat) == ("telegram:8", "Ben", "tg", "c1")
     assert entry.deed == AuditEvent("approval", f"turn {asked.id}", "left")
@@ -260,7 +261,7 @@ async def test_a_fresh_thread_lets_go_what_waited(db: Database) -> None:
     asked = await asking(db, PRIVATE)
     await accept(db, said("hello", BEN, PRIVATE))
     assert await next_turn(db, asked.conversation) is None
-    await accept(db, admission(message("/new"), Verdict.COMMAND, rotate=True))
+    await accept(db, admission(message("/new"), Verdict.COMMAND, new_thread=True))
     assert await heard(db, asked.conversation) == [("i1", []), ("", ["hello"])]
     [told] = await refused(db, click(kind=PRIVATE))
     assert told.text == "stale"

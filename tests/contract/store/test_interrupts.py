@@ -23,7 +23,7 @@ from bot.store.inbox import accept_batch, load_cursor
 from bot.store.interrupts import open_interrupt
 from bot.store.read_models import list_turns
 from bot.store.retries import find_last_answered, open_retry
-from bot.store.turns import PartChange, claim_turn, load_turn, save_turn, set_run, stop_turn
+from bot.store.turns import Idle, PartChange, claim_turn, load_turn, save_turn, set_run, stop_turn
 
 from .inbound_messages import BEN, QUEUE, accept, admission, message, refused
 
@@ -133,7 +133,7 @@ async def test_a_click_may_come_before_the_receipt_of_the_post(db: Database) -> 
 
 async def test_an_older_question_is_not_taken_for_one_that_is_on_its_way(db: Database) -> None:
     asked = await asking(db)
-    await accept(db, admission(message("/new"), Verdict.COMMAND, rotate=True))
+    await accept(db, admission(message("/new"), Verdict.COMMAND, new_thread=True))
     left = (await db.run(claim_turn, asked.conversation, 103.0)).turn
     assert left is not None
     await db.run(save_turn, left.id, [], 103.0, state=TurnState.CANCELLED)
@@ -152,7 +152,7 @@ async def test_in_a_group_it_finds_its_conversation(db: Database) -> None:
 
 async def test_a_fresh_thread_closes_the_question(db: Database) -> None:
     asked = await asking(db)
-    await accept(db, admission(message("/new"), Verdict.COMMAND, rotate=True))
+    await accept(db, admission(message("/new"), Verdict.COMMAND, new_thread=True))
     assert await told(db, admission(click())) == "stale"
     await accept(db, admission(message("hello")))
     assert await shows_left(db, asked)
@@ -182,32 +182,32 @@ async def test_so_does_going_back_to_another_thread(db: Database) -> None:
     first = (await db.run(claim_turn, accepted.conversation, 101.0)).turn
     assert first is not None
     await db.run(save_turn, first.id, [], 102.0, state=TurnState.DONE)
-    await accept(db, admission(message("/new"), Verdict.COMMAND, rotate=True))
+    await accept(db, admission(message("/new"), Verdict.COMMAND, new_thread=True))
     asked = await asking(db)
     await accept(db, admission(message("/resume 2"), Verdict.COMMAND, resume=2))
-    assert (await db.run(claim_turn, asked.conversation, 103.0)).turn is None, "it is there already"
+    assert await db.run(claim_turn, asked.conversation, 103.0) == Idle(), "it is there already"
     await accept(db, admission(message("/resume 1"), Verdict.COMMAND, resume=1))
     assert await told(db, admission(click())) == "stale"
     assert await shows_left(db, asked)
-    assert (await db.run(claim_turn, asked.conversation, 103.0)).turn is None
+    assert await db.run(claim_turn, asked.conversation, 103.0) == Idle()
 
 
 async def test_what_is_answered_leaves_nothing_behind(db: Database) -> None:
     asked = await asking(db)
     await accept(db, admission(click()))
-    await accept(db, admission(message("/new"), Verdict.COMMAND, rotate=True))
+    await accept(db, admission(message("/new"), Verdict.COMMAND, new_thread=True))
     turn = (await db.run(claim_turn, asked.conversation, 103.0)).turn
     assert turn is not None
     assert (turn.answers, turn.stopped, turn.asked_by) == ("i1", Stopped.NO, asked.id)
     await db.run(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
-    assert (await db.run(claim_turn, asked.conversation, 105.0)).turn is None
+    assert await db.run(claim_turn, asked.conversation, 105.0) == Idle()
 
 
 async def test_a_question_on_a_thread_that_was_left_is_not_open(db: Database) -> None:
     [accepted] = await accept(db, admission(message("go")))
     turn = (await db.run(claim_turn, accepted.conversation, 101.0)).turn
     assert turn is not None
-    await accept(db, admission(message("/new"), Verdict.COMMAND, rotate=True))
+    await accept(db, admission(message("/new"), Verdict.COMMAND, new_thread=True))
     for _ in range(2):
         await db.run(open_interrupt, turn, "i1")
     await db.run(save_turn, turn.id, [], 102.0, state=TurnState.DONE)

@@ -13,7 +13,7 @@ from bot.store.message_edits import MOST_NOTES, NEW_SHOWN, OLD_SHOWN
 from bot.store.read_models import list_turns
 from bot.store.retention import purge_expired
 from bot.store.retries import find_last_answered, open_retry
-from bot.store.turns import claim_turn, list_open_lanes, load_turn, save_turn, set_run
+from bot.store.turns import Idle, claim_turn, list_open_lanes, load_turn, save_turn, set_run
 
 from .inbound_messages import ANN, BEN, accept, admission, changed, message
 
@@ -90,8 +90,7 @@ async def test_a_turn_left_with_no_message_ends_quietly(db: Database) -> None:
     said = message("oops")
     [accepted] = await accept(db, admission(said))
     await accept(db, changed(said, None))
-    claim = await db.run(claim_turn, accepted.conversation, 101.0)
-    assert (claim.turn, claim.wait) == (None, 0.0)
+    assert await db.run(claim_turn, accepted.conversation, 101.0) == Idle()
     [view] = await db.run(list_turns, accepted.conversation)
     assert (view.state, view.error, view.parts) == (TurnState.CANCELLED, "deleted", ())
     assert [(one.text, one.deleted) for one in view.messages] == [("", True)]
@@ -210,7 +209,7 @@ async def test_a_fresh_thread_hears_nothing_of_the_old_one(db: Database) -> None
     first = await begun(db, accepted.conversation)
     await accept(db, changed(said, "two"))
     await done(db, first)
-    await accept(db, admission(message("/new"), Verdict.COMMAND, rotate=True))
+    await accept(db, admission(message("/new"), Verdict.COMMAND, new_thread=True))
     await accept(db, admission(message("fresh")))
     second = await begun(db, accepted.conversation)
     assert (texts(second), second.notes) == (["fresh"], ())

@@ -33,7 +33,6 @@ async def knock(
         Verdict.NOTICE,
         notice=f"your code: {code}",
         pairing=Pairing(code, HOUR),
-        crowded_notice="too many",
     )
     return await accept(db, asked, now=now)
 

@@ -251,5 +251,5 @@ async def test_a_thread_waits_for_its_last_run(db: Database) -> None:
     before = await thread(db, old.conversation)
     await erase(db)
     # A turn that was accepted for the old thread meanwhile, as a crash may leave it.
-    await accept(db, replace(admission(message("late")), thread_id=before, rotate=True), now=NOW)
+    await accept(db, replace(admission(message("late")), thread_id=before, new_thread=True), now=NOW)
     assert await db.run(list_abandoned_threads) == []

@@ -8,7 +8,7 @@ from bot.store.admission_types import Accepted, Verdict
 from bot.store.conversations import load_lane, set_busy_mode
 from bot.store.read_models import list_turns
 from bot.store.steering import load_steerable
-from bot.store.turns import claim_turn, load_turn, save_turn, set_run
+from bot.store.turns import Idle, claim_turn, load_turn, save_turn, set_run
 
 from .inbound_messages import ANN, BEN, accept, admission, changed, message
 
@@ -56,7 +56,7 @@ async def test_what_joins_is_part_of_the_turn_and_the_emptied_one_is_done(db: Da
         (TurnState.DONE, []),
     ]
     await db.run(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
-    assert (await db.run(claim_turn, turn.conversation, 105.0)).turn is None
+    assert await db.run(claim_turn, turn.conversation, 105.0) == Idle()
     assert (await db.run(load_lane, turn.conversation)).queued == 0
 
 
@@ -114,14 +114,14 @@ async def test_what_may_not_join_keeps_all_that_follows(db: Database) -> None:
 
 async def test_what_is_for_another_thread_stays(db: Database) -> None:
     turn = await begun(db)
-    await accept(db, admission(message("/new"), Verdict.COMMAND, rotate=True))
+    await accept(db, admission(message("/new"), Verdict.COMMAND, new_thread=True))
     await accept(db, admission(message("afresh")))
     assert await behind(db, turn) == []
 
 
 async def test_a_part_of_an_album_waits_for_the_others(db: Database) -> None:
     turn = await begun(db)
-    await accept(db, admission(message("one"), hold=5.0), now=102.0)
+    await accept(db, admission(message("one"), hold_seconds=5.0), now=102.0)
     early = await db.run(load_steerable, turn, 103.0)
     assert (early.messages, early.more) == ((), 4.0)
     assert await behind(db, turn, 108.0) == ["one"]

@@ -42,7 +42,9 @@ from bot.store.read_models import list_turns
 from bot.store.retries import find_last_answered, open_retry, repeat_answer
 from bot.store.turns import (
     AgentHandoff,
+    Begin,
     PartChange,
+    Resume,
     claim_turn,
     hand_off_to_agent,
     list_open_control_turns,
@@ -53,21 +55,21 @@ from bot.store.turns import (
     stop_turn,
 )
 from bot.store.usage import increment_counter, list_counters
+from tests.contract.store.inbound_messages import words
 
 from .inbound_messages import ANN, BEN, QUEUE, accept, admission, changed, message
 
 
 def handed(queue_limit: int) -> AgentHandoff:
     """How a command is given to the agent."""
-    return AgentHandoff(Busy.QUEUE, (), queue_limit, "busy", "full")
+    return AgentHandoff(Busy.QUEUE, (), queue_limit, words)
 
 
 async def test_a_message_becomes_a_turn_that_can_be_claimed(db: Database) -> None:
     file = Attachment(AttachmentKind.IMAGE, "cat.png", "ref-1", 12, "image/png")
     [accepted] = await accept(db, admission(message("hi", attachments=(file,))), cursor="41")
     claim = await db.run(claim_turn, accepted.conversation, 101.0)
-    assert claim.turn is not None
-    assert not claim.resumed
+    assert isinstance(claim, Begin)
     assert claim.turn.state is TurnState.RUNNING
     assert [(m.text, m.sender, m.attachments) for m in claim.turn.messages] == [("hi", ANN, (file,))]
     assert claim.turn.address.chat == "c1"
@@ -100,7 +102,7 @@ async def test_what_queues_up_merges_into_the_next_turn(db: Database) -> None:
     assert again.turn is not None
     assert running.turn is not None
     assert again.turn.id == running.turn.id
-    assert again.resumed
+    assert isinstance(again, Resume)
     await db.run(save_turn, running.turn.id, [], 103.0, state=TurnState.DONE)
     following = await db.run(claim_turn, first.conversation, 104.0)
     assert following.turn is not None
@@ -170,7 +172,7 @@ async def test_new_turns_the_thread_within_the_transaction(db: Database) -> None
     await accept(db, admission(message("old")))
     [_, after] = await accept(
         db,
-        admission(message("/new"), Verdict.COMMAND, rotate=True, thread_id="fresh"),
+        admission(message("/new"), Verdict.COMMAND, new_thread=True, thread_id="fresh"),
         admission(message("new")),
     )
     first = await db.run(claim_turn, after.conversation, 101.0)
@@ -185,10 +187,10 @@ async def test_new_turns_the_thread_within_the_transaction(db: Database) -> None
 
 
 async def test_an_album_is_held_until_its_parts_are_there(db: Database) -> None:
-    [one] = await accept(db, admission(message("a"), hold=0.7), now=100.0)
-    assert (await db.run(claim_turn, one.conversation, 100.5)).wait == pytest.approx(0.2)
-    await accept(db, admission(message("b"), hold=0.7), now=100.5)
-    assert (await db.run(claim_turn, one.conversation, 101.0)).wait == pytest.approx(0.2)
+    [one] = await accept(db, admission(message("a"), hold_seconds=0.7), now=100.0)
+    assert (await db.run(claim_turn, one.conversation, 100.5)).seconds == pytest.approx(0.2)
+    await accept(db, admission(message("b"), hold_seconds=0.7), now=100.5)
+    assert (await db.run(claim_turn, one.conversation, 101.0)).seconds == pytest.approx(0.2)
     claim = await db.run(claim_turn, one.conversation, 101.3)
     assert claim.turn is not None
     assert len(claim.turn.messages) == 2
@@ -196,7 +198,7 @@ async def test_an_album_is_held_until_its_parts_are_there(db: Database) -> None:
 
 async def test_a_stranger_is_told_once_a_day_and_nothing_of_theirs_is_kept(db: Database) -> None:
     def knock() -> Admission:
-        return admission(message("secret"), Verdict.NOTICE, notice="who are you", once="stranger")
+        return admission(message("secret"), Verdict.NOTICE, notice="who are you", notice_kind="stranger")
 
     assert len(await accept(db, knock(), now=1000.0)) == 1
     assert await accept(db, knock(), now=1000.0 + 3600) == []
@@ -466,7 +468,7 @@ async def test_a_choice_is_of_one_conversation_and_outlives_its_thread(db: Datab
     [other] = await accept(db, admission(message(chat="c2")))
     await db.run(set_agent, one.conversation, "coder")
     await db.run(set_plan_mode, one.conversation, True)
-    new = replace(admission(message("/new", chat="c1"), Verdict.COMMAND), rotate=True)
+    new = replace(admission(message("/new", chat="c1"), Verdict.COMMAND), new_thread=True)
     await accept(db, new)
     views = {view.id: view for view in await db.run(list_conversations, "tg")}
     assert (views[one.conversation].agent, views[other.conversation].agent) == ("coder", "")
@@ -509,7 +511,7 @@ async def test_accepting_and_claiming_at_once_loses_no_message(db: Database) -> 
     async def work() -> None:
         while len(seen) < 40:
             claim = await db.run(claim_turn, first.conversation, 200.0)
-            if claim.turn is not None:
+            if isinstance(claim, Begin | Resume):
                 seen.extend(m.text for m in claim.turn.messages)
                 await db.run(save_turn, claim.turn.id, [], 200.0, state=TurnState.DONE)
             await asyncio.sleep(0)

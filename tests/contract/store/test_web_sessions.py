@@ -82,7 +82,7 @@ async def test_a_private_conversation_is_somebodys_a_groups_is_nobodys(db: Datab
     [threaded] = own
     assert await db.run(find_owned_conversations, threaded.thread_id, ["telegram:7"]) == [("tg", "telegram")]
     assert await db.run(find_owned_conversations, threaded.thread_id, ["slack:U1"]) == []
-    await accept(db, admission(message("/new"), Verdict.COMMAND, rotate=True))
+    await accept(db, admission(message("/new"), Verdict.COMMAND, new_thread=True))
     [now] = await db.run(list_conversations, "tg", owners=["telegram:7"])
     assert now.thread_id != threaded.thread_id
     assert await db.run(find_owned_conversations, threaded.thread_id, ["telegram:7"]) == [("tg", "telegram")]
