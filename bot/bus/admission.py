@@ -132,8 +132,8 @@ class AdmissionPolicy:
         return replace(happened, text=happened.text[: self._rules.limits.characters])
 
     def _admit_stranger(self, message: InboundMessage, role: Role) -> Admission | None:
-        """Tell a person without access, in private only, how to get it: by a pairing code, or once a day by the lines
-        to configure.
+        """Tell a person without access, in private, how to get it: by a pairing code, or once a day by the
+        lines to configure.
         """
         if role is Role.BLOCKED or message.origin.chat_kind is not ChatKind.PRIVATE:
             return None

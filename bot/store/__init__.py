@@ -1,4 +1,4 @@
-"""What the bot remembers: one schema, one set of statements, SQLite or PostgreSQL below."""
+"""Storage of the bot: one schema on SQLite or PostgreSQL, one module for each aggregate."""
 
 from bot.store.database import Database, open_database
 

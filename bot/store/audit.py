@@ -1,4 +1,4 @@
-"""Who did what: one row for a deed, written in the transaction that does it."""
+"""Audit events: each is written in the transaction of the action it records."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MOST_TEXT = 500
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who did something and where. `person` is `platform:id`; `key` is the deed's own, so that it is written
-    down once however often it is tried.
+    """The person behind an audit event, as `platform:id`, and the account and chat where they acted. `key`
+    identifies the event, so that it is recorded once even if the action is retried.
     """
 
     key: str
@@ -27,7 +27,7 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
-    """What was done: a short word, to whom or what, and how; each plain text that may quote anybody."""
+    """An action, its subject and a detail; all are plain text that may quote people."""
 
     action: str
     subject: str = ""
@@ -36,7 +36,7 @@ class AuditEvent:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """A deed as it was written down; `at` in seconds since the epoch."""
+    """A stored audit event; `at` is in seconds since the epoch."""
 
     id: int
     at: float
@@ -68,20 +68,20 @@ COUNT_AUDIT = sql("SELECT COUNT(*) FROM audit WHERE person = :person AND action 
 
 
 def actor_of(origin: Origin, key: str) -> Actor:
-    """The author of a message."""
+    """Return the author of a message."""
     sender = origin.sender
     return Actor(key, person_of(origin.platform, sender), sender.name, origin.account, origin.chat)
 
 
 def author_of(turn: Turn) -> Actor:
-    """The author of a command; what the command does is one deed."""
+    """Return the author of a command; the command's turn is the key of its event."""
     sender, address = turn.messages[-1].sender, turn.address
     person = person_of(turn.platform, sender)
     return Actor(f"turn:{turn.id}", person, sender.name, address.account, address.chat)
 
 
 def record_event(connection: Connection, actor: Actor, deed: AuditEvent, now: float) -> None:
-    """Write a deed down, once."""
+    """Store an audit event, once per key."""
     connection.execute(
         ADD_AUDIT,
         {
@@ -99,14 +99,14 @@ def record_event(connection: Connection, actor: Actor, deed: AuditEvent, now: fl
 
 
 def is_recorded(connection: Connection, actor: Actor) -> bool:
-    """Whether this deed was written down before."""
+    """Check whether the event with the actor's key was recorded."""
     return connection.execute(FIND_AUDIT_KEY, {"key": actor.key}).first() is not None
 
 
 def list_audit_entries(
     connection: Connection, before: int = NEWEST, limit: int = 50, person: str = ""
 ) -> list[AuditEntry]:
-    """The newest deeds below that id: of one person (who did it, or whom it was done to), "" for all."""
+    """Return the newest events with ids below `before`: by or about a person, or ("") all."""
     statement = LIST_AUDIT_OF_PERSON if person else LIST_AUDIT
     platform, _, id_ = person.partition(":")
     whose = {"person": person, "platform": platform, "on_account": f":{id_}"}
@@ -115,7 +115,7 @@ def list_audit_entries(
 
 
 def count_audit_events(connection: Connection, person: str, action: str, since: float) -> int:
-    """How often somebody did something since then."""
+    """Count how often a person did something since an instant."""
     given = {"person": person, "action": action, "since": since}
     return int(connection.execute(COUNT_AUDIT, given).scalar_one())
 

@@ -19,7 +19,7 @@ HOUR, DAY = 3600, 24 * 3600
 
 
 class BudgetScope(StrEnum):
-    """Whose budget it is."""
+    """The owner of a budget."""
 
     PERSON = "person"
     CHAT = "chat"
@@ -27,21 +27,21 @@ class BudgetScope(StrEnum):
 
 
 class BudgetUnit(StrEnum):
-    """What is counted: messages by the hour, tokens by the day."""
+    """The unit of a budget: messages per hour or tokens per day."""
 
     MESSAGES = "messages"
     TOKENS = "tokens"
 
     @property
     def period(self) -> int:
-        """Seconds."""
+        """Return the length of the period in seconds."""
         return HOUR if self is BudgetUnit.MESSAGES else DAY
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most so many of something, for a person (`platform:id`), a chat or an account. `notice` is said to
-    who comes too late; `{minutes}` in it is how long until it is possible again.
+    """An upper bound for a person (`platform:id`), a chat or an account. `notice` is the reply once it is
+    reached; `{minutes}` in it is replaced by the time until the next period.
     """
 
     of: BudgetScope
@@ -54,7 +54,7 @@ class Limit:
 
     @property
     def scope(self) -> str:
-        """What its messages are counted under."""
+        """Return the key of the message counter."""
         if self.of is BudgetScope.CHAT:
             return scope_of_chat(self.account, self.chat)
         return f"{self.of}:{self.person if self.of is BudgetScope.PERSON else self.account}"
@@ -62,8 +62,8 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What an access entry was given: messages an hour and tokens a day. None: what the configuration says,
-    0: as much as they like.
+    """The budget of an access entry: messages per hour and tokens per day. None: as configured; 0:
+    unlimited.
     """
 
     entry: str
@@ -75,7 +75,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class LimitUsage:
-    """How much of a limit is used, and for how many seconds that counts."""
+    """How much of a limit is used, and the seconds until the next period."""
 
     limit: Limit
     used: int
@@ -119,12 +119,12 @@ DELETE_BUDGET = sql("DELETE FROM budgets WHERE entry = :entry")
 
 
 def scope_of_chat(account: str, chat: str) -> str:
-    """What the messages of a chat are counted under."""
+    """Return the key of a chat's message counter."""
     return f"{BudgetScope.CHAT}:{account}:{chat}"
 
 
 def measure_limit(connection: Connection, limit: Limit, now: float) -> LimitUsage:
-    """How much of a limit is used now."""
+    """Return how much of a limit is used now."""
     start = now - now % limit.what.period
     seconds = start + limit.what.period - now
     if limit.what is BudgetUnit.MESSAGES:
@@ -144,9 +144,7 @@ def measure_limit(connection: Connection, limit: Limit, now: float) -> LimitUsag
 
 
 def find_refusal(connection: Connection, limits: Sequence[Limit], now: float) -> str:
-    """What somebody is told whose budget is used up, "" where none is; of several the one with the longest
-    wait.
-    """
+    """Return the notice of the reached limit with the longest wait, "" if none is reached."""
     over = [
         found
         for found in (measure_limit(connection, limit, now) for limit in limits)
@@ -159,7 +157,7 @@ def find_refusal(connection: Connection, limits: Sequence[Limit], now: float) ->
 
 
 def count_or_refuse(connection: Connection, limits: Sequence[Limit], now: float) -> str:
-    """Count a message unless a budget is used up; what somebody is told then."""
+    """Count a message, unless a limit is reached: then return its notice."""
     refused = find_refusal(connection, limits, now)
     if not refused:
         count_message(connection, limits, now)
@@ -167,7 +165,7 @@ def count_or_refuse(connection: Connection, limits: Sequence[Limit], now: float)
 
 
 def count_message(connection: Connection, limits: Sequence[Limit], now: float) -> None:
-    """Count a message that was accepted."""
+    """Count an accepted message."""
     for limit in limits:
         if limit.what is BudgetUnit.MESSAGES:
             start = now - now % limit.what.period
@@ -175,7 +173,7 @@ def count_message(connection: Connection, limits: Sequence[Limit], now: float) -
 
 
 def list_budgets(connection: Connection) -> list[Budget]:
-    """Every budget that was given, by entry."""
+    """Return all configured budgets, by entry."""
     return [
         Budget(row.entry, _read(row.messages), _read(row.tokens), row.given_by, row.given_at)
         for row in connection.execute(LIST_BUDGETS).all()
@@ -183,7 +181,7 @@ def list_budgets(connection: Connection) -> list[Budget]:
 
 
 def set_budget(connection: Connection, one: Budget, actor: Actor, now: float) -> None:
-    """Give a budget in place of another; one that says nothing is taken away."""
+    """Set the budget of an access entry, or delete it if it has no values."""
     if one.messages is None and one.tokens is None:
         connection.execute(DELETE_BUDGET, {"entry": one.entry})
     else:
@@ -206,7 +204,7 @@ def set_budget(connection: Connection, one: Budget, actor: Actor, now: float) ->
 
 
 def purge_meters(connection: Connection, before: float) -> None:
-    """Drop counts of hours before then."""
+    """Delete the message counters of hours before an instant."""
     connection.execute(DELETE_METERS, {"before": before})
 
 

@@ -1,6 +1,6 @@
-"""A chat gets another id (a Telegram group that becomes a supergroup): all that names it follows.
+"""Migration of a chat to another id (a Telegram group that becomes a supergroup).
 
-What has happened stays as it was told: the audit log, and the addresses of turns that are closed.
+History stays as it was: the audit log, and the addresses of closed turns.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ MOVE_METERS = [
 
 
 def migrate_chat(connection: Connection, account: str, old: str, new: str) -> None:
-    """Give everything of a chat its new id: conversations and open turns, the record, settings, schedules,
-    roles, budgets, and what was permitted there.
+    """Give all data of a chat its new id: conversations, open turns, record, settings, schedules, roles,
+    budgets and tool grants.
     """
     here = {"account": account, "old": old, "new": new}
     platform = connection.execute(FIND_PLATFORM, {"account": account}).scalar_one_or_none()

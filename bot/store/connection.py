@@ -1,8 +1,8 @@
-"""What a store function sees of a database: named statements, rows with attributes.
+"""Database access for store functions: named statements, rows with attributes.
 
-SQLAlchemy keeps the schema and the migrations and speaks to PostgreSQL. On SQLite its execution layer was
-nine tenths of a statement's time, all of it under the lock that the event loop needs too, so there the
-statements run over the driver.
+SQLAlchemy keeps the schema and the migrations and talks to PostgreSQL. On SQLite its execution layer took
+nine tenths of a statement's time while it held the lock that the event loop needs, so statements run on the
+driver.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import sqlalchemy
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """SQL that SQLite and PostgreSQL read alike, with `:name` parameters; `lists` names those that hold many
-    values (`IN :name`).
+    """SQL that SQLite and PostgreSQL both understand, with `:name` parameters. `lists` names the parameters
+    with many values (`IN :name`).
     """
 
     text: str
@@ -33,31 +33,31 @@ def sql(text: str, *lists: str) -> Statement:
 
 
 class Rows(Protocol):
-    """What a statement returned. Rows have their columns as attributes and by position."""
+    """The result of a statement. Columns are available as attributes and by position."""
 
     def all(self) -> Sequence[Any]:
-        """Every row."""
+        """Return all rows."""
         ...
 
     def first(self) -> Any:
-        """The first row, None where there is none."""
+        """Return the first row, None if there is none."""
         ...
 
     def one(self) -> Any:
-        """The row; raises where there is none."""
+        """Return the only row. Raises an exception if there is none."""
         ...
 
     def scalar_one(self) -> Any:
-        """The first column of the row; raises where there is none."""
+        """Return the first column of the only row. Raises an exception if there is none."""
         ...
 
     def scalar_one_or_none(self) -> Any:
-        """The first column of the first row, None where there is none."""
+        """Return the first column of the first row, None if there is none."""
         ...
 
 
 class Connection(Protocol):
-    """One transaction's connection."""
+    """The connection of one transaction."""
 
     def execute(self, statement: Statement, parameters: Mapping[str, Any] | None = None) -> Rows:
         """Run a statement."""
@@ -65,13 +65,13 @@ class Connection(Protocol):
 
 
 class SqliteConnection:
-    """Statements over the `sqlite3` module. `raw` is its connection."""
+    """Runs statements on the `sqlite3` module. `raw` is its connection."""
 
     def __init__(self, raw: sqlite3.Connection) -> None:
         self.raw = raw
 
     def execute(self, statement: Statement, parameters: Mapping[str, Any] | None = None) -> Rows:
-        """See Connection. All rows are fetched: a statement left open would keep the log from shrinking."""
+        """Run a statement and fetch all rows: an open statement would keep the WAL from shrinking."""
         text, values = expanded(statement, parameters or {})
         cursor = self.raw.execute(text, values)
         if cursor.description is None:
@@ -82,44 +82,40 @@ class SqliteConnection:
 
 @dataclass(frozen=True, slots=True)
 class FetchedRows:
-    """See Rows."""
+    """Rows that are in memory."""
 
     rows: Sequence[Any]
 
     def all(self) -> Sequence[Any]:
-        """See Rows."""
         return self.rows
 
     def first(self) -> Any:
-        """See Rows."""
         return self.rows[0] if self.rows else None
 
     def one(self) -> Any:
-        """See Rows. Raises IndexError."""
+        """Return the only row. Raises IndexError."""
         return self.rows[0]
 
     def scalar_one(self) -> Any:
-        """See Rows. Raises IndexError."""
+        """Return the first column of the only row. Raises IndexError."""
         return self.rows[0][0]
 
     def scalar_one_or_none(self) -> Any:
-        """See Rows."""
         return self.rows[0][0] if self.rows else None
 
 
 class SqlAlchemyConnection:
-    """Statements over SQLAlchemy, for PostgreSQL."""
+    """Runs statements on SQLAlchemy, for PostgreSQL."""
 
     def __init__(self, inner: sqlalchemy.Connection) -> None:
         self._inner = inner
 
     def execute(self, statement: Statement, parameters: Mapping[str, Any] | None = None) -> Rows:
-        """See Connection."""
         return self._inner.execute(_clause(statement), dict(parameters or {}))
 
 
 def expanded(statement: Statement, parameters: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """A statement whose list parameters are spelt out, and the values that it takes."""
+    """Return a statement with its list parameters written out, and its parameters."""
     if not statement.lists:
         return statement.text, parameters
     text, values = statement.text, dict(parameters)

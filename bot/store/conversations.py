@@ -1,4 +1,4 @@
-"""The threads that a conversation has had, and the chats that something can be announced in."""
+"""Conversations: their settings, threads and lanes, and the chats for announcements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class ThreadView:
-    """A thread by its number in the conversation (1 is the first): how it began, when it was used last."""
+    """A thread of a conversation: its number (1 is the first), its first message and its last use."""
 
     number: int
     thread_id: str
@@ -26,7 +26,7 @@ class ThreadView:
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """A chat in which somebody was answered: its latest conversation, and who wrote there last."""
+    """A chat with answered messages: its latest conversation and its last sender."""
 
     conversation: int
     address: ReplyAddress
@@ -36,7 +36,7 @@ class Audience:
 
 @dataclass(frozen=True, slots=True)
 class ConversationView:
-    """A conversation as it is listed. `owner` is whose it is as `platform:id`, "" for a group's."""
+    """A conversation in a list. `owner` is `platform:id`, "" for a group."""
 
     id: int
     key: ConversationKey
@@ -55,8 +55,8 @@ class ConversationView:
 
 @dataclass(frozen=True, slots=True)
 class LaneView:
-    """What goes on in a conversation: the turn at work (None if idle) and how many messages wait behind
-    it. `asked_by` is the turn whose approval is open there (0 for none).
+    """The turn in progress in a conversation (None if idle) and the number of waiting messages. `asked_by`
+    is the turn with an open approval (0 for none).
     """
 
     turn: int | None
@@ -138,7 +138,7 @@ LIST_AUDIENCES = sql(
 
 
 def list_threads(connection: Connection, conversation: int) -> list[ThreadView]:
-    """The latest threads of a conversation, in the order in which they began."""
+    """Return the latest threads of a conversation, oldest first."""
     found = connection.execute(LIST_THREADS, {"conversation": conversation}).all()
     numbered = [*enumerate(found, start=1)][-MOST_SHOWN:]
     return [
@@ -148,14 +148,14 @@ def list_threads(connection: Connection, conversation: int) -> list[ThreadView]:
 
 
 def find_thread(connection: Connection, conversation: int, number: int) -> str:
-    """The id of a conversation's thread with that number, "" where there is none."""
+    """Return the id of the thread with this number, "" if there is none."""
     given = {"conversation": conversation, "skipped": number - 1}
     row = connection.execute(THREAD_AT, given).first() if number > 0 else None
     return "" if row is None else str(row.thread_id)
 
 
 def list_audiences(connection: Connection, since: float) -> list[Audience]:
-    """Every chat in which somebody was answered since then, once."""
+    """Return each chat in which messages were answered since an instant, once."""
     found: dict[tuple[str, str], Audience] = {}
     for row in connection.execute(LIST_AUDIENCES, {"since": since}).all():
         if row.sender is None or (row.account, row.chat) in found:
@@ -169,7 +169,7 @@ def list_audiences(connection: Connection, since: float) -> list[Audience]:
 def open_announcements(
     connection: Connection, chosen: Sequence[Audience], text: str, now: float
 ) -> list[int]:
-    """Open a notice in each of these chats; the ids of their turns."""
+    """Open a notice in each chat and return the ids of the turns."""
     return [
         open_notice(connection, one.conversation, one.address, one.platform, "", text, now, size=0)
         for one in chosen
@@ -182,7 +182,7 @@ def _begin(connection: Connection, turn: int) -> str:
 
 
 def load_conversation(connection: Connection, conversation_id: int) -> ConversationView | None:
-    """One conversation, None where there is none with that id."""
+    """Return a conversation, None if it does not exist."""
     row = connection.execute(GET_CONVERSATION, {"id": conversation_id}).first()
     return None if row is None else _conversation(row)
 
@@ -190,7 +190,9 @@ def load_conversation(connection: Connection, conversation_id: int) -> Conversat
 def list_conversations(
     connection: Connection, account: str, before: int = NEWEST, limit: int = 50, owners: Sequence[str] = ()
 ) -> list[ConversationView]:
-    """Conversations of an account with ids below `before`, newest first: of all, or of these people."""
+    """Return conversations of an account with ids below `before`, newest first: of all people, or of the
+    owners.
+    """
     given: dict[str, Any] = {"account": account, "before": before, "limit": limit}
     if owners:
         found = connection.execute(LIST_OWNED_CONVERSATIONS, {**given, "owners": list(owners)}).all()
@@ -200,7 +202,7 @@ def list_conversations(
 
 
 def load_lane(connection: Connection, conversation_id: int, before: int = NEWEST) -> LaneView:
-    """The lane of a conversation now, as far as its turns have ids below `before`."""
+    """Return the state of a conversation's lane, limited to turns with ids below `before`."""
     given = {"conversation": conversation_id, "before": before}
     open_turns = connection.execute(LANE_STATE, given).all()
     at_work = [row for row in open_turns if row.state != TurnState.ACCEPTED.value]
@@ -234,7 +236,7 @@ def _conversation(row: Any) -> ConversationView:
 def announce_by_command(
     connection: Connection, chosen: Sequence[Audience], text: str, command: Turn, told: str, now: float
 ) -> list[int]:
-    """See `threads.announce`; the answer of the command that does it is recorded with it."""
+    """Open announcements and record the answer of the command that ordered them."""
     opened = open_announcements(connection, chosen, text, now)
     record_answer(connection, command, told, now)
     return opened

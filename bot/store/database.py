@@ -1,8 +1,8 @@
-"""Where the store's transactions run.
+"""Execution of store transactions.
 
-A store method is a plain function over a `Connection`. SQLite runs it whole on one dedicated thread (one
-hop for a transaction, not one for each statement, and the only writer of the file); PostgreSQL runs it over
-its async driver. Either way it is one transaction.
+A store operation is a function over a `Connection`. SQLite runs it on one dedicated thread, the only writer
+of the file (one thread switch per transaction instead of one per statement); PostgreSQL runs it on its
+async driver.
 """
 
 from __future__ import annotations
@@ -41,30 +41,31 @@ urgent: ContextVar[bool] = ContextVar("urgent", default=False)
 
 
 class Database(Protocol):
-    """Runs functions over a connection, each in a transaction of its own."""
+    """Runs functions over a connection, each in its own transaction."""
 
     async def run(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run `work(connection, *args, **kwargs)`, commit, and return its result; roll back if it raises.
+        """Run `work(connection, *args, **kwargs)`, commit and return its result; roll back if it raises.
 
-        Raises StoreError where the database did not do it.
+        Raises StoreError if the database fails.
         """
         ...
 
     async def schema(self, work: Callable[[sqlalchemy.Connection], T]) -> T:
-        """Run `work` over SQLAlchemy in a transaction: for migrations and what looks at the schema."""
+        """Run `work` on SQLAlchemy in a transaction: for migrations and schema checks."""
         ...
 
     async def close(self) -> None:
-        """Finish what is under way and close the database."""
+        """Finish running transactions and close the database."""
         ...
 
 
 class SqliteDatabase:
-    """SQLite in WAL mode, all transactions on one thread: urgent ones first, else in the order of asking.
+    """SQLite in WAL mode with all transactions on one thread: urgent ones first, then in the order of the
+    calls.
 
-    `asked` counts them.
+    `asked` counts the calls.
     """
 
     def __init__(self, path: Path) -> None:
@@ -83,7 +84,6 @@ class SqliteDatabase:
         self._thread.start()
 
     async def schema(self, work: Callable[[sqlalchemy.Connection], T]) -> T:
-        """See Database."""
         return await asyncio.to_thread(self._schema, work)
 
     def _schema(self, work: Callable[[sqlalchemy.Connection], T]) -> T:
@@ -99,7 +99,6 @@ class SqliteDatabase:
     async def run(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """See Database."""
         if self._closed:
             raise StoreError("the database is closed")
         loop = asyncio.get_running_loop()
@@ -111,7 +110,6 @@ class SqliteDatabase:
         return await asyncio.shield(done)
 
     async def close(self) -> None:
-        """See Database."""
         if self._closed:
             return
         self._closed = True
@@ -126,17 +124,17 @@ class SqliteDatabase:
                 connection = connection or SqliteConnection(_connect(self.path))
                 result = _transaction(connection, work)
             except sqlite3.Error as error:
-                _settle(loop, done, None, _failed(error))
+                _resolve(loop, done, None, _failed(error))
             except BaseException as error:  # noqa: BLE001 - carried to the asker, whatever it is
-                _settle(loop, done, None, error)
+                _resolve(loop, done, None, error)
             else:
-                _settle(loop, done, result, None)
+                _resolve(loop, done, result, None)
         if connection is not None:
             connection.raw.close()
 
 
 class PostgresDatabase:
-    """PostgreSQL over psycopg; transactions of different conversations run side by side."""
+    """PostgreSQL with psycopg; transactions of different conversations run concurrently."""
 
     def __init__(self, url: str) -> None:
         self._url = _psycopg_url(url)
@@ -151,7 +149,7 @@ class PostgresDatabase:
             raise HomeUnusable("database.url", _reason(error)) from error
 
     async def schema(self, work: Callable[[sqlalchemy.Connection], T]) -> T:
-        """See Database. On a thread: migrations read files."""
+        """Run `work` on a thread, since migrations read files."""
         return await asyncio.to_thread(self._schema, work)
 
     def _schema(self, work: Callable[[sqlalchemy.Connection], T]) -> T:
@@ -165,7 +163,6 @@ class PostgresDatabase:
     async def run(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """See Database."""
         return await asyncio.shield(self._run(lambda connection: work(connection, *args, **kwargs)))
 
     async def _run(self, work: Callable[[Connection], T]) -> T:
@@ -176,18 +173,17 @@ class PostgresDatabase:
             raise _failed(error) from error
 
     async def close(self) -> None:
-        """See Database."""
         await self._engine.dispose()
 
 
 async def open_database(home: Path, url: str | None = None) -> Database:
-    """Open `url`, or `bot.db` below `home` where it is None. Raises HomeUnusable."""
+    """Open `url`, or `bot.db` in `home` if it is None. Raises HomeUnusable."""
     database = PostgresDatabase(url) if url else SqliteDatabase(home / "bot.db")
     await database.open()
     return database
 
 
-def _settle(
+def _resolve(
     loop: asyncio.AbstractEventLoop, done: asyncio.Future[Any], result: Any, error: BaseException | None
 ) -> None:
     def settle() -> None:

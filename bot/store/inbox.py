@@ -1,6 +1,6 @@
-"""The accept transaction: deduplicate, derive conversation and reply address once, store.
+"""The accept transaction: drop duplicates, derive conversation and reply address, store.
 
-What comes out of it is on disk; only then may a platform be told "received".
+Its result is on disk; only then may a platform be told that a message was received.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ONCE_A_DAY = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """The turn that a message is part of, and whether it was refused, waits for a decision, ends a run or may
+    """The turn of a message: a notice (`refused`), waiting for a decision, interrupting a run, or able to
     join it.
     """
 
@@ -80,15 +80,15 @@ def accept_batch(
     now: float,
     queue_limit: int,
 ) -> list[Accepted | Refusal]:
-    """Store a batch in its order and the receive cursor ("" leaves it); duplicates are dropped."""
+    """Store a batch in order, and the receive cursor ("" keeps it). Duplicates are dropped."""
     taken: list[Accepted | Refusal] = []
     for one in admitted:
         if isinstance(one, RecordOnly):
-            _hear(connection, one.event)
+            _record(connection, one.event)
         elif isinstance(one, InboundChange):
             apply_edit(connection, one, now)
             apply_change(connection, one)
-        elif (refusal := _in_vain(connection, one, queue_limit)) is not None:
+        elif (refusal := _reject_click(connection, one, queue_limit)) is not None:
             taken.append(refusal)
         else:
             taken += _accept_one(connection, one, now, queue_limit)
@@ -97,8 +97,8 @@ def accept_batch(
     return taken
 
 
-def _in_vain(connection: Connection, admission: Admission, queue_limit: int) -> Refusal | None:
-    """Why a click counts for nothing; None where it is an answer, and for one of those that comes again."""
+def _reject_click(connection: Connection, admission: Admission, queue_limit: int) -> Refusal | None:
+    """Return why a click is rejected; None for a valid answer, and for an event that is already known."""
     message = admission.message
     if not message.clicked or admission.verdict is not Verdict.CHAT:
         return None
@@ -106,12 +106,12 @@ def _in_vain(connection: Connection, admission: Admission, queue_limit: int) -> 
     event = {"account": message.origin.account, "event_id": message.event_id}
     if connection.execute(FIND_EVENT, event).first():
         return None
-    reason = _why_not(connection, admission, row, queue_limit)
+    reason = _rejection(connection, admission, row, queue_limit)
     return None if reason is None else Refusal(message.event_id, reason)
 
 
-def _why_not(connection: Connection, admission: Admission, row: Any, queue_limit: int) -> str | None:
-    """Why a click is no answer in the conversation of this row."""
+def _rejection(connection: Connection, admission: Admission, row: Any, queue_limit: int) -> str | None:
+    """Return why a click does not answer the conversation of this row."""
     message = admission.message
     if is_foreign(connection, message, is_admin=admission.is_admin):
         return admission.texts("approval_foreign")
@@ -126,7 +126,7 @@ def _why_not(connection: Connection, admission: Admission, row: Any, queue_limit
 
 
 def _accept_one(connection: Connection, admission: Admission, now: float, queue_limit: int) -> list[Accepted]:
-    told = _told(connection, admission, now)
+    told = _check_notice(connection, admission, now)
     inbound = None if told is None else _store(connection, told.message, now)
     if told is None or inbound is None:
         return []
@@ -141,20 +141,20 @@ def _accept_one(connection: Connection, admission: Admission, now: float, queue_
     kind = TurnKind.NOTICE if refused else TurnKind(told.verdict.value)
     here = (place.conversation, kind, place.address)
     taken = [Accepted(turn, *here, refused, opened.interrupts, opened.steers)]
-    return [*taken, *_told_to_wait(connection, told, place, now)] if opened.waits else taken
+    return [*taken, *_notify_waiting(connection, told, place, now)] if opened.waits else taken
 
 
-def _hear(connection: Connection, event: InboundEvent) -> None:
+def _record(connection: Connection, event: InboundEvent) -> None:
     if isinstance(event, InboundMessage):
         record_message(connection, event)
     else:
         apply_change(connection, event)
 
 
-def _told(connection: Connection, admission: Admission, now: float) -> Admission | None:
-    """The message with what is said to it; None for a stranger's to which everything was said."""
+def _check_notice(connection: Connection, admission: Admission, now: float) -> Admission | None:
+    """Return the admission with the notice that is due, None if the person was notified already."""
     if admission.notice_kind:
-        return admission if _may_tell(connection, admission, admission.notice_kind, now) else None
+        return admission if _claim_notice(connection, admission, admission.notice_kind, now) else None
     if admission.pairing is None:
         return admission
     origin = admission.message.origin
@@ -164,7 +164,7 @@ def _told(connection: Connection, admission: Admission, now: float) -> Admission
     knocked = request_pairing(connection, admission.pairing, origin, now)
     if knocked is PairingOutcome.NEW:
         return admission
-    if knocked is PairingOutcome.KNOWN or not _may_tell(connection, admission, "crowded", now):
+    if knocked is PairingOutcome.KNOWN or not _claim_notice(connection, admission, "crowded", now):
         return None
     return replace(admission, pairing=None, notice=Notice("pair_crowded"))
 
@@ -198,7 +198,7 @@ def _open(
 def _refusal(
     connection: Connection, admission: Admission, place: ConversationRoute, busy: Busy, now: float
 ) -> str:
-    """Why a message is not taken now, "" if it is."""
+    """Return why a message is not accepted now, "" if it is."""
     here = {"conversation": place.conversation}
     if busy is Busy.REJECT and connection.execute(IS_RUNNING, here).first():
         return admission.texts("busy_rejects")
@@ -224,8 +224,8 @@ def _store(connection: Connection, message: InboundMessage, now: float) -> int |
     return stored
 
 
-def _may_tell(connection: Connection, admission: Admission, kind: str, now: float) -> bool:
-    """Whether a once-a-day notice of this kind is due; marks it as told."""
+def _claim_notice(connection: Connection, admission: Admission, kind: str, now: float) -> bool:
+    """Check whether a once-a-day notice of this kind is due, and mark it as sent."""
     origin = admission.message.origin
     told = connection.execute(
         CLAIM_NOTICE,
@@ -243,7 +243,7 @@ def _may_tell(connection: Connection, admission: Admission, kind: str, now: floa
 def _click(
     connection: Connection, admission: Admission, place: ConversationRoute, now: float, queue_limit: int
 ) -> tuple[int, bool]:
-    """A click answers the question that is open: any other was refused (`_in_vain`)."""
+    """Answer the open interrupt by a click; all other clicks were rejected before (`_reject_click`)."""
     if place.approval is not None:
         return _decide(connection, admission, place, now), False
     turn, refused = _queue(connection, admission, place, now, queue_limit)
@@ -254,8 +254,8 @@ def _click(
 
 
 def _decides(connection: Connection, admission: Admission, place: ConversationRoute) -> bool:
-    """Whether a message is the word that an open approval waits for. While the question is still on its way
-    only an answer that it offers is: other words may be about something else.
+    """Check whether a message decides the open approval. Until the interrupt can be read, only an offered
+    answer does, since other words may be about something else.
     """
     approval = place.approval
     if approval is None or not approval.decided_by(admission.message, is_admin=admission.is_admin):
@@ -264,7 +264,7 @@ def _decides(connection: Connection, admission: Admission, place: ConversationRo
 
 
 def _decide(connection: Connection, admission: Admission, place: ConversationRoute, now: float) -> int:
-    """A decision is a turn of its own, however many messages wait for it; the question is closed with it."""
+    """Open a turn for a decision, regardless of waiting messages, and close the interrupt."""
     origin = admission.message.origin
     turn = _add_turn(connection, admission, place, TurnKind.CHAT, now)
     connection.execute(SET_ANSWERS, {"answers": place.question, "id": turn})
@@ -278,11 +278,11 @@ def _decide(connection: Connection, admission: Admission, place: ConversationRou
     return turn
 
 
-def _told_to_wait(
+def _notify_waiting(
     connection: Connection, admission: Admission, place: ConversationRoute, now: float
 ) -> list[Accepted]:
-    """A message waits for a decision, and its author hears so once a day."""
-    if not _may_tell(connection, admission, "approval", now):
+    """Notify the author, once a day, that a message waits for a decision."""
+    if not _claim_notice(connection, admission, "approval", now):
         return []
     turn = _notice(connection, admission, place, admission.texts("approval_waits"), now)
     return [Accepted(turn, place.conversation, TurnKind.NOTICE, place.address, refused=True)]
@@ -291,7 +291,7 @@ def _told_to_wait(
 def _queue(
     connection: Connection, admission: Admission, place: ConversationRoute, now: float, queue_limit: int
 ) -> tuple[int, bool]:
-    """Join the turn that waits, or open one; what does not fit is refused."""
+    """Add the message to the waiting turn or open one; refuse it if the queue is full."""
     queued = connection.execute(COUNT_QUEUED, {"conversation": place.conversation}).scalar_one()
     if queued >= queue_limit:
         full = admission.texts("queue_full", limit=queue_limit)

@@ -1,7 +1,6 @@
-"""The open question of a conversation, and whose answer counts for it.
+"""The open interrupt of a conversation, and who may answer it.
 
-Anybody in the conversation may answer a clarification. An approval is decided by who asked for the work, or
-by an admin.
+Anybody in the conversation may answer a clarification. An approval is decided by the requester or an admin.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ WORDS = ("approve", "reject")
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """An open approval: the ids of the `people` who asked for the work, the `words` that decide it, and what
-    of them holds for later calls.
+    """An open approval: the ids of the requesters (`people`), the `words` that decide it, and the grant it
+    offers.
     """
 
     people: Collection[str]
@@ -34,7 +33,9 @@ class Approval:
     remembered: GrantOffer | None = None
 
     def decided_by(self, message: InboundMessage, *, is_admin: bool) -> bool:
-        """Check whether a message decides: anything by a requester; a click or an offered answer by an admin."""
+        """Check whether a message decides: anything by a requester; a click or an offered answer by an
+        admin.
+        """
         if not is_admin and self.is_for_good(message.text):
             return False
         if message.origin.sender.id in self.people:
@@ -42,16 +43,16 @@ class Approval:
         return is_admin and (message.clicked or self.offers(message.text))
 
     def is_for_good(self, text: str) -> bool:
-        """Whether these words allow a tool on the whole account, which is for admins to say."""
+        """Check whether this text grants a tool on the whole account, which only admins may do."""
         return self.remembered is not None and text.strip().casefold() == self.remembered.always.casefold()
 
     def offers(self, text: str) -> bool:
-        """Whether this is one of the answers as it was offered."""
+        """Check whether this text is one of the offered answers."""
         return text.strip().casefold() in self.words
 
 
 class DecisionWord(Enum):
-    """What `/approve` and `/reject` say: yes for once, for this conversation, on the whole account, or no."""
+    """The decision of `/approve` or `/reject`: once, for this conversation, on the whole account, or no."""
 
     ONCE = auto()
     HERE = auto()
@@ -60,8 +61,8 @@ class DecisionWord(Enum):
 
 
 class DecisionOutcome(Enum):
-    """What came of `/approve` or `/reject`: done, no such approval, several, not theirs to give, for admins,
-    or only for once.
+    """The outcome of `/approve` or `/reject`: done, reserved for admins, not offered for longer, no
+    approval, several approvals, or not the author's to decide.
     """
 
     DONE = auto()
@@ -143,7 +144,7 @@ STOP_TURN = sql("UPDATE turns SET stopped = :why WHERE id = :id")
 
 
 def decode_approval(row: Any) -> Approval | None:
-    """The approval that is open in a conversation's row; None for none."""
+    """Return the open approval of a conversation's row, None if there is none."""
     if not row.question or not row.decisions:
         return None
     people = [person.id for person in decode_senders(row.askers)]
@@ -158,11 +159,10 @@ def open_interrupt(
     now: float = 0.0,
     remembered: GrantOffer | None = None,
 ) -> None:
-    """A run stopped with a question, the interrupt of this id. Where the thread was left meanwhile, so is the
-    question.
+    """Open the interrupt with this id, or discard it if the conversation has left the thread.
 
-    `decisions` are the answers of an approval, None where anybody may answer. Who asked for the work is who
-    wrote the turn's messages; where these were an answer, whoever had asked before it.
+    `decisions` are the answers of an approval, None if anybody may answer. The requesters are the authors
+    of the turn's messages; for a turn that answers an interrupt, the requesters of that one.
     """
     wrote = {message.sender.id: message.sender for message in turn.messages}
     people = turn.askers or tuple(wrote.values())
@@ -188,9 +188,9 @@ def open_interrupt(
 
 
 def expire_approvals(connection: Connection, before: float, now: float) -> list[int]:
-    """Approvals that were asked for before then are over: the runs go on without, as turns that nobody wrote.
+    """Close the approvals opened before an instant and open turns that continue their runs without one.
 
-    The ids of their conversations.
+    Returns the ids of their conversations.
     """
     found = connection.execute(APPROVALS_BEFORE, {"before": before}).all()
     for row in found:
@@ -199,8 +199,8 @@ def expire_approvals(connection: Connection, before: float, now: float) -> list[
 
 
 def give_up_approval(connection: Connection, conversation: int, now: float) -> tuple[int, int]:
-    """Nobody is asked any more for the approval that is open in a conversation: the turn that asked for it,
-    and a new one that nobody wrote, which goes on without. Zeros where none is open.
+    """Close the open approval of a conversation. Returns the turn that requested it and a new turn that
+    continues without it; zeros if there is none.
     """
     row = connection.execute(APPROVAL_OF, {"id": conversation}).first()
     return (0, 0) if row is None else (int(row.asked_by), _go_on(connection, row, now))
@@ -209,8 +209,8 @@ def give_up_approval(connection: Connection, conversation: int, now: float) -> t
 def abandon_interrupt(
     connection: Connection, conversation: int, thread_id: str, actor: Actor | None, now: float
 ) -> None:
-    """A conversation turns to another thread. A question that stays behind on the old one gets a turn that
-    nobody wrote, which shows that; whose deed it was is written down where it was an approval.
+    """Switch a conversation to another thread. An interrupt of the old thread gets a turn that shows that
+    it was abandoned; for an approval this is recorded in the audit log.
     """
     row = connection.execute(INTERRUPT_OF, {"id": conversation}).first()
     connection.execute(ROTATE_THREAD, {"thread_id": thread_id, "id": conversation})
@@ -232,27 +232,27 @@ def _go_on(connection: Connection, row: Any, now: float) -> int:
 
 
 def origin_of(connection: Connection, conversation: int) -> tuple[tuple[Sender, ...], int]:
-    """Who asked for the work that a conversation's newest question was about, and the turn that asked (0
-    while it is open: then another one was answered).
+    """Return the requesters of a conversation's newest interrupt, and the turn that opened it (0 while it
+    is open, since another one was answered then).
     """
     row = connection.execute(REQUESTERS, {"id": conversation}).one()
     return decode_senders(row.askers), 0 if row.question else row.asked_by
 
 
 def is_button_of(connection: Connection, turn: int, message: InboundMessage) -> bool:
-    """Whether a button was pressed below the question that this turn asked."""
+    """Check whether the clicked button belongs to the interrupt of a turn."""
     values = {"turn": turn, "message_id": message.origin.reply_to}
     return connection.execute(FIND_BUTTON, values).first() is not None
 
 
 def is_readable(connection: Connection, turn: int) -> bool:
-    """Whether people may have read the question that this turn asks."""
+    """Check whether people may have read the interrupt of a turn."""
     return connection.execute(IS_INTERRUPT_READABLE, {"id": turn}).first() is not None
 
 
 def is_foreign(connection: Connection, message: InboundMessage, *, is_admin: bool) -> bool:
-    """Whether somebody pressed a button of an approval that is not theirs to give, in any conversation of the
-    chat.
+    """Check whether a button belongs to an approval, in any conversation of the chat, that its author may
+    not decide.
     """
     origin = message.origin
     values = {"account": origin.account, "chat": origin.chat, "message_id": origin.reply_to}
@@ -264,8 +264,8 @@ def is_foreign(connection: Connection, message: InboundMessage, *, is_admin: boo
 def decide_approval(
     connection: Connection, command: Turn, number: int, now: float, given: DecisionWord, *, is_admin: bool
 ) -> tuple[DecisionOutcome, int]:
-    """Make the decision that a command is: of the approval that the turn `number` asked for in this chat, or
-    of the only one (0). The command's turn goes on as that decision; with it the id of its conversation.
+    """Decide by a command: the approval of the turn `number` in this chat, or the only one (0). The
+    command's turn becomes the decision. Returns the outcome and the id of its conversation.
     """
     here = {"account": command.address.account, "chat": command.address.chat}
     found = [
@@ -298,7 +298,7 @@ def decide_approval(
 
 
 def _word(given: DecisionWord, words: Sequence[str], kept: GrantOffer | None) -> str:
-    """How the approval itself calls that decision."""
+    """Return the approval's own word for a decision."""
     if kept is not None and given in (DecisionWord.HERE, DecisionWord.ALWAYS):
         return kept.here if given is DecisionWord.HERE else kept.always
     yes, no = (words[0], words[-1]) if len(words) > 1 else WORDS

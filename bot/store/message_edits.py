@@ -1,6 +1,7 @@
-"""Edits and deletions by people: before its turn has begun they change it, later they are told with the next.
+"""Edits and deletions by people: they change a turn that has not begun, and are reported with the next turn
+otherwise.
 
-Nothing here opens a turn: an edit is never answered by itself, and neither is one that adds a mention.
+Nothing here opens a turn: an edit is never answered by itself, even one that adds a mention.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ EDITS_OF_TURN = sql(
 
 
 def apply_edit(connection: Connection, happened: InboundChange, now: float) -> None:
-    """Take over what became of a message; one that no chat turn has is nobody's business."""
+    """Apply an edit or a deletion to a stored message of a chat turn; ignore others."""
     origin = happened.origin
     row = connection.execute(
         FIND_EDITED,
@@ -96,7 +97,7 @@ def apply_edit(connection: Connection, happened: InboundChange, now: float) -> N
 
 
 def list_notes(connection: Connection, turn: int, thread_id: str, repeats: int) -> Sequence[ChangeNote]:
-    """What a turn tells the agent; not of the messages that it asks again, since it asks them as they are."""
+    """Return the edits that a turn reports to the agent, except those of messages that it repeats."""
     found: dict[int, ChangeNote] = {}
     for row in connection.execute(EDITS_OF_TURN, {"turn": turn, "thread_id": thread_id}).all():
         if repeats and row.source == repeats:
@@ -111,13 +112,13 @@ def list_notes(connection: Connection, turn: int, thread_id: str, repeats: int) 
 def take_notes(
     connection: Connection, turn: int, conversation: int, thread_id: str, repeats: int
 ) -> Sequence[ChangeNote]:
-    """Whatever was not told yet is told with this turn; what happened on another thread is dropped."""
+    """Assign all pending edits to this turn and return them; edits on another thread are dropped."""
     told = connection.execute(ASSIGN_EDITS, {"turn": turn, "conversation": conversation}).all()
     return list_notes(connection, turn, thread_id, repeats) if told else ()
 
 
 def _add(connection: Connection, happened: InboundChange, row: Any) -> int | None:
-    """Write it down; None where this event was taken over before."""
+    """Insert an edit; returns None if its event is known."""
     gone = happened.text is None
     added: int | None = connection.execute(
         ADD_EDIT,
@@ -139,8 +140,8 @@ def _add(connection: Connection, happened: InboundChange, row: Any) -> int | Non
 def drop_message(
     connection: Connection, turn: int, waiting: Any, message_id: str, now: float, end: TurnState
 ) -> None:
-    """A message left a waiting turn: the reply answers one that is there, and an empty turn ends quietly, as
-    `end`.
+    """Take a message out of a waiting turn: the reply address moves to a remaining message, and an empty
+    turn ends as `end`.
     """
     last = connection.execute(LAST_MESSAGE_ID, {"turn": turn}).scalar_one_or_none()
     if last is None:

@@ -1,4 +1,4 @@
-"""Brings the schema up to date; Alembic is loaded only for a database of an earlier version."""
+"""Schema updates; Alembic is imported only for a database of an earlier version."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _versions = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), p
 
 
 def current(connection: Connection) -> str:
-    """The revision that the database is at ("" for an empty one)."""
+    """Return the revision of the database ("" for an empty one)."""
     if not inspect(connection).has_table(VERSION_TABLE):
         return ""
     return str(
@@ -25,7 +25,7 @@ def current(connection: Connection) -> str:
 
 
 def migrate(connection: Connection) -> None:
-    """Bring the database to HEAD, within the caller's transaction. Raises StoreError for a newer one."""
+    """Update the database to HEAD in the caller's transaction. Raises StoreError for a newer one."""
     found = current(connection)
     if found == HEAD:
         return
@@ -38,14 +38,14 @@ def migrate(connection: Connection) -> None:
 
 
 def create(connection: Connection) -> None:
-    """Make the newest schema in an empty database at once; the scripts would come to the same."""
+    """Create the newest schema in an empty database; the migration scripts lead to the same schema."""
     metadata.create_all(connection, checkfirst=False)
     _versions.create(connection, checkfirst=True)
     connection.execute(_versions.insert().values(version_num=HEAD))
 
 
 def upgrade(connection: Connection) -> None:
-    """Run the scripts that this database has not seen, an empty one all of them."""
+    """Run all migration scripts that the database has not seen."""
     from alembic import command
     from alembic.config import Config
 

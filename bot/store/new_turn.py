@@ -1,4 +1,4 @@
-"""Opens turns and writes their parts, whatever they come from."""
+"""Statements and functions for new turns, their messages and reply parts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def open_turn(
     size: int = 1,
     ready_at: float = 0.0,
 ) -> int:
-    """Add a turn with `size` messages; its id."""
+    """Add a turn with `size` messages and return its id."""
     return int(
         connection.execute(
             ADD_TURN,
@@ -83,7 +83,7 @@ def open_notice(
     model: str = "",
     size: int = 1,
 ) -> int:
-    """Add a turn whose answer is known at once, so that it is delivered like any other; its id."""
+    """Add a turn with a fixed answer, which is delivered like any other, and return its id."""
     turn = open_turn(
         connection,
         conversation,
@@ -101,7 +101,7 @@ def open_notice(
 
 
 def save_part(connection: Connection, turn: int, part: Part, now: float, category: str = "") -> None:
-    """Write a part as it is now."""
+    """Insert or replace a reply part."""
     connection.execute(
         SAVE_PART,
         {
@@ -121,7 +121,7 @@ def save_part(connection: Connection, turn: int, part: Part, now: float, categor
 
 
 def record_answer(connection: Connection, command: Turn, text: str, now: float) -> None:
-    """Record a command's answer with what it does, so that a crash does not do it twice."""
+    """Store the answer of a command in the transaction of its action, so that a crash does not repeat it."""
     save_part(connection, command.id, Part(0, PartKind.TEXT, text), now)
     delivering = {"id": command.id, "state": TurnState.DELIVERING.value, "error": "", "finished_at": 0.0}
     connection.execute(SET_STATE, delivering)

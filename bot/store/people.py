@@ -1,4 +1,4 @@
-"""Who was given a role, and who waits to be let in."""
+"""Granted roles and pairing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_WAITING = 5
 
 @dataclass(frozen=True, slots=True)
 class RoleGrant:
-    """A role that was given: to whom (an access entry, a `name` where one was known), by whom and when."""
+    """A role granted to an access entry (with a `name` if known), by whom and when."""
 
     entry: str
     role: str
@@ -28,7 +28,7 @@ class RoleGrant:
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """The code that a stranger may get, and for how long it is good (seconds)."""
+    """A pairing code for a person without access, and its validity in seconds."""
 
     code: str
     seconds: float
@@ -36,7 +36,7 @@ class Pairing:
 
 @dataclass(frozen=True, slots=True)
 class PairingRequest:
-    """A stranger who has a code: `person` is `platform:id`."""
+    """A person without access (`platform:id`) who has a pairing code."""
 
     code: str
     account: str
@@ -46,12 +46,14 @@ class PairingRequest:
 
     @property
     def entry(self) -> str:
-        """Who they are on the account where they wrote: the role that the code gives holds there alone."""
+        """Return their access entry on this account only, to which the code grants a role."""
         return _on(self.account, self.person)
 
 
 class PairingOutcome(Enum):
-    """What became of a stranger's message: a code is theirs now, was before, or too many wait."""
+    """The result of a pairing request: a new code, a code that the person has already, or too many
+    requests.
+    """
 
     NEW = auto()
     KNOWN = auto()
@@ -100,7 +102,7 @@ TAKE_PAIRING = sql(
 
 
 def list_role_grants(connection: Connection) -> list[RoleGrant]:
-    """Every role that was given, by entry."""
+    """Return all granted roles, by entry."""
     return [
         RoleGrant(row.entry, row.role, row.name, row.given_by, row.given_at)
         for row in connection.execute(LIST_ROLES).all()
@@ -108,7 +110,7 @@ def list_role_grants(connection: Connection) -> list[RoleGrant]:
 
 
 def grant_role(connection: Connection, one: RoleGrant, actor: Actor, now: float) -> None:
-    """Give a role in place of another one; somebody who waited with a code does so no longer."""
+    """Grant a role in place of an earlier one, and delete the pairing codes of the person."""
     connection.execute(
         SET_ROLE,
         {"entry": one.entry, "role": one.role, "name": one.name, "by": actor.person, "now": now},
@@ -120,7 +122,7 @@ def grant_role(connection: Connection, one: RoleGrant, actor: Actor, now: float)
 
 
 def revoke_role(connection: Connection, entry: str, actor: Actor, now: float) -> bool:
-    """Take a role back; whether there was one."""
+    """Revoke a role; returns False if there was none."""
     taken = connection.execute(DELETE_ROLE, {"entry": entry}).first() is not None
     if taken:
         record_event(connection, actor, AuditEvent("take", entry), now)
@@ -128,7 +130,7 @@ def revoke_role(connection: Connection, entry: str, actor: Actor, now: float) ->
 
 
 def request_pairing(connection: Connection, pairing: Pairing, origin: Origin, now: float) -> PairingOutcome:
-    """A stranger wrote in private: the code is theirs unless they have one, or too many wait."""
+    """Store a pairing code for a person, unless they have one or too many people do."""
     connection.execute(EXPIRE_PAIRINGS, {"now": now})
     person = person_of(origin.platform, origin.sender)
     if connection.execute(FIND_PAIRING, {"account": origin.account, "person": person}).first():
@@ -153,13 +155,13 @@ def _on(account: str, person: str) -> str:
 
 
 def set_pairing_address(connection: Connection, code: str, conversation: int, address: ReplyAddress) -> None:
-    """Where somebody who waits with this code hears that they are let in."""
+    """Set where the holder of a pairing code is notified."""
     given = {"code": code, "conversation": conversation, "address": encode_address(address)}
     connection.execute(SET_PAIRING_ADDRESS, given)
 
 
 def list_pairing_requests(connection: Connection, now: float, code: str = "") -> list[PairingRequest]:
-    """Who waits with a code that is still good; only the one with this code where one is given."""
+    """Return the people with a valid pairing code, or only the one with this code."""
     found = connection.execute(LIST_PAIRINGS, {"now": now}).all()
     return [
         PairingRequest(row.code, row.account, row.person, row.name, row.expires_at)
@@ -171,9 +173,8 @@ def list_pairing_requests(connection: Connection, now: float, code: str = "") ->
 def approve_pairing(
     connection: Connection, code: str, role: str, welcome: str, actor: Actor, now: float
 ) -> int | None:
-    """Give the one who waits with this code a role, and tell them; the id of the turn that does.
-
-    None where nobody waits with it any more.
+    """Grant a role to the holder of a code and notify them. Returns the id of the notice's turn, None if
+    the code is not valid.
     """
     row = connection.execute(TAKE_PAIRING, {"code": code, "now": now}).first()
     if row is None:
@@ -196,7 +197,7 @@ def approve_pairing(
 def approve_pairing_by_command(
     connection: Connection, code: str, role: str, welcome: str, command: Turn, text: str, now: float
 ) -> int | None:
-    """See `people.admit`; the answer of the command that does it is recorded with it."""
+    """Approve a pairing and record the answer of the command that did it."""
     opened = approve_pairing(connection, code, role, welcome, author_of(command), now)
     if opened is not None:
         record_answer(connection, command, text, now)

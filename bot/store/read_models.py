@@ -1,4 +1,4 @@
-"""What commands, the page and the API show of the store: bounded reads, newest first."""
+"""Read models of turns for commands, web console and API: bounded, newest first."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from bot.store.usage import TurnUsage, decode_usage
 
 @dataclass(frozen=True, slots=True)
 class TurnView:
-    """A turn with what was asked, what was answered and what that cost (`spent`, None where nobody
-    counted). `steps` are the tools that it called; `asks`: it ended with a
-    question that is still open; `left`: it only shows that a question was left, and says nothing of its own.
+    """A turn with its messages, reply parts and token usage (None if unknown). `steps` are its tool calls;
+    `asks`: it ended with an interrupt that is still open; `left`: it only shows that an interrupt was
+    abandoned.
     """
 
     id: int
@@ -77,7 +77,7 @@ COUNT_OPEN_TURNS = sql(f"SELECT kind, state, COUNT(*) FROM turns WHERE state IN 
 def list_turns(
     connection: Connection, conversation_id: int | None, before: int = NEWEST, limit: int = 50
 ) -> list[TurnView]:
-    """Turns of a conversation, or of all, with ids below `before`, newest first, each with messages and
+    """Return turns of a conversation, or of all, with ids below `before`, newest first, with messages and
     parts.
     """
     given = {"before": before, "limit": limit}
@@ -90,7 +90,7 @@ def list_turns(
 def list_turns_of_owner(
     connection: Connection, owner: str, account: str, before: int = NEWEST, limit: int = 50
 ) -> list[TurnView]:
-    """Turns of somebody's own conversations there and at the page."""
+    """Return turns of a person's own conversations on an account and in the web console, newest first."""
     given = {"owner": owner, "account": account, "before": before, "limit": limit}
     return _whole(connection, connection.execute(LIST_OWNED_TURNS, given).all())
 
@@ -109,7 +109,7 @@ def _whole(connection: Connection, found: Sequence[Any]) -> list[TurnView]:
 
 
 def count_open_turns(connection: Connection) -> dict[tuple[str, str], int]:
-    """How many turns are open, by (kind, state)."""
+    """Count the open turns by (kind, state)."""
     return {(row[0], row[1]): row[2] for row in connection.execute(COUNT_OPEN_TURNS).all()}
 
 

@@ -1,4 +1,4 @@
-"""What people write in chats that keep a record, for so many days; it never starts a turn."""
+"""Recorded messages of chats, kept for a number of days; they never start a turn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DAY = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class RecordedMessage:
-    """A message of the record; `link` leads to it on its platform ("" where nothing does)."""
+    """A recorded message; `link` leads to it on its platform ("" if there is no link)."""
 
     id: int
     message_id: str
@@ -30,7 +30,7 @@ class RecordedMessage:
 
 @dataclass(frozen=True, slots=True)
 class RecordedChat:
-    """A chat that keeps a record: for so many days, since when."""
+    """A recorded chat: for how many days, and since when."""
 
     account: str
     chat: str
@@ -91,7 +91,7 @@ PURGE_CHAT_RECORD = sql("DELETE FROM record WHERE account = :account AND chat = 
 
 
 def record_message(connection: Connection, message: InboundMessage) -> None:
-    """Keep a message; one that came before stays as it is."""
+    """Record a message; one that is recorded already stays as it is."""
     origin = message.origin
     files = [f"[{attachment.filename}]" for attachment in message.attachments]
     text = "\n".join(filter(None, [message.text.strip(), *files]))
@@ -113,7 +113,7 @@ def record_message(connection: Connection, message: InboundMessage) -> None:
 
 
 def apply_change(connection: Connection, happened: InboundChange) -> None:
-    """A message says something else now, or is gone."""
+    """Apply an edit or a deletion to a recorded message."""
     origin = happened.origin
     here = {"account": origin.account, "chat": origin.chat, "message_id": origin.message_id}
     if happened.text is None:
@@ -131,23 +131,25 @@ def list_recorded(
     limit: int = 500,
     topic: str | None = None,
 ) -> list[RecordedMessage]:
-    """The newest messages of a chat after `since`, up to `until`, oldest first; `topic` None: of all."""
+    """Return the newest messages of a chat after `since` up to `until`, oldest first; `topic` None: of all
+    topics.
+    """
     given: dict[str, Any] = {"account": account, "chat": chat, "since": since, "until": until, "limit": limit}
     statement = LIST_RECORDED if topic is None else LIST_RECORDED_IN_TOPIC
     if topic is not None:
         given["topic"] = topic
     found = connection.execute(statement, given).all()
-    return [_said(row) for row in reversed(found)]
+    return [_decode(row) for row in reversed(found)]
 
 
 def count_recorded(connection: Connection, account: str, chat: str, since: float = 0.0) -> int:
-    """How many messages a chat's record holds from then on."""
+    """Count the recorded messages of a chat since an instant."""
     given = {"account": account, "chat": chat, "since": since}
     return int(connection.execute(COUNT_RECORDED, given).scalar_one())
 
 
 def list_recorded_chats(connection: Connection) -> list[RecordedChat]:
-    """Every chat that keeps a record."""
+    """Return all recorded chats."""
     found = connection.execute(LIST_RECORDED_CHATS).all()
     return [RecordedChat(row.account, row.chat, row.record_days, row.recorded_since) for row in found]
 
@@ -155,7 +157,7 @@ def list_recorded_chats(connection: Connection) -> list[RecordedChat]:
 def set_recording(
     connection: Connection, account: str, chat: str, days: int, actor: Actor, now: float
 ) -> None:
-    """Keep a record of a chat for so many days; 0 ends it, and deletes what was kept."""
+    """Record a chat for a number of days; 0 stops it and deletes its record."""
     given = {"account": account, "chat": chat, "days": days, "since": now if days else 0.0}
     connection.execute(SET_RECORDING, given)
     if not days:
@@ -164,7 +166,7 @@ def set_recording(
 
 
 def purge_record(connection: Connection, now: float) -> None:
-    """Drop what is older than its chat keeps."""
+    """Delete messages that are older than their chat's number of days."""
     for one in list_recorded_chats(connection):
         before = now - one.days * DAY
         connection.execute(PURGE_CHAT_RECORD, {"account": one.account, "chat": one.chat, "before": before})
@@ -173,8 +175,8 @@ def purge_record(connection: Connection, now: float) -> None:
 def list_recorded_before(
     connection: Connection, turn: Turn, back: float, limit: int
 ) -> list[RecordedMessage]:
-    """What others wrote where a turn is, between the turn before it in its conversation (at most `back`
-    seconds before it) and its last message.
+    """Return what others wrote between the previous turn of the conversation (at most `back` seconds ago)
+    and the last message of this turn.
     """
     if not turn.messages:
         return []
@@ -190,11 +192,11 @@ def list_recorded_before(
 
 
 def is_first_turn(connection: Connection, turn: Turn) -> bool:
-    """Whether nothing was answered in a turn's conversation before it."""
+    """Check whether no turn of the conversation was answered before this one."""
     given = {"conversation": turn.conversation, "turn": turn.id}
     return connection.execute(PREVIOUS_TURN_AT, given).scalar_one_or_none() is None
 
 
-def _said(row: Any) -> RecordedMessage:
+def _decode(row: Any) -> RecordedMessage:
     sender = decode_sender(row.sender)
     return RecordedMessage(row.id, row.message_id, row.topic, sender, row.text, row.sent_at, row.link)

@@ -1,7 +1,7 @@
-"""Forgetting: texts that are too old, and what is kept about a person.
+"""Retention and erasure: old texts, and the data of a person.
 
-The rows of turns stay, so that what they cost stays counted. A thread that nobody is on any more is written
-down first and deleted on the runtime then, which may be away.
+Rows of turns stay, so that their token usage stays counted. A thread that nobody uses is queued first and
+deleted on the runtime later, which may be unavailable.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ AUDIT_KEPT = 400 * 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class RetentionStep:
-    """How far a piece of work has come: up to which id, and whether there is more."""
+    """The progress of a step: the last id it covered, and whether more steps follow."""
 
     upto: int
     more: bool
@@ -38,7 +38,7 @@ class RetentionStep:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody on a platform, by the platform's own id."""
+    """A person on a platform, by the platform's own id."""
 
     platform: str
     id: str
@@ -48,13 +48,13 @@ class Person:
 
     @classmethod
     def of(cls, text: str) -> Person:
-        """The person that `platform:id` names."""
+        """Return the person of `platform:id`."""
         platform, _, id_ = text.partition(":")
         return cls(platform, id_)
 
     @property
-    def given(self) -> dict[str, Any]:
-        """The parameters that find the rows of their messages."""
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters that match the person's messages."""
         prefix, linked = (f"[{orjson.dumps(one).decode()}," for one in (self.id, str(self)))
         lengths = {"length": len(prefix), "linked_length": len(linked)}
         return {"platform": self.platform, "prefix": prefix, "linked": linked, **lengths}
@@ -62,7 +62,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class WrittenMessage:
-    """A message of somebody's with what was answered to it, and the tools that were called for it."""
+    """A person's message with its answer and the tools called for it."""
 
     id: int
     account: str
@@ -76,7 +76,9 @@ class WrittenMessage:
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """What became of somebody's messages: how many are gone, which threads are, and where others wrote."""
+    """The result of erasing messages: their number, the deleted threads, and the threads shared with
+    others.
+    """
 
     messages: int = 0
     gone: frozenset[str] = frozenset()
@@ -228,15 +230,15 @@ LIST_SCHEDULES_OF = sql(
 
 
 def load_mark(connection: Connection, account: str) -> int:
-    """Up to which turn an account's texts are gone."""
+    """Return the last turn of an account whose texts were deleted."""
     return int(connection.execute(GET_MARK, {"account": account}).scalar_one_or_none() or 0)
 
 
 def erase_old_texts(
     connection: Connection, account: str, before: float, now: float, new_id: Callable[[], str]
 ) -> RetentionStep:
-    """Delete the texts of the next turns of an account that were accepted before then, as far as they are
-    closed, and let those threads leave that were not used since.
+    """Delete the texts of the next closed turns of an account that were accepted before an instant, and
+    queue their unused threads for deletion.
     """
     after = load_mark(connection, account)
     newest = int(connection.execute(NEWEST_TURN).scalar_one())
@@ -263,27 +265,27 @@ def erase_old_texts(
 
 
 def list_abandoned_threads(connection: Connection, limit: int = 50) -> list[str]:
-    """Threads to delete on the runtime, in which nothing is worked on."""
+    """Return threads to delete on the runtime that have no turn in progress."""
     return [str(row.thread_id) for row in connection.execute(LIST_ABANDONED, {"limit": limit}).all()]
 
 
 def has_abandoned_threads(connection: Connection) -> bool:
-    """Whether threads are still to be deleted."""
+    """Check whether threads are queued for deletion."""
     return connection.execute(HAS_ABANDONED).first() is not None
 
 
 def drop_abandoned_thread(connection: Connection, thread: str) -> None:
-    """The runtime has deleted a thread."""
+    """Remove a thread that the runtime has deleted from the queue."""
     connection.execute(DELETE_ABANDONED, {"thread": thread})
 
 
 def find_newest_message(connection: Connection) -> int:
-    """The id of the newest message."""
+    """Return the id of the newest message."""
     return int(connection.execute(NEWEST_MESSAGE).scalar_one())
 
 
 def list_written(connection: Connection, person: Person, after: int) -> list[WrittenMessage]:
-    """Somebody's messages among the next `STEP` ids, with the answers to them."""
+    """Return a person's messages among the next `STEP` ids, with their answers."""
     found = _messages(connection, person, after)
     answers = _answers(connection, sorted({row.turn_id for row in found}))
     return [
@@ -304,8 +306,8 @@ def list_written(connection: Connection, person: Person, after: int) -> list[Wri
 def erase_messages(
     connection: Connection, person: Person, after: int, now: float, new_id: Callable[[], str]
 ) -> Erasure:
-    """Empty somebody's messages among the next `STEP` ids, as far as their turns are closed. Answers go where
-    nobody else was answered with them, threads where nobody's words are left.
+    """Erase a person's messages of closed turns among the next `STEP` ids. Answers are deleted if nobody
+    else was answered with them, threads if nobody's messages remain.
     """
     messages = 0
     places: set[tuple[int, str]] = set()
@@ -327,31 +329,31 @@ def erase_messages(
 
 
 def erase_traces(connection: Connection, person: Person, spent_before: float) -> int:
-    """Delete what else names a person; how many messages of theirs are being worked on.
+    """Delete other data that names a person; returns the number of their messages in progress.
 
-    What their turns cost since `spent_before` stays theirs: budgets go by it.
+    Token usage since `spent_before` stays theirs, since budgets need it.
     """
-    connection.execute(DELETE_RECORDED_OF, person.given)
+    connection.execute(DELETE_RECORDED_OF, person.parameters)
     connection.execute(DELETE_PAIRINGS_OF, {"person": str(person)})
     delete_web_access(connection, str(person))
     connection.execute(DELETE_NOTICES_OF, {"id": person.id, "platform": person.platform})
     connection.execute(DETACH_USAGE, {"person": str(person), "before": spent_before})
-    return int(connection.execute(COUNT_OPEN_MESSAGES, person.given).scalar_one())
+    return int(connection.execute(COUNT_OPEN_MESSAGES, person.parameters).scalar_one())
 
 
 def list_recorded_of(connection: Connection, person: Person) -> Sequence[Any]:
-    """What the chat record has of somebody: rows of account, chat, text, sent_at, link."""
-    return connection.execute(LIST_RECORDED_OF, person.given).all()
+    """Return a person's recorded messages: rows of account, chat, text, sent_at, link."""
+    return connection.execute(LIST_RECORDED_OF, person.parameters).all()
 
 
 def list_roles_of(connection: Connection, person: Person) -> Sequence[Any]:
-    """The roles that somebody was given: rows of entry, role, name, given_by, given_at."""
+    """Return a person's roles: rows of entry, role, name, given_by, given_at."""
     whose = {"person": str(person), "platform": person.platform, "on_account": f":{person.id}"}
     return connection.execute(LIST_ROLES_OF, whose).all()
 
 
 def list_schedules_of(connection: Connection, person: Person) -> Sequence[Any]:
-    """What somebody scheduled: rows of id, kind, state, text, spoken, zone, account, chat, made_at."""
+    """Return a person's schedules: rows of id, kind, state, text, spoken, zone, account, chat, made_at."""
     return connection.execute(LIST_SCHEDULES_OF, {"person": str(person)}).all()
 
 
@@ -365,12 +367,12 @@ def _threads(places: Iterable[tuple[int, str]]) -> frozenset[str]:
 
 
 def _messages(connection: Connection, person: Person, after: int) -> Sequence[Any]:
-    given = {**person.given, "after": after, "upto": after + STEP}
+    given = {**person.parameters, "after": after, "upto": after + STEP}
     return connection.execute(LIST_MESSAGES, given).all()
 
 
 def _answers(connection: Connection, turns: Sequence[int]) -> dict[int, str]:
-    """The text that turns were answered with."""
+    """Return the answers of turns as text."""
     if not turns:
         return {}
     texts: dict[int, list[str]] = {}

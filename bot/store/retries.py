@@ -1,4 +1,4 @@
-"""A turn that answers again what another one has answered, on a fork from before it."""
+"""Retries: a turn that answers the messages of another one again, on a fork of its thread."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ THE_LAST = -1
 
 @dataclass(frozen=True, slots=True)
 class RetryTarget:
-    """Where a turn is answered again, what it begins from, and who wants that."""
+    """The conversation and checkpoint of a retry, and who requested it."""
 
     conversation: int
     address: ReplyAddress
@@ -88,23 +88,23 @@ def open_retry(
     limits: Sequence[Limit] = (),
     now: float,
 ) -> int:
-    """Open a turn that answers `answered` again, forked from `checkpoint` of `thread_id`; mark the old one.
+    """Open a turn that repeats `answered`, forked from `checkpoint` of `thread_id`, and mark the old one.
 
-    A `thread_id` other than the conversation's becomes the conversation's: there was nothing before that
-    turn. `text` is the command's own answer; it counts for `limits`.
+    If `thread_id` is not the conversation's, it becomes the conversation's: there was nothing before that
+    turn. `text` is the command's own answer. The retry counts for `limits`.
     """
     record_answer(connection, command, text, now)
     author = author_of(command)
     at = (command.conversation, command.address, command.platform, command.model)
     again = RetryTarget(*at, thread_id, checkpoint, author)
-    return _again(connection, answered, again, limits, now)
+    return _open_retry(connection, answered, again, limits, now)
 
 
 def queue_retry(
     connection: Connection, command: Turn, *, text: str, limits: Sequence[Limit] = (), now: float
 ) -> None:
-    """As `retry`, where something is under way: the turn waits behind it, and answers again what was answered
-    last by then. One waits at a time.
+    """Queue a retry behind the turn in progress: it repeats the turn that is answered last by then. Only
+    one can wait.
     """
     record_answer(connection, command, text, now)
     if connection.execute(FIND_QUEUED_RETRY, {"conversation": command.conversation}).first() is not None:
@@ -127,14 +127,12 @@ def queue_retry(
 def begin_retry(
     connection: Connection, turn: int, answered: AnsweredTurn, *, checkpoint: str, thread_id: str, now: float
 ) -> bool:
-    """Tell a turn that waited what it repeats, and from where; False where it waits no more, or the thread
-    was left meanwhile.
-    """
+    """Resolve a queued retry; returns False if it no longer waits or the thread was left."""
     begun = {"id": turn, "repeats": answered.source, "thread_id": thread_id, "checkpoint": checkpoint}
     row = connection.execute(BEGIN_RETRY, begun).first()
     if row is None:
         return False
-    _replaced(connection, answered)
+    _mark_replaced(connection, answered)
     abandon_interrupt(connection, row.conversation_id, thread_id, None, now)
     connection.execute(COPY_ANSWERS, {"id": turn, "source": answered.source})
     return True
@@ -152,8 +150,8 @@ def repeat_answer(
     actor: Actor,
     now: float,
 ) -> int:
-    """As `retry`, without a command: the answer goes where the one before it went. 0 where something is under
-    way there, or something else was answered meanwhile. `model` is the account's.
+    """Open a retry without a command: the answer goes where the previous one went. Returns 0 if a turn is
+    in progress or another one was answered meanwhile. `model` is the account's.
     """
     here = {"conversation": view.id}
     connection.execute(LOCK_CONVERSATION, here)
@@ -165,17 +163,17 @@ def repeat_answer(
         # The chat has got another id since.
         address = replace(address, chat=view.key.chat, reply_to="")
     again = RetryTarget(view.id, address, view.platform, model, thread_id, checkpoint, actor)
-    opened = _again(connection, answered, again, limits, now)
+    opened = _open_retry(connection, answered, again, limits, now)
     done = AuditEvent("retry", f"turn {answered.id}", f"{address.account} {address.chat}")
     record_event(connection, actor, done, now)
     return opened
 
 
-def _again(
+def _open_retry(
     connection: Connection, answered: AnsweredTurn, again: RetryTarget, limits: Sequence[Limit], now: float
 ) -> int:
     count_message(connection, limits, now)
-    _replaced(connection, answered)
+    _mark_replaced(connection, answered)
     abandon_interrupt(connection, again.conversation, again.thread_id, again.actor, now)
     opened = open_turn(
         connection,
@@ -194,13 +192,13 @@ def _again(
     return opened
 
 
-def _replaced(connection: Connection, answered: AnsweredTurn) -> None:
-    """The answer has another one in its place."""
+def _mark_replaced(connection: Connection, answered: AnsweredTurn) -> None:
+    """Mark an answer as replaced."""
     connection.execute(MARK_REPLACED, {"id": answered.id})
     connection.execute(SETTLE_RUN, {"turn": answered.id})
 
 
 def find_last_answered(connection: Connection, conversation: int) -> AnsweredTurn | None:
-    """The turn that `/retry` would answer again: the last one of the thread that the conversation is on."""
+    """Return the turn that `/retry` repeats: the last one on the conversation's current thread."""
     row = connection.execute(LAST_ANSWERED, {"conversation": conversation}).first()
     return None if row is None else AnsweredTurn(row.id, row.repeats or row.id, row.thread_id, row.run_id)

@@ -1,4 +1,4 @@
-"""Which conversation a message belongs to, and where its answer goes: derived here, once."""
+"""Routing of messages: the conversation they belong to, and the address of the reply."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bot.store.turns import REMEMBER_MESSAGE
 
 @dataclass(frozen=True, slots=True)
 class ConversationRoute:
-    """Where a message landed; `model` is the account's, which holds where the conversation chooses none."""
+    """The conversation of a message. `model` is the account's, used if the conversation has none."""
 
     conversation: int
     thread_id: str
@@ -53,7 +53,7 @@ LATEST_CONVERSATION = sql(
 
 
 def route_message(connection: Connection, admission: Admission, now: float) -> ConversationRoute:
-    """The conversation of a message, made if need be, and where it is answered."""
+    """Return the route of a message, creating its conversation if needed."""
     origin = admission.message.origin
     key = _key(connection, admission)
     row = connection.execute(
@@ -94,8 +94,8 @@ def route_message(connection: Connection, admission: Admission, now: float) -> C
 
 
 def hold_conversation(connection: Connection, admission: Admission) -> Any:
-    """The row of the conversation that a click belongs to, which nothing else changes until the end of the
-    transaction; None for none.
+    """Lock and return the conversation row of a click until the end of the transaction; None if there is
+    none.
     """
     key = _key(connection, admission)
     given = {"account": key.account, "chat": key.chat, "topic": key.topic, "member": key.member}
@@ -103,7 +103,7 @@ def hold_conversation(connection: Connection, admission: Admission) -> Any:
 
 
 def _owner(origin: Origin) -> str:
-    """Whose conversation it is; a group's is nobody's."""
+    """Return the owner of a private chat; a group has none."""
     return person_of(origin.platform, origin.sender) if origin.chat_kind is ChatKind.PRIVATE else ""
 
 
@@ -174,7 +174,7 @@ def _remember(connection: Connection, message: InboundMessage, conversation: int
 
 
 def _title(admission: Admission) -> str:
-    """A conversation is called after its first message until it has a title."""
+    """Return the first message as the title of a conversation."""
     if admission.verdict is not Verdict.CHAT:
         return ""
     first = " ".join(admission.message.text.split())

@@ -1,4 +1,4 @@
-"""Between rows and domain values; JSON columns are written compactly and read back exactly."""
+"""Conversion between rows and domain values; JSON columns are compact and read back exactly."""
 
 from __future__ import annotations
 
@@ -38,52 +38,52 @@ AT_WORK = f"stopped <> {Stopped.LEFT.value}"
 
 
 def encode_address(address: ReplyAddress) -> str:
-    """The column form of an address."""
+    """Return the column value of an address."""
     return orjson.dumps(
         [address.account, address.chat, address.chat_kind.value, address.topic, address.reply_to]
     ).decode()
 
 
 def decode_address(column: str) -> ReplyAddress:
-    """The address of a column."""
+    """Return the address of a column."""
     account, chat, kind, topic, reply_to = orjson.loads(column)
     return ReplyAddress(account, chat, ChatKind(kind), topic, reply_to)
 
 
 def encode_sender(sender: Sender) -> str:
-    """The column form of a sender."""
+    """Return the column value of a sender."""
     known = [sender.id, sender.name, sender.username]
     more = [list(sender.belongs), sender.guest] if sender.belongs or sender.guest or sender.account else []
     return orjson.dumps([*known, *more, *([sender.account] if sender.account else [])]).decode()
 
 
 def decode_sender(column: str) -> Sender:
-    """The sender of a column."""
+    """Return the sender of a column."""
     written: list[Any] = orjson.loads(column)
     person, name, username, belongs, guest, account = [*written, *UNSAID[len(written) :]]
     return Sender(person, name, username, belongs=tuple(belongs), guest=guest, account=account)
 
 
 def encode_senders(people: Sequence[Sender]) -> str:
-    """The column form of several senders."""
+    """Return the column value of several senders."""
     return orjson.dumps([encode_sender(person) for person in people]).decode()
 
 
 def decode_senders(column: str) -> tuple[Sender, ...]:
-    """The senders of a column; earlier versions wrote their ids alone."""
+    """Return the senders of a column; earlier versions stored only their ids."""
     written = orjson.loads(column) if column else []
     return tuple(decode_sender(one) if one.startswith("[") else Sender(one) for one in written)
 
 
 def encode_attachments(attachments: Sequence[Attachment]) -> str:
-    """The column form of attachments ("" for none)."""
+    """Return the column value of attachments ("" for none)."""
     if not attachments:
         return ""
     return orjson.dumps([[a.kind.value, a.filename, a.ref, a.size, a.mime] for a in attachments]).decode()
 
 
 def decode_attachments(column: str) -> tuple[Attachment, ...]:
-    """The attachments of a column."""
+    """Return the attachments of a column."""
     rows = orjson.loads(column) if column else []
     return tuple(
         Attachment(AttachmentKind(kind), name, ref, size, mime) for kind, name, ref, size, mime in rows
@@ -91,28 +91,28 @@ def decode_attachments(column: str) -> tuple[Attachment, ...]:
 
 
 def encode_words(words: Sequence[str]) -> str:
-    """The column form of words, of none too ("" stands for "not said")."""
+    """Return the column value of words, also for none ("" means "not set")."""
     return orjson.dumps(list(words)).decode()
 
 
 def encode_choices(choices: Sequence[str]) -> str:
-    """The column form of choices."""
+    """Return the column value of choices."""
     return encode_words(choices) if choices else ""
 
 
 def decode_choices(column: str) -> tuple[str, ...]:
-    """The choices of a column."""
+    """Return the choices of a column."""
     return tuple(orjson.loads(column)) if column else ()
 
 
 def encode_steps(steps: Sequence[ToolStep]) -> str:
-    """The column form of tool calls."""
+    """Return the column value of tool calls."""
     told = [[one.tool, one.arguments, one.state.value, one.result, one.seconds] for one in steps]
     return orjson.dumps(told).decode()
 
 
 def decode_steps(column: str) -> tuple[ToolStep, ...]:
-    """The tool calls of a column."""
+    """Return the tool calls of a column."""
     found = orjson.loads(column) if column else []
     return tuple(
         ToolStep(tool, arguments, ProgressState(state), result, seconds)
@@ -121,7 +121,7 @@ def decode_steps(column: str) -> tuple[ToolStep, ...]:
 
 
 def decode_message(row: Any) -> TurnMessage:
-    """A message of a turn."""
+    """Return the message of a row."""
     return TurnMessage(
         id=row.id,
         event_id=row.event_id,
@@ -135,7 +135,7 @@ def decode_message(row: Any) -> TurnMessage:
 
 
 def decode_part(row: Any) -> Part:
-    """A part of a reply."""
+    """Return the reply part of a row."""
     return Part(
         index=row.position,
         kind=PartKind(row.kind),
@@ -157,7 +157,7 @@ def decode_turn(
     *,
     approved: Sequence[str] = (),
 ) -> Turn:
-    """A turn with its messages, what is told with them, and whose work an answer goes on with."""
+    """Return the turn of a row with its messages, notes and the requesters of the work that it continues."""
     return Turn(
         id=row.id,
         conversation=row.conversation_id,

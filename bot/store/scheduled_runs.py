@@ -1,4 +1,6 @@
-"""Scheduled runs."""
+"""Scheduled runs: a schedule is advanced, its run stored and the turn opened in one transaction, so that
+each instant runs once even with several schedulers.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ ASKED_FOR = 24 * 3600.0
 
 
 class SkipReason(StrEnum):
-    """Why a firing brought nothing."""
+    """The reason why a run was skipped."""
 
     OVERLAP = "overlap"
     MISSED = "missed"
@@ -48,9 +50,9 @@ class SkipReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DueRun:
-    """A firing that is due: for the instant `due`, after `missed` others that came too late; `following` is
-    the next one (0.0: none). `skip` says why it brings nothing, `notice` what the chat hears of that. `text`
-    is what it brings or asks, `thread_id` a fresh thread's id, `model` the account's.
+    """A due run for the instant `due`, after `missed` earlier ones that came too late; `following` is the
+    next instant (0.0: none). `skip` says why it is skipped, `notice` is sent to the chat then. `text` is
+    its message or prompt, `thread_id` the id for a new thread, `model` the account's.
     """
 
     schedule: Schedule
@@ -66,7 +68,7 @@ class DueRun:
 
 @dataclass(frozen=True, slots=True)
 class OpenedTurn:
-    """A turn that a firing opened, for the dispatcher."""
+    """A turn opened by a scheduled run, for the dispatcher."""
 
     turn: int
     conversation: int
@@ -75,8 +77,8 @@ class OpenedTurn:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledRun:
-    """A firing as it stands. `state` is its turn's (None: there is none), `delivered` says that the platform
-    has named every message of it; `problem` says what went wrong ("" for nothing).
+    """A stored run. `state` is its turn's (None: no turn), `delivered`: the platform has confirmed every
+    message of it, `problem`: what went wrong ("" for nothing).
     """
 
     id: int
@@ -95,8 +97,8 @@ class ScheduledRun:
 
 @dataclass(frozen=True, slots=True)
 class EndedRun:
-    """A firing whose turn has ended. `good`: it ran, and all of it was delivered; `permanent`: trying again
-    does not help, or says again what stands there already or may stand.
+    """A run whose turn has ended. `good`: it was completed and fully delivered; `permanent`: a retry cannot
+    help, or would repeat what was or may have been sent.
     """
 
     id: int
@@ -109,7 +111,7 @@ class EndedRun:
 
 @dataclass(frozen=True, slots=True)
 class DueRetry:
-    """A firing that is to be tried again since `retry_at`."""
+    """A run whose retry is due since `retry_at`."""
 
     id: int
     schedule: int
@@ -235,7 +237,7 @@ IDLE_THREAD = sql(
 
 
 def attempt_of(event: str) -> int:
-    """Which try of a firing a message with this event id stands for; 0 where no schedule wrote it."""
+    """Return the attempt of a run that wrote a message with this event id; 0 for other messages."""
     parts = event.split(":")
     if not event.startswith(EVENT) or len(parts) != 4:
         return 0
@@ -250,7 +252,7 @@ def _problem(row: Any) -> str:
 
 
 def decode_ended_run(row: Any) -> EndedRun:
-    """The ended firing of a row."""
+    """Return the ended run of a row."""
     good = row.state == TurnState.DONE.value and row.delivered > 0 and row.lost == 0
     partly = row.error == UNDELIVERED and row.sent > 0
     permanent = partly or row.category in PERMANENT or row.state == TurnState.CANCELLED.value
@@ -258,7 +260,7 @@ def decode_ended_run(row: Any) -> EndedRun:
 
 
 def decode_scheduled_run(row: Any) -> ScheduledRun:
-    """The firing of a row."""
+    """Return the run of a row."""
     state = TurnState(row.state) if row.state else None
     return ScheduledRun(
         id=row.id,
@@ -277,9 +279,9 @@ def decode_scheduled_run(row: Any) -> ScheduledRun:
 
 
 def open_due_run(connection: Connection, one: DueRun, now: float) -> list[OpenedTurn] | None:
-    """Advance a schedule and open the turn of its firing; what was opened.
+    """Advance a schedule and open the turn of its run.
 
-    None where somebody else has taken it, or it fired for that instant before.
+    Returns None if another scheduler has done it, or the instant was run before.
     """
     schedule = one.schedule
     state = ScheduleState.ACTIVE if one.following else ScheduleState.DONE
@@ -306,9 +308,9 @@ def open_due_run(connection: Connection, one: DueRun, now: float) -> list[Opened
 def trigger_schedule(
     connection: Connection, one: DueRun, actor: Actor, now: float
 ) -> list[OpenedTurn] | None:
-    """Fire a schedule now, whatever it is due for; None where it still works on an earlier firing.
+    """Run a schedule now; returns None if an earlier run is still in progress.
 
-    A command that is carried out again after a crash has done it already: nothing is opened then.
+    A command that is executed again after a crash opens nothing.
     """
     schedule = one.schedule
     if is_recorded(connection, actor):
@@ -326,15 +328,15 @@ def trigger_schedule(
 
 
 def list_ended_runs(connection: Connection) -> list[EndedRun]:
-    """Firings whose turns have ended and that nobody has judged."""
+    """Return runs whose turns have ended and that were not judged."""
     return [decode_ended_run(row) for row in connection.execute(LIST_ENDED, {"limit": BATCH}).all()]
 
 
 def judge_run(
     connection: Connection, one: EndedRun, retry_at: float, alert: str, now: float
 ) -> OpenedTurn | None:
-    """Write down how a firing went. One that is to be tried again gets its time; one that came to nothing
-    counts, and after several in a row its maker is told once (`alert`).
+    """Store the result of a run. A run with a retry gets its time; a failed one is counted, and after
+    several failures in a row its maker is notified once (`alert`).
     """
     judged = {"id": one.id, "attempt": one.attempt, "retry_at": retry_at}
     if connection.execute(JUDGE_RUN, judged).first() is None or retry_at:
@@ -352,7 +354,7 @@ def judge_run(
 
 
 def list_due_retries(connection: Connection, now: float) -> list[DueRetry]:
-    """Firings that are to be tried again now."""
+    """Return the runs whose retry is due."""
     found = connection.execute(LIST_DUE_RETRIES, {"now": now, "limit": BATCH}).all()
     return [DueRetry(row.id, row.schedule_id, row.due_at, row.attempt, row.retry_at) for row in found]
 
@@ -360,8 +362,8 @@ def list_due_retries(connection: Connection, now: float) -> list[DueRetry]:
 def open_run_retry(
     connection: Connection, one: DueRetry, again: DueRun | None, now: float
 ) -> OpenedTurn | None:
-    """Open another turn for a firing, unless somebody else has. `again` None gives it up; one that brings
-    nothing does so, too, and its chat hears the notice: the failed tries before have said nothing.
+    """Open another turn for a run, unless another scheduler has. `again` None cancels the retry, and so
+    does a skipped run, whose notice is sent then: failed attempts have sent nothing.
     """
     here = {"id": one.id, "retry_at": one.retry_at}
     if again is None or again.skip is not None:
@@ -381,7 +383,7 @@ def open_run_retry(
 def list_scheduled_runs(
     connection: Connection, schedule: int, before: int = NEWEST, limit: int = 50
 ) -> list[ScheduledRun]:
-    """The firings of a schedule, newest first."""
+    """Return the runs of a schedule, newest first."""
     given = {"schedule": schedule, "before": before, "limit": limit}
     return [decode_scheduled_run(row) for row in connection.execute(LIST_RUNS, given).all()]
 
@@ -389,20 +391,20 @@ def list_scheduled_runs(
 def list_runs_between(
     connection: Connection, begin: float, end: float, limit: int, person: str = ""
 ) -> list[ScheduledRun]:
-    """Firings that were due from `begin` until before `end`, by time: of all, or of one person's."""
+    """Return runs due from `begin` until before `end`, by time: of all people, or of one."""
     given = {"begin": begin, "end": end, "limit": limit, **({"person": person} if person else {})}
     statement = LIST_PERSON_RUNS_BETWEEN if person else LIST_RUNS_BETWEEN
     return [decode_scheduled_run(row) for row in connection.execute(statement, given).all()]
 
 
 def find_next_due(connection: Connection) -> float:
-    """When the next firing or retry is due; 0.0 where none is."""
+    """Return when the next run or retry is due, 0.0 if none is."""
     found = [connection.execute(one).scalar_one_or_none() for one in (NEXT_DUE, NEXT_RETRY)]
     return min((float(one) for one in found if one), default=0.0)
 
 
 def has_unjudged_runs(connection: Connection) -> bool:
-    """Whether a firing's turn has not been judged yet."""
+    """Check whether a run was not judged yet."""
     return connection.execute(FIND_UNJUDGED).first() is not None
 
 
@@ -434,8 +436,8 @@ def _open(connection: Connection, one: DueRun, event: str, now: float) -> Opened
 
 
 def _conversation(connection: Connection, schedule: Schedule, thread_id: str, now: float) -> tuple[int, str]:
-    """The conversation of a firing and its thread: the one that it goes on with if nothing is under way or
-    asked there, else its own, begun anew; where people talk there, one for this firing alone.
+    """Return the conversation of a run and its thread: the one to continue if it has no open turn or
+    interrupt; else the schedule's own with a new thread; a separate one if people talk there.
     """
     if schedule.conversation:
         row = connection.execute(QUIET_THREAD, {"id": schedule.conversation}).first()
@@ -452,7 +454,7 @@ def _conversation(connection: Connection, schedule: Schedule, thread_id: str, no
 
 
 def _own(connection: Connection, schedule: Schedule, topic: str, thread_id: str, now: float) -> Any:
-    """The row of a conversation that belongs to a schedule alone, made if need be."""
+    """Return the row of a conversation that belongs to the schedule, creating it if needed."""
     return connection.execute(
         TAKE_CONVERSATION,
         {
@@ -471,7 +473,7 @@ def _own(connection: Connection, schedule: Schedule, topic: str, thread_id: str,
 
 
 def _owner(connection: Connection, schedule: Schedule) -> str:
-    """Whose the private chat is that a firing goes to, whoever scheduled it."""
+    """Return the owner of the private chat that a run goes to."""
     if schedule.chat_kind is not ChatKind.PRIVATE:
         return ""
     return find_chat_owner(connection, schedule.account, schedule.chat) or schedule.person
@@ -485,7 +487,7 @@ def _tell(connection: Connection, schedule: Schedule, text: str, now: float) -> 
 
 
 def _alert(connection: Connection, schedule: Schedule, text: str, now: float) -> OpenedTurn:
-    """Tell who made a schedule, in private where they have been answered there."""
+    """Notify the maker of a schedule, in private if they were answered there before."""
     given = {"person": schedule.person, "account": schedule.account}
     row = connection.execute(PRIVATE_CHAT_OF, given).first()
     if row is None:

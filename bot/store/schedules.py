@@ -1,6 +1,4 @@
-"""Schedules and their firings: rows are the truth, and a firing is advanced, written down and given its turn
-in one transaction, so that it happens once whoever looks at the clock.
-"""
+"""Schedules, and the time zones of chats."""
 
 from __future__ import annotations
 
@@ -24,8 +22,8 @@ SCHEDULED = "schedule-"
 
 
 class ScheduleKind(StrEnum):
-    """What a firing brings: a fixed text, what the agent makes of one, or what was said in the chat since the
-    last one.
+    """The result of a scheduled run: a fixed text, the agent's answer to a prompt, or a digest of the chat
+    since the last run.
     """
 
     MESSAGE = "message"
@@ -34,7 +32,7 @@ class ScheduleKind(StrEnum):
 
 
 class ScheduleState(StrEnum):
-    """A draft waits for somebody to say yes; one that is done has no firing left."""
+    """A draft waits for confirmation; a done schedule has no run left."""
 
     DRAFT = "draft"
     ACTIVE = "active"
@@ -44,12 +42,10 @@ class ScheduleState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What is to happen when. `rule` is the stored form of `bot.schedules.wall_clock.Rule`, `spoken` the
-    words
-    that said it, `zone` an IANA name. `topic` "" means the chat itself; `conversation` is the one that
-    firings go on with, 0 for one of their own. `made_in` is the conversation in which it was made, `maker`
-    who made it. `next_at` is 0.0 where nothing is due. `digested_at`: what was said until then has come to
-    the chat in a digest, or was nothing (0.0: nobody has noted it).
+    """A schedule. `rule` is the stored form of a recurrence, `spoken` the words it was parsed from, `zone`
+    an IANA name. `topic` "" means the chat itself. `conversation` is the one that runs continue, 0 for
+    one of the schedule. `made_in` is the conversation in which `maker` created it. `next_at` is 0.0 if
+    nothing is due. `digested_at`: the chat was digested up to then (0.0: not recorded).
     """
 
     id: int
@@ -74,17 +70,17 @@ class Schedule:
 
     @property
     def address(self) -> ReplyAddress:
-        """Where its results go."""
+        """Return the address of its results."""
         return ReplyAddress(self.account, self.chat, self.chat_kind, self.topic)
 
     @property
     def origin(self) -> Origin:
-        """Its maker, writing where its results go."""
+        """Return the origin of a message by its maker in the target chat."""
         return Origin(self.account, self.platform, self.chat, self.chat_kind, "", self.maker)
 
     @property
     def person(self) -> str:
-        """Who made it, as `platform:id`."""
+        """Return the maker as `platform:id`."""
         return person_of(self.platform, self.maker)
 
 
@@ -155,7 +151,7 @@ LIST_DUE = sql(
 
 
 def add_schedule(connection: Connection, one: Schedule, actor: Actor | None, now: float) -> int:
-    """Write a schedule down; its id. A draft is not yet a deed (`actor` None)."""
+    """Store a schedule and return its id. A draft is not an audit event yet (`actor` None)."""
     made = int(
         connection.execute(
             ADD_SCHEDULE,
@@ -186,7 +182,7 @@ def add_schedule(connection: Connection, one: Schedule, actor: Actor | None, now
 
 
 def load_schedule(connection: Connection, schedule: int) -> Schedule | None:
-    """One schedule."""
+    """Return a schedule, None if it does not exist."""
     row = connection.execute(GET_SCHEDULE, {"id": schedule}).first()
     return None if row is None else decode_schedule(row)
 
@@ -194,14 +190,14 @@ def load_schedule(connection: Connection, schedule: int) -> Schedule | None:
 def list_schedules(
     connection: Connection, before: int = NEWEST, limit: int = 50, person: str = ""
 ) -> list[Schedule]:
-    """Schedules, newest first: of all, or of one person."""
+    """Return schedules, newest first: of all people, or of one."""
     given = {"before": before, "limit": limit, **({"person": person} if person else {})}
     statement = LIST_PERSON_SCHEDULES if person else LIST_SCHEDULES
     return [decode_schedule(row) for row in connection.execute(statement, given).all()]
 
 
 def list_chat_schedules(connection: Connection, account: str, chat: str) -> list[Schedule]:
-    """The schedules of a chat, in the order in which they were made."""
+    """Return the schedules of a chat, oldest first."""
     return [
         decode_schedule(row)
         for row in connection.execute(LIST_CHAT_SCHEDULES, {"account": account, "chat": chat}).all()
@@ -209,14 +205,14 @@ def list_chat_schedules(connection: Connection, account: str, chat: str) -> list
 
 
 def count_chat_schedules(connection: Connection, account: str, chat: str) -> int:
-    """How many schedules of a chat are active or paused."""
+    """Count the active and paused schedules of a chat."""
     return int(connection.execute(COUNT_CHAT_SCHEDULES, {"account": account, "chat": chat}).scalar_one())
 
 
 def update_schedule(
     connection: Connection, was: Schedule, now_is: Schedule, actor: Actor, now: float
 ) -> bool:
-    """Put a schedule in place of what it was; False where its state has changed meanwhile."""
+    """Replace a schedule; returns False if its state has changed meanwhile."""
     changed = connection.execute(
         UPDATE_SCHEDULE,
         {
@@ -237,7 +233,7 @@ def update_schedule(
 
 
 def delete_schedule(connection: Connection, schedule: int, actor: Actor, now: float) -> bool:
-    """Delete a schedule with its firings; whether there was one."""
+    """Delete a schedule with its runs; returns False if it does not exist."""
     connection.execute(DELETE_RUNS, {"id": schedule})
     gone = connection.execute(DELETE_SCHEDULE, {"id": schedule}).first() is not None
     if gone:
@@ -246,36 +242,36 @@ def delete_schedule(connection: Connection, schedule: int, actor: Actor, now: fl
 
 
 def purge_schedules(connection: Connection, drafts: float, old: float) -> None:
-    """Drop drafts and firings from before those instants."""
+    """Delete drafts and runs from before these instants."""
     connection.execute(PURGE_DRAFTS, {"before": drafts})
     connection.execute(PURGE_RUNS, {"before": old})
 
 
 def load_last_address(connection: Connection, conversation: int) -> ReplyAddress | None:
-    """Where a conversation was answered last, None where it never was."""
+    """Return where a conversation was answered last, None if it never was."""
     found = connection.execute(LAST_ADDRESS, {"id": conversation}).scalar_one_or_none()
     return None if found is None else decode_address(found)
 
 
 def load_time_zone(connection: Connection, account: str, chat: str) -> str:
-    """The time zone of a chat, "" where none was chosen."""
+    """Return the time zone of a chat, "" if none was set."""
     row = connection.execute(GET_TIME_ZONE, {"account": account, "chat": chat}).first()
     return "" if row is None else str(row.zone)
 
 
 def load_chat_kind(connection: Connection, account: str, chat: str) -> ChatKind | None:
-    """What kind of chat that is; None where nobody has talked with the bot in it."""
+    """Return the kind of a chat, None if nobody has talked with the bot there."""
     row = connection.execute(GET_CHAT_KIND, {"account": account, "chat": chat}).first()
     return None if row is None else ChatKind(row.chat_kind)
 
 
 def set_time_zone(connection: Connection, account: str, chat: str, name: str) -> None:
-    """The time zone of a chat."""
+    """Set the time zone of a chat."""
     connection.execute(SET_TIME_ZONE, {"account": account, "chat": chat, "zone": name})
 
 
 def decode_schedule(row: Any) -> Schedule:
-    """The schedule of a row."""
+    """Return the schedule of a row."""
     return Schedule(
         id=row.id,
         kind=ScheduleKind(row.kind),
@@ -300,5 +296,5 @@ def decode_schedule(row: Any) -> Schedule:
 
 
 def list_due_schedules(connection: Connection, now: float) -> list[Schedule]:
-    """Schedules that are due, the longest waiting first."""
+    """Return the due schedules, longest overdue first."""
     return [decode_schedule(row) for row in connection.execute(LIST_DUE, {"now": now, "limit": BATCH}).all()]

@@ -1,4 +1,4 @@
-"""Messages that join the run of the turn before them: which ones may, and what becomes of them at its end."""
+"""Steering: waiting messages that join the run of the turn before them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bot.store.schedules import EVENT
 
 @dataclass(frozen=True, slots=True)
 class Steerable:
-    """The messages that may join, in their order. `more` > 0: look again in so many seconds."""
+    """The messages that may join a run, in order. `more` > 0: check again after this number of seconds."""
 
     messages: tuple[TurnMessage, ...] = ()
     more: float = 0.0
@@ -41,12 +41,14 @@ REOPEN_EDITS = sql("UPDATE changes SET turn_id = 0 WHERE inbound_id = :inbound A
 
 
 def accepts_steering(turn: Turn) -> bool:
-    """Whether messages may join a turn: neither a repeated one nor the firing of a schedule."""
+    """Check whether messages may join a turn: not a retry, not a scheduled run."""
     return not turn.repeats and not any(message.event_id.startswith(EVENT) for message in turn.messages)
 
 
 def load_steerable(connection: Connection, turn: Turn, now: float) -> Steerable:
-    """What waits behind a turn, up to the first message that may not join it: there is one order."""
+    """Return the messages that wait behind a turn, up to the first that may not join it, which keeps their
+    order.
+    """
     people = {person.id for person in (*(message.sender for message in turn.messages), *turn.askers)}
     found: list[TurnMessage] = []
     for row in connection.execute(LIST_WAITING, {"conversation": turn.conversation}).all():
@@ -67,9 +69,7 @@ def _may_join(row: Any, message: TurnMessage, turn: Turn) -> bool:
 
 
 def join_messages(connection: Connection, turn: int, messages: Sequence[int], now: float) -> None:
-    """The run of a turn has taken these messages in: they are part of it. The agent has read them, so it is
-    told what their authors changed meanwhile.
-    """
+    """Make messages part of a turn whose run has read them. Later edits of them are reported to the agent."""
     for message in messages:
         row = connection.execute(FIND_WAITING, {"id": message, "turn": turn}).first()
         if row is None:

@@ -1,4 +1,4 @@
-"""Permissions: tools that need no approval any more, in a conversation or on a whole account."""
+"""Tool grants: tools that need no approval in a conversation or on an account."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from bot.store.rows import NEWEST
 
 @dataclass(frozen=True, slots=True)
 class GrantOffer:
-    """What may be said of later calls of a tool: the words that allow it in this conversation (`here`), and
-    those that allow it on the whole account (`always`, for admins).
+    """The answers of an approval that grant a tool: in this conversation (`here`), or on the whole account
+    (`always`, for admins).
     """
 
     tool: str
@@ -25,7 +25,7 @@ class GrantOffer:
 
 @dataclass(frozen=True, slots=True)
 class ToolGrant:
-    """A tool that needs no approval in a conversation (0: on the whole account), and who said so."""
+    """A tool that needs no approval in a conversation (0: on the whole account), and who granted it."""
 
     id: int
     account: str
@@ -56,19 +56,19 @@ DELETE_TOOL_GRANT = sql("DELETE FROM permissions WHERE id = :id RETURNING tool")
 
 
 def encode_grant_offer(one: GrantOffer | None) -> str:
-    """The column form, "" for none."""
+    """Return the column value, "" for none."""
     return orjson.dumps([one.tool, one.here, one.always]).decode() if one else ""
 
 
 def decode_grant_offer(column: str) -> GrantOffer | None:
-    """What a column says."""
+    """Return the offer of a column."""
     return GrantOffer(*orjson.loads(column)) if column else None
 
 
 def record_tool_grant(
     connection: Connection, one: GrantOffer | None, words: str, conversation: int, actor: Actor, now: float
 ) -> None:
-    """Take note of what an approval was decided with, where that is to hold for later calls."""
+    """Store a tool grant if the decision of an approval was one."""
     said = words.strip().casefold()
     if one is None or said not in (one.here.casefold(), one.always.casefold()):
         return
@@ -78,26 +78,26 @@ def record_tool_grant(
 
 
 def list_granted_tools(connection: Connection, account: str, conversation: int) -> tuple[str, ...]:
-    """The tools that need no approval in a conversation."""
+    """Return the tools that need no approval in a conversation."""
     found = connection.execute(LIST_GRANTS_IN, {"account": account, "conversation": conversation}).all()
     return tuple(sorted({str(row.tool) for row in found}))
 
 
 def list_tool_grants(connection: Connection, account: str, conversation: int) -> list[ToolGrant]:
-    """What holds in a conversation, oldest first."""
+    """Return the grants that apply in a conversation, oldest first."""
     found = connection.execute(LIST_GRANTS_IN, {"account": account, "conversation": conversation}).all()
     return [_permission(row) for row in found]
 
 
 def list_all_tool_grants(connection: Connection, before: int = NEWEST, limit: int = 50) -> list[ToolGrant]:
-    """All of them, newest first."""
+    """Return all grants, newest first."""
     return [
         _permission(row) for row in connection.execute(LIST_GRANTS, {"before": before, "limit": limit}).all()
     ]
 
 
 def revoke_tool_grant(connection: Connection, number: int, actor: Actor, now: float) -> bool:
-    """Have the tool ask again; whether there was such a permission."""
+    """Revoke a tool grant; returns False if it does not exist."""
     row = connection.execute(DELETE_TOOL_GRANT, {"id": number}).first()
     if row is not None:
         record_event(connection, actor, AuditEvent("permission taken back", str(row.tool)), now)

@@ -79,7 +79,7 @@ Claim = Begin | Resume | Retry | Wait | Idle
 
 @dataclass(frozen=True, slots=True)
 class PartChange:
-    """How a part changed; `category` says why it could not be delivered."""
+    """A changed reply part; `category` is the reason of a failed delivery."""
 
     part: Part
     category: str = ""
@@ -87,7 +87,7 @@ class PartChange:
 
 @dataclass(frozen=True, slots=True)
 class AgentHandoff:
-    """How a command's turn is handed to the agent: the busy mode and the limits that apply to it."""
+    """The busy mode and the limits for a command's turn that is handed to the agent."""
 
     busy: Busy
     limits: Sequence[Limit]
@@ -249,7 +249,7 @@ def _load_messages(connection: Connection, turn: int) -> Sequence[TurnMessage]:
 
 
 def set_run(connection: Connection, turn: int, run_id: str, attempt: int) -> None:
-    """The runtime has named the run of a turn ("" before a new one is made)."""
+    """Store the runtime's run id of a turn ("" before a new run is created)."""
     connection.execute(SET_RUN, {"id": turn, "run_id": run_id, "attempt": attempt})
 
 
@@ -267,12 +267,12 @@ def save_turn(
     joined: Sequence[int] = (),
     steps: Sequence[ToolStep] = (),
 ) -> None:
-    """Record parts and, where given, the turn's new state; `keep` drops the parts from that index on, and
-    those without content.
+    """Store reply parts and, if given, the new state of the turn. `keep` deletes the parts from that index
+    on, and those without content.
 
-    `spent` is what the turn cost, in place of what was known. `seen` names messages of ours in a group
-    (address, conversation, platform ids), for replies to them; `joined` waiting messages that the turn's run
-    has taken in, `steps` the tools that it called, in place of what was known.
+    `spent` replaces the token usage, `steps` the tool calls. `seen` names the bot's messages in a group
+    (address, conversation, platform ids), so that replies to them are routed; `joined` are waiting messages
+    that the run has read.
     """
     for change in changes:
         save_part(connection, turn, change.part, now, change.category)
@@ -305,8 +305,8 @@ def save_turn(
 
 
 def stop_turn(connection: Connection, conversation: int, actor: Actor | None, now: float) -> int:
-    """Mark the running turn as to be stopped, or give up the approval that work waits for: a turn that is
-    stopped before it begins. Returns its id, 0 where nothing is under way.
+    """Mark the running turn as stopped, or give up the open approval, which opens a stopped turn. Returns
+    its id, 0 if there is nothing to stop.
     """
     given = {"conversation": conversation, "why": Stopped.ASKED.value}
     running = connection.execute(STOP_RUNNING, given).scalar_one_or_none()

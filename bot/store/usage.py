@@ -1,4 +1,4 @@
-"""Tokens that turns cost: written with the turn, summed up by person, conversation and time."""
+"""Token usage, stored with the turn and summed by person, conversation and time; durable counters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.store.rows import decode_sender
 
 @dataclass(frozen=True, slots=True)
 class TurnUsage:
-    """What one turn cost in tokens, and who wrote it (`platform:id`, "" for nobody)."""
+    """The token usage of a turn, and the person it counts for (`platform:id`, "" for none)."""
 
     person: str
     input_tokens: int
@@ -22,7 +22,7 @@ class TurnUsage:
 
 @dataclass(frozen=True, slots=True)
 class UsageSum:
-    """What so many turns cost together, in tokens."""
+    """The total token usage of several turns."""
 
     turns: int
     input_tokens: int
@@ -32,7 +32,7 @@ class UsageSum:
 
 @dataclass(frozen=True, slots=True)
 class PersonTotals:
-    """What somebody's turns cost; `name` is the one of their newest message."""
+    """The token usage of a person; `name` is from their newest message."""
 
     person: str
     name: str
@@ -41,7 +41,7 @@ class PersonTotals:
 
 @dataclass(frozen=True, slots=True)
 class DayTotals:
-    """What the turns of a day cost; `day` counts them from 1970 on."""
+    """The token usage of a day; `day` is the number of days since 1970."""
 
     day: int
     spending: UsageSum
@@ -49,7 +49,7 @@ class DayTotals:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A durable count of something that happened to an account."""
+    """A durable counter of an account."""
 
     account: str
     name: str
@@ -116,13 +116,13 @@ NAME_OF_PERSON = sql(
 
 
 def save_usage(connection: Connection, turn: int, spent: TurnUsage) -> None:
-    """Write what a turn cost."""
+    """Store the token usage of a turn."""
     counts = {"input": spent.input_tokens, "output": spent.output_tokens, "total": spent.total_tokens}
     connection.execute(SET_USAGE, {"id": turn, "person": spent.person, **counts})
 
 
 def decode_usage(row: Any) -> TurnUsage | None:
-    """What the turn of this row cost, None where nothing was counted."""
+    """Return the token usage of a row, None if it has none."""
     if not row.total_tokens:
         return None
     return TurnUsage(row.person, row.input_tokens, row.output_tokens, row.total_tokens)
@@ -131,7 +131,7 @@ def decode_usage(row: Any) -> TurnUsage | None:
 def sum_usage(
     connection: Connection, since: float, person: str | None = None, conversation: int | None = None
 ) -> UsageSum:
-    """The sum over turns since then: of a person, else of a conversation, else over all."""
+    """Sum the usage since an instant: of a person, else of a conversation, else of all."""
     if person is not None:
         found = connection.execute(USAGE_OF_PERSON, {"since": since, "person": person})
     elif conversation is not None:
@@ -143,15 +143,15 @@ def sum_usage(
 
 
 def load_person_usage(connection: Connection, since: float, person: str) -> PersonTotals:
-    """What somebody's turns cost since then."""
+    """Return a person's usage since an instant."""
     return PersonTotals(person, _name(connection, person), sum_usage(connection, since, person, None))
 
 
 def sum_usage_by_day(
     connection: Connection, since: float, ahead: float, person: str | None = None
 ) -> list[DayTotals]:
-    """The days since then that cost anything, of a person or of all; clocks are `ahead` of UTC by so many
-    seconds.
+    """Return the usage per day since an instant, of a person or of all; days are those of a clock `ahead`
+    of UTC by this number of seconds.
     """
     given = {"since": since, "ahead": ahead}
     if person is None:
@@ -162,7 +162,7 @@ def sum_usage_by_day(
 
 
 def load_last_usage(connection: Connection, conversation: int) -> TurnUsage | None:
-    """What the newest turn of a conversation cost that cost anything."""
+    """Return the usage of the newest turn of a conversation that has any."""
     row = connection.execute(LAST_USAGE, {"conversation": conversation}).first()
     return None if row is None else decode_usage(row)
 
@@ -170,13 +170,13 @@ def load_last_usage(connection: Connection, conversation: int) -> TurnUsage | No
 def list_person_usage(
     connection: Connection, since: float, after: str = "", limit: int = 50
 ) -> list[PersonTotals]:
-    """People after `after` in the order of their ids, with what their turns cost since then."""
+    """Return the usage per person since an instant, by person, starting after `after`."""
     given = {"since": since, "after": after, "limit": limit}
     return _named(connection, connection.execute(USAGE_BY_PERSON, given).all())
 
 
 def list_top_usage(connection: Connection, since: float, limit: int) -> list[PersonTotals]:
-    """The people whose turns cost most since then."""
+    """Return the people with the highest usage since an instant."""
     given = {"since": since, "limit": limit}
     return _named(connection, connection.execute(TOP_USAGE, given).all())
 
@@ -196,7 +196,7 @@ def _spending(row: Any) -> UsageSum:
 
 
 def list_counters(connection: Connection) -> list[Counter]:
-    """Every durable count."""
+    """Return all durable counters."""
     return [Counter(row.account, row.name, row.value) for row in connection.execute(LIST_COUNTERS).all()]
 
 

@@ -1,4 +1,4 @@
-"""People at the page: the codes by which they sign in, who is signed in, and which threads are theirs."""
+"""Sign-in codes and sessions of the web console, and the ownership of threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ASKED, SIGNED_IN, SIGNED_OUT = "page link", "signed in", "signed out"
 
 @dataclass(frozen=True, slots=True)
 class SecretHash:
-    """The hash of a secret, and until when that is good."""
+    """The hash of a secret, and when it expires."""
 
     hash: str
     expires_at: float
@@ -67,7 +67,7 @@ FIND_OWNER = sql(
 
 
 def create_sign_in_code(connection: Connection, code: SecretHash, command: Turn, now: float) -> None:
-    """Let the author of a command sign in by a code; a former one of theirs is good no more."""
+    """Store a sign-in code for the author of a command; it replaces an earlier one."""
     sender, account = command.messages[-1].sender, command.address.account
     person = person_of(command.platform, sender)
     connection.execute(EXPIRE_CODES, {"now": now})
@@ -88,7 +88,7 @@ def create_sign_in_code(connection: Connection, code: SecretHash, command: Turn,
 def redeem_sign_in_code(
     connection: Connection, code: str, session: SecretHash, key: str, now: float
 ) -> Sender | None:
-    """Take a code for a session; who that is, None for a code that is not good (any more)."""
+    """Exchange a sign-in code for a session and return its person, None if the code is not valid."""
     row = connection.execute(TAKE_CODE, {"hash": code, "now": now}).first()
     if row is None:
         return None
@@ -109,7 +109,7 @@ def redeem_sign_in_code(
 
 
 def load_session(connection: Connection, session: str, now: float) -> Sender | None:
-    """Who a session is of, None where it is over or never was."""
+    """Return the person of a session, None if it is not valid."""
     row = connection.execute(GET_SESSION, {"hash": session, "now": now}).first()
     return None if row is None else decode_sender(row.sender)
 
@@ -120,7 +120,7 @@ def end_session(connection: Connection, session: str) -> None:
 
 
 def delete_web_access(connection: Connection, person: str) -> None:
-    """End everything of somebody's."""
+    """Delete the codes and sessions of a person."""
     for statement in DELETE_WEB_ACCESS:
         connection.execute(statement, {"person": person})
 
@@ -128,13 +128,13 @@ def delete_web_access(connection: Connection, person: str) -> None:
 def find_owned_conversations(
     connection: Connection, thread: str, owners: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """Account and platform of the conversations of these people that are on a thread, or were."""
+    """Return account and platform of the owners' conversations that use a thread or used it."""
     given = {"thread": thread, "owners": list(owners)}
     found = connection.execute(OWNED_NOW, given).all()
     return [(row.account, row.platform) for row in found or connection.execute(OWNED_BEFORE, given).all()]
 
 
 def find_chat_owner(connection: Connection, account: str, chat: str) -> str:
-    """Whose a private chat is, "" where nobody knows."""
+    """Return the owner of a private chat, "" if unknown."""
     found = connection.execute(FIND_OWNER, {"account": account, "chat": chat}).first()
     return "" if found is None else str(found.owner)

@@ -64,9 +64,7 @@ def changed(of: InboundMessage, text: str | None, *, at: float = 50.0, event: st
     return InboundChange(event or f"e{next(ids)}", of.origin, text, at)
 
 
-async def accept(
-    db: Database, *admitted: InboxItem, cursor: str = "", now: float = 100.0
-) -> list[Accepted]:
+async def accept(db: Database, *admitted: InboxItem, cursor: str = "", now: float = 100.0) -> list[Accepted]:
     taken = await db.run(accept_batch, "tg", admitted, cursor, now, QUEUE)
     return [one for one in taken if isinstance(one, Accepted)]
 
