@@ -44,7 +44,7 @@ _LINES: dict[Category, tuple[str, bool]] = {
     Category.AUTH: ("its provider refused the API key. Check the key in the configuration", False),
     Category.PERMISSION: ("the API key may not use this model", False),
     Category.NOT_FOUND: ("its provider does not know this model. Check the model's name", False),
-    Category.RATE_LIMIT: ("its provider limits how often it may be asked", True),
+    Category.RATE_LIMIT: ("provider rate limit reached; try again later", True),
     Category.QUOTA: ("the quota or credit at its provider is used up", False),
     Category.OVERLOADED: ("its provider is overloaded or out of order", True),
     Category.TIMEOUT: ("its provider did not answer in time", True),

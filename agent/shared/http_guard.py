@@ -114,18 +114,6 @@ def origin_from(hosts: HostCheck, detail: str = "This origin may not call the ru
     return check_origin
 
 
-def same_origin(detail: str = "This origin may not call the service.") -> GuardCheck:
-    """Make a check that refuses pages whose origin is not exactly the requested host and port (403)."""
-
-    async def check_origin(_scope: Scope, headers: RequestHeaders) -> Refusal | None:
-        origin = headers.get("origin")
-        if origin is None or origin.lower().partition("://")[2] == headers.get("host", "").lower():
-            return None
-        return 403, detail
-
-    return check_origin
-
-
 def no_origin(detail: str = "This service can't be called from a web page.") -> GuardCheck:
     """Make a check that refuses every request with an Origin header (403), so all scripts in browsers."""
 

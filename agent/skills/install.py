@@ -55,7 +55,7 @@ def install_skill(archive: Path, roots: SkillRoots, limits: ArchiveLimits | None
     try:
         size = archive.stat().st_size
         if not archive.is_file():
-            raise SkillRefused("This is no file.")
+            raise SkillRefused("Not a regular file.")
         if size > limits.archive_bytes:
             raise SkillRefused(
                 f"The archive is larger than {limits.archive_bytes // 1_000_000} MB.", status=413

@@ -69,11 +69,11 @@ async def _until(
         if running.done():
             running.result()
         raise _Late(
-            f"{account.platform} did not answer within {seconds:.0f} s; look at the network and try again"
+            f"{account.platform} did not answer within {seconds:.0f} s; check the network and try again"
         )
     except AccountLost as problem:
         where = f" (it was asked at {account.base_url})" if account.base_url else ""
-        raise StartError(f"{problem}{where}; look at the network and try again") from None
+        raise StartError(f"{problem}{where}; check the network and try again") from None
     except AccountError as problem:
         raise StartError(str(problem)) from None
     finally:

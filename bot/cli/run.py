@@ -205,7 +205,7 @@ def stop_command(home: Path | None) -> int:
     """Stop the service of this data directory and report it."""
     found = find_service(home_folder(home))
     if found is None:
-        print("roebot: no service runs here")
+        print("roebot: no service is running here")
         return 0
     os.kill(found.pid, signal.SIGTERM)
     deadline = time.monotonic() + STOP_TIMEOUT

@@ -124,22 +124,6 @@ class ReconnectBackoff:
         await self._clock.sleep(seconds)
 
 
-class CredentialRefusal:
-    """Carries a refusal of the account's credentials from the call that met it to the session."""
-
-    def __init__(self) -> None:
-        self._reason: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-
-    def report(self, reason: str = "") -> None:
-        """Record the refusal; only the first one counts."""
-        if not self._reason.done():
-            self._reason.set_result(reason)
-
-    async def wait(self) -> str:
-        """Return the reason once there is a refusal."""
-        return await self._reason
-
-
 class Session(Protocol):
     """A connected account."""
 

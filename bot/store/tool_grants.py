@@ -9,7 +9,6 @@ import orjson
 
 from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.connection import Connection, sql
-from bot.store.rows import NEWEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +48,6 @@ LIST_GRANTS_IN = sql(
     :conversation)
     ORDER BY id"""
 )
-# List all tool grants, newest first.
-LIST_GRANTS = sql(f"SELECT {GRANT_COLUMNS} FROM permissions WHERE id < :before ORDER BY id DESC LIMIT :limit")
 # Delete a tool grant.
 DELETE_TOOL_GRANT = sql("DELETE FROM permissions WHERE id = :id RETURNING tool")
 
@@ -87,13 +84,6 @@ def list_tool_grants(connection: Connection, account: str, conversation: int) ->
     """Return the grants that apply in a conversation, oldest first."""
     found = connection.execute(LIST_GRANTS_IN, {"account": account, "conversation": conversation}).all()
     return [_permission(row) for row in found]
-
-
-def list_all_tool_grants(connection: Connection, before: int = NEWEST, limit: int = 50) -> list[ToolGrant]:
-    """Return all grants, newest first."""
-    return [
-        _permission(row) for row in connection.execute(LIST_GRANTS, {"before": before, "limit": limit}).all()
-    ]
 
 
 def revoke_tool_grant(connection: Connection, number: int, actor: Actor, now: float) -> bool:

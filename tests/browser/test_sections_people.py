@@ -83,7 +83,7 @@ async def test_roles_are_granted_changed_and_revoked(browser: Browser, tmp_path:
         await tab.press("Grant role")
         who = tab.dialog.get_by_label("Person or group")
         save = tab.dialog.get_by_role("button", name="Save")
-        for wrong, told in (("ann", "expected platform:id"), ("telegram:1", "change that there")):
+        for wrong, told in (("ann", "expected platform:id"), ("telegram:1", "change it there")):
             await who.fill(wrong)
             await tab.dialog.get_by_label("Role").select_option("blocked")
             await save.click()

@@ -113,7 +113,7 @@ async def test_a_schedule_is_run_now_and_shows_the_result(browser: Browser, tmp_
             await tab.page.click("#refresh")
             await tab.row("done", "yes", f"Turn {runs[0]['turn']}")
             await tab.box.get_by_role("link", name=f"Turn {runs[0]['turn']}").click()
-            await expect(tab.box.locator(".talk")).to_contain_text("what is new?")
+            await expect(tab.box.locator(".turn-list")).to_contain_text("what is new?")
 
 
 async def test_the_calendar_shows_a_month_of_runs(browser: Browser, tmp_path: Path) -> None:

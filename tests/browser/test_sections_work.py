@@ -24,7 +24,7 @@ async def test_accounts_show_their_state_and_restart(browser: Browser, tmp_path:
         await tab.row("telegram", "failed", "Telegram")
         await tab.row("web", "live")
         await tab.press("Restart: web", sure=True)
-        await expect(tab.said).to_have_text("web starts anew.")
+        await expect(tab.said).to_have_text("Restarting web.")
         await tab.row("web", "live")
         await expect(tab.box.locator("#connect-slack pre")).to_be_hidden()
         await tab.box.get_by_text("Slack", exact=True).click()

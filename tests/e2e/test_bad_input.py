@@ -152,7 +152,7 @@ def test_doctor_says_what_is_wrong(tmp_path: Path) -> None:
     good = roebot("doctor", "--home", str(tmp_path / "home"), cwd=tmp_path)
     assert good.returncode == 0, good.stdout
     assert "Python 3." in good.stdout
-    assert "no service runs here" in good.stdout
+    assert "No service is running here" in good.stdout
     (tmp_path / "config.yaml").write_text("server: {prot: 1}")
     bad = roebot("doctor", "--home", str(tmp_path / "home"), cwd=tmp_path)
     assert bad.returncode == 1
@@ -180,7 +180,7 @@ def test_upgrade_of_an_old_file(tmp_path: Path) -> None:
 
 def test_stop_without_a_service(tmp_path: Path) -> None:
     done = roebot("stop", "--home", str(tmp_path), cwd=tmp_path)
-    assert (done.returncode, done.stdout.strip()) == (0, "roebot: no service runs here")
+    assert (done.returncode, done.stdout.strip()) == (0, "roebot: no service is running here")
 
 
 def test_a_configuration_whose_names_lead_nowhere(tmp_path: Path) -> None:

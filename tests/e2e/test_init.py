@@ -237,7 +237,7 @@ async def test_a_platform_that_never_answers(tmp_path: Path) -> None:
         account = TelegramAccount(
             name="telegram", bot_token="1:a", base_url=f"http://127.0.0.1:{silent.getsockname()[1]}"
         )
-        with pytest.raises(StartError, match="did not answer within 0 s; look at the network"):
+        with pytest.raises(StartError, match="did not answer within 0 s; check the network"):
             await probe(account, seconds=0.3)
 
 
@@ -289,7 +289,7 @@ async def test_a_platform_out_of_reach_is_named(tmp_path: Path) -> None:
     done = await run(tmp_path, "telegram", "--base-url", "http://127.0.0.1:9", said="1234567890:AAsecret\n")
     assert done.returncode == 1
     assert "http://127.0.0.1:9" in done.stderr
-    assert "look at the network" in done.stderr
+    assert "check the network" in done.stderr
     assert "AAsecret" not in done.stdout + done.stderr
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.sandbox.mutation import Mutation
 
 SERVICE, GUARDING = "agent/sandbox/provisioner/service.py", "agent/sandbox/provisioner/auth.py"
+HTTP_GUARD = "agent/shared/http_guard.py"
 FILES, WIRE = "agent/sandbox/provisioner/files.py", "agent/sandbox/provisioner/http_client.py"
 REMOTE = "agent/sandbox/remote.py"
 SERVED, COPIED = "tests/sandbox/test_provisioner.py", "tests/sandbox/test_provisioner_files.py"
@@ -14,17 +15,17 @@ REMOTE_MUTATIONS = (
     Mutation(
         "strangers",
         "service: the token is asked for",
-        GUARDING,
-        'if kind.lower() == b"bearer" and hmac.compare_digest(given.strip(), self._token):',
-        "if True:",
+        HTTP_GUARD,
+        'return None if hmac.compare_digest(sent.encode("latin-1"), expected) else (401, detail)',
+        "return None",
         f"{SERVED}::test_nobody_comes_in_without_the_token",
     ),
     Mutation(
         "strangers",
         "service: no page of a browser comes in",
-        GUARDING,
-        'if b"origin" in headers:',
-        "if False:",
+        HTTP_GUARD,
+        'return (403, detail) if "origin" in headers else None',
+        "return None",
         f"{SERVED}::test_no_page_of_a_browser_comes_in",
     ),
     Mutation(

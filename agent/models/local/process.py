@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO
 
 import structlog
@@ -171,15 +170,6 @@ def _parse_url(line: str) -> str | None:
 
 SHARED = LocalServer()
 """The one server of this process."""
-
-
-def weights_installed() -> Path | None:
-    """Return the path of the weights for `doctor`, None if they are missing."""
-    try:
-        check_engine()
-        return find_weights()
-    except ModelUnavailable:
-        return None
 
 
 def _last_line(complaints: IO[bytes]) -> str:

@@ -1,60 +1,40 @@
-"""Who may call the service: those with its token, and nobody with a browser."""
+"""Access to the sandbox service: a token for every caller, and no calls from web pages."""
 
 from __future__ import annotations
 
-import hmac
 from ipaddress import ip_address
 
-from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
+
+from agent.shared.http_guard import HttpGuard, no_origin, token_required
 
 OPEN = frozenset({"/health"})
 LEAST_TOKEN = 16
 
 
 class TokenMissing(Exception):
-    """A service that others can reach needs a token."""
+    """The service is reachable from other machines and has no token, or a short one."""
 
 
-class Guard:
-    """Lets nobody in without the token; None where everybody on this machine may come in."""
-
-    def __init__(self, application: ASGIApp, token: str | None) -> None:
-        self._application, self._token = application, token.encode() if token else None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on, or refuse."""
-        if scope["type"] == "http" and (refused := self._refused(scope)):
-            status, detail = refused
-            await JSONResponse({"detail": detail}, status)(scope, receive, send)
-        elif scope["type"] == "websocket":
-            await receive()
-            await send({"type": "websocket.close", "code": 1008})
-        else:
-            await self._application(scope, receive, send)
-
-    def _refused(self, scope: Scope) -> tuple[int, str] | None:
-        headers: dict[bytes, bytes] = dict(scope["headers"])
-        if b"origin" in headers:
-            return 403, "No page of a browser may call this service."
-        if self._token is None or scope["path"] in OPEN:
-            return None
-        kind, _, given = headers.get(b"authorization", b"").partition(b" ")
-        if kind.lower() == b"bearer" and hmac.compare_digest(given.strip(), self._token):
-            return None
-        return 401, "The token is wrong or missing."
+def guarded(app: ASGIApp, token: str | None) -> HttpGuard:
+    """Serve `app` to callers with the token, and to no web page. Without a token local callers are served."""
+    checks = [
+        no_origin(),
+        token_required(token or None, open_paths=OPEN, detail="The token is wrong or missing."),
+    ]
+    return HttpGuard(app, checks)
 
 
 def check_token(host: str, token: str | None) -> None:
-    """Raises TokenMissing where a service at `host` can be reached by others and has none, or a short one."""
+    """Raise TokenMissing if `host` is reachable from other machines and the token is missing or too short."""
     if token is None and not is_loopback(host):
         raise TokenMissing(f"A service at {host} needs a token in ROEBOT_SANDBOX_TOKEN.")
     if token is not None and len(token) < LEAST_TOKEN:
-        raise TokenMissing(f"The token in ROEBOT_SANDBOX_TOKEN is too short; it needs {LEAST_TOKEN} signs.")
+        raise TokenMissing(f"ROEBOT_SANDBOX_TOKEN is too short; it needs {LEAST_TOKEN} characters.")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether this machine alone reaches it."""
+    """Return whether only this machine reaches `host`."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:

@@ -62,6 +62,6 @@ class Frames:
             return False
         self._limit -= len(piece)
         if self._limit < 0:
-            raise SandboxError("These are more files than are taken at once.")
+            raise SandboxError("Too many files in one transfer.")
         self._held += piece
         return True

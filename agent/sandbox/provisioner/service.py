@@ -27,7 +27,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from agent.core.interfaces import CommandResult, SandboxError, SandboxUnavailable
-from agent.sandbox.provisioner.auth import Guard
+from agent.sandbox.provisioner.auth import guarded
 from agent.sandbox.provisioner.commands import CommandResponse, FilesResponse
 from agent.sandbox.provisioner.http_client import JSON_BYTES
 from agent.sandbox.provisioner.station_pool import Stations
@@ -66,7 +66,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def application(stations: Stations, token: str | None) -> ASGIApp:
-    """The service, for a server; see `agent.sandbox.provisioner.auth` about the token."""
+    """Build the service as an ASGI application for a server; `token` as in `auth.guarded`."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -83,7 +83,7 @@ def application(stations: Stations, token: str | None) -> ASGIApp:
             await asyncio.gather(reaper, return_exceptions=True)
             await stations.close_all()
 
-    return Guard(Starlette(routes=_Routes(stations).routes(), lifespan=lifespan), token)
+    return guarded(Starlette(routes=_Routes(stations).routes(), lifespan=lifespan), token)
 
 
 class _Routes:

@@ -21,7 +21,7 @@ _REFUSALS: Mapping[int, str] = {
     401: "refused the API key; somebody has to check `api_key` of this tool",
     402: "wants to be paid: the quota of its API key is used up",
     403: "refused this; somebody has to check `api_key` of this tool",
-    429: "limits how often it may be asked; try again later",
+    429: "has reached its rate limit; try again later",
     432: "wants to be paid: the quota of its API key is used up",
     433: "wants to be paid: the quota of its API key is used up",
 }

@@ -100,7 +100,7 @@ def _configured(loaded: LoadedConfig, followed: str | None) -> Iterator[Finding]
 def _without_service(loaded: LoadedConfig, folder: Path) -> Iterator[Finding]:
     yield from of("account", network.accounts(loaded.config))
     yield from of("port", [_port(loaded.config)])
-    yield Finding(None, "no service runs here; start it with `make run` to see live states", "service")
+    yield Finding(None, "No service is running here; start it with `make run` to see live states", "service")
     if loaded.config.runtime.url:
         yield from of("runtime", network.runtime(loaded.config))
         told = "models: those of another agent runtime are asked while the service runs"

@@ -188,7 +188,7 @@ def test_details_that_help_are_passed_on_without_keys() -> None:
     assert dated.message.endswith("(it asks to wait 30 s).")
     assert (dated.retry_after, dated.to_error().retry_after) == (30.0, 30.0)
     alone = describe_error(http(429, **{"retry-after": until}), model="m").message
-    assert alone.endswith("how often it may be asked.")
+    assert alone.endswith("rate limit reached; try again later.")
     assert describe_error(http(404, {"message": 3}), model="m").message.endswith("Check the model's name.")
 
 

@@ -203,7 +203,7 @@ def test_what_is_no_archive(tmp_path: Path, content: bytes) -> None:
 def test_what_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(SkillRefused, match=r"no file gone\.skill"):
         install_skill(tmp_path / "gone.skill", roots(tmp_path))
-    with pytest.raises(SkillRefused, match="This is no file"):
+    with pytest.raises(SkillRefused, match="Not a regular file"):
         install_skill(tmp_path, roots(tmp_path))
 
 
