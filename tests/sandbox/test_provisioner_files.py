@@ -300,7 +300,7 @@ async def test_what_is_not_read_is_skipped() -> None:
         (json.dumps(["/a", "device", 0, 0, False]).encode() + b"\n", "not known"),
         (json.dumps(["/a", "file", -1, 0, False]).encode() + b"\n", "not known"),
         (b"x" * (HEAD_BYTES + 1), "not known"),
-        (head(Entry("/a", "file", 2_000_000)) + bytes(2_000_000), "more files than"),
+        (head(Entry("/a", "file", 2_000_000)) + bytes(2_000_000), "too large for one transfer"),
     ],
     ids=["content", "head", "text", "shape", "deep", "kind", "size", "long", "large"],
 )

@@ -62,6 +62,6 @@ class Frames:
             return False
         self._limit -= len(piece)
         if self._limit < 0:
-            raise SandboxError("Too many files in one transfer.")
+            raise SandboxError("The files are too large for one transfer.")
         self._held += piece
         return True
