@@ -6,6 +6,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from bot.dispatch.reply.streaming import AFTER_FAILURE
+from bot.dispatch.run.session import STOP_GRACE
+from bot.dispatch.run.steering import RETRY_SECONDS
 from bot.domain import (
     Attachment,
     AttachmentKind,
@@ -348,7 +351,9 @@ class TestStopping:
             at.runtime.down = True
             at.runtime.down_for_answers = 10**6
             await writes(at, "/stop")
-            await at.until(lambda: at.adapter.texts()[0].endswith("*(stopped)*"), most=2.0)
+            # The run's end, one retry of the inbox and the pace of an edit, not RUNTIME_PATIENCE.
+            bound = STOP_GRACE + RETRY_SECONDS + AFTER_FAILURE
+            await at.until(lambda: at.adapter.texts()[0].endswith("*(stopped)*"), most=bound)
             at.runtime.down = False
 
 

@@ -65,6 +65,8 @@ async def test_a_burst_keeps_its_order(running: Running) -> None:
 async def test_a_slow_chat_delays_no_other(running: Running) -> None:
     running.emulator.fault("slow", method="users.info", seconds=20.0)
     running.emulator.people.says("slow", user="U0000001")
+    # The fault takes the first call, whichever chat it is of.
+    await eventually(lambda: running.emulator.counters()["faults_struck"] == 1)
     running.emulator.people.says("quick", user="U0000002")
     await running.shelf.until(1)
     assert running.shelf.texts == ["quick"]
