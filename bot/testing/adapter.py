@@ -49,7 +49,7 @@ class Shown:
 
 
 @dataclass(slots=True)
-class Fault:
+class AdapterFault:
     """What the next call of an operation does instead: `commit` says whether it happens all the same."""
 
     operation: str
@@ -71,7 +71,7 @@ class RecordingAdapter:
     drafts: bool = False
     shown: dict[str, Shown] = field(default_factory=dict)
     calls: list[tuple[str, str, str]] = field(default_factory=list)
-    faults: deque[Fault] = field(default_factory=deque)
+    faults: deque[AdapterFault] = field(default_factory=deque)
     penalties: dict[str, float] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
     commands: list[CommandHint] = field(default_factory=list)
@@ -124,7 +124,7 @@ class RecordingAdapter:
 
     def fail(self, operation: str, error: DeliveryError, *, commit: bool = False) -> None:
         """The next call of that operation ends in `error`."""
-        self.faults.append(Fault(operation, error, commit))
+        self.faults.append(AdapterFault(operation, error, commit))
 
     def texts(self, chat: str = "c1") -> list[str]:
         """What stands in a chat, in order."""
@@ -204,14 +204,14 @@ class RecordingAdapter:
         """See RegistersCommands."""
         self.commands = list(commands)
 
-    def _call(self, operation: str, address: ReplyAddress, text: str) -> Fault | None:
+    def _call(self, operation: str, address: ReplyAddress, text: str) -> AdapterFault | None:
         self.calls.append((operation, address.chat, text))
         if (seconds := self.penalties.get(address.chat)) is not None:
             self._report(Live.LIMITED)
-            return Fault(operation, RateLimited(seconds))
+            return AdapterFault(operation, RateLimited(seconds))
         return self._fault(operation)
 
-    def _fault(self, operation: str) -> Fault | None:
+    def _fault(self, operation: str) -> AdapterFault | None:
         for fault in self.faults:
             if fault.operation == operation:
                 self.faults.remove(fault)

@@ -12,7 +12,7 @@ import pytest
 
 from bot.app.api_wiring import api_services
 from bot.server.api.app import create_app
-from bot.testing.emulators.slack.errors import ApiError
+from bot.testing.emulators.slack.errors import SlackApiError
 from tests.e2e.test_memory import MODEL, told
 from tests.harness.people import Driver, at_work
 from tests.harness.waiters import until
@@ -25,7 +25,7 @@ KEEPING = f"{MODEL}\nmemory: {{debounce_seconds: 0.2}}"
 
 def answered(driver: Driver) -> bool:
     """Whether the bot has said anything; some platforms know the chat from the first message on."""
-    with suppress(ApiError):
+    with suppress(SlackApiError):
         return bool(driver.texts())
     return False
 

@@ -11,7 +11,7 @@ from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.limits import GLOBAL, PER_CHANNEL
 from bot.testing.emulators.feishu import FeishuEmulator
 from bot.testing.emulators.feishu.routes import PER_CARD, PER_CHAT, PER_MINUTE, PER_SECOND
-from bot.testing.emulators.limits import Limit
+from bot.testing.emulators.limits import CallLimit
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.slack.api import POST_LIMIT
 from bot.testing.emulators.slack.methods import METHODS
@@ -133,7 +133,7 @@ def chats(served: Emulators) -> list[Chat]:
     ]
 
 
-def _rule(limit: Limit, kinds: frozenset[Kind] = ALL) -> Rule:
+def _rule(limit: CallLimit, kinds: frozenset[Kind] = ALL) -> Rule:
     return Rule(limit.count, limit.period, kinds)
 
 

@@ -15,7 +15,7 @@ from bot.domain import ChatKind, InboundEvent, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited, StoreError
 from bot.platforms.base import Manifest, Operation, Scope
 from bot.render.renderer import Renderer
-from bot.testing.adapter import Fault, Shown
+from bot.testing.adapter import AdapterFault, Shown
 from bot.testing.clock import ManualClock
 
 CALLS = {Operation.POST: "post", Operation.EDIT: "edit", Operation.FINAL: "edit", Operation.TYPING: "typing"}
@@ -122,23 +122,23 @@ class Platform:
         """Write a call down."""
         self.calls.append(Call(self.clock.now(), operation, address.chat, key, text, outcome))
 
-    def fault(self, operation: Operation, address: ReplyAddress) -> Fault | None:
+    def fault(self, operation: Operation, address: ReplyAddress) -> AdapterFault | None:
         """What happens to a call that arrives now instead of what was asked."""
         now, name = self.clock.now(), CALLS[operation]
         if (until := max(self.limited_until, self.penalties.get(address.chat, 0.0))) > now:
-            return Fault(name, RateLimited(until - now))
+            return AdapterFault(name, RateLimited(until - now))
         if wait := self._limits.over(operation, address.chat, address.chat_kind, now):
-            return Fault(name, RateLimited(wait, "earned"))
+            return AdapterFault(name, RateLimited(wait, "earned"))
         if self.calm or operation is Operation.TYPING:
             return None
         drawn = self.chance.random()
         if drawn < LOST:
             error = DeliveryError(DeliveryCategory.TRANSIENT, "no answer", unknown_outcome=True)
-            return Fault(name, error, commit=self.chance.random() < 0.5)
+            return AdapterFault(name, error, commit=self.chance.random() < 0.5)
         if drawn < LOST + REFUSED:
-            return Fault(name, DeliveryError(DeliveryCategory.TRANSIENT, "busy"))
+            return AdapterFault(name, DeliveryError(DeliveryCategory.TRANSIENT, "busy"))
         if drawn < LOST + REFUSED + GONE and name == "edit":
-            return Fault(name, DeliveryError(DeliveryCategory.NOT_FOUND, "gone"))
+            return AdapterFault(name, DeliveryError(DeliveryCategory.NOT_FOUND, "gone"))
         return None
 
     # What the bot hears

@@ -13,7 +13,7 @@ from bot.bus.message_bus import AccountInbox
 from bot.domain import ChatKind, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountLost, DeliveryCategory, DeliveryError, NotModified, RateLimited
 from bot.platforms.base import AdapterContext, Operation
-from bot.testing.adapter import Fault, RecordingAdapter
+from bot.testing.adapter import AdapterFault, RecordingAdapter
 from tests.week.platforms import Platform, Question
 
 TRAVEL = (0.02, 0.25)
@@ -158,16 +158,16 @@ class Recorder(RecordingAdapter):
             raise
         self._answered[identity] = key
 
-    def _call(self, operation: str, address: ReplyAddress, text: str) -> Fault | None:
+    def _call(self, operation: str, address: ReplyAddress, text: str) -> AdapterFault | None:
         del operation, text
         self._address = address
         return self._platform.fault(self._doing[0], address)
 
-    def _fault(self, operation: str) -> Fault | None:
+    def _fault(self, operation: str) -> AdapterFault | None:
         """Of what the base class asks by itself: files to be fetched."""
         if self._platform.calm or self._platform.chance.random() > 0.1:
             return None
-        return Fault(operation, DeliveryError(DeliveryCategory.TRANSIENT, "busy"))
+        return AdapterFault(operation, DeliveryError(DeliveryCategory.TRANSIENT, "busy"))
 
     def _note(self, outcome: str) -> None:
         operation, key, text = self._doing

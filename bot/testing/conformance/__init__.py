@@ -46,17 +46,17 @@ from bot.testing.conformance.driver import (  # noqa: E402
     Seen,
     Where,
 )
-from bot.testing.conformance.files import Files  # noqa: E402
-from bot.testing.conformance.health import Health  # noqa: E402
+from bot.testing.conformance.files import FileCases  # noqa: E402
+from bot.testing.conformance.health import HealthCases  # noqa: E402
 from bot.testing.conformance.lifecycle import LifeCycle  # noqa: E402
-from bot.testing.conformance.limits import Limits  # noqa: E402
+from bot.testing.conformance.limits import LimitCases  # noqa: E402
 from bot.testing.conformance.progress import Progress  # noqa: E402
 from bot.testing.conformance.receiving import Receiving  # noqa: E402
 from bot.testing.conformance.report import pytest_terminal_summary  # noqa: E402
 from bot.testing.conformance.sending import Sending  # noqa: E402
 from bot.testing.conformance.splitting import Splitting  # noqa: E402
 from bot.testing.conformance.streaming import Streaming  # noqa: E402
-from bot.testing.conformance.texts import Texts  # noqa: E402
+from bot.testing.conformance.texts import TextCases  # noqa: E402
 from bot.testing.conformance.webhooks import Webhooks  # noqa: E402
 
 __all__ = [
@@ -84,11 +84,11 @@ class AdapterConformance(
     Streaming,
     Progress,
     Splitting,
-    Files,
+    FileCases,
     Choices,
-    Limits,
-    Health,
-    Texts,
+    LimitCases,
+    HealthCases,
+    TextCases,
     Webhooks,
 ):
     """Every case."""

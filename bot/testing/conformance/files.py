@@ -27,7 +27,7 @@ SENT = {
 }
 
 
-class Files(Suite):
+class FileCases(Suite):
     """See the module."""
 
     @needs(SendsFiles, Ability.FILES)
@@ -113,3 +113,7 @@ async def _received(stage: Stage, data: bytes, filename: str) -> Attachment:
 async def _content(stage: Stage, attachment: Attachment) -> bytes:
     assert isinstance(stage.adapter, FetchesFiles)
     return b"".join([chunk async for chunk in stage.adapter.fetch(attachment)])
+
+
+Files = FileCases
+"""Former name of the topic, kept for suites that import it."""

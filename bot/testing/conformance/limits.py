@@ -21,7 +21,7 @@ AT_ONCE = 8.0
 """Seconds of the wall within which a call that must not wait for a limit returns on the busiest machine."""
 
 
-class Limits(Suite):
+class LimitCases(Suite):
     """See the module."""
 
     @needs(Ability.LIMITS)
@@ -118,3 +118,7 @@ def _asks_for(error: RateLimited, seconds: float) -> None:
     assert seconds - SLACK <= error.retry_after <= seconds + SLACK
     assert not error.account_wide
     assert not error.unknown_outcome
+
+
+Limits = LimitCases
+"""Former name of the topic, kept for suites that import it."""

@@ -70,7 +70,7 @@ ROWS = {
 }
 
 
-class Texts(Suite):
+class TextCases(Suite):
     """See the module."""
 
     @needs(Ability.FORMATS)
@@ -96,3 +96,7 @@ def _reads(seen: Seen, row: Row) -> None:
         assert sign not in seen.text
     assert tuple(block.strip("\n") for block in seen.code)[: len(row.code)] == row.code
     assert set(row.links) <= set(seen.links)
+
+
+Texts = TextCases
+"""Former name of the topic, kept for suites that import it."""

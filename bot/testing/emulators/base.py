@@ -28,7 +28,7 @@ COMMON = (
 """Controls that every platform has."""
 
 
-class Api(Protocol):
+class PlatformApi(Protocol):
     """The platform's API: its faults, and whether it knows the token no more."""
 
     faults: FaultBook
@@ -180,8 +180,8 @@ class Emulator(ABC):
         return Control(self.transcript, actions, self._present)
 
     @property
-    def _api(self) -> Api:
-        found: Api = self.api
+    def _api(self) -> PlatformApi:
+        found: PlatformApi = self.api
         return found
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class CallLimit:
     """At most `count` calls in any `period` seconds, for each value of `name`'s key."""
 
     name: str
@@ -32,7 +32,7 @@ class RateLimits:
         """Refuse every call of `key` until that time, limits enabled or not."""
         self._penalties[key] = until
 
-    def take(self, wanted: Iterable[tuple[Limit, str]], now: float, penalty_key: str = "") -> float:
+    def take(self, wanted: Iterable[tuple[CallLimit, str]], now: float, penalty_key: str = "") -> float:
         """Count one call against all of `wanted`; returns 0, or the seconds to wait (nothing is counted)."""
         penalty = self._penalty(penalty_key, now)
         if penalty > 0:
@@ -61,14 +61,14 @@ class RateLimits:
             return 0.0
         return until - now
 
-    def _window(self, limit: Limit, key: str, now: float) -> deque[float]:
+    def _window(self, limit: CallLimit, key: str, now: float) -> deque[float]:
         window = self._windows.setdefault((limit.name, key), deque())
         horizon = now - limit.period * self.scale
         while window and window[0] <= horizon:
             window.popleft()
         return window
 
-    def _wait(self, limit: Limit, window: deque[float], now: float) -> float:
+    def _wait(self, limit: CallLimit, window: deque[float], now: float) -> float:
         if len(window) < limit.count:
             return 0.0
         return window[-limit.count] + limit.period * self.scale - now

@@ -8,7 +8,7 @@ from bot.domain import Attachment, AttachmentKind, TurnState
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.runtime.interface import ArtifactsPresented, RunEnded, TextDelta
 from bot.store.read_models import list_turns
-from bot.testing.adapter import Fault
+from bot.testing.adapter import AdapterFault
 from bot.testing.runtime import ScriptedRun, saying
 from tests.component.dispatch.bench import Bench
 
@@ -98,7 +98,7 @@ async def test_a_file_that_the_runtime_never_took_is_taken_by_a_retry(at: Bench)
 
 @pytest.mark.parametrize("error", [NETWORK, RateLimited(7.0)])
 async def test_a_platform_that_fails_for_a_moment_is_asked_again(at: Bench, error: DeliveryError) -> None:
-    at.adapter.faults += [Fault("fetch", error), Fault("fetch", error)]
+    at.adapter.faults += [AdapterFault("fetch", error), AdapterFault("fetch", error)]
     async with at.running():
         await ask(at)
         assert await closed(at) is TurnState.DONE
@@ -119,7 +119,7 @@ async def test_a_platform_that_fails_for_a_moment_is_asked_again(at: Bench, erro
 async def test_the_agent_is_told_of_a_file_that_can_not_be_had(
     at: Bench, errors: list[DeliveryError], tries: int
 ) -> None:
-    faults = [Fault("fetch", error) for error in errors]
+    faults = [AdapterFault("fetch", error) for error in errors]
     at.adapter.faults += faults
     async with at.running():
         await ask(at)

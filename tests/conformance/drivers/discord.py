@@ -13,7 +13,7 @@ from bot.testing.conformance import ANN, Ability, Seen, Where
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.components import labels
 from bot.testing.emulators.discord.people import PERSON
-from bot.testing.emulators.discord.state import Message
+from bot.testing.emulators.discord.state import DiscordMessage
 from tests.conformance.drivers.emulated import Emulated, pick, pressable, signs
 from tests.conformance.viewer import read_markdown
 from tests.harness.platforms import dead_address, discord_account
@@ -101,7 +101,7 @@ class DiscordDriver(Emulated):
     def menu(self) -> Sequence[str]:
         return [command["name"] for command in self.emulator.world.commands]
 
-    def _seen(self, one: Message) -> Seen:
+    def _seen(self, one: DiscordMessage) -> Seen:
         file = one.files[0] if one.files else None
         return self.message(
             str(one.id),

@@ -16,7 +16,7 @@ from bot.platforms.feishu.crypto import encrypt, signature
 from bot.testing.clock import QuickClock
 from bot.testing.conformance import ANN, Ability, Seen, Where
 from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.feishu.state import Message, elements
+from bot.testing.emulators.feishu.state import FeishuMessage, elements
 from tests.conformance.drivers.emulated import Emulated, pick, pressable
 from tests.conformance.viewer import read_markdown
 from tests.harness.platforms import Port, dead_address, feishu_account
@@ -139,7 +139,7 @@ class FeishuDriver(Emulated):
         found = chat.messages.values() if chat else ()
         return [self._seen(one) for one in found if one.sender.is_bot and not one.deleted]
 
-    def _seen(self, one: Message) -> Seen:
+    def _seen(self, one: FeishuMessage) -> Seen:
         key = str(one.content.get("file_key") or one.content.get("image_key") or "")
         file = self.emulator.world.files.get(key)
         return self.message(
@@ -155,7 +155,7 @@ class FeishuDriver(Emulated):
         return self._team if at.team else self.emulator.people.private_chat(_id(at))
 
 
-def _buttons(message: Message) -> list[dict[str, Any]]:
+def _buttons(message: FeishuMessage) -> list[dict[str, Any]]:
     """The buttons of a question, without the one that stops a stream."""
     data = message.card.data if message.card is not None else message.content
     found = [one for one in elements(data) if one.get("tag") == "button"]

@@ -16,7 +16,7 @@ from bot.testing.clock import QuickClock
 from bot.testing.conformance import ANN, Ability, Seen, Where
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.slack.requests import signature
-from bot.testing.emulators.slack.state import Message
+from bot.testing.emulators.slack.state import SlackChatMessage
 from tests.conformance.drivers.emulated import Emulated, pick, pressable, signs
 from tests.conformance.viewer import read_markdown
 from tests.harness.platforms import Port, dead_address, slack_account
@@ -155,7 +155,7 @@ class SlackDriver(Emulated):
         channel = self.emulator.world.known(self._channel(at) or _id(at))
         return any(channel.statuses.values())
 
-    def _seen(self, one: Message) -> Seen:
+    def _seen(self, one: SlackChatMessage) -> Seen:
         actions = [block for block in one.blocks if block["type"] == "actions"]
         labels = [element["text"]["text"] for block in actions for element in block["elements"]]
         said = [block for block in one.blocks if block["type"] == "context"]

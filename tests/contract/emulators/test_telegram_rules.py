@@ -13,7 +13,7 @@ from telegram.error import BadRequest, ChatMigrated, Conflict, Forbidden, Networ
 from bot.testing.emulators.server import LOOPBACK
 from bot.testing.emulators.telegram import TelegramEmulator
 from bot.testing.emulators.telegram.entities import checked, detect, units
-from bot.testing.emulators.telegram.errors import ApiError
+from bot.testing.emulators.telegram.errors import TelegramApiError
 
 from .conftest import Ticks, sdk
 
@@ -355,7 +355,7 @@ def test_blanks_are_trimmed_and_entities_follow() -> None:
         {"type": "mention", "offset": 21, "length": 6},
     ]
     for wrong in ("x", [1], [{"offset": 0, "length": 1}], [{"type": "bold", "offset": -1, "length": 1}]):
-        with pytest.raises(ApiError):
+        with pytest.raises(TelegramApiError):
             checked("abc", wrong)
 
 

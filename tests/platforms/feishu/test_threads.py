@@ -6,12 +6,12 @@ import pytest
 
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.feishu.state import TENANT, Message
+from bot.testing.emulators.feishu.state import TENANT, FeishuMessage
 
 from .conftest import ADA, BEN, Running, group
 
 
-async def begun(running: Running, *texts: str) -> tuple[str, Message]:
+async def begun(running: Running, *texts: str) -> tuple[str, FeishuMessage]:
     """A group and the first message of a topic in it, which those texts of Ben's answer."""
     people = running.emulator.people
     people.group_messages = False
@@ -22,7 +22,7 @@ async def begun(running: Running, *texts: str) -> tuple[str, Message]:
     return place, root
 
 
-async def asked(running: Running, place: str, root: Message) -> str:
+async def asked(running: Running, place: str, root: FeishuMessage) -> str:
     """Somebody turns to the bot in the topic: the message's id."""
     running.emulator.people.says(
         "@Roebot what was it?", user=ADA, chat=place, reply_to=root.id, in_thread=True

@@ -9,11 +9,11 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from bot.testing.emulators.discord.calls import Call, Done, read_call
-from bot.testing.emulators.discord.errors import ApiError, TooMany, not_found, unauthorized
-from bot.testing.emulators.discord.limits import Headers, Limits
-from bot.testing.emulators.discord.routes import Route, find
-from bot.testing.emulators.discord.workspace import World
+from bot.testing.emulators.discord.calls import DiscordCall, DiscordResult, read_call
+from bot.testing.emulators.discord.errors import DiscordApiError, TooMany, not_found, unauthorized
+from bot.testing.emulators.discord.limits import DiscordLimits, Headers
+from bot.testing.emulators.discord.routes import DiscordRoute, find
+from bot.testing.emulators.discord.workspace import DiscordWorkspace
 from bot.testing.emulators.faults import AFTER, BEFORE, Fault, FaultBook, FaultKind
 from bot.testing.emulators.http import answer, answer_bytes
 from bot.testing.emulators.server import Receive, Scope, Send
@@ -24,7 +24,7 @@ CDN = "/attachments/"
 _FILE = re.compile(r"(/attachments/\d+/\d+)/[^/]+")
 
 Abort = Callable[[Scope, Receive], Awaitable[None]]
-Handler = Callable[[Call], Done]
+Handler = Callable[[DiscordCall], DiscordResult]
 
 
 class RestApi:
@@ -32,9 +32,9 @@ class RestApi:
 
     def __init__(
         self,
-        world: World,
+        world: DiscordWorkspace,
         handlers: dict[str, Handler],
-        limits: Limits,
+        limits: DiscordLimits,
         transcript: Transcript,
         *,
         token: str,
@@ -54,20 +54,20 @@ class RestApi:
         """Handle one request below `PREFIX`."""
         route, path = find(scope["method"], scope["path"].removeprefix(PREFIX))
         name = route.name if route else f"{scope['method']} {scope['path']}"
-        chat, done, call = self._chat(path), None, Call(path)
+        chat, done, call = self._chat(path), None, DiscordCall(path)
         headers: Headers = ()
         before = after = None
         try:
             call = await read_call(path, scope, receive)
             before = self.faults.strike(BEFORE, name, chat)
             if before is not None and before.kind is FaultKind.ERROR:
-                raise ApiError(before.status, 0, before.description)
+                raise DiscordApiError(before.status, 0, before.description)
             if before is None:
                 headers = self._admit(scope, route, chat, path)
                 done = self._handlers[name](call)
                 after = self.faults.strike(AFTER, name, chat)
             status, body = 204 if done is None or done.result is None else 200, done.result if done else None
-        except ApiError as error:
+        except DiscordApiError as error:
             status, body = error.status, error.body()
             if isinstance(error, TooMany):
                 headers = self._limits.refused(name, error)
@@ -94,7 +94,7 @@ class RestApi:
             return
         await answer_bytes(send, 200, file.data, file.mime.encode() or b"application/octet-stream")
 
-    def _admit(self, scope: Scope, route: Route | None, chat: str, path: dict[str, str]) -> Headers:
+    def _admit(self, scope: Scope, route: DiscordRoute | None, chat: str, path: dict[str, str]) -> Headers:
         """Token and limits; the headers of the answer."""
         given = dict(scope["headers"]).get(b"authorization", b"").decode()
         if route is None:
@@ -113,11 +113,11 @@ class RestApi:
 
     def _record(
         self,
-        route: Route | None,
+        route: DiscordRoute | None,
         name: str,
-        call: Call,
+        call: DiscordCall,
         chat: str,
-        done: Done | None,
+        done: DiscordResult | None,
         status: int,
         body: Any,
     ) -> None:
@@ -140,7 +140,7 @@ def _drops(fault: Fault | None) -> bool:
     return fault is not None and fault.kind is FaultKind.DROP
 
 
-def _tried(call: Call) -> str:
+def _tried(call: DiscordCall) -> str:
     return str(call.body.get("content", "")) if isinstance(call.body, dict) else ""
 
 

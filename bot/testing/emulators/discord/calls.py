@@ -26,7 +26,7 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class DiscordCall:
     """One call; `path` holds what the route's pattern named."""
 
     path: Mapping[str, str]
@@ -47,7 +47,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class DiscordResult:
     """What a handler answers (`result` None: 204), and what the transcript says of it."""
 
     result: Any = None
@@ -55,7 +55,7 @@ class Done:
     text: str = ""
 
 
-async def read_call(path: Mapping[str, str], scope: Scope, receive: Receive) -> Call:
+async def read_call(path: Mapping[str, str], scope: Scope, receive: Receive) -> DiscordCall:
     """Read a request. Raises ApiError 400 for a body that cannot be read."""
     query = dict(parse_qsl(scope["query_string"].decode()))
     kind = dict(scope["headers"]).get(b"content-type", b"").decode()
@@ -63,14 +63,14 @@ async def read_call(path: Mapping[str, str], scope: Scope, receive: Receive) -> 
         return await _read_form(path, query, scope, receive)
     body = await read_body(receive)
     try:
-        return Call(path, query, orjson.loads(body) if body else None)
+        return DiscordCall(path, query, orjson.loads(body) if body else None)
     except orjson.JSONDecodeError:
         raise invalid(_="the body is no JSON") from None
 
 
 async def _read_form(
     path: Mapping[str, str], query: Mapping[str, str], scope: Scope, receive: Receive
-) -> Call:
+) -> DiscordCall:
     form = await Request(scope, receive).form()
     files, payload = [], b"{}"
     for name, value in form.multi_items():
@@ -83,4 +83,4 @@ async def _read_form(
         elif name == "payload_json":
             payload = value.encode()
     await form.close()
-    return Call(path, query, orjson.loads(payload), tuple(files))
+    return DiscordCall(path, query, orjson.loads(payload), tuple(files))

@@ -10,16 +10,16 @@ from typing import Any, ClassVar
 from bot.testing.emulators.base import Emulator
 from bot.testing.emulators.control import PREFIX as CONTROL
 from bot.testing.emulators.discord.api import CDN, PREFIX, RestApi
-from bot.testing.emulators.discord.calls import Call, Done
+from bot.testing.emulators.discord.calls import DiscordCall, DiscordResult
 from bot.testing.emulators.discord.gateway import HEARTBEAT_SECONDS, Gateway
 from bot.testing.emulators.discord.interactions import Interactions
-from bot.testing.emulators.discord.limits import Limits
+from bot.testing.emulators.discord.limits import DiscordLimits
 from bot.testing.emulators.discord.messages import Messages
 from bot.testing.emulators.discord.misbehaviour import ACTIONS, Misbehaviour
-from bot.testing.emulators.discord.people import People
-from bot.testing.emulators.discord.state import Message
+from bot.testing.emulators.discord.people import DiscordPeople
+from bot.testing.emulators.discord.state import DiscordMessage
 from bot.testing.emulators.discord.wire import channel_wire, seen, view
-from bot.testing.emulators.discord.workspace import DEFAULT_TOKEN, World
+from bot.testing.emulators.discord.workspace import DEFAULT_TOKEN, DiscordWorkspace
 from bot.testing.emulators.http import answer
 from bot.testing.emulators.server import Receive, Scope, Send
 from bot.testing.emulators.transcript import FrameKind
@@ -54,9 +54,9 @@ class DiscordEmulator(Misbehaviour, Emulator):
     PEOPLE: ClassVar[tuple[str, ...]] = _PEOPLE
     OWN: ClassVar[tuple[str, ...]] = ACTIONS
     SERVER_ERROR: ClassVar[str] = "500: Internal Server Error"
-    people: People
+    people: DiscordPeople
     api: RestApi
-    rate_limits: Limits
+    rate_limits: DiscordLimits
 
     def __init__(
         self,
@@ -71,14 +71,14 @@ class DiscordEmulator(Misbehaviour, Emulator):
     ) -> None:
         super().__init__(port, monotonic)
         self.token = token
-        self.world = World(wall)
-        self.rate_limits = Limits(scale, limits)
+        self.world = DiscordWorkspace(wall)
+        self.rate_limits = DiscordLimits(scale, limits)
         self.gateway = Gateway(self.world, self._knows)
         self.gateway.heartbeat = heartbeat
         messages = Messages(self.world, self.gateway.emit)
         self.interactions = Interactions(self.world, messages, self.gateway.emit)
         self.interactions.scale = scale
-        self.people = People(self.world, self.gateway.emit, self._record)
+        self.people = DiscordPeople(self.world, self.gateway.emit, self._record)
         self.api = RestApi(
             self.world,
             self._handlers(messages, self.interactions),
@@ -137,13 +137,15 @@ class DiscordEmulator(Misbehaviour, Emulator):
         self.world.interactions.clear()
         self.come_back()
 
-    def _handlers(self, messages: Messages, interactions: Interactions) -> dict[str, Callable[[Call], Done]]:
+    def _handlers(
+        self, messages: Messages, interactions: Interactions
+    ) -> dict[str, Callable[[DiscordCall], DiscordResult]]:
         return {
-            "getMe": lambda call: Done({**self.world.bot.wire(), "verified": True, "flags": 0}),
-            "getApplication": lambda call: Done(self._application()),
-            "getGateway": lambda call: Done({"url": self.gateway.url}),
-            "getGatewayBot": lambda call: Done({"url": self.gateway.url, "shards": 1, **_STARTS}),
-            "createDm": lambda call: Done(
+            "getMe": lambda call: DiscordResult({**self.world.bot.wire(), "verified": True, "flags": 0}),
+            "getApplication": lambda call: DiscordResult(self._application()),
+            "getGateway": lambda call: DiscordResult({"url": self.gateway.url}),
+            "getGatewayBot": lambda call: DiscordResult({"url": self.gateway.url, "shards": 1, **_STARTS}),
+            "createDm": lambda call: DiscordResult(
                 channel_wire(self.world.private(self.world.user(int(call.json["recipient_id"]))))
             ),
             "getChannel": messages.channel,
@@ -183,7 +185,7 @@ class DiscordEmulator(Misbehaviour, Emulator):
             "summary": "",
         }
 
-    def _record(self, message: Message, method: str) -> None:
+    def _record(self, message: DiscordMessage, method: str) -> None:
         self.transcript.add(
             FrameKind.PERSON,
             method,
@@ -193,6 +195,6 @@ class DiscordEmulator(Misbehaviour, Emulator):
         )
 
     def _shown(self, result: Any) -> Any:
-        if isinstance(result, Message):
+        if isinstance(result, DiscordMessage):
             return {**seen(result, self.world.bot.id), "chat": result.channel.id}
         return None if isinstance(result, asyncio.Task) else result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-class ApiError(Exception):
+class DiscordApiError(Exception):
     """A call is refused: HTTP `status`, JSON error `code` and `message`."""
 
     def __init__(self, status: int, code: int, message: str, **more: Any) -> None:
@@ -19,7 +19,7 @@ class ApiError(Exception):
         return {"message": self.message, **self.more}
 
 
-class TooMany(ApiError):
+class TooMany(DiscordApiError):
     """429; `wait` is in seconds."""
 
     def __init__(self, wait: float, *, everywhere: bool) -> None:
@@ -28,52 +28,52 @@ class TooMany(ApiError):
         self.more = {"retry_after": round(wait, 3), "global": everywhere}
 
 
-def unauthorized() -> ApiError:
+def unauthorized() -> DiscordApiError:
     """The token is wrong or was reset."""
-    return ApiError(401, 0, "401: Unauthorized")
+    return DiscordApiError(401, 0, "401: Unauthorized")
 
 
-def not_found() -> ApiError:
+def not_found() -> DiscordApiError:
     """No such route."""
-    return ApiError(404, 0, "404: Not Found")
+    return DiscordApiError(404, 0, "404: Not Found")
 
 
-def unknown_channel() -> ApiError:
+def unknown_channel() -> DiscordApiError:
     """No such channel, or it was deleted."""
-    return ApiError(404, 10003, "Unknown Channel")
+    return DiscordApiError(404, 10003, "Unknown Channel")
 
 
-def unknown_message() -> ApiError:
+def unknown_message() -> DiscordApiError:
     """No such message, or it was deleted."""
-    return ApiError(404, 10008, "Unknown Message")
+    return DiscordApiError(404, 10008, "Unknown Message")
 
 
-def unknown_interaction() -> ApiError:
+def unknown_interaction() -> DiscordApiError:
     """Three seconds passed without an answer, or there is no such interaction."""
-    return ApiError(404, 10062, "Unknown interaction")
+    return DiscordApiError(404, 10062, "Unknown interaction")
 
 
-def unknown_webhook() -> ApiError:
+def unknown_webhook() -> DiscordApiError:
     """The token of an interaction is over after 15 minutes."""
-    return ApiError(404, 10015, "Unknown Webhook")
+    return DiscordApiError(404, 10015, "Unknown Webhook")
 
 
-def missing_access() -> ApiError:
+def missing_access() -> DiscordApiError:
     """The bot cannot see that place."""
-    return ApiError(403, 50001, "Missing Access")
+    return DiscordApiError(403, 50001, "Missing Access")
 
 
-def not_the_author() -> ApiError:
+def not_the_author() -> DiscordApiError:
     """Somebody else's message."""
-    return ApiError(403, 50005, "Cannot edit a message authored by another user")
+    return DiscordApiError(403, 50005, "Cannot edit a message authored by another user")
 
 
-def invalid(**fields: str) -> ApiError:
+def invalid(**fields: str) -> DiscordApiError:
     """A form error: field by field."""
     errors = {name: {"_errors": [{"code": "INVALID", "message": text}]} for name, text in fields.items()}
-    return ApiError(400, 50035, "Invalid Form Body", errors=errors)
+    return DiscordApiError(400, 50035, "Invalid Form Body", errors=errors)
 
 
-def empty_message() -> ApiError:
+def empty_message() -> DiscordApiError:
     """Neither text nor file."""
-    return ApiError(400, 50006, "Cannot send an empty message")
+    return DiscordApiError(400, 50006, "Cannot send an empty message")

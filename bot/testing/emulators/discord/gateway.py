@@ -8,9 +8,9 @@ from typing import Any
 
 import orjson
 
-from bot.testing.emulators.discord.sessions import MESSAGE_CONTENT, Json, Session
+from bot.testing.emulators.discord.sessions import MESSAGE_CONTENT, GatewaySession, Json
 from bot.testing.emulators.discord.wire import guild_wire
-from bot.testing.emulators.discord.workspace import World
+from bot.testing.emulators.discord.workspace import DiscordWorkspace
 from bot.testing.emulators.server import Receive, Scope, Send
 
 UNKNOWN_OPCODE, DECODE_ERROR, NOT_AUTHENTICATED, AUTHENTICATION_FAILED = 4001, 4002, 4003, 4004
@@ -26,7 +26,7 @@ class Socket:
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
-        self.session: Session | None = None
+        self.session: GatewaySession | None = None
         self._queue: asyncio.Queue[Json | int] = asyncio.Queue()
 
     def send(self, payload: Json) -> None:
@@ -52,14 +52,14 @@ class Gateway:
     """The sessions and sockets of one bot. `accepting` False refuses connections, `stall` keeps them mute,
     `twice` sends each event two times."""
 
-    def __init__(self, world: World, knows: Callable[[str], bool]) -> None:
+    def __init__(self, world: DiscordWorkspace, knows: Callable[[str], bool]) -> None:
         self.accepting = True
         self.twice = False
         self.content_allowed = True
         self.url = ""
         self.heartbeat = HEARTBEAT_SECONDS
         self.sockets: list[Socket] = []
-        self.sessions: dict[str, Session] = {}
+        self.sessions: dict[str, GatewaySession] = {}
         self.identified = self.resumed = self.heartbeats = 0
         self._world = world
         self._knows = knows
@@ -68,7 +68,7 @@ class Gateway:
         self._late: list[tuple[str, Json]] | None = None
 
     @property
-    def session(self) -> Session | None:
+    def session(self) -> GatewaySession | None:
         """The newest session."""
         return next(reversed(self.sessions.values()), None)
 
@@ -168,7 +168,7 @@ class Gateway:
             socket.close(DISALLOWED_INTENTS)
             return
         self.identified += 1
-        session = Session(f"session{self._world.snowflake()}", intents, str(self._world.bot.id))
+        session = GatewaySession(f"session{self._world.snowflake()}", intents, str(self._world.bot.id))
         self.sessions = {session.id: session}
         self._attach(socket, session)
         guilds = [guild for guild in self._world.guilds.values() if guild.present]
@@ -177,7 +177,7 @@ class Gateway:
             if guild.available:
                 session.emit("GUILD_CREATE", guild_wire(self._world, guild))
 
-    def _ready(self, session: Session, guilds: list[str]) -> Json:
+    def _ready(self, session: GatewaySession, guilds: list[str]) -> Json:
         app = {"id": str(self._world.bot.id), "flags": 1 << 19}
         return {
             "v": 10,
@@ -204,6 +204,6 @@ class Gateway:
             socket.send(payload)
         session.emit("RESUMED", {"_trace": []})
 
-    def _attach(self, socket: Socket, session: Session) -> None:
+    def _attach(self, socket: Socket, session: GatewaySession) -> None:
         socket.session = session
         session.send = socket.send

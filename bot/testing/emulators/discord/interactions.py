@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from bot.testing.emulators.discord.calls import Call, Done
+from bot.testing.emulators.discord.calls import DiscordCall, DiscordResult
 from bot.testing.emulators.discord.components import components_of
 from bot.testing.emulators.discord.errors import (
-    ApiError,
+    DiscordApiError,
     invalid,
     unknown_interaction,
     unknown_message,
     unknown_webhook,
 )
 from bot.testing.emulators.discord.messages import Emit, Messages, content_of, done
-from bot.testing.emulators.discord.state import COMMAND_REPLY, EPHEMERAL, LOADING, Interaction, Message
+from bot.testing.emulators.discord.state import COMMAND_REPLY, EPHEMERAL, LOADING, DiscordMessage, Interaction
 from bot.testing.emulators.discord.wire import message_wire
-from bot.testing.emulators.discord.workspace import World
+from bot.testing.emulators.discord.workspace import DiscordWorkspace
 
 ANSWER_SECONDS, TOKEN_SECONDS = 3.0, 900.0
 """docs.discord.com/developers/interactions/receiving-and-responding#interaction-callback"""
@@ -30,36 +30,36 @@ _MESSAGE, _DEFERRED, _LATER, _UPDATE = 4, 5, 6, 7
 class Interactions:
     """Handlers around commands; `scale` shortens the time that a token lives."""
 
-    def __init__(self, world: World, messages: Messages, emit: Emit) -> None:
+    def __init__(self, world: DiscordWorkspace, messages: Messages, emit: Emit) -> None:
         self.scale = 1.0
         self._world = world
         self._messages = messages
         self._emit = emit
 
-    def put_commands(self, call: Call) -> Done:
+    def put_commands(self, call: DiscordCall) -> DiscordResult:
         """Bulk Overwrite Global Application Commands."""
         commands = call.body
         if not isinstance(commands, list) or len(commands) > COMMANDS_LIMIT:
-            raise ApiError(400, 30032, "Maximum number of application commands reached (100)")
+            raise DiscordApiError(400, 30032, "Maximum number of application commands reached (100)")
         for command in commands:
             _check(command)
         common = {"type": 1, "version": "1", "application_id": str(self._world.bot.id)}
         self._world.commands = [
             {**common, "id": str(self._world.snowflake()), **command} for command in commands
         ]
-        return Done(self._world.commands)
+        return DiscordResult(self._world.commands)
 
-    def get_commands(self, call: Call) -> Done:
+    def get_commands(self, call: DiscordCall) -> DiscordResult:
         """Get Global Application Commands."""
-        return Done(self._world.commands)
+        return DiscordResult(self._world.commands)
 
-    def callback(self, call: Call) -> Done:
+    def callback(self, call: DiscordCall) -> DiscordResult:
         """Create Interaction Response: within three seconds, once."""
         interaction = self._interaction(call)
         if self._age(interaction) > ANSWER_SECONDS:
             raise unknown_interaction()
         if interaction.acknowledged:
-            raise ApiError(400, 40060, "Interaction has already been acknowledged.")
+            raise DiscordApiError(400, 40060, "Interaction has already been acknowledged.")
         kind, data = call.json.get("type"), call.json.get("data") or {}
         if kind in (_LATER, _UPDATE) and interaction.pressed is not None:
             interaction.answer = self._update(interaction.pressed, data if kind == _UPDATE else {}, call)
@@ -73,9 +73,9 @@ class Interactions:
             raise invalid(type="The emulator knows types 4 and 5, of buttons 6 and 7 too.")
         interaction.acknowledged = True
         shown = _response(interaction, kind) if call.query.get("with_response") else None
-        return Done(shown, str(interaction.answer.id), interaction.answer.text)
+        return DiscordResult(shown, str(interaction.answer.id), interaction.answer.text)
 
-    def followup(self, call: Call) -> Done:
+    def followup(self, call: DiscordCall) -> DiscordResult:
         """Create Followup Message; the first one fills a deferred answer."""
         interaction = self._open(call)
         if interaction.answer is not None and interaction.answer.flags & LOADING:
@@ -83,21 +83,21 @@ class Interactions:
         flags = int(call.json.get("flags", 0)) & EPHEMERAL
         return done(self._answer(interaction, content_of(call.json, call), call, flags))
 
-    def edit(self, call: Call) -> Done:
+    def edit(self, call: DiscordCall) -> DiscordResult:
         """Edit Original Interaction Response, or a follow-up by its id."""
         return self._messages.change(self._target(call), call)
 
-    def get(self, call: Call) -> Done:
+    def get(self, call: DiscordCall) -> DiscordResult:
         """Get Original Interaction Response."""
-        return Done(message_wire(self._target(call)))
+        return DiscordResult(message_wire(self._target(call)))
 
-    def delete(self, call: Call) -> Done:
+    def delete(self, call: DiscordCall) -> DiscordResult:
         """Delete Original Interaction Response."""
         message = self._target(call)
         self._messages.remove(message)
-        return Done(None, str(message.id), message.text)
+        return DiscordResult(None, str(message.id), message.text)
 
-    def _update(self, message: Message, data: dict[str, Any], call: Call) -> Message:
+    def _update(self, message: DiscordMessage, data: dict[str, Any], call: DiscordCall) -> DiscordMessage:
         """Change the message whose button was pressed."""
         if "components" in data:
             message.components = components_of(data)
@@ -107,7 +107,7 @@ class Interactions:
             self._emit("MESSAGE_UPDATE", message_wire(message, event=True))
         return message
 
-    def _answer(self, interaction: Interaction, text: str, call: Call, flags: int) -> Message:
+    def _answer(self, interaction: Interaction, text: str, call: DiscordCall, flags: int) -> DiscordMessage:
         about: dict[str, Any] = {"id": str(interaction.id), "type": 2, "user": interaction.user.wire()}
         about["authorizing_integration_owners"] = {}
         extra = {"interaction_metadata": about, "webhook_id": str(self._world.bot.id)}
@@ -117,21 +117,21 @@ class Interactions:
         self._emit("MESSAGE_CREATE", message_wire(message, event=True))
         return message
 
-    def _interaction(self, call: Call) -> Interaction:
+    def _interaction(self, call: DiscordCall) -> Interaction:
         interaction = self._world.interactions.get(call.path["token"])
         if interaction is None:
             raise unknown_interaction()
         return interaction
 
-    def _open(self, call: Call) -> Interaction:
+    def _open(self, call: DiscordCall) -> Interaction:
         interaction = self._world.interactions.get(call.path["token"])
         if interaction is None or not interaction.acknowledged:
             raise unknown_webhook()
         if self._age(interaction) > TOKEN_SECONDS * self.scale:
-            raise ApiError(401, 50027, "Invalid Webhook Token")
+            raise DiscordApiError(401, 50027, "Invalid Webhook Token")
         return interaction
 
-    def _target(self, call: Call) -> Message:
+    def _target(self, call: DiscordCall) -> DiscordMessage:
         interaction = self._open(call)
         wanted = call.path.get("message", "@original")
         if wanted == "@original":

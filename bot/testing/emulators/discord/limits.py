@@ -21,7 +21,7 @@ class _Window:
 
 
 @dataclass(slots=True)
-class Limits:
+class DiscordLimits:
     """Fixed windows that begin with their first call; `scale` shortens them, `enabled` False lifts them."""
 
     scale: float = 1.0

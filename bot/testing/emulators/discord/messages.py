@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bot.testing.emulators.discord.calls import Call, Done
+from bot.testing.emulators.discord.calls import DiscordCall, DiscordResult
 from bot.testing.emulators.discord.components import components_of
 from bot.testing.emulators.discord.errors import (
-    ApiError,
+    DiscordApiError,
     empty_message,
     invalid,
     not_found,
     not_the_author,
     unknown_message,
 )
-from bot.testing.emulators.discord.state import DEFAULT, LOADING, PUBLIC_THREAD, REPLY, Channel, Message
+from bot.testing.emulators.discord.state import (
+    DEFAULT,
+    LOADING,
+    PUBLIC_THREAD,
+    REPLY,
+    DiscordChannel,
+    DiscordMessage,
+)
 from bot.testing.emulators.discord.wire import channel_wire, message_wire
-from bot.testing.emulators.discord.workspace import World
+from bot.testing.emulators.discord.workspace import DiscordWorkspace
 
 TEXT_LIMIT = 2000
 """Characters of a message (docs.discord.com/developers/resources/message#create-message)."""
@@ -33,12 +40,12 @@ Emit = Callable[[str, dict[str, Any]], None]
 class Messages:
     """Handlers around channels; `emit` sends an event to the bot's gateway session."""
 
-    def __init__(self, world: World, emit: Emit) -> None:
+    def __init__(self, world: DiscordWorkspace, emit: Emit) -> None:
         self._world = world
         self._emit = emit
-        self._nonces: dict[tuple[int, str], tuple[Message, float]] = {}
+        self._nonces: dict[tuple[int, str], tuple[DiscordMessage, float]] = {}
 
-    def create(self, call: Call) -> Done:
+    def create(self, call: DiscordCall) -> DiscordResult:
         """Create Message; one of the same nonce within minutes is the one that stands."""
         channel = self._world.place(call.number("channel"))
         body = call.json
@@ -58,14 +65,14 @@ class Messages:
         self._emit("MESSAGE_CREATE", message_wire(message, event=True))
         return done(message)
 
-    def post(self, channel: Channel, text: str, call: Call, **content: Any) -> Message:
+    def post(self, channel: DiscordChannel, text: str, call: DiscordCall, **content: Any) -> DiscordMessage:
         """Put a message of the bot into a channel."""
         if sum(len(file.data) for file in call.files) > UPLOAD_LIMIT:
-            raise ApiError(413, 40005, "Request entity too large")
+            raise DiscordApiError(413, 40005, "Request entity too large")
         files = [self._world.store(file.name, file.mime, file.data) for file in call.files]
         return self._world.add(channel, self._world.bot, text, files=files, **content)
 
-    def edit(self, call: Call) -> Done:
+    def edit(self, call: DiscordCall) -> DiscordResult:
         """Edit Message: only the bot's own."""
         channel = self._world.place(call.number("channel"))
         message = self._world.message(channel, call.number("message"))
@@ -73,7 +80,7 @@ class Messages:
             raise not_the_author()
         return self.change(message, call)
 
-    def change(self, message: Message, call: Call) -> Done:
+    def change(self, message: DiscordMessage, call: DiscordCall) -> DiscordResult:
         """Replace what the call names, and tell the bot."""
         keeps = "content" not in call.json and message.text and not message.flags & LOADING
         text = message.text if keeps else content_of(call.json, call)
@@ -89,16 +96,16 @@ class Messages:
         self._emit("MESSAGE_UPDATE", message_wire(message, event=True))
         return done(message)
 
-    def delete(self, call: Call) -> Done:
+    def delete(self, call: DiscordCall) -> DiscordResult:
         """Delete Message: the bot's own."""
         channel = self._world.place(call.number("channel"))
         message = self._world.message(channel, call.number("message"))
         if message.sender is not self._world.bot:
-            raise ApiError(403, 50013, "Missing Permissions")
+            raise DiscordApiError(403, 50013, "Missing Permissions")
         self.remove(message)
-        return Done(None, str(message.id), message.text)
+        return DiscordResult(None, str(message.id), message.text)
 
-    def remove(self, message: Message) -> None:
+    def remove(self, message: DiscordMessage) -> None:
         """Take a message away, and tell the bot."""
         message.deleted = True
         gone = {"id": str(message.id), "channel_id": str(message.channel.id)}
@@ -106,12 +113,12 @@ class Messages:
             gone["guild_id"] = str(message.channel.guild.id)
         self._emit("MESSAGE_DELETE", gone)
 
-    def get(self, call: Call) -> Done:
+    def get(self, call: DiscordCall) -> DiscordResult:
         """Get Channel Message."""
         channel = self._world.place(call.number("channel"))
-        return Done(message_wire(self._world.message(channel, call.number("message"))))
+        return DiscordResult(message_wire(self._world.message(channel, call.number("message"))))
 
-    def list(self, call: Call) -> Done:
+    def list(self, call: DiscordCall) -> DiscordResult:
         """Get Channel Messages: newest first; `after` gives the oldest page behind an id."""
         channel = self._world.place(call.number("channel"))
         limit = min(max(int(call.query.get("limit", 50)), 1), PAGE)
@@ -121,33 +128,33 @@ class Messages:
         else:
             before = int(call.query.get("before", 2**63))
             chosen = [number for number in standing if number < before][-limit:]
-        return Done([message_wire(channel.messages[number]) for number in reversed(chosen)])
+        return DiscordResult([message_wire(channel.messages[number]) for number in reversed(chosen)])
 
-    def typing(self, call: Call) -> Done:
+    def typing(self, call: DiscordCall) -> DiscordResult:
         """Trigger Typing Indicator."""
         self._world.place(call.number("channel"))
-        return Done(text="typing")
+        return DiscordResult(text="typing")
 
-    def channel(self, call: Call) -> Done:
+    def channel(self, call: DiscordCall) -> DiscordResult:
         """Get Channel."""
-        return Done(channel_wire(self._world.place(call.number("channel"))))
+        return DiscordResult(channel_wire(self._world.place(call.number("channel"))))
 
-    def start_thread(self, call: Call) -> Done:
+    def start_thread(self, call: DiscordCall) -> DiscordResult:
         """Start Thread from Message: the thread has the message's id."""
         parent = self._world.place(call.number("channel"))
         message = self._world.message(parent, call.number("message"))
         if parent.guild is None:
-            raise ApiError(400, 50024, "Cannot execute action on this channel type")
+            raise DiscordApiError(400, 50024, "Cannot execute action on this channel type")
         if message.id in self._world.channels:
-            raise ApiError(400, 160004, "A thread has already been created for this message")
+            raise DiscordApiError(400, 160004, "A thread has already been created for this message")
         name = str(call.json.get("name", ""))
         if not 1 <= len(name) <= 100:
             raise invalid(name="Must be between 1 and 100 in length.")
         thread = self._world.make_thread(parent, name, self._world.bot.id, PUBLIC_THREAD, id_=message.id)
         self._emit("THREAD_CREATE", {**channel_wire(thread), "newly_created": True})
-        return Done(channel_wire(thread), str(thread.id), name)
+        return DiscordResult(channel_wire(thread), str(thread.id), name)
 
-    def _known(self, channel: Channel, nonce: str) -> Message | None:
+    def _known(self, channel: DiscordChannel, nonce: str) -> DiscordMessage | None:
         found = self._nonces.get((channel.id, nonce)) if nonce else None
         if found is None or self._world.wall() - found[1] > NONCE_SECONDS:
             return None
@@ -155,7 +162,7 @@ class Messages:
             raise unknown_message()  # discord/discord-api-docs#6647
         return found[0]
 
-    def _replied(self, channel: Channel, reference: Any) -> Message | None:
+    def _replied(self, channel: DiscordChannel, reference: Any) -> DiscordMessage | None:
         if not isinstance(reference, dict):
             return None
         message = channel.messages.get(int(reference.get("message_id", 0)))
@@ -166,7 +173,7 @@ class Messages:
         return None
 
 
-def content_of(body: dict[str, Any], call: Call) -> str:
+def content_of(body: dict[str, Any], call: DiscordCall) -> str:
     """The text of a message to come. Raises ApiError 400 where it is too long, or nothing is there."""
     text = body.get("content") or ""
     if not isinstance(text, str):
@@ -178,11 +185,11 @@ def content_of(body: dict[str, Any], call: Call) -> str:
     return text.strip()
 
 
-def done(message: Message) -> Done:
+def done(message: DiscordMessage) -> DiscordResult:
     """The answer that carries a message."""
-    return Done(message_wire(message), str(message.id), message.text)
+    return DiscordResult(message_wire(message), str(message.id), message.text)
 
 
-def nowhere(call: Call) -> Done:
+def nowhere(call: DiscordCall) -> DiscordResult:
     """A route that there is not."""
     raise not_found()

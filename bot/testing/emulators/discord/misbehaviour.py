@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.testing.emulators.discord.gateway import INVALID_SESSION, RECONNECT, Gateway
 from bot.testing.emulators.discord.wire import guild_wire
-from bot.testing.emulators.discord.workspace import World
+from bot.testing.emulators.discord.workspace import DiscordWorkspace
 from bot.testing.emulators.server import LoopbackServer, Message, Scope
 
 ACTIONS = (
@@ -33,7 +33,7 @@ class Misbehaviour:
     """Faults of the gateway and of its sockets."""
 
     gateway: Gateway
-    world: World
+    world: DiscordWorkspace
     _server: LoopbackServer
     _cutting: asyncio.Task[None]
 

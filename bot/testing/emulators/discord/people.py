@@ -14,10 +14,10 @@ from bot.testing.emulators.discord.state import (
     PUBLIC_THREAD,
     REPLY,
     TEXT,
-    Channel,
+    DiscordChannel,
+    DiscordMessage,
+    DiscordUser,
     Interaction,
-    Message,
-    User,
 )
 from bot.testing.emulators.discord.wire import (
     ALL_PERMISSIONS,
@@ -26,16 +26,16 @@ from bot.testing.emulators.discord.wire import (
     member_wire,
     message_wire,
 )
-from bot.testing.emulators.discord.workspace import FIRST_PERSON, World
+from bot.testing.emulators.discord.workspace import FIRST_PERSON, DiscordWorkspace
 
 PERSON = FIRST_PERSON + 1001
-Record = Callable[[Message, str], None]
+Record = Callable[[DiscordMessage, str], None]
 
 
-class People:
+class DiscordPeople:
     """Acts on a world and sends the events that a bot would get; `record` writes the transcript."""
 
-    def __init__(self, world: World, emit: Emit, record: Record) -> None:
+    def __init__(self, world: DiscordWorkspace, emit: Emit, record: Record) -> None:
         self._world = world
         self._emit = emit
         self._record = record
@@ -55,7 +55,7 @@ class People:
         is_bot: bool = False,
         kind: int = DEFAULT,
         extra: dict[str, Any] | None = None,
-    ) -> Message:
+    ) -> DiscordMessage:
         """A person (or another bot) writes; `chat` 0 is their DM. `<@id>` mentions somebody.
 
         `files` holds objects with `filename`, `data` and `mime`; `extra` is merged into the message.
@@ -83,11 +83,11 @@ class People:
         self._emit("MESSAGE_CREATE", message_wire(message, event=True))
         return message
 
-    def says_many(self, messages: Sequence[dict[str, Any]]) -> list[Message]:
+    def says_many(self, messages: Sequence[dict[str, Any]]) -> list[DiscordMessage]:
         """Several messages, in order, without a pause; each is the arguments of `says`."""
         return [self.says(**message) for message in messages]
 
-    def edits(self, chat: int, message_id: int, text: str) -> Message:
+    def edits(self, chat: int, message_id: int, text: str) -> DiscordMessage:
         """The author of a message changes its text."""
         message = self._world.channels[chat].messages[message_id]
         message.edits.append(message.text)
@@ -201,7 +201,7 @@ class People:
         self._emit(event, channel_wire(channel))
 
     def _interaction(
-        self, number: int, token: str, person: User, place: Channel, data: dict[str, Any]
+        self, number: int, token: str, person: DiscordUser, place: DiscordChannel, data: dict[str, Any]
     ) -> dict[str, Any]:
         wire: dict[str, Any] = {
             "id": str(number),

@@ -10,7 +10,7 @@ from bot.testing.emulators.transcript import FrameKind
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class DiscordRoute:
     """`name` is what faults and the transcript call it; `open` ones need no bot token."""
 
     name: str
@@ -23,15 +23,15 @@ class Route:
 class Found(NamedTuple):
     """A route and what its pattern named."""
 
-    route: Route | None
+    route: DiscordRoute | None
     path: dict[str, str]
 
 
 def _route(
     name: str, method: str, path: str, kind: FrameKind = FrameKind.OTHER, *, free: bool = False
-) -> Route:
+) -> DiscordRoute:
     pattern = re.sub(r"\{(\w+)\}", lambda found: rf"(?P<{found[1]}>{_part(found[1])})", path)
-    return Route(name, method, re.compile(pattern), kind, free)
+    return DiscordRoute(name, method, re.compile(pattern), kind, free)
 
 
 def _part(name: str) -> str:

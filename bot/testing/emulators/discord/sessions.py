@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Session:
+class GatewaySession:
     """One session of the bot; `send` reaches its socket, None while it has none."""
 
     id: str

@@ -19,7 +19,7 @@ EPHEMERAL = 1 << 6
 
 
 @dataclass(slots=True)
-class User:
+class DiscordUser:
     """A person or a bot."""
 
     id: int
@@ -53,7 +53,7 @@ class Guild:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredFile:
+class DiscordFile:
     """An attachment's content."""
 
     id: int
@@ -75,18 +75,18 @@ class StoredFile:
 
 
 @dataclass(slots=True)
-class Message:
+class DiscordMessage:
     """A message; `edits` holds its earlier texts, `edited_at` when it changed last, `nonce` what it was sent
     with."""
 
     id: int
-    channel: Channel
-    sender: User
+    channel: DiscordChannel
+    sender: DiscordUser
     text: str = ""
     kind: int = DEFAULT
-    reply_to: Message | None = None
-    files: list[StoredFile] = field(default_factory=list)
-    mentions: list[User] = field(default_factory=list)
+    reply_to: DiscordMessage | None = None
+    files: list[DiscordFile] = field(default_factory=list)
+    mentions: list[DiscordUser] = field(default_factory=list)
     flags: int = 0
     nonce: str = ""
     edits: list[str] = field(default_factory=list)
@@ -97,7 +97,7 @@ class Message:
 
 
 @dataclass(slots=True)
-class Channel:
+class DiscordChannel:
     """A place for messages; `parent` is set for threads, `person` for a DM.
 
     `barred` is the error code and text that the bot gets there (0 where it may read and write).
@@ -107,13 +107,13 @@ class Channel:
     type: int
     name: str
     guild: Guild | None = None
-    parent: Channel | None = None
-    person: User | None = None
+    parent: DiscordChannel | None = None
+    person: DiscordUser | None = None
     owner: int = 0
     archived: bool = False
     deleted: bool = False
     barred: tuple[int, str] = (0, "")
-    messages: dict[int, Message] = field(default_factory=dict)
+    messages: dict[int, DiscordMessage] = field(default_factory=dict)
 
     @property
     def last_message_id(self) -> str | None:
@@ -128,10 +128,10 @@ class Interaction:
 
     id: int
     token: str
-    channel: Channel
-    user: User
+    channel: DiscordChannel
+    user: DiscordUser
     command: str
     made_at: float
     acknowledged: bool = False
-    answer: Message | None = None
-    pressed: Message | None = None
+    answer: DiscordMessage | None = None
+    pressed: DiscordMessage | None = None

@@ -6,8 +6,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.testing.emulators.discord.components import labels
-from bot.testing.emulators.discord.state import DM, EPHEMERAL, THREADS, Channel, Guild, Message, User
-from bot.testing.emulators.discord.workspace import EPOCH_MS, World
+from bot.testing.emulators.discord.state import (
+    DM,
+    EPHEMERAL,
+    THREADS,
+    DiscordChannel,
+    DiscordMessage,
+    DiscordUser,
+    Guild,
+)
+from bot.testing.emulators.discord.workspace import EPOCH_MS, DiscordWorkspace
 
 ALL_PERMISSIONS = 0x7FFFFFFFFFFFFF
 
@@ -21,7 +29,7 @@ def _iso(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
-def message_wire(message: Message, *, nested: bool = False, event: bool = False) -> dict[str, Any]:
+def message_wire(message: DiscordMessage, *, nested: bool = False, event: bool = False) -> dict[str, Any]:
     """The message object; `event` adds what only gateway events carry."""
     wire: dict[str, Any] = {
         "id": str(message.id),
@@ -56,14 +64,14 @@ def message_wire(message: Message, *, nested: bool = False, event: bool = False)
     return {**wire, **message.extra}
 
 
-def _reference(message: Message) -> dict[str, Any]:
+def _reference(message: DiscordMessage) -> dict[str, Any]:
     reference = {"type": 0, "message_id": str(message.id), "channel_id": str(message.channel.id)}
     if message.channel.guild is not None:
         reference["guild_id"] = str(message.channel.guild.id)
     return reference
 
 
-def channel_wire(channel: Channel) -> dict[str, Any]:
+def channel_wire(channel: DiscordChannel) -> dict[str, Any]:
     """The channel object; threads and DMs have fields of their own."""
     wire: dict[str, Any] = {
         "id": str(channel.id),
@@ -94,7 +102,7 @@ def channel_wire(channel: Channel) -> dict[str, Any]:
     return wire
 
 
-def member_wire(guild: Guild, user: User) -> dict[str, Any]:
+def member_wire(guild: Guild, user: DiscordUser) -> dict[str, Any]:
     """The member object of somebody, without the user in it."""
     wire: dict[str, Any] = {
         "roles": [str(role) for role in user.roles],
@@ -120,7 +128,7 @@ def _everyone(guild: Guild) -> dict[str, Any]:
     }
 
 
-def guild_wire(world: World, guild: Guild) -> dict[str, Any]:
+def guild_wire(world: DiscordWorkspace, guild: Guild) -> dict[str, Any]:
     """The guild object of GUILD_CREATE."""
     return {
         "id": str(guild.id),
@@ -157,7 +165,7 @@ def guild_wire(world: World, guild: Guild) -> dict[str, Any]:
     }
 
 
-def seen(message: Message, bot_id: int) -> dict[str, Any]:
+def seen(message: DiscordMessage, bot_id: int) -> dict[str, Any]:
     """A message as a person sees it now."""
     return {
         "message_id": message.id,
@@ -178,7 +186,7 @@ def seen(message: Message, bot_id: int) -> dict[str, Any]:
     }
 
 
-def view(channel: Channel, bot_id: int) -> dict[str, Any]:
+def view(channel: DiscordChannel, bot_id: int) -> dict[str, Any]:
     """A channel as a person sees it now: messages in order."""
     standing = [message for message in channel.messages.values() if not message.deleted]
     return {

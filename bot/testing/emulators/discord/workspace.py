@@ -8,16 +8,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.testing.emulators.discord.errors import ApiError, missing_access, unknown_channel, unknown_message
+from bot.testing.emulators.discord.errors import (
+    DiscordApiError,
+    missing_access,
+    unknown_channel,
+    unknown_message,
+)
 from bot.testing.emulators.discord.state import (
     DM,
     TEXT,
-    Channel,
+    DiscordChannel,
+    DiscordFile,
+    DiscordMessage,
+    DiscordUser,
     Guild,
     Interaction,
-    Message,
-    StoredFile,
-    User,
 )
 
 DEFAULT_TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4.emulated.token-for-loopback-only"  # noqa: S105 - no secret
@@ -29,16 +34,16 @@ _MENTION = re.compile(r"<@!?(\d+)>")
 
 
 @dataclass(slots=True)
-class World:
+class DiscordWorkspace:
     """One bot and everybody it can meet. `base` is where files are fetched from."""
 
     wall: Callable[[], float] = time.time
     base: str = ""
-    bot: User = field(default_factory=lambda: User(BOT_ID, "Roebot", is_bot=True))
-    users: dict[int, User] = field(default_factory=dict)
+    bot: DiscordUser = field(default_factory=lambda: DiscordUser(BOT_ID, "Roebot", is_bot=True))
+    users: dict[int, DiscordUser] = field(default_factory=dict)
     guilds: dict[int, Guild] = field(default_factory=dict)
-    channels: dict[int, Channel] = field(default_factory=dict)
-    files: dict[str, StoredFile] = field(default_factory=dict)
+    channels: dict[int, DiscordChannel] = field(default_factory=dict)
+    files: dict[str, DiscordFile] = field(default_factory=dict)
     interactions: dict[str, Interaction] = field(default_factory=dict)
     commands: list[dict[str, Any]] = field(default_factory=list)
     _last_id: int = 0
@@ -49,13 +54,13 @@ class World:
         self._last_id = max(wanted, self._last_id + 1)
         return self._last_id
 
-    def user(self, user_id: int, name: str = "", *, is_bot: bool = False) -> User:
+    def user(self, user_id: int, name: str = "", *, is_bot: bool = False) -> DiscordUser:
         """The person with that id, made on first use."""
         if user_id == self.bot.id:
             return self.bot
         user = self.users.get(user_id)
         if user is None:
-            user = self.users[user_id] = User(user_id, name or f"Person {user_id % 10000}", is_bot)
+            user = self.users[user_id] = DiscordUser(user_id, name or f"Person {user_id % 10000}", is_bot)
         elif name:
             user.name = name
         return user
@@ -66,40 +71,46 @@ class World:
         self.guilds[guild.id] = guild
         return guild
 
-    def make_channel(self, guild: Guild, name: str, kind: int = TEXT) -> Channel:
+    def make_channel(self, guild: Guild, name: str, kind: int = TEXT) -> DiscordChannel:
         """A new channel of a server."""
-        return self._keep(Channel(self.snowflake(), kind, name, guild))
+        return self._keep(DiscordChannel(self.snowflake(), kind, name, guild))
 
-    def make_thread(self, parent: Channel, name: str, owner: int, kind: int, *, id_: int = 0) -> Channel:
+    def make_thread(
+        self, parent: DiscordChannel, name: str, owner: int, kind: int, *, id_: int = 0
+    ) -> DiscordChannel:
         """A new thread; one from a message has that message's id."""
-        return self._keep(Channel(id_ or self.snowflake(), kind, name, parent.guild, parent, owner=owner))
+        return self._keep(
+            DiscordChannel(id_ or self.snowflake(), kind, name, parent.guild, parent, owner=owner)
+        )
 
-    def private(self, person: User) -> Channel:
+    def private(self, person: DiscordUser) -> DiscordChannel:
         """The DM channel with a person, made on first use."""
         for channel in self.channels.values():
             if channel.type == DM and channel.person is person:
                 return channel
-        return self._keep(Channel(self.snowflake(), DM, "", person=person))
+        return self._keep(DiscordChannel(self.snowflake(), DM, "", person=person))
 
-    def add(self, channel: Channel, sender: User, text: str = "", **content: Any) -> Message:
+    def add(
+        self, channel: DiscordChannel, sender: DiscordUser, text: str = "", **content: Any
+    ) -> DiscordMessage:
         """Put a new message into a channel; mentions are read from its text."""
         mentioned = [self.user(int(found)) for found in dict.fromkeys(_MENTION.findall(text))]
-        message = Message(self.snowflake(), channel, sender, text, mentions=mentioned, **content)
+        message = DiscordMessage(self.snowflake(), channel, sender, text, mentions=mentioned, **content)
         replied = message.reply_to
         if replied is not None and replied.sender is not sender and replied.sender not in mentioned:
             message.mentions.append(replied.sender)
         channel.messages[message.id] = message
         return message
 
-    def store(self, name: str, mime: str, data: bytes) -> StoredFile:
+    def store(self, name: str, mime: str, data: bytes) -> DiscordFile:
         """Keep a file; its address carries a signature, as Discord's do."""
         number = self.snowflake()
         path = f"/attachments/1/{number}/{name}"
-        file = StoredFile(number, name, mime, data, f"{self.base}{path}?ex=1&is=1&hm={number:x}")
+        file = DiscordFile(number, name, mime, data, f"{self.base}{path}?ex=1&is=1&hm={number:x}")
         self.files[f"/attachments/1/{number}"] = file
         return file
 
-    def place(self, channel_id: int) -> Channel:
+    def place(self, channel_id: int) -> DiscordChannel:
         """The channel that the bot may use. Raises ApiError 403 or 404 as Discord would."""
         channel = self.channels.get(channel_id)
         if channel is None or channel.deleted:
@@ -108,27 +119,27 @@ class World:
             raise missing_access()
         code, reason = channel.barred
         if code:
-            raise ApiError(403, code, reason)
+            raise DiscordApiError(403, code, reason)
         return channel
 
-    def message(self, channel: Channel, message_id: int) -> Message:
+    def message(self, channel: DiscordChannel, message_id: int) -> DiscordMessage:
         """A message that stands. Raises ApiError 404."""
         message = channel.messages.get(message_id)
         if message is None or message.deleted:
             raise unknown_message()
         return message
 
-    def threads(self, guild: Guild) -> list[Channel]:
+    def threads(self, guild: Guild) -> list[DiscordChannel]:
         """The active threads of a server."""
         return [c for c in self._of(guild) if c.parent is not None and not c.archived]
 
-    def channels_of(self, guild: Guild) -> list[Channel]:
+    def channels_of(self, guild: Guild) -> list[DiscordChannel]:
         """The channels of a server, threads aside."""
         return [channel for channel in self._of(guild) if channel.parent is None]
 
-    def _of(self, guild: Guild) -> list[Channel]:
+    def _of(self, guild: Guild) -> list[DiscordChannel]:
         return [c for c in self.channels.values() if c.guild is guild and not c.deleted]
 
-    def _keep(self, channel: Channel) -> Channel:
+    def _keep(self, channel: DiscordChannel) -> DiscordChannel:
         self.channels[channel.id] = channel
         return channel

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from bot.testing.emulators.faults import AFTER, BEFORE, Fault, FaultBook, FaultKind
-from bot.testing.emulators.feishu.call import Call, read_call
+from bot.testing.emulators.feishu.call import FeishuCall, read_call
 from bot.testing.emulators.feishu.contacts import Credentials
-from bot.testing.emulators.feishu.errors import ApiError, bad_token, refused, too_many_requests
-from bot.testing.emulators.feishu.messages import Done
-from bot.testing.emulators.feishu.routes import PER_CHAT, Route, app_limits, chat_of, find, own_limits
-from bot.testing.emulators.feishu.workspace import World
+from bot.testing.emulators.feishu.errors import FeishuApiError, bad_token, refused, too_many_requests
+from bot.testing.emulators.feishu.messages import FeishuResult
+from bot.testing.emulators.feishu.routes import PER_CHAT, FeishuRoute, app_limits, chat_of, find, own_limits
+from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 from bot.testing.emulators.http import answer, answer_bytes
 from bot.testing.emulators.limits import RateLimits
 from bot.testing.emulators.server import Receive, Scope, Send
@@ -24,11 +24,11 @@ _SHOWN = frozenset({FrameKind.POST, FrameKind.EDIT})
 Abort = Callable[[Scope, Receive], Awaitable[None]]
 
 
-class Api:
+class FeishuApi:
     """Answers the calls of one app."""
 
     def __init__(
-        self, world: World, credentials: Credentials, limits: RateLimits, transcript: Transcript
+        self, world: FeishuWorkspace, credentials: Credentials, limits: RateLimits, transcript: Transcript
     ) -> None:
         self.faults = FaultBook()
         self._world = world
@@ -46,7 +46,7 @@ class Api:
             await answer(send, 404, {"code": 404, "msg": "404 page not found"})
             return
         route, args = found
-        call, chat, done = Call(args), "", None
+        call, chat, done = FeishuCall(args), "", None
         before = after = None
         headers: dict[str, str] = {}
         try:
@@ -61,7 +61,7 @@ class Api:
                 done = route.call(self._world, call)
                 after = self.faults.strike(AFTER, route.name, chat)
             status, body = 200, _success(route, done)
-        except ApiError as error:
+        except FeishuApiError as error:
             status, body, headers = error.status, error.body(), error.headers
         cut = (before is not None and before.kind is FaultKind.CLOSE) or _drops(after)
         self._record(route, call, chat, done, 0 if cut else status, body)
@@ -85,12 +85,12 @@ class Api:
                 raise _ordered(fault)
             status: int = 200
             body: dict[str, Any] = self._credentials.issue(self._world, await read_call(scope, receive, ()))
-        except ApiError as error:
+        except FeishuApiError as error:
             status, body = error.status, error.body()
         self._transcript.count("token", status)
         await answer(send, status, body)
 
-    def _authorize(self, scope: Scope, route: Route) -> None:
+    def _authorize(self, scope: Scope, route: FeishuRoute) -> None:
         given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
         kind, _, token = given.decode().partition(" ")
         if kind.lower() != "bearer" or not self._credentials.knows(token):
@@ -100,7 +100,7 @@ class Api:
                 99991672, "Access denied. One of the following scopes is required: [emulated:scope]"
             )
 
-    def _limit(self, route: Route, call: Call, chat: str) -> None:
+    def _limit(self, route: FeishuRoute, call: FeishuCall, chat: str) -> None:
         shown = chat if route.kind in _SHOWN else ""
         for limits in (own_limits(route, self._world, call), app_limits(route)):
             wait = self._limits.take(limits, self._world.monotonic(), shown)
@@ -108,7 +108,13 @@ class Api:
                 raise too_many_requests(wait, limits[0][0].count if limits else PER_CHAT.count)
 
     def _record(
-        self, route: Route, call: Call, chat: str, done: Done | None, status: int, body: dict[str, Any]
+        self,
+        route: FeishuRoute,
+        call: FeishuCall,
+        chat: str,
+        done: FeishuResult | None,
+        status: int,
+        body: dict[str, Any],
     ) -> None:
         self._transcript.count(route.name, status)
         self._transcript.add(
@@ -123,19 +129,19 @@ class Api:
         )
 
 
-def _success(route: Route, done: Done | None) -> dict[str, Any]:
+def _success(route: FeishuRoute, done: FeishuResult | None) -> dict[str, Any]:
     data = done.data if done is not None else None
     if route.name == "bot.info":
         return {"code": 0, "msg": "ok", "bot": data}
     return {"code": 0, "msg": "success", "data": data}
 
 
-def _ordered(fault: Fault) -> ApiError:
+def _ordered(fault: Fault) -> FeishuApiError:
     """The refusal that a fault describes: "<code> <message>", or a plain HTTP status."""
     code, _, msg = fault.description.partition(" ")
     if code.isdecimal():
-        return ApiError(fault.status, int(code), msg)
-    return ApiError(fault.status, fault.status, fault.description)
+        return FeishuApiError(fault.status, int(code), msg)
+    return FeishuApiError(fault.status, fault.status, fault.description)
 
 
 def _drops(fault: Fault | None) -> bool:

@@ -17,7 +17,7 @@ from bot.testing.emulators.server import Receive, Scope
 
 
 @dataclass(slots=True)
-class Call:
+class FeishuCall:
     """`args` are the parts of the path, `body` the JSON object or the form's fields, `upload` (name, bytes),
     `size` the bytes of the body."""
 
@@ -52,7 +52,7 @@ class Call:
         return loaded
 
 
-async def read_call(scope: Scope, receive: Receive, args: tuple[str, ...]) -> Call:
+async def read_call(scope: Scope, receive: Receive, args: tuple[str, ...]) -> FeishuCall:
     """Read a request."""
     query = dict(parse_qsl(scope["query_string"].decode(), keep_blank_values=True))
     content_type = next((value for name, value in scope["headers"] if name == b"content-type"), b"")
@@ -63,11 +63,11 @@ async def read_call(scope: Scope, receive: Receive, args: tuple[str, ...]) -> Ca
         loaded = orjson.loads(body) if body else {}
     except orjson.JSONDecodeError:
         raise refused(9499, "Bad Request: invalid JSON") from None
-    return Call(args, query, loaded if isinstance(loaded, dict) else {}, size=len(body))
+    return FeishuCall(args, query, loaded if isinstance(loaded, dict) else {}, size=len(body))
 
 
-async def _form(scope: Scope, receive: Receive, args: tuple[str, ...], query: dict[str, str]) -> Call:
-    call = Call(args, query)
+async def _form(scope: Scope, receive: Receive, args: tuple[str, ...], query: dict[str, str]) -> FeishuCall:
+    call = FeishuCall(args, query)
     async with Request(scope, receive).form() as form:
         for key, value in form.multi_items():
             if isinstance(value, UploadFile):

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from bot.testing.emulators.feishu.call import Call
+from bot.testing.emulators.feishu.call import FeishuCall
 from bot.testing.emulators.feishu.errors import (
     BAD_SEQUENCE,
     CARD_TOO_LONG,
@@ -16,24 +16,24 @@ from bot.testing.emulators.feishu.errors import (
     no_message,
     refused,
 )
-from bot.testing.emulators.feishu.messages import CARD_LIMIT, Done, check_card, check_tables
+from bot.testing.emulators.feishu.messages import CARD_LIMIT, FeishuResult, check_card, check_tables
 from bot.testing.emulators.feishu.state import Card, elements
-from bot.testing.emulators.feishu.workspace import World
+from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
 LAST_SEQUENCE = 2**31 - 1
 
 
-def create(world: World, call: Call) -> Done:
+def create(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     """`POST cardkit/v1/cards`: a card entity, to be sent by its id."""
     if call.text("type") != "card_json":
         raise refused(99992402, "field validation failed: type")
     data = call.json_in("data")
     check_card(data, call.size)
     card = world.make_card(data)
-    return Done({"card_id": card.id})
+    return FeishuResult({"card_id": card.id})
 
 
-def content(world: World, call: Call) -> Done:
+def content(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     """`PUT cardkit/v1/cards/:id/elements/:element/content`: the whole text of an element, while streaming."""
     card = world.card(call.args[0])
     text = str(call.body.get("content", ""))
@@ -53,7 +53,7 @@ def content(world: World, call: Call) -> Done:
     return _changed(world, card)
 
 
-def element(world: World, call: Call) -> Done:
+def element(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     """`PUT cardkit/v1/cards/:id/elements/:element`: another element in its place."""
     card = world.card(call.args[0])
     found = next((one for one in elements(card.data) if one.get("element_id") == call.args[1]), None)
@@ -66,7 +66,7 @@ def element(world: World, call: Call) -> Done:
     return _changed(world, card)
 
 
-def settings(world: World, call: Call) -> Done:
+def settings(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     """`PATCH cardkit/v1/cards/:id/settings`: the streaming mode on or off, the summary."""
     card = world.card(call.args[0])
     config = call.json_in("settings").get("config")
@@ -76,14 +76,14 @@ def settings(world: World, call: Call) -> Done:
     card.data["config"] = {**(card.data.get("config") or {}), **config}
     if "streaming_mode" in config:
         world.stream(card, config["streaming_mode"] is True)
-    return Done({}, *_place(world, card))
+    return FeishuResult({}, *_place(world, card))
 
 
-def update(world: World, call: Call) -> Done:
+def update(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     """`PUT cardkit/v1/cards/:id`: another card JSON as a whole."""
     card = world.card(call.args[0])
     given = call.body.get("card")
-    inner = Call(body=given if isinstance(given, dict) else {})
+    inner = FeishuCall(body=given if isinstance(given, dict) else {})
     data = inner.json_in("data")
     check_card(data, call.size)
     _advance(card, call)
@@ -93,7 +93,7 @@ def update(world: World, call: Call) -> Done:
     return _changed(world, card)
 
 
-def id_convert(world: World, call: Call) -> Done:
+def id_convert(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     """`POST cardkit/v1/cards/id_convert`: the card entity behind a message, made where there is none."""
     message = world.messages.get(call.text("message_id"))
     if message is None or message.deleted or message.kind != "interactive":
@@ -101,10 +101,10 @@ def id_convert(world: World, call: Call) -> Done:
     if message.card is None:
         message.card = world.make_card(message.content)
         message.card.message_id = message.id
-    return Done({"card_id": message.card.id})
+    return FeishuResult({"card_id": message.card.id})
 
 
-def delayed_update(world: World, call: Call) -> Done:
+def delayed_update(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     """`POST interactive/v1/card/update`: by the token of a click, twice within 30 minutes."""
     token = call.text("token")
     message_id, left = world.click_tokens.get(token, ("", 0))
@@ -118,23 +118,23 @@ def delayed_update(world: World, call: Call) -> Done:
     world.click_tokens[token] = (message_id, left - 1)
     message.content, message.card = data, None
     message.edits += 1
-    return Done({}, message.chat.id, message.id, message.text)
+    return FeishuResult({}, message.chat.id, message.id, message.text)
 
 
-def _advance(card: Card, call: Call) -> None:
+def _advance(card: Card, call: FeishuCall) -> None:
     sequence = call.number("sequence")
     if not card.sequence < sequence <= LAST_SEQUENCE:
         raise refused(*BAD_SEQUENCE)
     card.sequence = sequence
 
 
-def _changed(world: World, card: Card) -> Done:
+def _changed(world: FeishuWorkspace, card: Card) -> FeishuResult:
     message = world.messages.get(card.message_id)
     if message is not None:
         message.edits += 1
-    return Done({}, *_place(world, card), card.text)
+    return FeishuResult({}, *_place(world, card), card.text)
 
 
-def _place(world: World, card: Card) -> tuple[str, str]:
+def _place(world: FeishuWorkspace, card: Card) -> tuple[str, str]:
     message = world.messages.get(card.message_id)
     return (message.chat.id, message.id) if message is not None else ("", "")

@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 
 from bot.testing.emulators.base import Emulator
 from bot.testing.emulators.control import PREFIX
-from bot.testing.emulators.feishu.api import Api
+from bot.testing.emulators.feishu.api import FeishuApi
 from bot.testing.emulators.feishu.contacts import Credentials
 from bot.testing.emulators.feishu.events import Envelopes
 from bot.testing.emulators.feishu.hooks import Hooks
-from bot.testing.emulators.feishu.people import People
+from bot.testing.emulators.feishu.people import FeishuPeople
 from bot.testing.emulators.feishu.pushes import Push, Pushes
 from bot.testing.emulators.feishu.socket import ENDPOINT_PATH, SOCKET_PATH, LongConnection
-from bot.testing.emulators.feishu.state import Message
+from bot.testing.emulators.feishu.state import FeishuMessage
 from bot.testing.emulators.feishu.wire import seen, view
-from bot.testing.emulators.feishu.workspace import DEFAULT_APP_ID, DEFAULT_APP_SECRET, World
+from bot.testing.emulators.feishu.workspace import DEFAULT_APP_ID, DEFAULT_APP_SECRET, FeishuWorkspace
 from bot.testing.emulators.http import answer
 from bot.testing.emulators.limits import RateLimits
 from bot.testing.emulators.server import Receive, Scope, Send
@@ -58,8 +58,8 @@ class FeishuEmulator(Emulator):
 
     PEOPLE: ClassVar[tuple[str, ...]] = _PEOPLE
     OWN: ClassVar[tuple[str, ...]] = _OWN
-    people: People
-    api: Api
+    people: FeishuPeople
+    api: FeishuApi
     rate_limits: RateLimits
 
     def __init__(
@@ -76,14 +76,14 @@ class FeishuEmulator(Emulator):
         super().__init__(port, monotonic)
         self.app_id = app_id
         self.app_secret = app_secret
-        self.world = World(scale=scale, monotonic=monotonic)
+        self.world = FeishuWorkspace(scale=scale, monotonic=monotonic)
         self.rate_limits = RateLimits(scale=scale, enabled=limits)
         self.credentials = Credentials(app_id, app_secret)
         self.pushes = Pushes(self.world)
         self.socket = LongConnection(self.credentials, self.pushes, lambda: self.url)
         self.envelopes = Envelopes(self.world, app_id, verification_token)
-        self.people = People(self.world, self.envelopes, self.pushes.put, self._record)
-        self.api = Api(self.world, self.credentials, self.rate_limits, self.transcript)
+        self.people = FeishuPeople(self.world, self.envelopes, self.pushes.put, self._record)
+        self.api = FeishuApi(self.world, self.credentials, self.rate_limits, self.transcript)
         self.hooks: Hooks | None = None
 
     @property
@@ -184,13 +184,13 @@ class FeishuEmulator(Emulator):
         self.world.reset()
         self.pushes.reset()
 
-    def _record(self, message: Message, method: str) -> None:
+    def _record(self, message: FeishuMessage, method: str) -> None:
         self.transcript.add(
             FrameKind.PERSON, method, chat=message.chat.id, message_id=message.id, text=message.text
         )
 
     def _shown(self, result: Any) -> Any:
-        if isinstance(result, Message):
+        if isinstance(result, FeishuMessage):
             return {**seen(result, self._monotonic()), "chat": result.chat.id}
         if isinstance(result, Hooks):
             return {"url": result.url}

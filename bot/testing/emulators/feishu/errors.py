@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 
-class ApiError(Exception):
+class FeishuApiError(Exception):
     """A call is refused: HTTP `status`, `code` and `msg` of the body, further `headers`."""
 
     def __init__(self, status: int, code: int, msg: str, headers: dict[str, str] | None = None) -> None:
@@ -24,34 +24,34 @@ class ApiError(Exception):
         return {"code": self.code, "msg": self.msg, "error": {"log_id": "emulated"}}
 
 
-def refused(code: int, msg: str) -> ApiError:
+def refused(code: int, msg: str) -> FeishuApiError:
     """A refusal with HTTP 400, as most are."""
-    return ApiError(400, code, msg)
+    return FeishuApiError(400, code, msg)
 
 
-def too_many_requests(wait: float, limit: int) -> ApiError:
+def too_many_requests(wait: float, limit: int) -> FeishuApiError:
     """The frequency limit: HTTP 429 and whole seconds in the reset header, at least one."""
     seconds = max(1, math.ceil(wait - 1e-9))
     headers = {"x-ogw-ratelimit-limit": str(limit), "x-ogw-ratelimit-reset": str(seconds)}
-    return ApiError(429, 99991400, "request trigger frequency limit", headers)
+    return FeishuApiError(429, 99991400, "request trigger frequency limit", headers)
 
 
-def bad_token() -> ApiError:
+def bad_token() -> FeishuApiError:
     """The tenant access token is not known (any more)."""
     return refused(99991663, "Invalid access token for authorization. Please make a test attempt")
 
 
-def bad_secret() -> ApiError:
+def bad_secret() -> FeishuApiError:
     """The app secret is wrong: HTTP 200 with a code, as the token endpoint answers."""
-    return ApiError(200, 10014, "app secret invalid")
+    return FeishuApiError(200, 10014, "app secret invalid")
 
 
-def no_message() -> ApiError:
+def no_message() -> FeishuApiError:
     """No such message, or taken back."""
     return refused(230011, "The message was withdrawn.")
 
 
-def no_card() -> ApiError:
+def no_card() -> FeishuApiError:
     """No card entity of that id."""
     return refused(300305, "ErrMsg: card id not exist; ")
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import orjson
 
-from bot.testing.emulators.feishu.state import TENANT, Message, Person
-from bot.testing.emulators.feishu.workspace import World
+from bot.testing.emulators.feishu.state import TENANT, FeishuMessage, FeishuUser
+from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
 
 class Envelopes:
     """Wraps what happened for one app. `token` is the verification token of its callbacks."""
 
-    def __init__(self, world: World, app_id: str, token: str) -> None:
+    def __init__(self, world: FeishuWorkspace, app_id: str, token: str) -> None:
         self._world = world
         self._app_id = app_id
         self.token = token
@@ -31,15 +31,15 @@ class Envelopes:
         }
         return {"schema": "2.0", "header": header, "event": event}
 
-    def message(self, message: Message) -> dict[str, Any]:
+    def message(self, message: FeishuMessage) -> dict[str, Any]:
         """`im.message.receive_v1`."""
         return self.wrap("im.message.receive_v1", _content(message))
 
-    def edited(self, message: Message) -> dict[str, Any]:
+    def edited(self, message: FeishuMessage) -> dict[str, Any]:
         """`im.message.updated_v1`."""
         return self.wrap("im.message.updated_v1", _content(message))
 
-    def click(self, message: Message, person: Person, value: Any, token: str) -> dict[str, Any]:
+    def click(self, message: FeishuMessage, person: FeishuUser, value: Any, token: str) -> dict[str, Any]:
         """`card.action.trigger`."""
         operator = {
             "open_id": person.open_id,
@@ -56,7 +56,7 @@ class Envelopes:
         }
         return self.wrap("card.action.trigger", event)
 
-    def menu(self, person: Person, key: str) -> dict[str, Any]:
+    def menu(self, person: FeishuUser, key: str) -> dict[str, Any]:
         """`application.bot.menu_v6`."""
         operator = {"operator_name": person.name, "operator_id": ids(person)}
         return self.wrap(
@@ -64,14 +64,14 @@ class Envelopes:
             {"operator": operator, "event_key": key, "timestamp": int(time.time())},
         )
 
-    def entered(self, chat_id: str, person: Person) -> dict[str, Any]:
+    def entered(self, chat_id: str, person: FeishuUser) -> dict[str, Any]:
         """`im.chat.access_event.bot_p2p_chat_entered_v1`."""
         return self.wrap(
             "im.chat.access_event.bot_p2p_chat_entered_v1",
             {"chat_id": chat_id, "operator_id": ids(person), "last_message_id": ""},
         )
 
-    def recalled(self, message: Message) -> dict[str, Any]:
+    def recalled(self, message: FeishuMessage) -> dict[str, Any]:
         """`im.message.recalled_v1`."""
         event = {
             "message_id": message.id,
@@ -82,12 +82,12 @@ class Envelopes:
         return self.wrap("im.message.recalled_v1", event)
 
 
-def ids(person: Person) -> dict[str, str]:
+def ids(person: FeishuUser) -> dict[str, str]:
     """A person in an event."""
     return {"open_id": person.open_id, "union_id": f"on_{person.open_id}", "user_id": ""}
 
 
-def _content(message: Message) -> dict[str, Any]:
+def _content(message: FeishuMessage) -> dict[str, Any]:
     """Sender and message, as they are now."""
     sender = {
         "sender_id": ids(message.sender),

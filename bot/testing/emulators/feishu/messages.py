@@ -9,10 +9,10 @@ from typing import Any
 import orjson
 from markdown_it import MarkdownIt
 
-from bot.testing.emulators.feishu.call import Call
+from bot.testing.emulators.feishu.call import FeishuCall
 from bot.testing.emulators.feishu.errors import CARD_TOO_LONG, TOO_LONG, refused
-from bot.testing.emulators.feishu.state import Card, Message, elements
-from bot.testing.emulators.feishu.workspace import World
+from bot.testing.emulators.feishu.state import Card, FeishuMessage, elements
+from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
 TEXT_LIMIT = 150 * 1024
 """Bytes of a text message's request body."""
@@ -30,7 +30,7 @@ _KINDS = frozenset({"text", "post", "interactive", "image", "file", "media", "au
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class FeishuResult:
     """What a method answers (`data` of the body, or `raw` bytes), and what the transcript says of it."""
 
     data: Any
@@ -41,13 +41,13 @@ class Done:
     committed: bool = True
 
 
-def create(world: World, call: Call) -> Done:
+def create(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     """`POST im/v1/messages`."""
     chat = world.receiver(call.query.get("receive_id_type", ""), call.text("receive_id"))
     return _post(world, call, lambda: (chat, {}))
 
 
-def reply(world: World, call: Call) -> Done:
+def reply(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     """`POST im/v1/messages/:id/reply`; `reply_in_thread` makes or continues a topic."""
     parent = world.message(call.args[0])
     chat = world.writable(parent.chat)
@@ -55,7 +55,7 @@ def reply(world: World, call: Call) -> Done:
     return _post(world, call, lambda: (chat, world.answer_place(parent, in_thread=in_thread)))
 
 
-def _post(world: World, call: Call, place: Any) -> Done:
+def _post(world: FeishuWorkspace, call: FeishuCall, place: Any) -> FeishuResult:
     uuid = call.body.get("uuid") or ""
     if len(uuid) > UUID_LENGTH:
         raise refused(99992402, "field validation failed: uuid max len is 50")
@@ -75,7 +75,7 @@ def _post(world: World, call: Call, place: Any) -> Done:
     return posted(message)
 
 
-def _content(world: World, kind: str, content: dict[str, Any], size: int) -> Card | None:
+def _content(world: FeishuWorkspace, kind: str, content: dict[str, Any], size: int) -> Card | None:
     """Check a message's content; the card entity that it refers to, None for other content."""
     if size > (TEXT_LIMIT if kind == "text" else CARD_LIMIT):
         raise refused(*TOO_LONG)
@@ -119,17 +119,17 @@ def check_tables(texts: Iterable[str]) -> None:
         )
 
 
-def patch(world: World, call: Call) -> Done:
+def patch(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     """`PATCH im/v1/messages/:id`: another card in a message's place."""
     message = _own(world, call.args[0], ("interactive",))
     content = call.json_in("content")
     check_card(content, call.size)
     message.content, message.card = content, None
     message.edits += 1
-    return Done({}, message.chat.id, message.id, message.text)
+    return FeishuResult({}, message.chat.id, message.id, message.text)
 
 
-def update(world: World, call: Call) -> Done:
+def update(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     """`PUT im/v1/messages/:id`: another text, 20 times at most."""
     message = _own(world, call.args[0], ("text", "post"))
     if message.edits >= EDITS_LIMIT:
@@ -139,21 +139,21 @@ def update(world: World, call: Call) -> Done:
     return posted(message)
 
 
-def delete(world: World, call: Call) -> Done:
+def delete(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     """`DELETE im/v1/messages/:id`."""
     message = world.message(call.args[0])
     if message.sender is not world.bot:
         raise refused(230026, "No permission to recall this message.")
     message.deleted = True
-    return Done({}, message.chat.id, message.id, message.text)
+    return FeishuResult({}, message.chat.id, message.id, message.text)
 
 
-def get(world: World, call: Call) -> Done:
+def get(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     """`GET im/v1/messages/:id`."""
-    return Done({"items": [message_wire(world.message(call.args[0]))]})
+    return FeishuResult({"items": [message_wire(world.message(call.args[0]))]})
 
 
-def history(world: World, call: Call) -> Done:
+def history(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     """`GET im/v1/messages`: what was said in a chat or topic, in pages of at most 50."""
     kind, place = call.query.get("container_id_type"), call.query.get("container_id", "")
     if kind not in ("chat", "thread") or not place:
@@ -171,19 +171,19 @@ def history(world: World, call: Call) -> Done:
     start = int(call.query.get("page_token") or 0)
     shown, more = found[start : start + size], len(found) > start + size
     items = [message_wire(one) for one in shown]
-    return Done({"items": items, "has_more": more, "page_token": str(start + size) if more else ""})
+    return FeishuResult({"items": items, "has_more": more, "page_token": str(start + size) if more else ""})
 
 
-def upload_image(world: World, call: Call) -> Done:
+def upload_image(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     """`POST im/v1/images`: up to 10 MB."""
     if call.upload is None or call.body.get("image_type") != "message":
         raise refused(234001, "Invalid request param.")
     if len(call.upload[1]) > IMAGE_LIMIT:
         raise refused(234006, "The file size exceed the max value.")
-    return Done({"image_key": world.store("img", *call.upload).key})
+    return FeishuResult({"image_key": world.store("img", *call.upload).key})
 
 
-def upload_file(world: World, call: Call) -> Done:
+def upload_file(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     """`POST im/v1/files`: up to 30 MB, not empty."""
     if call.upload is None or not call.body.get("file_type") or not call.body.get("file_name"):
         raise refused(234001, "Invalid request param.")
@@ -192,24 +192,24 @@ def upload_file(world: World, call: Call) -> Done:
         raise refused(234010, "File's size can't be 0.")
     if len(data) > FILE_LIMIT:
         raise refused(234006, "The file size exceed the max value.")
-    return Done({"file_key": world.store("file", str(call.body["file_name"]), data).key})
+    return FeishuResult({"file_key": world.store("file", str(call.body["file_name"]), data).key})
 
 
-def resource(world: World, call: Call) -> Done:
+def resource(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     """`GET im/v1/messages/:id/resources/:key?type=`: a file that a message holds."""
     message, key = world.message(call.args[0]), call.args[1]
     file = world.files.get(key)
     if file is None or key not in orjson.dumps(message.content).decode():
         raise refused(234003, "File not in msg.")
-    return Done(None, message.chat.id, message.id, raw=file.data)
+    return FeishuResult(None, message.chat.id, message.id, raw=file.data)
 
 
-def posted(message: Message, *, committed: bool = True) -> Done:
+def posted(message: FeishuMessage, *, committed: bool = True) -> FeishuResult:
     """The answer to a post."""
-    return Done(message_wire(message), message.chat.id, message.id, message.text, committed=committed)
+    return FeishuResult(message_wire(message), message.chat.id, message.id, message.text, committed=committed)
 
 
-def message_wire(message: Message) -> dict[str, Any]:
+def message_wire(message: FeishuMessage) -> dict[str, Any]:
     """A message as the API gives it out."""
     sender_kind, id_kind = ("app", "app_id") if message.sender.is_bot else ("user", "open_id")
     return {
@@ -233,7 +233,7 @@ def message_wire(message: Message) -> dict[str, Any]:
     }
 
 
-def _own(world: World, message_id: str, kinds: tuple[str, ...]) -> Message:
+def _own(world: FeishuWorkspace, message_id: str, kinds: tuple[str, ...]) -> FeishuMessage:
     message = world.message(message_id)
     if message.sender is not world.bot:
         raise refused(230027, "Lack of necessary permissions: the message is not the bot's.")

@@ -8,8 +8,8 @@ from typing import Any
 
 from bot.testing.emulators.feishu.events import Envelopes, ids
 from bot.testing.emulators.feishu.pushes import Push
-from bot.testing.emulators.feishu.state import Chat, Message, Person
-from bot.testing.emulators.feishu.workspace import World
+from bot.testing.emulators.feishu.state import FeishuChat, FeishuMessage, FeishuUser
+from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
 ADA = "ou_ada0000000000000001"
 PIXEL = bytes.fromhex(
@@ -20,13 +20,15 @@ CLICK_UPDATES = 2
 """How often the card may be updated by the token of one click."""
 
 Deliver = Callable[[dict[str, Any]], Push]
-Record = Callable[[Message, str], None]
+Record = Callable[[FeishuMessage, str], None]
 
 
-class People:
+class FeishuPeople:
     """Acts on a world and pushes the events that the app would get; `record` writes the transcript."""
 
-    def __init__(self, world: World, envelopes: Envelopes, deliver: Deliver, record: Record) -> None:
+    def __init__(
+        self, world: FeishuWorkspace, envelopes: Envelopes, deliver: Deliver, record: Record
+    ) -> None:
         self._world = world
         self._envelopes = envelopes
         self._deliver = deliver
@@ -46,7 +48,7 @@ class People:
         data: bytes = b"",
         filename: str = "",
         content: dict[str, Any] | None = None,
-    ) -> Message:
+    ) -> FeishuMessage:
         """A person writes; `chat` "" is their chat with the bot. `@<name>` of the bot, of a person or `@all`
         becomes a mention.
 
@@ -64,13 +66,13 @@ class People:
             self._deliver(self._envelopes.message(message))
         return message
 
-    def says_many(self, messages: Sequence[dict[str, Any]]) -> list[Message]:
+    def says_many(self, messages: Sequence[dict[str, Any]]) -> list[FeishuMessage]:
         """Several messages, in order, without a pause; each is the arguments of `says`."""
         return [self.says(**message) for message in messages]
 
-    def other_bot_says(self, text: str, *, chat: str) -> Message:
+    def other_bot_says(self, text: str, *, chat: str) -> FeishuMessage:
         """Another app writes into a group and mentions the bot."""
-        bot = Person("ou_otherbot00000000001", "Other", is_bot=True)
+        bot = FeishuUser("ou_otherbot00000000001", "Other", is_bot=True)
         plain, mentions = self._mentions(f"@{self._world.bot.name} {text}")
         message = self._world.add(self._world.chats[chat], bot, "text", {"text": plain}, mentions=mentions)
         self._deliver(self._envelopes.message(message))
@@ -94,7 +96,7 @@ class People:
         self._deliver(self._envelopes.entered(chat.id, person))
         return chat.id
 
-    def edits(self, message_id: str, text: str) -> Message:
+    def edits(self, message_id: str, text: str) -> FeishuMessage:
         """A person changes the text of a message."""
         message = self._world.message(message_id)
         plain, message.mentions = self._mentions(text)
@@ -130,7 +132,7 @@ class People:
             return {}
         return self._world.answer_place(self._world.message(reply_to), in_thread=in_thread)
 
-    def _heard(self, place: Chat, mentions: list[dict[str, Any]]) -> bool:
+    def _heard(self, place: FeishuChat, mentions: list[dict[str, Any]]) -> bool:
         """Without the scope for all messages of groups, only those that mention the bot are pushed."""
         if place.kind == "p2p" or self.group_messages:
             return True

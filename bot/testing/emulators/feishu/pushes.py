@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from bot.testing.emulators.feishu.workspace import World
+from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
 ANSWER_SECONDS = 3.0
 """The app has so long to acknowledge (open.feishu.cn, event subscription)."""
@@ -30,7 +30,7 @@ class Push:
         return str((self.event.get("header") or {}).get("event_id") or "")
 
 
-class Line(Protocol):
+class PushChannel(Protocol):
     """A way to the app."""
 
     async def deliver(self, push: Push, seconds: float) -> dict[str, Any] | None:
@@ -41,10 +41,10 @@ class Line(Protocol):
 class Pushes:
     """All events. `stalled` keeps them back."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: FeishuWorkspace) -> None:
         self._world = world
         self._tasks: set[asyncio.Task[Any]] = set()
-        self.line: Line | None = None
+        self.line: PushChannel | None = None
         self.waiting: list[Push] = []
         self.sent: list[Push] = []
         self.stalled = False

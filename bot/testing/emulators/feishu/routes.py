@@ -7,33 +7,33 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.testing.emulators.feishu import cards, contacts, messages
-from bot.testing.emulators.feishu.call import Call
-from bot.testing.emulators.feishu.messages import Done
-from bot.testing.emulators.feishu.workspace import World
-from bot.testing.emulators.limits import Limit
+from bot.testing.emulators.feishu.call import FeishuCall
+from bot.testing.emulators.feishu.messages import FeishuResult
+from bot.testing.emulators.feishu.workspace import FeishuWorkspace
+from bot.testing.emulators.limits import CallLimit
 from bot.testing.emulators.transcript import FrameKind
 
-PER_CHAT = Limit("chat", 5, 1.0)
+PER_CHAT = CallLimit("chat", 5, 1.0)
 """Messages to one chat or person, of all bots (im-v1 message/create)."""
-PER_SECOND = Limit("second", 50, 1.0)
-PER_MINUTE = Limit("minute", 1000, 60.0)
+PER_SECOND = CallLimit("second", 50, 1.0)
+PER_MINUTE = CallLimit("minute", 1000, 60.0)
 """Calls of one API by one app (im-v1 message/create, cardkit-v1 content)."""
-PER_CARD = Limit("card", 10, 1.0)
+PER_CARD = CallLimit("card", 10, 1.0)
 """Operations on one card entity (cardkit-v1 overview)."""
-PER_MESSAGE = Limit("message", 5, 1.0)
+PER_MESSAGE = CallLimit("message", 5, 1.0)
 """Patches of one message (im-v1 message/patch)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class FeishuRoute:
     """One method; `name` is what faults and the transcript call it."""
 
     verb: str
     name: str
     path: re.Pattern[str]
     kind: FrameKind
-    call: Callable[[World, Call], Done]
-    own: tuple[Limit, ...] = ()
+    call: Callable[[FeishuWorkspace, FeishuCall], FeishuResult]
+    own: tuple[CallLimit, ...] = ()
 
 
 def _route(
@@ -41,11 +41,11 @@ def _route(
     name: str,
     path: str,
     kind: FrameKind,
-    call: Callable[[World, Call], Done],
-    *own: Limit,
-) -> Route:
+    call: Callable[[FeishuWorkspace, FeishuCall], FeishuResult],
+    *own: CallLimit,
+) -> FeishuRoute:
     pattern = re.sub(r":\w+", r"([^/]+)", path)
-    return Route(verb, name, re.compile(f"/open-apis/{pattern}"), kind, call, own)
+    return FeishuRoute(verb, name, re.compile(f"/open-apis/{pattern}"), kind, call, own)
 
 
 _POST, _EDIT, _OTHER = FrameKind.POST, FrameKind.EDIT, FrameKind.OTHER
@@ -73,7 +73,7 @@ ROUTES = (
 )
 
 
-def find(verb: str, path: str) -> tuple[Route, tuple[str, ...]] | None:
+def find(verb: str, path: str) -> tuple[FeishuRoute, tuple[str, ...]] | None:
     """The method of a request and the parts of its path."""
     for route in ROUTES:
         matched = route.path.fullmatch(path) if route.verb == verb else None
@@ -82,19 +82,19 @@ def find(verb: str, path: str) -> tuple[Route, tuple[str, ...]] | None:
     return None
 
 
-def app_limits(route: Route) -> list[tuple[Limit, str]]:
+def app_limits(route: FeishuRoute) -> list[tuple[CallLimit, str]]:
     """The limits of one API for the whole app."""
     return [(PER_SECOND, route.name), (PER_MINUTE, route.name)]
 
 
-def own_limits(route: Route, world: World, call: Call) -> list[tuple[Limit, str]]:
+def own_limits(route: FeishuRoute, world: FeishuWorkspace, call: FeishuCall) -> list[tuple[CallLimit, str]]:
     """The limits of a chat, a message or a card, each with its key."""
     return [
         (limit, chat_of(world, route, call) if limit is PER_CHAT else call.args[0]) for limit in route.own
     ]
 
 
-def chat_of(world: World, route: Route, call: Call) -> str:
+def chat_of(world: FeishuWorkspace, route: FeishuRoute, call: FeishuCall) -> str:
     """The chat that a call is about ("" where it is about none)."""
     if route.name == "message.create":
         receiver = str(call.body.get("receive_id") or "")

@@ -16,7 +16,7 @@ import orjson
 from bot.platforms.feishu.ws_frame import CONTROL, DATA, BadFrame, WsFrame, decode
 from bot.testing.emulators.feishu.call import read_call
 from bot.testing.emulators.feishu.contacts import Credentials
-from bot.testing.emulators.feishu.errors import ApiError
+from bot.testing.emulators.feishu.errors import FeishuApiError
 from bot.testing.emulators.feishu.pushes import Push, Pushes
 from bot.testing.emulators.http import answer
 from bot.testing.emulators.server import Receive, Scope, Send
@@ -65,7 +65,7 @@ class LongConnection:
         """Give out the address to connect to."""
         try:
             body = (await read_call(scope, receive, ())).body
-        except ApiError as error:
+        except FeishuApiError as error:
             await answer(send, error.status, error.body())
             return
         if not self._credentials.matches(body.get("AppID"), body.get("AppSecret")):

@@ -14,7 +14,7 @@ TENANT = "emulatedtenant"
 
 
 @dataclass(slots=True)
-class Person:
+class FeishuUser:
     """A person or a bot; `open_id` is what apps see of it, `tenant` its organization."""
 
     open_id: str
@@ -25,7 +25,7 @@ class Person:
 
 
 @dataclass(slots=True)
-class StoredFile:
+class FeishuResource:
     """An uploaded picture or file; `key` is img_… or file_…."""
 
     key: str
@@ -52,12 +52,12 @@ class Card:
 
 
 @dataclass(slots=True)
-class Message:
+class FeishuMessage:
     """A message as the server keeps it; `content` is the decoded JSON string of the wire."""
 
     id: str
-    chat: Chat
-    sender: Person
+    chat: FeishuChat
+    sender: FeishuUser
     kind: str
     content: dict[str, Any]
     created: int
@@ -81,14 +81,14 @@ class Message:
 
 
 @dataclass(slots=True)
-class Chat:
+class FeishuChat:
     """A chat; `barred` is the refusal (code, msg) that the bot gets when it writes there."""
 
     id: str
     kind: str
     title: str
     barred: tuple[int, str] | None = None
-    messages: dict[str, Message] = field(default_factory=dict)
+    messages: dict[str, FeishuMessage] = field(default_factory=dict)
 
 
 def elements(data: dict[str, Any]) -> list[dict[str, Any]]:

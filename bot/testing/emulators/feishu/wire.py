@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.testing.emulators.feishu.state import Chat, Message, elements
+from bot.testing.emulators.feishu.state import FeishuChat, FeishuMessage, elements
 
 
-def seen(message: Message, now: float) -> dict[str, Any]:
+def seen(message: FeishuMessage, now: float) -> dict[str, Any]:
     """A message as a person sees it at the monotonic time `now`."""
     card = message.card
     data = card.data if card is not None else message.content
@@ -32,7 +32,7 @@ def seen(message: Message, now: float) -> dict[str, Any]:
     }
 
 
-def view(chat: Chat, now: float) -> dict[str, Any]:
+def view(chat: FeishuChat, now: float) -> dict[str, Any]:
     """A chat as a person sees it."""
     standing = [message for message in chat.messages.values() if not message.deleted]
     return {

@@ -8,7 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.testing.emulators.feishu.errors import no_card, no_message, refused
-from bot.testing.emulators.feishu.state import GROUP, P2P, Card, Chat, Message, Person, StoredFile
+from bot.testing.emulators.feishu.state import (
+    GROUP,
+    P2P,
+    Card,
+    FeishuChat,
+    FeishuMessage,
+    FeishuResource,
+    FeishuUser,
+)
 
 DEFAULT_APP_ID = "cli_emulated00000001"
 DEFAULT_APP_SECRET = "emulated-app-secret"  # noqa: S105  public, for loopback only
@@ -17,18 +25,18 @@ STREAM_SECONDS = 600.0
 """How long a card streams after its streaming mode was opened (CardKit: closed after 10 minutes)."""
 
 
-class World:
+class FeishuWorkspace:
     """One tenant with one app. `scale` shortens life times; `monotonic` is their clock."""
 
     def __init__(self, *, scale: float = 1.0, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.scale = scale
         self.monotonic = monotonic
-        self.bot = Person("ou_bot0000000000000001", BOT_NAME, is_bot=True)
-        self.people: dict[str, Person] = {}
-        self.chats: dict[str, Chat] = {}
-        self.messages: dict[str, Message] = {}
+        self.bot = FeishuUser("ou_bot0000000000000001", BOT_NAME, is_bot=True)
+        self.people: dict[str, FeishuUser] = {}
+        self.chats: dict[str, FeishuChat] = {}
+        self.messages: dict[str, FeishuMessage] = {}
         self.cards: dict[str, Card] = {}
-        self.files: dict[str, StoredFile] = {}
+        self.files: dict[str, FeishuResource] = {}
         self.posted: dict[str, tuple[float, str]] = {}
         self.click_tokens: dict[str, tuple[str, int]] = {}
         self._serial = itertools.count(1)
@@ -37,30 +45,30 @@ class World:
         """A fresh id of the platform's form."""
         return f"{prefix}_{next(self._serial):016x}"
 
-    def person(self, open_id: str, name: str = "") -> Person:
+    def person(self, open_id: str, name: str = "") -> FeishuUser:
         """A person, made on first sight."""
         known = self.people.get(open_id)
         if known is None:
-            known = self.people[open_id] = Person(open_id, name or f"Person {open_id[-4:]}")
+            known = self.people[open_id] = FeishuUser(open_id, name or f"Person {open_id[-4:]}")
         elif name:
             known.name = name
         return known
 
-    def private(self, person: Person) -> Chat:
+    def private(self, person: FeishuUser) -> FeishuChat:
         """The chat of a person with the bot."""
         chat_id = f"oc_p2p{person.open_id.removeprefix('ou_')}"
         chat = self.chats.get(chat_id)
         if chat is None:
-            chat = self.chats[chat_id] = Chat(chat_id, P2P, person.name)
+            chat = self.chats[chat_id] = FeishuChat(chat_id, P2P, person.name)
         return chat
 
-    def group(self, title: str) -> Chat:
+    def group(self, title: str) -> FeishuChat:
         """A new group with the bot in it."""
-        chat = Chat(self.new_id("oc"), GROUP, title)
+        chat = FeishuChat(self.new_id("oc"), GROUP, title)
         self.chats[chat.id] = chat
         return chat
 
-    def receiver(self, kind: str, receive_id: str) -> Chat:
+    def receiver(self, kind: str, receive_id: str) -> FeishuChat:
         """The chat that a message is sent to. Raises ApiError where the bot may not."""
         if kind == "open_id" and receive_id in self.people:
             chat = self.private(self.people[receive_id])
@@ -73,13 +81,13 @@ class World:
             chat = found
         return self.writable(chat)
 
-    def writable(self, chat: Chat) -> Chat:
+    def writable(self, chat: FeishuChat) -> FeishuChat:
         """The chat, if the bot may write to it."""
         if chat.barred is not None:
             raise refused(*chat.barred)
         return chat
 
-    def message(self, message_id: str) -> Message:
+    def message(self, message_id: str) -> FeishuMessage:
         """A message that stands. Raises ApiError."""
         found = self.messages.get(message_id)
         if found is None or found.deleted:
@@ -93,13 +101,17 @@ class World:
             raise no_card()
         return found
 
-    def add(self, chat: Chat, sender: Person, kind: str, content: dict[str, Any], **more: Any) -> Message:
+    def add(
+        self, chat: FeishuChat, sender: FeishuUser, kind: str, content: dict[str, Any], **more: Any
+    ) -> FeishuMessage:
         """Put a new message into a chat."""
-        message = Message(self.new_id("om"), chat, sender, kind, content, int(time.time() * 1000), **more)
+        message = FeishuMessage(
+            self.new_id("om"), chat, sender, kind, content, int(time.time() * 1000), **more
+        )
         chat.messages[message.id] = self.messages[message.id] = message
         return message
 
-    def answer_place(self, parent: Message, *, in_thread: bool) -> dict[str, str]:
+    def answer_place(self, parent: FeishuMessage, *, in_thread: bool) -> dict[str, str]:
         """Where a reply hangs: in its parent's topic, in a new one, or in the reply chain."""
         thread = parent.thread_id
         if in_thread and not thread:
@@ -123,9 +135,9 @@ class World:
             card.streaming_until = self.monotonic() + STREAM_SECONDS * self.scale
             card.opened += 1
 
-    def store(self, prefix: str, name: str, data: bytes) -> StoredFile:
+    def store(self, prefix: str, name: str, data: bytes) -> FeishuResource:
         """Keep a file."""
-        file = StoredFile(self.new_id(prefix), name, data)
+        file = FeishuResource(self.new_id(prefix), name, data)
         self.files[file.key] = file
         return file
 

@@ -12,21 +12,21 @@ import orjson
 
 from bot.testing.emulators.faults import AFTER, BEFORE, Fault, FaultBook, FaultKind
 from bot.testing.emulators.http import answer, answer_bytes, read_body
-from bot.testing.emulators.limits import Limit, RateLimits
+from bot.testing.emulators.limits import CallLimit, RateLimits
 from bot.testing.emulators.server import Receive, Scope, Send
-from bot.testing.emulators.slack.calls import Call, Done, Method, read_call
-from bot.testing.emulators.slack.errors import ApiError, rate_limited
+from bot.testing.emulators.slack.calls import SlackCall, SlackMethod, SlackResult, read_call
+from bot.testing.emulators.slack.errors import SlackApiError, rate_limited
 from bot.testing.emulators.slack.methods import METHODS
-from bot.testing.emulators.slack.workspace import STREAM_SECONDS, World
+from bot.testing.emulators.slack.workspace import STREAM_SECONDS, SlackWorkspace
 from bot.testing.emulators.transcript import FrameKind, Transcript
 
 PREFIX = "/api/"
 CONNECTIONS_OPEN = "apps.connections.open"
-POST_LIMIT = Limit("chat.postMessage", 1, 1.0)
+POST_LIMIT = CallLimit("chat.postMessage", 1, 1.0)
 """One post a second in a channel (docs.slack.dev/apis/web-api/rate-limits)."""
-STATUS_LIMIT = Limit("assistant.threads.setStatus", 1, 1.0)
+STATUS_LIMIT = CallLimit("assistant.threads.setStatus", 1, 1.0)
 """Of a similar tier as chat.postMessage (slackapi/java-slack-sdk, MethodsRateLimitTier)."""
-CONNECT_LIMIT = Limit(CONNECTIONS_OPEN, 20, 60.0)
+CONNECT_LIMIT = CallLimit(CONNECTIONS_OPEN, 20, 60.0)
 """Tier 1 is "one a minute and some burst"; how much is not published."""
 _LOGIN_PAGE = b"<!DOCTYPE html><html><title>Sign in</title></html>"
 
@@ -39,7 +39,7 @@ class WebApi:
 
     def __init__(
         self,
-        world: World,
+        world: SlackWorkspace,
         limits: RateLimits,
         transcript: Transcript,
         *,
@@ -70,7 +70,7 @@ class WebApi:
         """Handle `/api/<method>`."""
         name = scope["path"].removeprefix(PREFIX)
         values: dict[str, Any] = {}
-        done: Done | None = None
+        done: SlackResult | None = None
         before = after = None
         headers: tuple[tuple[bytes, bytes], ...] = ()
         try:
@@ -79,13 +79,13 @@ class WebApi:
             before = self.faults.strike(BEFORE, name, channel)
             self._authorize(name, token)
             if before is not None and before.kind is FaultKind.ERROR:
-                raise ApiError(before.description, before.status)
+                raise SlackApiError(before.description, before.status)
             if before is None:
                 done = self._do(name, values)
                 after = self.faults.strike(AFTER, name, channel)
             status, body = 200, {"ok": True, **(done.body if done else {})}
             headers = ((b"x-oauth-scopes", self._world.scopes.encode()),)
-        except ApiError as error:
+        except SlackApiError as error:
             status, body, headers = error.status, error.body(), error.headers()
         cut = _is(before, FaultKind.CLOSE) or _is(after, FaultKind.DROP)
         self._record(name, values, done, 0 if cut else status, body)
@@ -130,7 +130,7 @@ class WebApi:
         """Handle a response URL: `/respond/<channel>/<user>/<serial>`, five uses."""
         _, _, channel_id, user, serial = scope["path"].split("/")
         body = orjson.loads(await read_body(receive) or b"{}")
-        uses = Limit("respond", 5, 1800.0)
+        uses = CallLimit("respond", 5, 1800.0)
         if self._limits.take([(uses, serial)], self._monotonic()) > 0:
             await answer(send, 404, {"ok": False, "error": "used_url"})
             return
@@ -152,43 +152,43 @@ class WebApi:
     def _authorize(self, name: str, token: str) -> None:
         wanted = self.app_token if name == CONNECTIONS_OPEN else self.bot_token
         if not token:
-            raise ApiError("not_authed")
+            raise SlackApiError("not_authed")
         if self.revoked:
-            raise ApiError("token_revoked")
+            raise SlackApiError("token_revoked")
         if not hmac.compare_digest(token.encode(), wanted.encode()):
-            raise ApiError("not_allowed_token_type" if token[:5] != wanted[:5] else "invalid_auth")
+            raise SlackApiError("not_allowed_token_type" if token[:5] != wanted[:5] else "invalid_auth")
 
-    def _do(self, name: str, values: dict[str, Any]) -> Done:
+    def _do(self, name: str, values: dict[str, Any]) -> SlackResult:
         now = self._monotonic()
         if name == CONNECTIONS_OPEN:
             self._take([(CONNECT_LIMIT, "")], now)
             self.tickets += 1
             address = self._origin().replace("http://", "ws://")
-            return Done({"url": f"{address}/link/?ticket={self.tickets}"})
+            return SlackResult({"url": f"{address}/link/?ticket={self.tickets}"})
         method = METHODS.get(name)
         if method is None:
-            raise ApiError("unknown_method")
+            raise SlackApiError("unknown_method")
         self._limit(name, method, values, now)
-        call = Call(self._world, values, now, self.lifetime, self._origin(), self._announce)
+        call = SlackCall(self._world, values, now, self.lifetime, self._origin(), self._announce)
         return method.call(call)
 
-    def _limit(self, name: str, method: Method, values: dict[str, Any], now: float) -> None:
-        wanted: list[tuple[Limit, str]] = []
+    def _limit(self, name: str, method: SlackMethod, values: dict[str, Any], now: float) -> None:
+        wanted: list[tuple[CallLimit, str]] = []
         if method.per_minute:
-            wanted.append((Limit(name, method.per_minute, 60.0), ""))
+            wanted.append((CallLimit(name, method.per_minute, 60.0), ""))
         if name == "chat.postMessage":
             wanted.append((POST_LIMIT, _channel(values)))
         elif name == "assistant.threads.setStatus":
             wanted.append((STATUS_LIMIT, _channel(values)))
         self._take(wanted, now, _channel(values) if method.kind is not FrameKind.OTHER else "")
 
-    def _take(self, wanted: list[tuple[Limit, str]], now: float, penalty: str = "") -> None:
+    def _take(self, wanted: list[tuple[CallLimit, str]], now: float, penalty: str = "") -> None:
         wait = self._limits.take(wanted, now, penalty)
         if wait > 0:
             raise rate_limited(wait)
 
     def _record(
-        self, name: str, values: dict[str, Any], done: Done | None, status: int, body: dict[str, Any]
+        self, name: str, values: dict[str, Any], done: SlackResult | None, status: int, body: dict[str, Any]
     ) -> None:
         counted = status if status != 200 or body["ok"] else 400
         self._transcript.count(name, counted)

@@ -11,13 +11,13 @@ import orjson
 
 from bot.testing.emulators.http import read_body
 from bot.testing.emulators.server import Receive, Scope
-from bot.testing.emulators.slack.errors import ApiError
-from bot.testing.emulators.slack.workspace import World
+from bot.testing.emulators.slack.errors import SlackApiError
+from bot.testing.emulators.slack.workspace import SlackWorkspace
 from bot.testing.emulators.transcript import FrameKind
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class SlackResult:
     """What a method did: the answer's body, and what the transcript shall say."""
 
     body: dict[str, Any] = field(default_factory=dict)
@@ -27,10 +27,10 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class SlackCall:
     """One call. `now` is monotonic, `lifetime` that of a stream in seconds, `origin` this server's."""
 
-    world: World
+    world: SlackWorkspace
     values: dict[str, Any]
     now: float
     lifetime: float
@@ -47,7 +47,7 @@ class Call:
         try:
             return int(self.values.get(key) or default)
         except ValueError:
-            raise ApiError("invalid_arguments") from None
+            raise SlackApiError("invalid_arguments") from None
 
     def flag(self, key: str) -> bool:
         """A switch as forms write it."""
@@ -60,15 +60,15 @@ class Call:
             try:
                 return orjson.loads(value)
             except orjson.JSONDecodeError:
-                raise ApiError("invalid_arguments") from None
+                raise SlackApiError("invalid_arguments") from None
         return value
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class SlackMethod:
     """A method: what does it, which tier limits it (calls a minute), and what it is to a reader."""
 
-    call: Callable[[Call], Done]
+    call: Callable[[SlackCall], SlackResult]
     per_minute: int
     kind: FrameKind = FrameKind.OTHER
     app_token: bool = False
@@ -84,9 +84,9 @@ async def read_call(scope: Scope, receive: Receive) -> tuple[dict[str, Any], str
         try:
             loaded = orjson.loads(body or b"{}")
         except orjson.JSONDecodeError:
-            raise ApiError("invalid_json") from None
+            raise SlackApiError("invalid_json") from None
         if not isinstance(loaded, dict):
-            raise ApiError("json_not_object")
+            raise SlackApiError("json_not_object")
         values.update(loaded)
     elif kind.startswith("application/x-www-form-urlencoded"):
         values.update(parse_qsl(body.decode(), keep_blank_values=True))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from bot.testing.emulators.slack.calls import Call, Done, Method
+from bot.testing.emulators.slack.calls import SlackCall, SlackMethod, SlackResult
 from bot.testing.emulators.slack.content import TEXT_LIMIT, UPDATE_LIMIT, blocks_of, content_of
-from bot.testing.emulators.slack.errors import ApiError
-from bot.testing.emulators.slack.state import IM, Channel, Message, Stream
+from bot.testing.emulators.slack.errors import SlackApiError
+from bot.testing.emulators.slack.state import IM, SlackChannel, SlackChatMessage, Stream
 from bot.testing.emulators.slack.streaming import DISPLAYS, delta_of, grow
 from bot.testing.emulators.slack.wire import message_wire
 from bot.testing.emulators.transcript import FrameKind
 
 
-def post_message(call: Call) -> Done:
+def post_message(call: SlackCall) -> SlackResult:
     """chat.postMessage."""
     channel = call.world.channel(call.values.get("channel"))
     text, markdown = content_of(call, TEXT_LIMIT)
@@ -27,28 +27,28 @@ def post_message(call: Call) -> Done:
     return _posted(call, channel, message)
 
 
-def post_ephemeral(call: Call) -> Done:
+def post_ephemeral(call: SlackCall) -> SlackResult:
     """chat.postEphemeral: one person sees it, in a thread only where somebody has answered; nothing finds it
     again.
     """
     channel = call.world.channel(call.values.get("channel"))
     user = call.world.users.get(call.text("user"))
     if user is None:
-        raise ApiError("user_not_in_channel")
+        raise SlackApiError("user_not_in_channel")
     text, markdown = content_of(call, TEXT_LIMIT)
     thread, ts = _thread(call, channel), call.world.ts()
     if not thread or any(one.thread_ts == thread and not one.visible_to for one in channel.messages.values()):
         more = {"markdown": markdown, "thread_ts": thread, "blocks": blocks_of(call), "visible_to": user.id}
         ts = call.world.add(channel, call.world.bot, text, **more).ts
-    return Done({"message_ts": ts}, channel.id, ts, text)
+    return SlackResult({"message_ts": ts}, channel.id, ts, text)
 
 
-def update(call: Call) -> Done:
+def update(call: SlackCall) -> SlackResult:
     """chat.update."""
     channel = call.world.channel(call.values.get("channel"))
     message = call.world.own(channel, call.values.get("ts"))
     if message.stream and not _expired(call, message):
-        raise ApiError("streaming_state_conflict")
+        raise SlackApiError("streaming_state_conflict")
     text, markdown = content_of(call, UPDATE_LIMIT)
     message.text, message.markdown = text, markdown
     message.tasks, message.plan = {}, ""
@@ -56,33 +56,33 @@ def update(call: Call) -> Done:
     message.metadata = call.json("metadata") or message.metadata
     message.edits += 1
     message.edited_by = call.world.bot.id
-    return Done({"channel": channel.id, "ts": message.ts, "text": text}, channel.id, message.ts, text)
+    return SlackResult({"channel": channel.id, "ts": message.ts, "text": text}, channel.id, message.ts, text)
 
 
-def delete(call: Call) -> Done:
+def delete(call: SlackCall) -> SlackResult:
     """chat.delete."""
     channel = call.world.channel(call.values.get("channel"))
     message = channel.messages.get(call.text("ts"))
     if message is None or message.visible_to:
-        raise ApiError("message_not_found")
+        raise SlackApiError("message_not_found")
     if message.user is not call.world.bot:
-        raise ApiError("cant_delete_message")
+        raise SlackApiError("cant_delete_message")
     del channel.messages[message.ts]
-    return Done({"channel": channel.id, "ts": message.ts}, channel.id, message.ts)
+    return SlackResult({"channel": channel.id, "ts": message.ts}, channel.id, message.ts)
 
 
-def start_stream(call: Call) -> Done:
+def start_stream(call: SlackCall) -> SlackResult:
     """chat.startStream: a message that grows, as a reply in a thread."""
     channel = call.world.channel(call.values.get("channel"))
     thread = _thread(call, channel)
     if not thread:
-        raise ApiError("invalid_thread_ts")
+        raise SlackApiError("invalid_thread_ts")
     if channel.kind != IM:
         for needed in ("recipient_user_id", "recipient_team_id"):
             if not call.text(needed):
-                raise ApiError(f"missing_{needed}")
+                raise SlackApiError(f"missing_{needed}")
     if call.text("task_display_mode") not in DISPLAYS:
-        raise ApiError("invalid_arguments")
+        raise SlackApiError("invalid_arguments")
     delta = delta_of(call)
     stream = Stream(call.now, call.text("recipient_user_id"))
     message = call.world.add(channel, call.world.bot, "", markdown=True, thread_ts=thread, stream=stream)
@@ -90,17 +90,17 @@ def start_stream(call: Call) -> Done:
     return _posted(call, channel, message)
 
 
-def append_stream(call: Call) -> Done:
+def append_stream(call: SlackCall) -> SlackResult:
     """chat.appendStream: what is given is added at the end."""
     channel, message = _streaming(call)
     delta = delta_of(call)
     if not delta.mode:
-        raise ApiError("no_text")
+        raise SlackApiError("no_text")
     grow(message, delta)
-    return Done({"channel": channel.id, "ts": message.ts}, channel.id, message.ts, message.text)
+    return SlackResult({"channel": channel.id, "ts": message.ts}, channel.id, message.ts, message.text)
 
 
-def stop_stream(call: Call) -> Done:
+def stop_stream(call: SlackCall) -> SlackResult:
     """chat.stopStream: the last addition, and the end."""
     channel, message = _streaming(call)
     grow(message, delta_of(call))
@@ -108,7 +108,7 @@ def stop_stream(call: Call) -> Done:
     message.blocks = blocks_of(call) or message.blocks
     if message.stream:
         message.stream.ended = True
-    return Done(
+    return SlackResult(
         {"channel": channel.id, "ts": message.ts, "message": message_wire(message, channel, call.origin)},
         channel.id,
         message.ts,
@@ -116,52 +116,52 @@ def stop_stream(call: Call) -> Done:
     )
 
 
-def _streaming(call: Call) -> tuple[Channel, Message]:
+def _streaming(call: SlackCall) -> tuple[SlackChannel, SlackChatMessage]:
     channel = call.world.channel(call.values.get("channel"))
     message = channel.messages.get(call.text("ts"))
     if message is None:
-        raise ApiError("message_not_found")
+        raise SlackApiError("message_not_found")
     if message.user is not call.world.bot:
-        raise ApiError("message_not_owned_by_app")
+        raise SlackApiError("message_not_owned_by_app")
     if message.stream is None or _expired(call, message):
-        raise ApiError("message_not_in_streaming_state")
+        raise SlackApiError("message_not_in_streaming_state")
     return channel, message
 
 
-def _expired(call: Call, message: Message) -> bool:
+def _expired(call: SlackCall, message: SlackChatMessage) -> bool:
     stream = message.stream
     if stream and call.now - stream.started >= call.lifetime:
         stream.ended = True
     return stream is None or stream.ended
 
 
-def _thread(call: Call, channel: Channel) -> str:
+def _thread(call: SlackCall, channel: SlackChannel) -> str:
     """The root of the thread that is written into; Slack wants the root's own ts."""
     thread = call.text("thread_ts")
     if not thread:
         return ""
     root = channel.messages.get(thread)
     if root is None or root.thread_ts:
-        raise ApiError("thread_not_found")
+        raise SlackApiError("thread_not_found")
     return thread
 
 
-def _posted(call: Call, channel: Channel, message: Message) -> Done:
+def _posted(call: SlackCall, channel: SlackChannel, message: SlackChatMessage) -> SlackResult:
     channel.statuses.pop(message.thread_ts, None)
     call.announce(channel, message)
     wire = message_wire(message, channel, call.origin)
     body = {"channel": channel.id, "ts": message.ts, "message": wire}
-    return Done(body, channel.id, message.ts, message.text)
+    return SlackResult(body, channel.id, message.ts, message.text)
 
 
 METHODS = {
-    "chat.postMessage": Method(post_message, 0, FrameKind.POST),
-    "chat.postEphemeral": Method(post_ephemeral, 100, FrameKind.POST),
-    "chat.update": Method(update, 50, FrameKind.EDIT),
-    "chat.delete": Method(delete, 50, FrameKind.DELETE),
-    "chat.startStream": Method(start_stream, 20, FrameKind.POST),
-    "chat.appendStream": Method(append_stream, 100, FrameKind.EDIT),
-    "chat.stopStream": Method(stop_stream, 20, FrameKind.EDIT),
+    "chat.postMessage": SlackMethod(post_message, 0, FrameKind.POST),
+    "chat.postEphemeral": SlackMethod(post_ephemeral, 100, FrameKind.POST),
+    "chat.update": SlackMethod(update, 50, FrameKind.EDIT),
+    "chat.delete": SlackMethod(delete, 50, FrameKind.DELETE),
+    "chat.startStream": SlackMethod(start_stream, 20, FrameKind.POST),
+    "chat.appendStream": SlackMethod(append_stream, 100, FrameKind.EDIT),
+    "chat.stopStream": SlackMethod(stop_stream, 20, FrameKind.EDIT),
 }
 """Calls a minute for each method, by its tier (docs.slack.dev, each method's page); postMessage has its own
 rule, one a second in a channel."""

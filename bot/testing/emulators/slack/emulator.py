@@ -13,12 +13,12 @@ from bot.testing.emulators.limits import RateLimits
 from bot.testing.emulators.server import Receive, Scope, Send
 from bot.testing.emulators.slack.api import WebApi
 from bot.testing.emulators.slack.envelopes import Envelope, Outbox
-from bot.testing.emulators.slack.people import People
+from bot.testing.emulators.slack.people import SlackPeople
 from bot.testing.emulators.slack.requests import HttpRequests
 from bot.testing.emulators.slack.socket import SocketMode
-from bot.testing.emulators.slack.state import Message
+from bot.testing.emulators.slack.state import SlackChatMessage
 from bot.testing.emulators.slack.wire import seen, view
-from bot.testing.emulators.slack.workspace import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, World
+from bot.testing.emulators.slack.workspace import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, SlackWorkspace
 
 _PEOPLE = (
     "says",
@@ -58,7 +58,7 @@ class SlackEmulator(Emulator):
     PEOPLE: ClassVar[tuple[str, ...]] = _PEOPLE
     OWN: ClassVar[tuple[str, ...]] = _OWN
     SERVER_ERROR: ClassVar[str] = "internal_error"
-    people: People
+    people: SlackPeople
     api: WebApi
     rate_limits: RateLimits
 
@@ -77,12 +77,12 @@ class SlackEmulator(Emulator):
         self.bot_token = bot_token
         self.app_token = app_token
         self.signing_secret = SIGNING_SECRET
-        self.world = World(team) if team else World()
+        self.world = SlackWorkspace(team) if team else SlackWorkspace()
         self.rate_limits = RateLimits(scale=scale, enabled=limits)
         self.socket = SocketMode()
         self.requests = HttpRequests(self.signing_secret)
         self.outbox = Outbox(self._carry, lambda: self.rate_limits.scale)
-        self.people = People(self.world, self.outbox.put, self.transcript.add, lambda: self.origin)
+        self.people = SlackPeople(self.world, self.outbox.put, self.transcript.add, lambda: self.origin)
         self.api = WebApi(
             self.world,
             self.rate_limits,
@@ -199,5 +199,7 @@ class SlackEmulator(Emulator):
 
     def _shown(self, result: Any) -> Any:
         return (
-            {**seen(result, 0.0, 0.0), "channel": result.channel} if isinstance(result, Message) else result
+            {**seen(result, 0.0, 0.0), "channel": result.channel}
+            if isinstance(result, SlackChatMessage)
+            else result
         )

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 
-class ApiError(Exception):
+class SlackApiError(Exception):
     """A call is refused: `error` is Slack's name of the reason, `status` the HTTP status (mostly 200)."""
 
     def __init__(self, error: str, status: int = 200, retry_after: int = 0, **more: Any) -> None:
@@ -25,6 +25,6 @@ class ApiError(Exception):
         return ((b"retry-after", b"%d" % self.retry_after),) if self.retry_after else ()
 
 
-def rate_limited(wait: float) -> ApiError:
+def rate_limited(wait: float) -> SlackApiError:
     """HTTP 429; Slack writes whole seconds, at least one (docs.slack.dev/apis/web-api/rate-limits)."""
-    return ApiError("ratelimited", 429, max(1, math.ceil(wait - 1e-9)))
+    return SlackApiError("ratelimited", 429, max(1, math.ceil(wait - 1e-9)))

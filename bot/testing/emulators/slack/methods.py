@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from bot.testing.emulators.slack import chat
-from bot.testing.emulators.slack.calls import Call, Done, Method
-from bot.testing.emulators.slack.errors import ApiError
+from bot.testing.emulators.slack.calls import SlackCall, SlackMethod, SlackResult
+from bot.testing.emulators.slack.errors import SlackApiError
 from bot.testing.emulators.slack.state import IM
 from bot.testing.emulators.slack.wire import file_wire, message_wire
 from bot.testing.emulators.slack.workspace import APP_ID, BOT_ID
 from bot.testing.emulators.transcript import FrameKind
 
 
-def auth_test(call: Call) -> Done:
+def auth_test(call: SlackCall) -> SlackResult:
     """auth.test."""
     bot = call.world.bot
-    return Done(
+    return SlackResult(
         {
             "url": f"{call.origin}/",
             "team": "Emulated workspace",
@@ -28,12 +28,12 @@ def auth_test(call: Call) -> Done:
     )
 
 
-def replies(call: Call) -> Done:
+def replies(call: SlackCall) -> SlackResult:
     """conversations.replies: a thread's root, then its replies newer than `oldest`, in pages."""
     channel = call.world.channel(call.values.get("channel"))
     root = channel.messages.get(call.text("ts"))
     if root is None:
-        raise ApiError("thread_not_found")
+        raise SlackApiError("thread_not_found")
     oldest = call.text("oldest") or "0"
     below = [
         message
@@ -48,12 +48,12 @@ def replies(call: Call) -> Done:
         for message in [root, *page]
     ]
     following = str(start + limit) if more else ""
-    return Done(
+    return SlackResult(
         {"messages": wires, "has_more": more, "response_metadata": {"next_cursor": following}}, channel.id
     )
 
 
-def history(call: Call) -> Done:
+def history(call: SlackCall) -> SlackResult:
     """conversations.history: what stands outside threads, newest first."""
     channel = call.world.channel(call.values.get("channel"))
     oldest = call.text("oldest") or "0"
@@ -63,13 +63,13 @@ def history(call: Call) -> Done:
         if not message.thread_ts and message.ts > oldest and not message.visible_to
     ]
     limit = call.number("limit", 100)
-    return Done({"messages": found[:limit], "has_more": len(found) > limit}, channel.id)
+    return SlackResult({"messages": found[:limit], "has_more": len(found) > limit}, channel.id)
 
 
-def info(call: Call) -> Done:
+def info(call: SlackCall) -> SlackResult:
     """conversations.info."""
     channel = call.world.known(call.values.get("channel"))
-    return Done(
+    return SlackResult(
         {
             "channel": {
                 "id": channel.id,
@@ -87,65 +87,65 @@ def info(call: Call) -> Done:
     )
 
 
-def open_direct(call: Call) -> Done:
+def open_direct(call: SlackCall) -> SlackResult:
     """conversations.open with one person."""
     user = call.world.users.get(call.text("users"))
     if user is None:
-        raise ApiError("user_not_found")
+        raise SlackApiError("user_not_found")
     channel = call.world.private(user)
-    return Done({"channel": {"id": channel.id}}, channel.id)
+    return SlackResult({"channel": {"id": channel.id}}, channel.id)
 
 
-def user_info(call: Call) -> Done:
+def user_info(call: SlackCall) -> SlackResult:
     """users.info."""
     user = call.world.users.get(call.text("user"))
     if user is None:
-        raise ApiError("user_not_found")
-    return Done({"user": user.wire()})
+        raise SlackApiError("user_not_found")
+    return SlackResult({"user": user.wire()})
 
 
-def usergroups(call: Call) -> Done:
+def usergroups(call: SlackCall) -> SlackResult:
     """usergroups.list: the groups of the workspace, with their members where they are asked for."""
     if "usergroups:read" not in call.world.scopes:
-        raise ApiError("missing_scope")
+        raise SlackApiError("missing_scope")
     found = [
         {"id": group, "handle": group.lower(), "date_delete": 0}
         | ({"users": members} if call.flag("include_users") else {})
         for group, members in call.world.usergroups.items()
     ]
-    return Done({"usergroups": found})
+    return SlackResult({"usergroups": found})
 
 
-def set_status(call: Call) -> Done:
+def set_status(call: SlackCall) -> SlackResult:
     """assistant.threads.setStatus: shown until the next message in the thread."""
     channel = call.world.channel(call.values.get("channel_id"))
     thread = call.text("thread_ts")
     if thread not in channel.messages:
-        raise ApiError("invalid_thread_ts")
+        raise SlackApiError("invalid_thread_ts")
     channel.statuses[thread] = call.text("status")
-    return Done({}, channel.id, thread, call.text("status"))
+    return SlackResult({}, channel.id, thread, call.text("status"))
 
 
-def upload_url(call: Call) -> Done:
+def upload_url(call: SlackCall) -> SlackResult:
     """files.getUploadURLExternal: where the bytes go."""
     if not call.text("filename") or call.number("length", 0) <= 0:
-        raise ApiError("invalid_arguments")
+        raise SlackApiError("invalid_arguments")
     file = call.world.store(call.text("filename"), "application/octet-stream", b"")
-    return Done({"upload_url": f"{call.origin}/upload/v1/{file.id}", "file_id": file.id})
+    return SlackResult({"upload_url": f"{call.origin}/upload/v1/{file.id}", "file_id": file.id})
 
 
-def complete_upload(call: Call) -> Done:
+def complete_upload(call: SlackCall) -> SlackResult:
     """files.completeUploadExternal: the uploaded files become a message."""
     wanted = call.json("files") or []
     files = [call.world.files.get(str(item.get("id"))) for item in wanted]
     if not files or any(file is None or not file.data or file.complete for file in files):
-        raise ApiError("file_not_found")
+        raise SlackApiError("file_not_found")
     found = [file for file in files if file is not None]
     for file, item in zip(found, wanted, strict=True):
         file.complete, file.title = True, str(item.get("title") or file.name)
     wires = [file_wire(file, call.origin) for file in found]
     if not call.text("channel_id"):
-        return Done({"files": wires})
+        return SlackResult({"files": wires})
     channel = call.world.channel(call.values.get("channel_id"))
     message = call.world.add(
         channel,
@@ -157,14 +157,14 @@ def complete_upload(call: Call) -> Done:
     )
     channel.statuses.pop(message.thread_ts, None)
     call.announce(channel, message)
-    return Done({"files": wires}, channel.id, message.ts, found[0].name)
+    return SlackResult({"files": wires}, channel.id, message.ts, found[0].name)
 
 
-def file_info(call: Call) -> Done:
+def file_info(call: SlackCall) -> SlackResult:
     """files.info."""
     file = call.world.files.get(call.text("file"))
     if file is None:
-        raise ApiError("file_not_found")
+        raise SlackApiError("file_not_found")
     shares: dict[str, dict[str, list[dict[str, str]]]] = {"public": {}}
     for channel in call.world.channels.values():
         for message in channel.messages.values():
@@ -172,21 +172,21 @@ def file_info(call: Call) -> Done:
                 shares["public"].setdefault(channel.id, []).append(
                     {"ts": message.ts, "thread_ts": message.thread_ts}
                 )
-    return Done({"file": {**file_wire(file, call.origin), "shares": shares}})
+    return SlackResult({"file": {**file_wire(file, call.origin), "shares": shares}})
 
 
 METHODS = {
     **chat.METHODS,
-    "auth.test": Method(auth_test, 0),
-    "conversations.replies": Method(replies, 50),
-    "conversations.history": Method(history, 50),
-    "conversations.info": Method(info, 50),
-    "conversations.open": Method(open_direct, 50),
-    "users.info": Method(user_info, 100),
-    "usergroups.list": Method(usergroups, 20),
-    "assistant.threads.setStatus": Method(set_status, 0, FrameKind.TYPING),
-    "files.getUploadURLExternal": Method(upload_url, 100),
-    "files.completeUploadExternal": Method(complete_upload, 100, FrameKind.POST),
-    "files.info": Method(file_info, 100),
+    "auth.test": SlackMethod(auth_test, 0),
+    "conversations.replies": SlackMethod(replies, 50),
+    "conversations.history": SlackMethod(history, 50),
+    "conversations.info": SlackMethod(info, 50),
+    "conversations.open": SlackMethod(open_direct, 50),
+    "users.info": SlackMethod(user_info, 100),
+    "usergroups.list": SlackMethod(usergroups, 20),
+    "assistant.threads.setStatus": SlackMethod(set_status, 0, FrameKind.TYPING),
+    "files.getUploadURLExternal": SlackMethod(upload_url, 100),
+    "files.completeUploadExternal": SlackMethod(complete_upload, 100, FrameKind.POST),
+    "files.info": SlackMethod(file_info, 100),
 }
 """Calls a minute by tier; 0: of a special tier (see `api`)."""

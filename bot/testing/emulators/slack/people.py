@@ -8,9 +8,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bot.testing.emulators.slack.envelopes import Envelope
-from bot.testing.emulators.slack.state import CHANNEL, GROUP, IM, MPIM, Channel, Message, User
+from bot.testing.emulators.slack.state import (
+    CHANNEL,
+    GROUP,
+    IM,
+    MPIM,
+    SlackChannel,
+    SlackChatMessage,
+    SlackUser,
+)
 from bot.testing.emulators.slack.wire import message_wire
-from bot.testing.emulators.slack.workspace import APP_ID, World
+from bot.testing.emulators.slack.workspace import APP_ID, SlackWorkspace
 from bot.testing.emulators.transcript import FrameKind
 
 Put = Callable[[str, dict[str, Any]], Envelope]
@@ -18,10 +26,10 @@ Record = Callable[..., object]
 PERSON = "U0000001"
 
 
-class People:
+class SlackPeople:
     """Acts on a world and delivers the events that the app would get."""
 
-    def __init__(self, world: World, put: Put, record: Record, origin: Callable[[], str]) -> None:
+    def __init__(self, world: SlackWorkspace, put: Put, record: Record, origin: Callable[[], str]) -> None:
         self._world = world
         self._put = put
         self._record = record
@@ -61,7 +69,7 @@ class People:
         filename: str = "",
         mime: str = "text/plain",
         subtype: str = "",
-    ) -> Message:
+    ) -> SlackChatMessage:
         """A person writes; `channel` "" is the direct message with the bot, `thread` the root's ts.
 
         "@roebot" becomes a mention; in a channel that gives `message` and `app_mention`. A file is `data`
@@ -81,11 +89,11 @@ class People:
             self._deliver_message(place, message, mentioned=mention in written and place.kind != IM)
         return message
 
-    def says_many(self, messages: Sequence[dict[str, Any]]) -> list[Message]:
+    def says_many(self, messages: Sequence[dict[str, Any]]) -> list[SlackChatMessage]:
         """Several messages without a pause; each is the arguments of `says`."""
         return [self.says(**message) for message in messages]
 
-    def edits(self, channel: str, ts: str, text: str) -> Message:
+    def edits(self, channel: str, ts: str, text: str) -> SlackChatMessage:
         """The author of a message changes its text."""
         place = self._world.channels[channel]
         message = place.messages[ts]
@@ -186,15 +194,15 @@ class People:
             }
         )
 
-    def announce(self, place: Channel, message: Message) -> None:
+    def announce(self, place: SlackChannel, message: SlackChatMessage) -> None:
         """The app hears of its own messages too."""
         if message.user is self._world.bot:
             self._deliver_message(place, message, mentioned=False)
 
-    def other_bot_says(self, text: str, *, channel: str) -> Message:
+    def other_bot_says(self, text: str, *, channel: str) -> SlackChatMessage:
         """Another app writes."""
         place = self._world.channels[channel]
-        other = User("U0OTHERBOT", "other", self._world.team, is_bot=True)
+        other = SlackUser("U0OTHERBOT", "other", self._world.team, is_bot=True)
         message = self._world.add(place, other, re.sub(r"@roebot\b", f"<@{self._world.bot.id}>", text))
         self._deliver_message(place, message, mentioned="<@" in message.text, bot_id="B0OTHER")
         return message
@@ -220,7 +228,7 @@ class People:
         }
         return self._put("events_api", payload)
 
-    def _changed(self, place: Channel, subtype: str, **content: Any) -> None:
+    def _changed(self, place: SlackChannel, subtype: str, **content: Any) -> None:
         ts = self._world.ts()
         self.event(
             {
@@ -235,7 +243,7 @@ class People:
         )
 
     def _deliver_message(
-        self, place: Channel, message: Message, *, mentioned: bool, bot_id: str = ""
+        self, place: SlackChannel, message: SlackChatMessage, *, mentioned: bool, bot_id: str = ""
     ) -> None:
         wire = message_wire(message, place, self._origin())
         wire |= {"channel": place.id, "event_ts": message.ts}

@@ -9,7 +9,7 @@ IM, MPIM, CHANNEL, GROUP = "im", "mpim", "channel", "group"
 
 
 @dataclass(slots=True)
-class User:
+class SlackUser:
     """A person or a bot."""
 
     id: str
@@ -35,7 +35,7 @@ class User:
 
 
 @dataclass(slots=True)
-class StoredFile:
+class SlackFile:
     """An uploaded file; `private` is the host-relative address that only a token opens."""
 
     id: str
@@ -62,20 +62,20 @@ class Stream:
 
 
 @dataclass(slots=True)
-class Message:
+class SlackChatMessage:
     """One message; `text` is Markdown where `markdown` says so, else mrkdwn. `tasks` are by id, as they stand
     now, and `plan` is the title above them.
     """
 
     ts: str
     channel: str
-    user: User
+    user: SlackUser
     text: str
     thread_ts: str = ""
     markdown: bool = False
     subtype: str = ""
     blocks: list[dict[str, Any]] = field(default_factory=list)
-    files: list[StoredFile] = field(default_factory=list)
+    files: list[SlackFile] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     stream: Stream | None = None
     edits: int = 0
@@ -86,7 +86,7 @@ class Message:
 
 
 @dataclass(slots=True)
-class Channel:
+class SlackChannel:
     """A channel, a direct message or a group of them; `statuses` are the status lines by thread."""
 
     id: str
@@ -96,5 +96,5 @@ class Channel:
     bot_in: bool = True
     archived: bool = False
     shared: bool = False
-    messages: dict[str, Message] = field(default_factory=dict)
+    messages: dict[str, SlackChatMessage] = field(default_factory=dict)
     statuses: dict[str, str] = field(default_factory=dict)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.testing.emulators.slack.calls import Call
+from bot.testing.emulators.slack.calls import SlackCall
 from bot.testing.emulators.slack.content import MARKDOWN_LIMIT
-from bot.testing.emulators.slack.errors import ApiError
-from bot.testing.emulators.slack.state import Message
+from bot.testing.emulators.slack.errors import SlackApiError
+from bot.testing.emulators.slack.state import SlackChatMessage
 
 TITLE_LIMIT = 256
 """Characters of the title of a task or plan (docs.slack.dev, chat.appendStream)."""
@@ -27,27 +27,27 @@ class Delta:
     chunks: Sequence[dict[str, Any]] = ()
 
 
-def delta_of(call: Call) -> Delta:
+def delta_of(call: SlackCall) -> Delta:
     """The content of a call. Raises ApiError for what Slack refuses."""
     markdown, chunks = call.text("markdown_text"), call.json("chunks") or []
     if markdown and chunks:
-        raise ApiError("cannot_provide_both_markdown_text_and_chunks")
+        raise SlackApiError("cannot_provide_both_markdown_text_and_chunks")
     if not isinstance(chunks, list):
-        raise ApiError("invalid_chunks")
+        raise SlackApiError("invalid_chunks")
     for chunk in chunks:
         _check(chunk)
     text = markdown + "".join(chunk["text"] for chunk in chunks if chunk["type"] == "markdown_text")
     if len(text) > MARKDOWN_LIMIT:
-        raise ApiError("msg_too_long")
+        raise SlackApiError("msg_too_long")
     return Delta("chunks" if chunks else "markdown_text" if markdown else "", text, chunks)
 
 
-def grow(message: Message, delta: Delta) -> None:
+def grow(message: SlackChatMessage, delta: Delta) -> None:
     """Add to a stream. A stream stays in the mode of its first content."""
     stream = message.stream
     if stream and delta.mode:
         if stream.mode and stream.mode != delta.mode:
-            raise ApiError("streaming_mode_mismatch")
+            raise SlackApiError("streaming_mode_mismatch")
         stream.mode = delta.mode
     message.text += delta.text
     for chunk in delta.chunks:
@@ -62,7 +62,7 @@ def grow(message: Message, delta: Delta) -> None:
 
 def _check(chunk: Any) -> None:
     if not isinstance(chunk, dict) or chunk.get("type") not in _KINDS:
-        raise ApiError("invalid_chunks")
+        raise SlackApiError("invalid_chunks")
     kind = chunk["type"]
     wrong = {
         "markdown_text": lambda: not _worded(chunk.get("text"), MARKDOWN_LIMIT),
@@ -75,7 +75,7 @@ def _check(chunk: Any) -> None:
         ),
     }
     if wrong[kind]():
-        raise ApiError("invalid_chunks")
+        raise SlackApiError("invalid_chunks")
 
 
 def _worded(value: Any, limit: int) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.testing.emulators.slack.state import Channel, Message, StoredFile
+from bot.testing.emulators.slack.state import SlackChannel, SlackChatMessage, SlackFile
 from bot.testing.emulators.slack.workspace import APP_ID, BOT_ID
 
 
-def file_wire(file: StoredFile, origin: str, *, brief: bool = False) -> dict[str, Any]:
+def file_wire(file: SlackFile, origin: str, *, brief: bool = False) -> dict[str, Any]:
     """The `file` object; `brief` is how a shared channel's file comes: only its id."""
     if brief:
         return {"id": file.id, "file_access": "check_file_info"}
@@ -27,7 +27,7 @@ def file_wire(file: StoredFile, origin: str, *, brief: bool = False) -> dict[str
 
 
 def message_wire(
-    message: Message, channel: Channel, origin: str, *, metadata: bool = False
+    message: SlackChatMessage, channel: SlackChannel, origin: str, *, metadata: bool = False
 ) -> dict[str, Any]:
     """A message as `conversations.replies` and events show it."""
     wire: dict[str, Any] = {
@@ -53,7 +53,7 @@ def message_wire(
     return wire | _thread(message, channel)
 
 
-def _thread(message: Message, channel: Channel) -> dict[str, Any]:
+def _thread(message: SlackChatMessage, channel: SlackChannel) -> dict[str, Any]:
     if message.thread_ts:
         root = channel.messages.get(message.thread_ts)
         parent = {"parent_user_id": root.user.id} if root else {}
@@ -65,7 +65,7 @@ def _thread(message: Message, channel: Channel) -> dict[str, Any]:
     return {"thread_ts": message.ts, "reply_count": len(replies), "reply_users": users}
 
 
-def seen(message: Message, now: float, lifetime: float) -> dict[str, Any]:
+def seen(message: SlackChatMessage, now: float, lifetime: float) -> dict[str, Any]:
     """A message as a person sees it now."""
     stream = message.stream
     return {
@@ -87,7 +87,7 @@ def seen(message: Message, now: float, lifetime: float) -> dict[str, Any]:
     }
 
 
-def view(channel: Channel, now: float, lifetime: float) -> dict[str, Any]:
+def view(channel: SlackChannel, now: float, lifetime: float) -> dict[str, Any]:
     """A channel as a person sees it now."""
     return {
         "channel": channel.id,

@@ -6,8 +6,17 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.testing.emulators.slack.errors import ApiError
-from bot.testing.emulators.slack.state import CHANNEL, GROUP, IM, MPIM, Channel, Message, StoredFile, User
+from bot.testing.emulators.slack.errors import SlackApiError
+from bot.testing.emulators.slack.state import (
+    CHANNEL,
+    GROUP,
+    IM,
+    MPIM,
+    SlackChannel,
+    SlackChatMessage,
+    SlackFile,
+    SlackUser,
+)
 
 TEAM, BOT_USER, BOT_ID, APP_ID = "T0EMULATOR", "U0ROEBOT", "B0ROEBOT", "A0ROEBOT"
 BOT_TOKEN = "xoxb-emulated-token-for-loopback-only"  # noqa: S105 - no secret
@@ -23,42 +32,42 @@ _LETTERS = {IM: "D", CHANNEL: "C", GROUP: "C", MPIM: "G"}
 
 
 @dataclass(slots=True)
-class World:
+class SlackWorkspace:
     """One workspace with one app in it."""
 
     team: str = TEAM
-    bot: User = field(default_factory=lambda: User(BOT_USER, "roebot", TEAM, is_bot=True))
-    users: dict[str, User] = field(default_factory=dict)
-    channels: dict[str, Channel] = field(default_factory=dict)
-    files: dict[str, StoredFile] = field(default_factory=dict)
+    bot: SlackUser = field(default_factory=lambda: SlackUser(BOT_USER, "roebot", TEAM, is_bot=True))
+    users: dict[str, SlackUser] = field(default_factory=dict)
+    channels: dict[str, SlackChannel] = field(default_factory=dict)
+    files: dict[str, SlackFile] = field(default_factory=dict)
     scopes: str = SCOPES
     usergroups: dict[str, list[str]] = field(default_factory=dict)
     """The members of each user group."""
     _serial: int = 0
     _last: int = 0
 
-    def user(self, user_id: str, name: str = "", team: str = "") -> User:
+    def user(self, user_id: str, name: str = "", team: str = "") -> SlackUser:
         """The person with that id, made on first use."""
         if user_id == self.bot.id:
             return self.bot
         user = self.users.get(user_id)
         if user is None:
-            user = self.users[user_id] = User(user_id, name or f"Person {user_id}", team or self.team)
+            user = self.users[user_id] = SlackUser(user_id, name or f"Person {user_id}", team or self.team)
             user.is_stranger = user.team != self.team
         elif name:
             user.name = name
         return user
 
-    def private(self, user: User) -> Channel:
+    def private(self, user: SlackUser) -> SlackChannel:
         """The direct message with a person, made on first use."""
         for channel in self.channels.values():
             if channel.kind == IM and user.id in channel.members:
                 return channel
         return self.make(IM, members={user.id})
 
-    def make(self, kind: str, name: str = "", **more: Any) -> Channel:
+    def make(self, kind: str, name: str = "", **more: Any) -> SlackChannel:
         """A new channel."""
-        channel = Channel(f"{_LETTERS[kind]}0{self.serial():07d}", kind, name, **more)
+        channel = SlackChannel(f"{_LETTERS[kind]}0{self.serial():07d}", kind, name, **more)
         self.channels[channel.id] = channel
         return channel
 
@@ -72,41 +81,41 @@ class World:
         self._last = max(int(time.time() * 1_000_000), self._last + 1)
         return f"{self._last // 1_000_000}.{self._last % 1_000_000:06d}"
 
-    def channel(self, channel_id: Any) -> Channel:
+    def channel(self, channel_id: Any) -> SlackChannel:
         """The channel that the bot may write to. Raises ApiError as Slack would."""
         channel = self.known(channel_id)
         if channel.archived:
-            raise ApiError("is_archived")
+            raise SlackApiError("is_archived")
         if not channel.bot_in:
-            raise ApiError("not_in_channel" if channel.kind == CHANNEL else "channel_not_found")
+            raise SlackApiError("not_in_channel" if channel.kind == CHANNEL else "channel_not_found")
         return channel
 
-    def known(self, channel_id: Any) -> Channel:
+    def known(self, channel_id: Any) -> SlackChannel:
         """A channel that exists. A person's id stands for the direct message with them."""
         if isinstance(channel_id, str) and channel_id in self.users:
             return self.private(self.users[channel_id])
         channel = self.channels.get(str(channel_id))
         if channel is None:
-            raise ApiError("channel_not_found")
+            raise SlackApiError("channel_not_found")
         return channel
 
-    def own(self, channel: Channel, ts: Any) -> Message:
+    def own(self, channel: SlackChannel, ts: Any) -> SlackChatMessage:
         """A message of the bot. Raises ApiError."""
         message = channel.messages.get(str(ts))
         if message is None or message.visible_to:
-            raise ApiError("message_not_found")
+            raise SlackApiError("message_not_found")
         if message.user is not self.bot:
-            raise ApiError("cant_update_message")
+            raise SlackApiError("cant_update_message")
         return message
 
-    def add(self, channel: Channel, user: User, text: str, **more: Any) -> Message:
+    def add(self, channel: SlackChannel, user: SlackUser, text: str, **more: Any) -> SlackChatMessage:
         """Put a new message into a channel."""
-        message = Message(self.ts(), channel.id, user, text, **more)
+        message = SlackChatMessage(self.ts(), channel.id, user, text, **more)
         channel.messages[message.ts] = message
         return message
 
-    def store(self, name: str, mime: str, data: bytes) -> StoredFile:
+    def store(self, name: str, mime: str, data: bytes) -> SlackFile:
         """Keep a file."""
-        file = StoredFile(f"F0{self.serial():07d}", name, mime, data)
+        file = SlackFile(f"F0{self.serial():07d}", name, mime, data)
         self.files[file.id] = file
         return file

@@ -11,28 +11,28 @@ from typing import Any
 
 from bot.testing.emulators.faults import AFTER, BEFORE, Fault, FaultBook, FaultKind
 from bot.testing.emulators.http import answer, answer_bytes
-from bot.testing.emulators.limits import Limit, RateLimits
+from bot.testing.emulators.limits import CallLimit, RateLimits
 from bot.testing.emulators.server import Receive, Scope, Send
 from bot.testing.emulators.telegram.errors import (
     NOT_FOUND,
     UNAUTHORIZED,
     WEBHOOK_ACTIVE,
-    ApiError,
+    TelegramApiError,
     bad_request,
     too_many_requests,
 )
-from bot.testing.emulators.telegram.methods import METHODS, Done, Method
+from bot.testing.emulators.telegram.methods import METHODS, TelegramMethod, TelegramResult
 from bot.testing.emulators.telegram.params import Params, read_params
 from bot.testing.emulators.telegram.pusher import Pusher
-from bot.testing.emulators.telegram.updates import PollCut, UpdateQueue
-from bot.testing.emulators.telegram.workspace import World
+from bot.testing.emulators.telegram.updates import PollCut, TelegramUpdates
+from bot.testing.emulators.telegram.workspace import TelegramWorkspace
 from bot.testing.emulators.transcript import FrameKind, Transcript
 
 _CALL = re.compile(r"/bot(\d+:[\w-]{10,})/(\w+)")
 _FILE = re.compile(r"/file/bot(\d+:[\w-]{10,})/(.+)")
-PER_CHAT = Limit("chat", 1, 1.0)
-PER_GROUP = Limit("group", 20, 60.0)
-OVERALL = Limit("overall", 30, 1.0)
+PER_CHAT = CallLimit("chat", 1, 1.0)
+PER_GROUP = CallLimit("group", 20, 60.0)
+OVERALL = CallLimit("overall", 30, 1.0)
 LONGEST_POLL = 50
 
 Abort = Callable[[Scope, Receive], Awaitable[None]]
@@ -43,8 +43,8 @@ class BotApi:
 
     def __init__(
         self,
-        world: World,
-        queue: UpdateQueue,
+        world: TelegramWorkspace,
+        queue: TelegramUpdates,
         limits: RateLimits,
         transcript: Transcript,
         *,
@@ -78,12 +78,12 @@ class BotApi:
             shown = method.name if method else name
             before = self.faults.strike(BEFORE, shown, chat)
             if before is not None and before.kind is FaultKind.ERROR:
-                raise ApiError(before.status, before.description)
+                raise TelegramApiError(before.status, before.description)
             if before is None:
                 done = await self._do(name, method, params, receive)
                 after = self.faults.strike(AFTER, shown, chat)
             status, body = 200, {"ok": True, "result": done.result if done else None}
-        except ApiError as error:
+        except TelegramApiError as error:
             status, body = error.status, error.body()
         except PollCut:
             status, body, cut = 0, {}, True
@@ -100,11 +100,11 @@ class BotApi:
         try:
             self._authorize(matched[1] if matched else "")
             if file is None:
-                raise ApiError(*NOT_FOUND)
+                raise TelegramApiError(*NOT_FOUND)
             fault = self.faults.strike(BEFORE | AFTER, "download", "")
             if fault is not None and fault.kind is FaultKind.ERROR:
-                raise ApiError(fault.status, fault.description)
-        except ApiError as error:
+                raise TelegramApiError(fault.status, fault.description)
+        except TelegramApiError as error:
             self._transcript.count("download", error.status)
             await answer(send, error.status, error.body())
             return
@@ -116,16 +116,18 @@ class BotApi:
 
     def _authorize(self, token: str) -> None:
         if not token:
-            raise ApiError(*NOT_FOUND)
+            raise TelegramApiError(*NOT_FOUND)
         if self.revoked or not hmac.compare_digest(token, self.token):
-            raise ApiError(*UNAUTHORIZED)
+            raise TelegramApiError(*UNAUTHORIZED)
 
-    async def _do(self, name: str, method: Method | None, params: Params, receive: Receive) -> Done:
+    async def _do(
+        self, name: str, method: TelegramMethod | None, params: Params, receive: Receive
+    ) -> TelegramResult:
         special = _SPECIAL.get(name.lower())
         if special is not None:
             return await special(self, params, receive)
         if method is None or (method.rich and not self.rich):
-            raise ApiError(*NOT_FOUND)
+            raise TelegramApiError(*NOT_FOUND)
         if "rich_message" in params.values and not self.rich:
             raise bad_request("message text is empty")
         if method.limited:
@@ -147,10 +149,10 @@ class BotApi:
     def _record(
         self,
         name: str,
-        method: Method | None,
+        method: TelegramMethod | None,
         params: Params,
         chat: str,
-        done: Done | None,
+        done: TelegramResult | None,
         status: int,
         body: dict[str, Any],
     ) -> None:
@@ -169,30 +171,30 @@ class BotApi:
             detail=str(body.get("description", "")),
         )
 
-    async def _get_updates(self, params: Params, receive: Receive) -> Done:
+    async def _get_updates(self, params: Params, receive: Receive) -> TelegramResult:
         if self.pusher.url:
-            raise ApiError(409, WEBHOOK_ACTIVE)
+            raise TelegramApiError(409, WEBHOOK_ACTIVE)
         self._queue.allow(params.object("allowed_updates"))
         limit = min(max(params.number("limit", 100), 1), 100)
         timeout = min(max(params.number("timeout"), 0), LONGEST_POLL)
         gone = asyncio.ensure_future(receive())
         try:
-            return Done(await self._queue.poll(params.number("offset"), limit, timeout, gone))
+            return TelegramResult(await self._queue.poll(params.number("offset"), limit, timeout, gone))
         finally:
             gone.cancel()
 
-    async def _set_webhook(self, params: Params, receive: Receive) -> Done:
+    async def _set_webhook(self, params: Params, receive: Receive) -> TelegramResult:
         self._queue.allow(params.object("allowed_updates"))
         await self.pusher.register(params.text("url"), params.text("secret_token"))
-        return Done(True)
+        return TelegramResult(True)
 
-    async def _delete_webhook(self, params: Params, receive: Receive) -> Done:
+    async def _delete_webhook(self, params: Params, receive: Receive) -> TelegramResult:
         await self.pusher.close()
         if params.flag("drop_pending_updates"):
             self._queue.confirm(2**62)
-        return Done(True)
+        return TelegramResult(True)
 
-    async def _get_webhook_info(self, params: Params, receive: Receive) -> Done:
+    async def _get_webhook_info(self, params: Params, receive: Receive) -> TelegramResult:
         found: dict[str, Any] = {
             "url": self.pusher.url,
             "has_custom_certificate": False,
@@ -200,10 +202,10 @@ class BotApi:
         }
         if self.pusher.last_error is not None:
             found["last_error_date"], found["last_error_message"] = self.pusher.last_error
-        return Done(found)
+        return TelegramResult(found)
 
 
-_SPECIAL: dict[str, Callable[[BotApi, Params, Receive], Awaitable[Done]]] = {
+_SPECIAL: dict[str, Callable[[BotApi, Params, Receive], Awaitable[TelegramResult]]] = {
     "getupdates": BotApi._get_updates,
     "setwebhook": BotApi._set_webhook,
     "deletewebhook": BotApi._delete_webhook,

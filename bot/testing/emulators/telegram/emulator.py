@@ -12,11 +12,11 @@ from bot.testing.emulators.http import answer
 from bot.testing.emulators.limits import RateLimits
 from bot.testing.emulators.server import Receive, Scope, Send
 from bot.testing.emulators.telegram.api import BotApi
-from bot.testing.emulators.telegram.people import People
-from bot.testing.emulators.telegram.state import Message
-from bot.testing.emulators.telegram.updates import UpdateQueue
+from bot.testing.emulators.telegram.people import TelegramPeople
+from bot.testing.emulators.telegram.state import TelegramMessage
+from bot.testing.emulators.telegram.updates import TelegramUpdates
 from bot.testing.emulators.telegram.wire import seen, view
-from bot.testing.emulators.telegram.workspace import DEFAULT_TOKEN, World
+from bot.testing.emulators.telegram.workspace import DEFAULT_TOKEN, TelegramWorkspace
 from bot.testing.emulators.transcript import FrameKind
 
 _PEOPLE = (
@@ -54,7 +54,7 @@ class TelegramEmulator(Emulator):
 
     PEOPLE: ClassVar[tuple[str, ...]] = _PEOPLE
     OWN: ClassVar[tuple[str, ...]] = _OWN
-    people: People
+    people: TelegramPeople
     api: BotApi
     rate_limits: RateLimits
 
@@ -70,10 +70,10 @@ class TelegramEmulator(Emulator):
     ) -> None:
         super().__init__(port, monotonic)
         self.token = token
-        self.world = World()
-        self.queue = UpdateQueue()
+        self.world = TelegramWorkspace()
+        self.queue = TelegramUpdates()
         self.rate_limits = RateLimits(scale=scale, enabled=limits)
-        self.people = People(self.world, self.queue.put, self._record)
+        self.people = TelegramPeople(self.world, self.queue.put, self._record)
         self.api = BotApi(
             self.world,
             self.queue,
@@ -161,10 +161,10 @@ class TelegramEmulator(Emulator):
         self.world.files_by_path.clear()
         self.queue.reset()
 
-    def _record(self, message: Message, method: str) -> None:
+    def _record(self, message: TelegramMessage, method: str) -> None:
         self.transcript.add(
             FrameKind.PERSON, method, chat=str(message.chat.id), message_id=str(message.id), text=message.text
         )
 
     def _shown(self, result: Any) -> Any:
-        return {**seen(result), "chat": result.chat.id} if isinstance(result, Message) else result
+        return {**seen(result), "chat": result.chat.id} if isinstance(result, TelegramMessage) else result

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 
-class ApiError(Exception):
+class TelegramApiError(Exception):
     """A call is refused: `status` is the HTTP status and the `error_code` of the body."""
 
     def __init__(self, status: int, description: str, **parameters: Any) -> None:
@@ -23,20 +23,20 @@ class ApiError(Exception):
         return body
 
 
-def bad_request(detail: str, **parameters: Any) -> ApiError:
+def bad_request(detail: str, **parameters: Any) -> TelegramApiError:
     """A 400."""
-    return ApiError(400, f"Bad Request: {detail}", **parameters)
+    return TelegramApiError(400, f"Bad Request: {detail}", **parameters)
 
 
-def forbidden(detail: str) -> ApiError:
+def forbidden(detail: str) -> TelegramApiError:
     """A 403."""
-    return ApiError(403, f"Forbidden: {detail}")
+    return TelegramApiError(403, f"Forbidden: {detail}")
 
 
-def too_many_requests(wait: float) -> ApiError:
+def too_many_requests(wait: float) -> TelegramApiError:
     """A 429; Telegram writes whole seconds, at least one."""
     seconds = max(1, math.ceil(wait - 1e-9))
-    return ApiError(429, f"Too Many Requests: retry after {seconds}", retry_after=seconds)
+    return TelegramApiError(429, f"Too Many Requests: retry after {seconds}", retry_after=seconds)
 
 
 NOT_FOUND = (404, "Not Found")

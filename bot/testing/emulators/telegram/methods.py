@@ -10,9 +10,9 @@ from typing import Any
 from bot.testing.emulators.telegram import entities as text_entities
 from bot.testing.emulators.telegram.errors import NOT_MODIFIED, bad_request
 from bot.testing.emulators.telegram.params import Params
-from bot.testing.emulators.telegram.state import PRIVATE, Chat, Edit, Media, Message
+from bot.testing.emulators.telegram.state import PRIVATE, Edit, Media, TelegramChat, TelegramMessage
 from bot.testing.emulators.telegram.wire import message_wire
-from bot.testing.emulators.telegram.workspace import World
+from bot.testing.emulators.telegram.workspace import TelegramWorkspace
 from bot.testing.emulators.transcript import FrameKind
 
 TEXT_LIMIT = 4096
@@ -42,7 +42,7 @@ _IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"BM")
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class TelegramResult:
     """What a method answers, and what the transcript says of it."""
 
     result: Any
@@ -51,12 +51,12 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class TelegramMethod:
     """A method of the Bot API; `limited` ones count against the rate limits."""
 
     name: str
     kind: FrameKind
-    call: Callable[[World, Params], Done]
+    call: Callable[[TelegramWorkspace, Params], TelegramResult]
     rich: bool = False
 
     @property
@@ -68,7 +68,7 @@ class Method:
 _LIMITED = frozenset({FrameKind.POST, FrameKind.EDIT, FrameKind.TYPING, FrameKind.DRAFT})
 
 
-def send_message(world: World, params: Params) -> Done:
+def send_message(world: TelegramWorkspace, params: Params) -> TelegramResult:
     """`sendMessage`."""
     chat = world.reachable(params.chat_id())
     text, found = _text(params, "text", "entities", TEXT_LIMIT)
@@ -77,13 +77,13 @@ def send_message(world: World, params: Params) -> Done:
     return _posted(_add(world, chat, params, text=text, entities=found))
 
 
-def send_rich_message(world: World, params: Params) -> Done:
+def send_rich_message(world: TelegramWorkspace, params: Params) -> TelegramResult:
     """`sendRichMessage` (Bot API 10.1): the Markdown is kept as the text."""
     chat = world.reachable(params.chat_id())
     return _posted(_add(world, chat, params, text=_rich(params), rich=True))
 
 
-def edit_message_text(world: World, params: Params) -> Done:
+def edit_message_text(world: TelegramWorkspace, params: Params) -> TelegramResult:
     """`editMessageText`, with `text` or with `rich_message`."""
     chat = world.reachable(params.chat_id())
     message = _own(world, chat, params.number("message_id"), "edit", "edited")
@@ -103,7 +103,7 @@ def edit_message_text(world: World, params: Params) -> Done:
     return _posted(message)
 
 
-def edit_message_reply_markup(world: World, params: Params) -> Done:
+def edit_message_reply_markup(world: TelegramWorkspace, params: Params) -> TelegramResult:
     """`editMessageReplyMarkup`: the buttons alone."""
     chat = world.reachable(params.chat_id())
     message = _own(world, chat, params.number("message_id"), "edit", "edited")
@@ -111,49 +111,49 @@ def edit_message_reply_markup(world: World, params: Params) -> Done:
     if markup == message.markup:
         raise bad_request(NOT_MODIFIED)
     message.markup = markup
-    return Done(message_wire(message), str(message.id))
+    return TelegramResult(message_wire(message), str(message.id))
 
 
-def delete_message(world: World, params: Params) -> Done:
+def delete_message(world: TelegramWorkspace, params: Params) -> TelegramResult:
     """`deleteMessage`."""
     chat = world.reachable(params.chat_id())
     message = _own(world, chat, params.number("message_id"), "delete", "deleted")
     message.deleted = True
-    return Done(True, str(message.id), message.text)
+    return TelegramResult(True, str(message.id), message.text)
 
 
-def send_chat_action(world: World, params: Params) -> Done:
+def send_chat_action(world: TelegramWorkspace, params: Params) -> TelegramResult:
     """`sendChatAction`."""
     chat = world.reachable(params.chat_id())
     action = params.text("action")
     if action not in ACTIONS:
         raise bad_request("wrong parameter action in request")
     world.thread_of(chat, params.number("message_thread_id"), None)
-    return Done(True, text=action)
+    return TelegramResult(True, text=action)
 
 
-def send_message_draft(world: World, params: Params) -> Done:
+def send_message_draft(world: TelegramWorkspace, params: Params) -> TelegramResult:
     """`sendMessageDraft`: a preview of 30 seconds, in private chats only."""
     text, _ = _text(params, "text", "entities", TEXT_LIMIT)
     return _draft(world, params, text)
 
 
-def send_rich_message_draft(world: World, params: Params) -> Done:
+def send_rich_message_draft(world: TelegramWorkspace, params: Params) -> TelegramResult:
     """`sendRichMessageDraft` (Bot API 10.1)."""
     return _draft(world, params, _rich(params))
 
 
-def send_document(world: World, params: Params) -> Done:
+def send_document(world: TelegramWorkspace, params: Params) -> TelegramResult:
     """`sendDocument`."""
     return _send_file(world, params, "document", UPLOAD_LIMIT)
 
 
-def send_photo(world: World, params: Params) -> Done:
+def send_photo(world: TelegramWorkspace, params: Params) -> TelegramResult:
     """`sendPhoto`: the bytes must be a picture."""
     return _send_file(world, params, "photo", PHOTO_LIMIT)
 
 
-def send_media_group(world: World, params: Params) -> Done:
+def send_media_group(world: TelegramWorkspace, params: Params) -> TelegramResult:
     """`sendMediaGroup`: 2 to 10 files as one album."""
     chat = world.reachable(params.chat_id())
     items = params.object("media")
@@ -167,17 +167,17 @@ def send_media_group(world: World, params: Params) -> Done:
         _add(world, chat, params, text=str(item.get("caption", "")), media=one, album=album)
         for item, one in zip(items, media, strict=True)
     ]
-    return Done(
+    return TelegramResult(
         [message_wire(message) for message in messages], ",".join(str(message.id) for message in messages)
     )
 
 
-def get_file(world: World, params: Params) -> Done:
+def get_file(world: TelegramWorkspace, params: Params) -> TelegramResult:
     """`getFile`: files up to 20 MB can be fetched."""
     file = world.file(params.text("file_id"))
     if len(file.data) > DOWNLOAD_LIMIT:
         raise bad_request("file is too big")
-    return Done(
+    return TelegramResult(
         {
             "file_id": file.file_id,
             "file_unique_id": file.unique_id,
@@ -187,7 +187,7 @@ def get_file(world: World, params: Params) -> Done:
     )
 
 
-def get_me(world: World, params: Params) -> Done:
+def get_me(world: TelegramWorkspace, params: Params) -> TelegramResult:
     """`getMe`."""
     abilities = {
         "can_join_groups": True,
@@ -196,13 +196,13 @@ def get_me(world: World, params: Params) -> Done:
         "can_connect_to_business": False,
         "has_main_web_app": False,
     }
-    return Done({**world.bot.wire(), **abilities})
+    return TelegramResult({**world.bot.wire(), **abilities})
 
 
-def get_chat(world: World, params: Params) -> Done:
+def get_chat(world: TelegramWorkspace, params: Params) -> TelegramResult:
     """`getChat`."""
     chat = world.reachable(params.chat_id())
-    return Done(
+    return TelegramResult(
         {
             **chat.wire(),
             "accent_color_id": 0,
@@ -218,7 +218,7 @@ def get_chat(world: World, params: Params) -> Done:
     )
 
 
-def set_my_commands(world: World, params: Params) -> Done:
+def set_my_commands(world: TelegramWorkspace, params: Params) -> TelegramResult:
     """`setMyCommands`: at most 100, names of 1 to 32 lower-case letters, digits and underscores."""
     commands = params.object("commands")
     if not isinstance(commands, list) or len(commands) > COMMANDS_LIMIT:
@@ -230,35 +230,35 @@ def set_my_commands(world: World, params: Params) -> Done:
         if not 1 <= len(description) <= 256:
             raise bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
     world.commands = commands
-    return Done(True)
+    return TelegramResult(True)
 
 
-def get_my_commands(world: World, params: Params) -> Done:
+def get_my_commands(world: TelegramWorkspace, params: Params) -> TelegramResult:
     """`getMyCommands`."""
-    return Done(world.commands)
+    return TelegramResult(world.commands)
 
 
-def delete_my_commands(world: World, params: Params) -> Done:
+def delete_my_commands(world: TelegramWorkspace, params: Params) -> TelegramResult:
     """`deleteMyCommands`."""
     world.commands = []
-    return Done(True)
+    return TelegramResult(True)
 
 
-def _profile(key: str) -> Callable[[World, Params], Done]:
-    def call(world: World, params: Params) -> Done:
+def _profile(key: str) -> Callable[[TelegramWorkspace, Params], TelegramResult]:
+    def call(world: TelegramWorkspace, params: Params) -> TelegramResult:
         world.profile[key] = params.text(key)
-        return Done(True)
+        return TelegramResult(True)
 
     return call
 
 
-def answer_callback_query(world: World, params: Params) -> Done:
+def answer_callback_query(world: TelegramWorkspace, params: Params) -> TelegramResult:
     """`answerCallbackQuery`: once for each query."""
     query_id = params.text("callback_query_id")
     if not query_id.startswith("cq") or query_id in world.answered:
         raise bad_request("query is too old and response timeout expired or query ID is invalid")
     world.answered[query_id] = params.text("text")
-    return Done(True, text=params.text("text"))
+    return TelegramResult(True, text=params.text("text"))
 
 
 def _text(params: Params, text: str, entities: str, limit: int) -> tuple[str, list[dict[str, Any]]]:
@@ -288,7 +288,7 @@ def _rich(params: Params) -> str:
     return markdown
 
 
-def _add(world: World, chat: Chat, params: Params, **content: Any) -> Message:
+def _add(world: TelegramWorkspace, chat: TelegramChat, params: Params, **content: Any) -> TelegramMessage:
     reply_to = _reply_target(chat, params)
     thread = world.thread_of(chat, params.number("message_thread_id"), reply_to)
     chat.draft_until = 0.0
@@ -297,7 +297,7 @@ def _add(world: World, chat: Chat, params: Params, **content: Any) -> Message:
     )
 
 
-def _reply_target(chat: Chat, params: Params) -> Message | None:
+def _reply_target(chat: TelegramChat, params: Params) -> TelegramMessage | None:
     wanted = params.object("reply_parameters")
     if not isinstance(wanted, dict):
         return None
@@ -309,7 +309,9 @@ def _reply_target(chat: Chat, params: Params) -> Message | None:
     raise bad_request("message to be replied not found")
 
 
-def _own(world: World, chat: Chat, message_id: int, verb: str, done: str) -> Message:
+def _own(
+    world: TelegramWorkspace, chat: TelegramChat, message_id: int, verb: str, done: str
+) -> TelegramMessage:
     message = chat.messages.get(message_id)
     if message is None or message.deleted:
         raise bad_request(f"message to {verb} not found")
@@ -318,7 +320,7 @@ def _own(world: World, chat: Chat, message_id: int, verb: str, done: str) -> Mes
     return message
 
 
-def _draft(world: World, params: Params, text: str) -> Done:
+def _draft(world: TelegramWorkspace, params: Params, text: str) -> TelegramResult:
     chat = world.reachable(params.chat_id())
     if chat.kind != PRIVATE:
         raise bad_request("TEXTDRAFT_PEER_INVALID")
@@ -326,10 +328,10 @@ def _draft(world: World, params: Params, text: str) -> Done:
         raise bad_request("draft_id must be non-zero")
     chat.draft, chat.draft_until = text, time.time() + DRAFT_SECONDS
     chat.draft_id, chat.can_stop = params.number("draft_id"), params.flag("can_stop")
-    return Done(True, text=text)
+    return TelegramResult(True, text=text)
 
 
-def _send_file(world: World, params: Params, kind: str, limit: int) -> Done:
+def _send_file(world: TelegramWorkspace, params: Params, kind: str, limit: int) -> TelegramResult:
     chat = world.reachable(params.chat_id())
     caption, found = _text(params, "caption", "caption_entities", CAPTION_LIMIT)
     upload = params.upload(kind)
@@ -337,7 +339,7 @@ def _send_file(world: World, params: Params, kind: str, limit: int) -> Done:
     return _posted(_add(world, chat, params, text=caption, entities=found, media=media))
 
 
-def _stored(world: World, kind: str, upload: Any, limit: int) -> Media:
+def _stored(world: TelegramWorkspace, kind: str, upload: Any, limit: int) -> Media:
     if upload is None:
         raise bad_request(f"there is no {kind} in the request")
     if not upload.data:
@@ -349,31 +351,31 @@ def _stored(world: World, kind: str, upload: Any, limit: int) -> Media:
     return world.media(kind, upload.name, upload.mime, upload.data)
 
 
-def _posted(message: Message) -> Done:
-    return Done(message_wire(message), str(message.id), message.text)
+def _posted(message: TelegramMessage) -> TelegramResult:
+    return TelegramResult(message_wire(message), str(message.id), message.text)
 
 
 _TABLE = (
-    Method("sendMessage", FrameKind.POST, send_message),
-    Method("sendRichMessage", FrameKind.POST, send_rich_message, rich=True),
-    Method("editMessageText", FrameKind.EDIT, edit_message_text),
-    Method("editMessageReplyMarkup", FrameKind.OTHER, edit_message_reply_markup),
-    Method("deleteMessage", FrameKind.DELETE, delete_message),
-    Method("sendChatAction", FrameKind.TYPING, send_chat_action),
-    Method("sendMessageDraft", FrameKind.DRAFT, send_message_draft),
-    Method("sendRichMessageDraft", FrameKind.DRAFT, send_rich_message_draft, rich=True),
-    Method("sendDocument", FrameKind.POST, send_document),
-    Method("sendPhoto", FrameKind.POST, send_photo),
-    Method("sendMediaGroup", FrameKind.POST, send_media_group),
-    Method("getFile", FrameKind.OTHER, get_file),
-    Method("getMe", FrameKind.OTHER, get_me),
-    Method("getChat", FrameKind.OTHER, get_chat),
-    Method("setMyCommands", FrameKind.OTHER, set_my_commands),
-    Method("getMyCommands", FrameKind.OTHER, get_my_commands),
-    Method("deleteMyCommands", FrameKind.OTHER, delete_my_commands),
-    Method("setMyName", FrameKind.OTHER, _profile("name")),
-    Method("setMyDescription", FrameKind.OTHER, _profile("description")),
-    Method("setMyShortDescription", FrameKind.OTHER, _profile("short_description")),
-    Method("answerCallbackQuery", FrameKind.OTHER, answer_callback_query),
+    TelegramMethod("sendMessage", FrameKind.POST, send_message),
+    TelegramMethod("sendRichMessage", FrameKind.POST, send_rich_message, rich=True),
+    TelegramMethod("editMessageText", FrameKind.EDIT, edit_message_text),
+    TelegramMethod("editMessageReplyMarkup", FrameKind.OTHER, edit_message_reply_markup),
+    TelegramMethod("deleteMessage", FrameKind.DELETE, delete_message),
+    TelegramMethod("sendChatAction", FrameKind.TYPING, send_chat_action),
+    TelegramMethod("sendMessageDraft", FrameKind.DRAFT, send_message_draft),
+    TelegramMethod("sendRichMessageDraft", FrameKind.DRAFT, send_rich_message_draft, rich=True),
+    TelegramMethod("sendDocument", FrameKind.POST, send_document),
+    TelegramMethod("sendPhoto", FrameKind.POST, send_photo),
+    TelegramMethod("sendMediaGroup", FrameKind.POST, send_media_group),
+    TelegramMethod("getFile", FrameKind.OTHER, get_file),
+    TelegramMethod("getMe", FrameKind.OTHER, get_me),
+    TelegramMethod("getChat", FrameKind.OTHER, get_chat),
+    TelegramMethod("setMyCommands", FrameKind.OTHER, set_my_commands),
+    TelegramMethod("getMyCommands", FrameKind.OTHER, get_my_commands),
+    TelegramMethod("deleteMyCommands", FrameKind.OTHER, delete_my_commands),
+    TelegramMethod("setMyName", FrameKind.OTHER, _profile("name")),
+    TelegramMethod("setMyDescription", FrameKind.OTHER, _profile("description")),
+    TelegramMethod("setMyShortDescription", FrameKind.OTHER, _profile("short_description")),
+    TelegramMethod("answerCallbackQuery", FrameKind.OTHER, answer_callback_query),
 )
 METHODS = {method.name.lower(): method for method in _TABLE}

@@ -17,7 +17,7 @@ from bot.testing.emulators.telegram.errors import bad_request
 
 
 @dataclass(frozen=True, slots=True)
-class Upload:
+class TelegramUpload:
     """A file of a multipart body."""
 
     name: str
@@ -28,7 +28,9 @@ class Upload:
 class Params:
     """Typed reading of parameters; values from forms are strings, objects are JSON inside them."""
 
-    def __init__(self, values: Mapping[str, Any], uploads: Mapping[str, Upload] | None = None) -> None:
+    def __init__(
+        self, values: Mapping[str, Any], uploads: Mapping[str, TelegramUpload] | None = None
+    ) -> None:
         self.values = values
         self.uploads = uploads or {}
 
@@ -70,13 +72,13 @@ class Params:
             return int(value)
         return value
 
-    def upload(self, key: str) -> Upload | None:
+    def upload(self, key: str) -> TelegramUpload | None:
         """The file of that parameter: its own part, or the one that `attach://` names."""
         if key in self.uploads:
             return self.uploads[key]
         return self.attached(self.text(key))
 
-    def attached(self, reference: str) -> Upload | None:
+    def attached(self, reference: str) -> TelegramUpload | None:
         """The part that an `attach://` reference names."""
         return self.uploads.get(reference.removeprefix("attach://"))
 
@@ -105,12 +107,12 @@ def _json(body: bytes) -> dict[str, Any]:
 
 async def _multipart(scope: Scope, receive: Receive) -> Params:
     values: dict[str, Any] = {}
-    uploads: dict[str, Upload] = {}
+    uploads: dict[str, TelegramUpload] = {}
     async with Request(scope, receive).form() as form:
         for key, value in form.multi_items():
             if isinstance(value, UploadFile):
                 mime = value.content_type or "application/octet-stream"
-                uploads[key] = Upload(value.filename or key, mime, await value.read())
+                uploads[key] = TelegramUpload(value.filename or key, mime, await value.read())
             else:
                 values[key] = value
     return Params(values, uploads)

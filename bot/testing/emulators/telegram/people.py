@@ -7,9 +7,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bot.testing.emulators.telegram import entities as text_entities
-from bot.testing.emulators.telegram.state import GROUP, PRIVATE, SUPERGROUP, Chat, Edit, Media, Message, User
+from bot.testing.emulators.telegram.state import (
+    GROUP,
+    PRIVATE,
+    SUPERGROUP,
+    Edit,
+    Media,
+    TelegramChat,
+    TelegramMessage,
+    TelegramUser,
+)
 from bot.testing.emulators.telegram.wire import message_wire
-from bot.testing.emulators.telegram.workspace import World, migrate
+from bot.testing.emulators.telegram.workspace import TelegramWorkspace, migrate
 
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
@@ -36,13 +45,13 @@ _EXTRA: dict[str, dict[str, Any]] = {
 _WITHOUT_FILE = frozenset({"location", "contact", "dice"})
 
 Deliver = Callable[[str, Any], int]
-Record = Callable[[Message, str], None]
+Record = Callable[[TelegramMessage, str], None]
 
 
-class People:
+class TelegramPeople:
     """Acts on a world and queues the updates that a bot would get; `record` writes the transcript."""
 
-    def __init__(self, world: World, deliver: Deliver, record: Record) -> None:
+    def __init__(self, world: TelegramWorkspace, deliver: Deliver, record: Record) -> None:
         self._world = world
         self._deliver = deliver
         self._record = record
@@ -63,7 +72,7 @@ class People:
         mime: str = "",
         album: str = "",
         extra: dict[str, Any] | None = None,
-    ) -> Message:
+    ) -> TelegramMessage:
         """A person writes; `chat` 0 is their private chat. Commands and @mentions get their entities.
 
         `media` names a kind of the Bot API (photo, document, voice, sticker, location …) and `data` its
@@ -88,7 +97,7 @@ class People:
         self._deliver("message", wire)
         return message
 
-    def says_many(self, messages: Sequence[dict[str, Any]]) -> list[Message]:
+    def says_many(self, messages: Sequence[dict[str, Any]]) -> list[TelegramMessage]:
         """Several messages, in order, without a pause; each is the arguments of `says`."""
         return [self.says(**message) for message in messages]
 
@@ -100,7 +109,7 @@ class People:
         user: int = 1001,
         chat: int = 0,
         topic: int = 0,
-    ) -> list[Message]:
+    ) -> list[TelegramMessage]:
         """An album: one message for each caption, joined by a media group id."""
         group = f"album{self._world.serial()}"
         return [
@@ -108,7 +117,7 @@ class People:
             for caption in captions
         ]
 
-    def edits(self, chat: int, message_id: int, text: str) -> Message:
+    def edits(self, chat: int, message_id: int, text: str) -> TelegramMessage:
         """The author of a message changes its text."""
         message = self._world.chats[chat].messages[message_id]
         now = time.time()
@@ -187,10 +196,10 @@ class People:
         """The bot may write there again."""
         self._world.chats[chat].barred = ""
 
-    def _place(self, sender: User, chat: int) -> Chat:
+    def _place(self, sender: TelegramUser, chat: int) -> TelegramChat:
         return self._world.chats[chat] if chat and chat != sender.id else self._world.private(sender)
 
-    def _topic_root(self, place: Chat, topic: int) -> Message | None:
+    def _topic_root(self, place: TelegramChat, topic: int) -> TelegramMessage | None:
         return place.messages.get(topic) if topic and place.is_forum else None
 
     def _media(self, kind: str, data: bytes, filename: str, mime: str) -> Media:

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import aiohttp
 
-from bot.testing.emulators.telegram.updates import UpdateQueue
+from bot.testing.emulators.telegram.updates import TelegramUpdates
 
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - a header's name
 # Seconds until an update that was refused comes again, and how long an answer may take.
@@ -19,7 +19,7 @@ TIMEOUT = 10.0
 class Pusher:
     """The sending end of a bot's webhook. `last_error` is (time, text) of the last delivery that failed."""
 
-    def __init__(self, queue: UpdateQueue) -> None:
+    def __init__(self, queue: TelegramUpdates) -> None:
         self._queue = queue
         self._task: asyncio.Task[None] | None = None
         self.url = ""

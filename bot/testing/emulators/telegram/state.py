@@ -11,7 +11,7 @@ SUPERGROUP = "supergroup"
 
 
 @dataclass(slots=True)
-class User:
+class TelegramUser:
     """A person or a bot."""
 
     id: int
@@ -28,7 +28,7 @@ class User:
 
 
 @dataclass(slots=True)
-class StoredFile:
+class TelegramFile:
     """A file on the server; `path` is what `getFile` answers."""
 
     file_id: str
@@ -44,7 +44,7 @@ class Media:
     """The file of a message: `kind` is the key of the Bot API (photo, document, voice …)."""
 
     kind: str
-    file: StoredFile | None = None
+    file: TelegramFile | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
     def wire(self) -> Any:
@@ -77,19 +77,19 @@ class Edit:
 
 
 @dataclass(slots=True)
-class Message:
+class TelegramMessage:
     """A message as the server keeps it; `text` is the caption where there is media."""
 
     id: int
-    chat: Chat
-    sender: User
+    chat: TelegramChat
+    sender: TelegramUser
     date: int
     text: str = ""
     entities: list[dict[str, Any]] = field(default_factory=list)
     media: Media | None = None
     thread_id: int = 0
     in_topic: bool = False
-    reply_to: Message | None = None
+    reply_to: TelegramMessage | None = None
     album: str = ""
     markup: dict[str, Any] | None = None
     rich: bool = False
@@ -100,7 +100,7 @@ class Message:
 
 
 @dataclass(slots=True)
-class Chat:
+class TelegramChat:
     """A chat; `barred` is the reason why the bot may not write ("" if it may)."""
 
     id: int
@@ -111,7 +111,7 @@ class Chat:
     barred: str = ""
     migrated_to: int = 0
     next_id: int = 1
-    messages: dict[int, Message] = field(default_factory=dict)
+    messages: dict[int, TelegramMessage] = field(default_factory=dict)
     topics: dict[int, str] = field(default_factory=dict)
     draft: str = ""
     draft_until: float = 0.0

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from typing import Any
 
-from bot.testing.emulators.telegram.errors import OTHER_POLLER, ApiError
+from bot.testing.emulators.telegram.errors import OTHER_POLLER, TelegramApiError
 
 NOT_BY_DEFAULT = frozenset({"chat_member", "message_reaction", "message_reaction_count"})
 FIRST_UPDATE = 700_000_001
@@ -18,7 +18,7 @@ class PollCut(Exception):
     """The connection of a poll is to be cut instead of answered."""
 
 
-class UpdateQueue:
+class TelegramUpdates:
     """Updates in order; once delivered, one with an id below a poll's offset is confirmed and dropped.
 
     `stalled` keeps polls open without an answer; `ignore_confirmations` counts down polls whose offset is not
@@ -148,7 +148,7 @@ class UpdateQueue:
         if self._poller is mine:
             self._poller = None
         if mine.done() and mine.result() == "taken over":
-            raise ApiError(409, OTHER_POLLER)
+            raise TelegramApiError(409, OTHER_POLLER)
         if mine.done() and mine.result() == "cut":
             raise PollCut
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.testing.emulators.telegram.state import Chat, Message
+from bot.testing.emulators.telegram.state import TelegramChat, TelegramMessage
 
 
-def message_wire(message: Message, *, nested: bool = False) -> dict[str, Any]:
+def message_wire(message: TelegramMessage, *, nested: bool = False) -> dict[str, Any]:
     """The `Message` object; a replied-to message is nested once, as Telegram does."""
     wire: dict[str, Any] = {
         "message_id": message.id,
@@ -32,7 +32,7 @@ def message_wire(message: Message, *, nested: bool = False) -> dict[str, Any]:
     return wire
 
 
-def _content(message: Message) -> dict[str, Any]:
+def _content(message: TelegramMessage) -> dict[str, Any]:
     if message.rich:
         return {"rich_message": {"blocks": [], "markdown": message.text}}
     text, entities = ("caption", "caption_entities") if message.media else ("text", "entities")
@@ -46,7 +46,7 @@ def _content(message: Message) -> dict[str, Any]:
     return content
 
 
-def seen(message: Message) -> dict[str, Any]:
+def seen(message: TelegramMessage) -> dict[str, Any]:
     """A message as a person sees it now."""
     return {
         "message_id": message.id,
@@ -67,7 +67,7 @@ def seen(message: Message) -> dict[str, Any]:
     }
 
 
-def view(chat: Chat, now: float) -> dict[str, Any]:
+def view(chat: TelegramChat, now: float) -> dict[str, Any]:
     """A chat as a person sees it now: messages in order, and the draft while it lasts."""
     standing = [message for message in chat.messages.values() if not message.deleted and not message.service]
     return {

@@ -6,16 +6,16 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.testing.emulators.telegram.errors import ApiError, bad_request, forbidden
+from bot.testing.emulators.telegram.errors import TelegramApiError, bad_request, forbidden
 from bot.testing.emulators.telegram.state import (
     GROUP,
     PRIVATE,
     SUPERGROUP,
-    Chat,
     Media,
-    Message,
-    StoredFile,
-    User,
+    TelegramChat,
+    TelegramFile,
+    TelegramMessage,
+    TelegramUser,
 )
 
 DEFAULT_TOKEN = "123456:emulated-token-for-loopback-only"  # noqa: S105 - no secret
@@ -24,46 +24,48 @@ SUPERGROUP_BASE = -1_000_000_000_000
 
 
 @dataclass(slots=True)
-class World:
+class TelegramWorkspace:
     """One bot and everybody it can talk with.
 
     Private chats and basic groups share one counter of message ids, each supergroup has its own.
     """
 
-    bot: User = field(default_factory=lambda: User(BOT_ID, "Roebot", "roebot_bot", is_bot=True))
-    users: dict[int, User] = field(default_factory=dict)
-    chats: dict[int, Chat] = field(default_factory=dict)
-    files: dict[str, StoredFile] = field(default_factory=dict)
-    files_by_path: dict[str, StoredFile] = field(default_factory=dict)
+    bot: TelegramUser = field(
+        default_factory=lambda: TelegramUser(BOT_ID, "Roebot", "roebot_bot", is_bot=True)
+    )
+    users: dict[int, TelegramUser] = field(default_factory=dict)
+    chats: dict[int, TelegramChat] = field(default_factory=dict)
+    files: dict[str, TelegramFile] = field(default_factory=dict)
+    files_by_path: dict[str, TelegramFile] = field(default_factory=dict)
     commands: list[dict[str, Any]] = field(default_factory=list)
     profile: dict[str, str] = field(default_factory=dict)
     answered: dict[str, str] = field(default_factory=dict)
     _message_id: int = 0
     _serial: int = 0
 
-    def user(self, user_id: int, name: str = "") -> User:
+    def user(self, user_id: int, name: str = "") -> TelegramUser:
         """The person with that id, made on first use."""
         user = self.users.get(user_id)
         if user is None:
-            user = User(user_id, name or f"Person {user_id}", f"person_{user_id}")
+            user = TelegramUser(user_id, name or f"Person {user_id}", f"person_{user_id}")
             self.users[user_id] = user
         elif name:
             user.name = name
         return user
 
-    def private(self, user: User) -> Chat:
+    def private(self, user: TelegramUser) -> TelegramChat:
         """The private chat with a person, made on first use."""
         chat = self.chats.get(user.id)
         if chat is None:
-            chat = Chat(user.id, PRIVATE, user.name, user.username)
+            chat = TelegramChat(user.id, PRIVATE, user.name, user.username)
             self.chats[user.id] = chat
         return chat
 
-    def make_group(self, title: str, kind: str = GROUP, *, forum: bool = False) -> Chat:
+    def make_group(self, title: str, kind: str = GROUP, *, forum: bool = False) -> TelegramChat:
         """A new group; `kind` is group or supergroup."""
         serial = self.serial()
         chat_id = SUPERGROUP_BASE - 1000 - serial if kind == SUPERGROUP else -(5000 + serial)
-        chat = Chat(chat_id, kind, title, is_forum=forum)
+        chat = TelegramChat(chat_id, kind, title, is_forum=forum)
         self.chats[chat_id] = chat
         return chat
 
@@ -72,7 +74,7 @@ class World:
         self._serial += 1
         return self._serial
 
-    def reachable(self, chat_id: Any) -> Chat:
+    def reachable(self, chat_id: Any) -> TelegramChat:
         """The chat that the bot may write to. Raises ApiError 400 or 403 as Telegram would."""
         chat = self.chats.get(chat_id) if isinstance(chat_id, int) else None
         if chat is None:
@@ -85,7 +87,7 @@ class World:
             raise forbidden(chat.barred)
         return chat
 
-    def add(self, chat: Chat, sender: User, **content: Any) -> Message:
+    def add(self, chat: TelegramChat, sender: TelegramUser, **content: Any) -> TelegramMessage:
         """Put a new message into a chat, with the next id of its counter."""
         if chat.kind == SUPERGROUP:
             number = chat.next_id
@@ -93,11 +95,13 @@ class World:
         else:
             self._message_id += 1
             number = self._message_id
-        message = Message(number, chat, sender, int(time.time()), **content)
+        message = TelegramMessage(number, chat, sender, int(time.time()), **content)
         chat.messages[number] = message
         return message
 
-    def thread_of(self, chat: Chat, thread_id: int, reply_to: Message | None) -> dict[str, Any]:
+    def thread_of(
+        self, chat: TelegramChat, thread_id: int, reply_to: TelegramMessage | None
+    ) -> dict[str, Any]:
         """Where a message hangs: a forum topic, or the reply thread that supergroups make by themselves."""
         if thread_id:
             if not chat.is_forum:
@@ -111,11 +115,11 @@ class World:
             return {"thread_id": reply_to.thread_id or reply_to.id}
         return {}
 
-    def store(self, kind: str, name: str, mime: str, data: bytes) -> StoredFile:
+    def store(self, kind: str, name: str, mime: str, data: bytes) -> TelegramFile:
         """Keep a file."""
         serial = self.serial()
         suffix = name.rpartition(".")[2] if "." in name else "bin"
-        file = StoredFile(
+        file = TelegramFile(
             f"AgACAgIAAxk{serial:08d}",
             f"AQAD{serial:08d}",
             f"{kind}s/file_{serial}.{suffix}",
@@ -132,7 +136,7 @@ class World:
         """A stored file as the media of a message."""
         return Media(kind, self.store(kind, name, mime, data), extra)
 
-    def file(self, file_id: str) -> StoredFile:
+    def file(self, file_id: str) -> TelegramFile:
         """The file of that id. Raises ApiError 400."""
         file = self.files.get(file_id)
         if file is None:
@@ -140,10 +144,10 @@ class World:
         return file
 
 
-def migrate(world: World, old: Chat) -> Chat:
+def migrate(world: TelegramWorkspace, old: TelegramChat) -> TelegramChat:
     """Turn a basic group into a supergroup of a new id, as Telegram does when a group grows."""
     if old.kind != GROUP:
-        raise ApiError(400, "only a basic group can become a supergroup")
+        raise TelegramApiError(400, "only a basic group can become a supergroup")
     new = world.make_group(old.title, SUPERGROUP)
     old.migrated_to = new.id
     return new
