@@ -1,1 +1,1 @@
-"""The Agent Client Protocol, both ways: other agents do tasks for ours, and ours is such an agent itself."""
+"""Run tasks on external agents over the Agent Client Protocol (ACP)."""

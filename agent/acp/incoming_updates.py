@@ -1,4 +1,4 @@
-"""What an agent says and does while it works on a task, read from the updates that it sends."""
+"""Collect the answer and the tool calls of an external agent from its session updates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_BUFFERED = 2 * MAX_CHARS
 
 
 class TaskOutput:
-    """Keeps its words; `told` hears of each tool that it begins to use."""
+    """The text of an external agent. `on_step` is called at the start of each of its tool calls."""
 
     def __init__(self, on_step: StepListener | None = None) -> None:
         self._on_step = on_step
@@ -22,11 +22,11 @@ class TaskOutput:
 
     @property
     def text(self) -> str:
-        """Its words so far, without the middle where they are very many."""
+        """Return the text up to now, with the middle cut out if it is very long."""
         return cut_middle(self._text.strip(), MAX_CHARS)
 
     def add_update(self, update: Any) -> None:
-        """Take the next update. Never waits, so that updates stay in their order."""
+        """Add the next update. Never waits, so that updates stay in order."""
         kind = getattr(update, "session_update", "")
         if kind == "agent_message_chunk":
             self._append_text(_render_content(update.content))
@@ -46,7 +46,7 @@ class TaskOutput:
 
 
 def _render_content(content: Any) -> str:
-    """What a piece of its answer says. Where a file of it lies is not for the model."""
+    """Render a content block as text. File locations are omitted: they mean nothing to our model."""
     kind = getattr(content, "type", "")
     if kind == "text":
         return str(content.text)
@@ -56,12 +56,12 @@ def _render_content(content: Any) -> str:
 
 
 def cut_middle(text: str, length: int) -> str:
-    """The text without its middle, where it is longer."""
+    """Cut the middle out of a text longer than `length` characters."""
     half = (length - len(CUT)) // 2
     return text if len(text) <= length else f"{text[:half]}{CUT}{text[-half:]}"
 
 
 def to_one_line(text: str) -> str:
-    """The text in one line that is not long."""
+    """Return the text as one line of at most `MAX_LINE_CHARACTERS` characters."""
     whole = " ".join(text.split())
     return whole if len(whole) <= MAX_LINE_CHARACTERS else f"{whole[: MAX_LINE_CHARACTERS - 1]}…"

@@ -1,4 +1,4 @@
-"""The program of an agent: started in a group of its own, and ended with all that it started."""
+"""Run the program of an external agent in a process group of its own, and end it with all its children."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from agent.config.harness import AcpAgent
 from agent.shared.process import kill_group
 
 EXIT_SECONDS = 0.5
-"""How long it may take to end by itself once its input is closed."""
+"""Time that the program has to exit after its input is closed."""
 DRAIN_SECONDS = 1.0
-"""How long what it wrote before its end may be on the way."""
+"""Time to wait for output that the program wrote before it ended."""
 BUFFER_BYTES = 1 << 20
 MAX_MESSAGE_BYTES = 50 << 20
 INHERITED_VARIABLES = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
@@ -25,16 +25,16 @@ T = TypeVar("T")
 
 
 class ProgramNotStarted(Exception):
-    """The command can't be run; `str()` says why."""
+    """Raised if the command can't be run; the text gives the reason."""
 
 
 class ProgramEnded(Exception):
-    """It ended while something was awaited from it; `str()` says how."""
+    """Raised if the program ends while something is expected from it; the text says how it ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramCommand:
-    """What to run, and with which variables."""
+    """A command with its arguments and environment variables."""
 
     path: str
     args: tuple[str, ...]
@@ -42,7 +42,7 @@ class ProgramCommand:
 
 
 class AgentProgram:
-    """It runs. `reader` and `writer` are its standard output and input, `pid` is its process."""
+    """A running program. `reader` and `writer` are its standard output and input."""
 
     def __init__(self, transport: asyncio.SubprocessTransport, protocol: _Protocol) -> None:
         self._transport, self._protocol = transport, protocol
@@ -53,7 +53,7 @@ class AgentProgram:
         self.pid = transport.get_pid()
 
     async def run_while_alive(self, work: Awaitable[T]) -> T:
-        """The result of the work. Raises ProgramOver where the program ends before there is one."""
+        """Return the result of `work`. Raises ProgramEnded if the program ends first."""
         task = asyncio.ensure_future(work)
         over = asyncio.ensure_future(self._protocol.ended.wait())
         try:
@@ -75,14 +75,14 @@ class AgentProgram:
 
     @property
     def exit_reason(self) -> str:
-        """How it ended."""
+        """Describe how the program ended."""
         code = self._transport.get_returncode()
         if code is None:
             return "closed its output"
         return f"was killed (signal {-code})" if code < 0 else f"ended (exit code {code})"
 
     async def terminate(self) -> None:
-        """End it, and whatever it started and left; it may close its affairs within bounds."""
+        """End the program and its whole process group, after a short time to exit by itself."""
         try:
             self.writer.close()
             async with asyncio.timeout(EXIT_SECONDS):
@@ -98,7 +98,10 @@ class AgentProgram:
 
 
 class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
-    """Passes on lines that may be messages. `over`: it ended, whoever may still hold its output."""
+    """Forwards only lines that may be messages.
+
+    `ended` is set at exit, even if a child still holds the output.
+    """
 
     def __init__(self) -> None:
         super().__init__(limit=BUFFER_BYTES, loop=asyncio.get_running_loop())
@@ -106,7 +109,11 @@ class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
         self._line = bytearray()
 
     def pipe_data_received(self, fd: int, data: bytes | str) -> None:
-        """Take what it wrote. The package ends the connection at a line of JSON that is no object."""
+        """Collect output and forward whole lines.
+
+        The acp package closes the connection at a line of JSON that is not an object, so other lines are
+        dropped.
+        """
         assert isinstance(data, bytes)
         self._line += data
         if b"\n" in data:
@@ -118,14 +125,13 @@ class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
             self._line.clear()
 
     def process_exited(self) -> None:
-        """It ended."""
         super().process_exited()
         self.ended.set()
 
 
 @asynccontextmanager
 async def start_program(command: ProgramCommand, folder: Path, errors: TextIO) -> AsyncIterator[AgentProgram]:
-    """The program, at work in the folder; it writes its errors to `errors`. Raises NoProgram."""
+    """Run the program in the directory with `errors` as its stderr. Raises ProgramNotStarted."""
     try:
         transport, protocol = await asyncio.get_running_loop().subprocess_exec(
             _Protocol,
@@ -148,9 +154,9 @@ async def start_program(command: ProgramCommand, folder: Path, errors: TextIO) -
 
 
 def resolve_command(agent: AcpAgent, environ: Mapping[str, str]) -> ProgramCommand:
-    """The agent's command, with the basic variables of the service and its own. Blocking.
+    """Find the agent's program, and build its environment from basic variables and its own. Blocking.
 
-    Raises NoProgram.
+    Raises ProgramNotStarted.
     """
     env = {name: environ[name] for name in INHERITED_VARIABLES if name in environ}
     env |= {name: value.get_secret_value() for name, value in agent.env.items()}
@@ -175,7 +181,7 @@ _ANY = (
 
 
 def suggest_adapter(command: str) -> str:
-    """What to do about a command that can't be used, as a sentence."""
+    """Return a sentence on how to fix a command that is not an ACP agent."""
     program = Path(command).name.removesuffix(".exe").removesuffix(".cmd")
     adapter = ADAPTERS.get(program)
     return _KNOWN.format(program=program, adapter=adapter) if adapter else _ANY

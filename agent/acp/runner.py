@@ -1,4 +1,4 @@
-"""Hands tasks to agents of other makers: each by a program of its own, bounded in time, one at a time."""
+"""Run tasks on external agents: one program for each task, with a time limit, one at a time in a thread."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from agent.uploads.folders import ThreadFolders
 MAX_FILES, MAX_NAMED = 5_000, 50
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 FileSnapshot = Mapping[str, tuple[int, int]]
-"""Size and time of change of each file, by its path below the folder."""
+"""Size and modification time (ns) of each file, by its relative path."""
 
 
 @dataclass(frozen=True, slots=True)
 class AcpWorkspace:
-    """The folder, and how to write its paths so that the lead agent knows them."""
+    """The directory of a thread in which external agents work, and its virtual paths."""
 
     folder: Path
     paths: VirtualPaths
 
     @classmethod
     def for_thread(cls, folders: ThreadFolders, thread_id: str) -> AcpWorkspace:
-        """The one of a thread, made where it is missing. Raises BadIdentifier."""
+        """Return the workspace of a thread, created if missing. Raises BadIdentifier."""
         folder = folders.make_acp_workspace(thread_id).absolute()
         thread = folder.parent
         hidden = {thread: "/mnt", thread.parent: "[…]", thread.parent.parent: "[…]"}
@@ -54,7 +54,7 @@ class AcpWorkspace:
 
 
 def snapshot_files(folder: Path) -> FileSnapshot:
-    """The files below the folder, the first thousands of them; hidden ones and links are left out."""
+    """Record the first `MAX_FILES` files of the directory. Hidden files and links are skipped."""
     found: dict[str, tuple[int, int]] = {}
     for path, status in _walk_files(str(folder)):
         if len(found) >= MAX_FILES:
@@ -64,7 +64,7 @@ def snapshot_files(folder: Path) -> FileSnapshot:
 
 
 def describe_changes(before: FileSnapshot, after: FileSnapshot) -> str:
-    """A line about the files that are new or changed, by the paths that the lead agent knows; or empty."""
+    """Return a sentence that lists new and changed files by virtual path, or ""."""
     names = sorted(name for name, state in after.items() if before.get(name) != state)
     if not names:
         return ""
@@ -107,7 +107,7 @@ PARTIAL_OUTPUT = "So far it said: {said}"
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A task, for whom it is, and what is heard of it."""
+    """A task and the output collected for it."""
 
     name: str
     agent: AcpAgent
@@ -116,20 +116,19 @@ class _Job:
     tail: OutputBuffer
 
     def with_partial_output(self, text: str) -> str:
-        """The text, and what the agent said until then."""
+        """Append the agent's output up to now to the text."""
         return f"{text} {PARTIAL_OUTPUT.format(said=self.output.text)}" if self.output.text else text
 
     @property
     def stderr_note(self) -> str:
-        """The last that the program said on stderr, in brackets."""
+        """Return the last stderr line of the program in parentheses, or ""."""
         return f" (it said: {redact_line(self.tail.last_line)})" if self.tail.last_line else ""
 
 
 class AcpRunner:
-    """Runs tasks in the thread's own folder, one at a time for each thread, since they share that folder.
+    """Runs tasks in the thread's directory, one at a time, since they share it.
 
-    An agent is started for a task and ended with it, with everything that it started. `environ` is where the
-    basic variables come from that it gets.
+    Each task starts a program and ends it with all its children. `environ` provides the basic variables.
     """
 
     def __init__(self, folders: ThreadFolders, *, environ: Mapping[str, str] = os.environ) -> None:
@@ -144,7 +143,10 @@ class AcpRunner:
         thread_id: str | None,
         on_step: StepListener | None = None,
     ) -> SubagentResult:
-        """The end of the task; what goes wrong is its text. To cancel it ends the agent."""
+        """Run a task and return its result; failures are described in its text.
+
+        Cancelling ends the program.
+        """
         if thread_id is None:
             return SubagentResult(SubagentStatus.FAILED, NO_THREAD)
         job = _Job(name, agent, task, TaskOutput(on_step), OutputBuffer(TAIL_BYTES))
@@ -177,7 +179,7 @@ class AcpRunner:
         return _build_result(stopped, job)
 
     async def _run_in_session(self, job: _Job, folder: Path) -> str:
-        """Why it stopped. Raises AcpError."""
+        """Run the task and return the stop reason. Raises AcpError."""
         wire = await self._load_wire(job.name)
         async with AsyncExitStack() as stack:
             program = await stack.enter_async_context(self._start_program(job, folder))
@@ -192,7 +194,7 @@ class AcpRunner:
     async def _open_session(
         self, wire: Any, stack: AsyncExitStack, program: AgentProgram, job: _Job, folder: Path
     ) -> Any:
-        """A session, open as long as the stack. Raises AcpUnavailable."""
+        """Open a session that lives as long as the stack. Raises AcpUnavailable."""
         approve, seconds = job.agent.auto_approve_permissions, job.agent.start_seconds
         session = wire.open_session(program, folder, job.output, agent=job.name, approve=approve)
         try:
@@ -208,7 +210,7 @@ class AcpRunner:
 
     @asynccontextmanager
     async def _start_program(self, job: _Job, folder: Path) -> AsyncIterator[AgentProgram]:
-        """Its program. Raises AcpUnavailable."""
+        """Start the agent's program. Raises AcpUnavailable."""
         try:
             command = await asyncio.to_thread(resolve_command, job.agent, self._environ)
             async with job.tail.open_pipe() as errors, start_program(command, folder, errors) as program:
@@ -227,7 +229,7 @@ class AcpRunner:
 
 
 def _build_result(stopped: str, job: _Job) -> SubagentResult:
-    """The result of a task that the agent ended for this reason, one of the protocol's."""
+    """Convert the protocol's stop reason to a result."""
     if stopped == "end_turn":
         done = SubagentStatus.COMPLETED if job.output.text else SubagentStatus.FAILED
         return SubagentResult(done, job.output.text or NO_OUTPUT)

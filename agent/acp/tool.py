@@ -1,7 +1,7 @@
-"""The tool `invoke_acp_agent`, by which the lead agent hands a task to an agent of another maker.
+"""The tool `invoke_acp_agent`, which the lead agent uses to run a task on an external agent.
 
-A client hears of it by the events of a subagent (`agent.subagents.tool`); `subagent_type` is `acp:<agent>`,
-and `task_running` names what the agent is doing.
+Clients see its progress as subagent events (`agent.subagents.tool`): `subagent_type` is `acp:<agent>`, and
+`task_running` names the agent's current tool call.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _END_EVENTS = {
 
 
 class InvokeArgs(BaseModel):
-    """What the model gives."""
+    """Arguments that the model passes."""
 
     agent: str = Field(description="The name of the agent.")
     prompt: str = Field(description="The whole task, with all that the agent needs to know.")
@@ -52,12 +52,12 @@ class InvokeArgs(BaseModel):
 
 
 def enabled_agents(agents: Mapping[str, AcpAgent]) -> Mapping[str, AcpAgent]:
-    """Those that are switched on."""
+    """Return the enabled agents."""
     return {name: agent for name, agent in agents.items() if agent.enabled}
 
 
 def make_invoke_tool(runner: AcpRunner, agents: Mapping[str, AcpAgent]) -> BaseTool:
-    """The tool over these agents, of which there is at least one."""
+    """Build the tool for at least one agent."""
 
     async def invoke_acp_agent(
         agent: str, prompt: str, runtime: ToolRuntime[Any, Any], description: str = ""
@@ -68,7 +68,7 @@ def make_invoke_tool(runner: AcpRunner, agents: Mapping[str, AcpAgent]) -> BaseT
             text = f"There is no agent {to_one_line(agent)!r}; there are: {', '.join(agents)}."
             return ToolMessage(text, tool_call_id=call, name=NAME, status="error")
         about = {"task_id": call, "description": description.strip() or f"{agent}: {to_one_line(prompt)}"}
-        # the writer looks up whose run it writes to; updates come in another context
+        # The writer finds its run in the context, and updates arrive in another one.
         here = copy_context()
 
         def told(step: SubagentStep) -> None:
@@ -92,7 +92,7 @@ def make_invoke_tool(runner: AcpRunner, agents: Mapping[str, AcpAgent]) -> BaseT
 
 
 def render_acp_section(agents: Mapping[str, AcpAgent], tools: Collection[str]) -> str:
-    """The part of the system prompt that tells of these agents; empty where the agent can't call them."""
+    """Return the section of the system prompt on external agents, or "" if the agent can't call them."""
     if NAME not in tools or not agents:
         return ""
     files = (

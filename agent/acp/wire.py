@@ -1,4 +1,7 @@
-"""All code of the ACP package on the side that hands tasks over; imported with the first task."""
+"""The client side of the acp package.
+
+Imported with the first task, since the package is an optional extra.
+"""
 
 from __future__ import annotations
 
@@ -30,21 +33,21 @@ _NO = ("reject_once", "reject_always")
 
 
 class PermissionChoice(Protocol):
-    """One of the answers that it offers."""
+    """An option of a permission request."""
 
     @property
     def kind(self) -> str:
-        """allow_once, allow_always, reject_once or reject_always."""
+        """Return allow_once, allow_always, reject_once or reject_always."""
         ...
 
     @property
     def option_id(self) -> str:
-        """By which it is chosen."""
+        """Return the id that selects the option."""
         ...
 
 
 def choose_option(options: Sequence[PermissionChoice], *, approve: bool) -> str | None:
-    """The id of the option to take, the narrowest of its kind; None where none of that kind is offered."""
+    """Return the id of the narrowest option that approves or rejects; None if the agent offers none."""
     for kind in _YES if approve else _NO:
         for option in options:
             if option.kind == kind:
@@ -60,11 +63,11 @@ _PACKAGE = str(Path(acp.__file__).parent)
 
 
 class RequestFailed(Exception):
-    """The agent refused, or said what can't be understood; `str()` says which."""
+    """Raised for a refused request or an invalid answer; the text gives the reason."""
 
 
 def _is_not_from_package(record: logging.LogRecord) -> bool:
-    """Its lines go to the root logger and hold what the agent wrote; the caller hears what matters."""
+    """Drop records of the acp package: they contain the agent's output, and callers see the errors anyway."""
     return not record.pathname.startswith(_PACKAGE)
 
 
@@ -78,7 +81,10 @@ class AcpSession:
         self._connection, self._id, self._program = connection, session_id, program
 
     async def run_task(self, task: str) -> str:
-        """Have it do the task; why it stopped. Raises NotAnswered or ProgramOver. To cancel it says so."""
+        """Run the task and return the stop reason. Cancelling notifies the agent.
+
+        Raises RequestFailed or ProgramEnded.
+        """
         blocks = [TextContentBlock(type="text", text=task)]
         work = self._connection.prompt(session_id=self._id, prompt=blocks)
         try:
@@ -95,19 +101,17 @@ class AcpSession:
 
 
 class _Client:
-    """What the agent may ask of us: to be heard, and for permission. It gets no files and no terminal."""
+    """Our side of a session. The agent gets neither files nor a terminal."""
 
     def __init__(self, agent: str, output: TaskOutput, *, approve: bool) -> None:
         self._agent, self._output, self._approve = agent, output, approve
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
-        """See the protocol."""
         self._output.add_update(update)
 
     async def request_permission(
         self, session_id: str, tool_call: Any, options: list[Any], **_: Any
     ) -> RequestPermissionResponse:
-        """See the protocol."""
         option = choose_option(options, approve=self._approve)
         about = redact_line(to_one_line(tool_call.title or tool_call.tool_call_id))
         log.info("acp_permission", agent=self._agent, about=about, approved=self._approve and bool(option))
@@ -120,7 +124,7 @@ class _Client:
 async def open_session(
     program: AgentProgram, folder: Path, output: TaskOutput, *, agent: str, approve: bool
 ) -> AsyncIterator[AcpSession]:
-    """A session whose working folder this is. Raises NotAnswered or ProgramOver."""
+    """Open a session in the directory. Raises RequestFailed or ProgramEnded."""
     client = cast(Any, _Client(agent, output, approve=approve))
     connection = acp.connect_to_agent(client, program.writer, program.reader)
     try:
@@ -138,7 +142,7 @@ async def open_session(
         )
         yield AcpSession(connection, made.session_id, program)
     finally:
-        # Nobody reads what is still to be written once the program is over, so nothing waits for that.
+        # After the program has ended nothing reads pending writes, so don't wait for them.
         await program.terminate()
         with suppress(OSError):
             await connection.close()
@@ -158,7 +162,7 @@ async def _await_answer(work: Awaitable[T]) -> T:
 
 
 def _describe_error(error: acp.RequestError) -> str:
-    """Its message, with the details that agents put beside it."""
+    """Return the error's message with the details that agents put in its data."""
     data = error.data
     more = (data.get("details") or data.get("message")) if isinstance(data, dict) else data
     text = f"{error}: {more}" if isinstance(more, str) and more and more != str(error) else str(error)

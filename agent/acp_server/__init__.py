@@ -1,1 +1,1 @@
-"""The lead agent as an agent of the Agent Client Protocol."""
+"""Serve our agent to clients of the Agent Client Protocol (ACP), such as editors."""

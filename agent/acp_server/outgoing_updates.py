@@ -1,4 +1,4 @@
-"""What a client hears of a turn, as updates of the protocol, made from the events of the embedded client."""
+"""Convert the events of the embedded client to ACP session updates for one turn."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PRESENT_TOOL = "present_files"
 
 
 class TurnUpdates:
-    """One turn. `presented` are the files that it shows, by the agent's paths, in their order."""
+    """The updates of one turn."""
 
     def __init__(self) -> None:
         self._calls: set[str] = set()
@@ -46,11 +46,11 @@ class TurnUpdates:
 
     @property
     def presented_files(self) -> list[str]:
-        """See the class."""
+        """Return the files that the turn presents, as virtual paths in order."""
         return [path for path in self._presented if path in self._artifacts]
 
     def build_updates(self, event: StreamEvent) -> Iterator[Any]:
-        """The updates that an event is told by."""
+        """Yield the updates for an event."""
         data = event.data
         if event.type == "values":
             self._artifacts = data["artifacts"]

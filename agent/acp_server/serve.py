@@ -1,4 +1,4 @@
-"""The process of our agent for clients of the protocol: `python -m agent.acp_server.serve`."""
+"""Run our agent as an ACP agent on standard input and output: `python -m agent.acp.serve`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any
 
 MAX_MESSAGE_BYTES = 50 * 1024 * 1024
 OVERRIDES: dict[str, Any] = {"acp_agents": None, "memory": {"enabled": False}, "title": {"enabled": False}}
-"""Who speaks is another program: nobody's memory is for it, nothing is titled, and no task is handed on."""
+"""The client is a program: it gets no one's memory and no titles, and can't delegate to external agents."""
 
 
 async def serve(home: Path, config: Path | None, output: int) -> None:
-    """Serve on standard input and the descriptor `output` until the client goes."""
+    """Serve on standard input and the descriptor `output` until the client disconnects."""
     from agent.acp_server.server import AcpServer, serve_connection
     from agent.client import AgentClient
 
@@ -39,9 +39,9 @@ async def _open_streams(output: int) -> tuple[asyncio.StreamReader, asyncio.Stre
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve; the exit code. One clear line on stderr when it can't."""
+    """Serve and return the exit code. Prints one line to stderr if it can't start."""
     parser = argparse.ArgumentParser(
-        prog="python -m agent.acp_server.serve", description="Be an agent of the Agent Client Protocol."
+        prog="python -m agent.acp_server.serve", description="Run the agent for ACP clients."
     )
     parser.add_argument("--home", type=Path, default=Path(os.environ.get("ROEBOT_HOME") or ".roebot"))
     parser.add_argument("--config", type=Path)
@@ -50,14 +50,14 @@ def main(arguments: Sequence[str]) -> int:
         _print_error("ACP needs a package: pip install 'roebot[acp]'")
         return 1
     if not all(map(_is_pipe_or_terminal, (0, 1))):
-        _print_error("standard input and output have to be pipes, as the editor that starts this makes them")
+        _print_error("standard input and output must be pipes; start this program from an editor")
         return 2
     if problem := _find_config_problem(given.config):
         _print_error(problem)
         return 2
     if sys.stdin.isatty():
-        _print_error("waiting for a client of the protocol on standard input; an editor starts this")
-    # Standard output is the protocol's alone: whoever prints something must not break it.
+        _print_error("waiting for an ACP client on standard input; normally an editor starts this program")
+    # Only the protocol may use standard output, so prints are redirected to stderr.
     output = os.dup(1)
     os.dup2(2, 1)
     from agent.runtime.server import configure_logging
@@ -73,7 +73,7 @@ def _is_pipe_or_terminal(descriptor: int) -> bool:
 
 
 def _find_config_problem(config: Path | None) -> str:
-    """What is wrong with the configuration, "" where it can be used."""
+    """Return the configuration's problem, or ""."""
     from agent.catalog.source import ModelSource
     from agent.config.errors import ConfigErrors
 

@@ -1,7 +1,7 @@
-"""Our agent as an agent of the protocol: sessions are threads, prompts are messages.
+"""Serve our agent over ACP: sessions are threads, prompts are messages.
 
-The agent works in the folders of the thread, in its sandbox, as it always does; of the session's folder it
-gets the files that a prompt links to, and what it presents is put there under a name that is free.
+The agent works in the thread's directory and sandbox. From the session's directory it receives only files
+that a prompt links to; files that it presents are stored there under a free name.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ MAX_RESOURCE_CHARACTERS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class PromptContent:
-    """The text of a message, and the files of the client's folder that it brings."""
+    """The text of a prompt, and the linked files of the session's directory."""
 
     text: str
     files: tuple[Path, ...] = ()
 
 
 def read_prompt(blocks: Sequence[Any], folder: Path) -> PromptContent:
-    """What the blocks of a prompt say. Blocking.
+    """Convert the content blocks of a prompt. Blocking.
 
-    A link to a file in the session's folder brings that file; other links are named. Pictures and sound are
-    not offered by us, so that a client does not send any.
+    A link to a file in the session's directory adds that file; other links are named. Images and audio are
+    not in our capabilities, so clients don't send them.
     """
     texts: list[str] = []
     files: list[Path] = []
@@ -83,7 +83,7 @@ def _quote_resource(resource: Any) -> str:
 
 
 def _resolve_file(uri: str, folder: Path) -> Path | None:
-    """The file that an address names, where it is one below the folder."""
+    """Return the file of a file URI if it is in the directory."""
     parts = urlsplit(uri)
     if parts.scheme != "file" or parts.netloc not in {"", "localhost"}:
         return None
@@ -97,7 +97,7 @@ INTERNAL_ERROR = -32603
 
 @dataclass(slots=True)
 class _Session:
-    """A thread, and the client's folder. `work` is the turn that is under way."""
+    """A thread and the client's directory. `task` runs the current turn."""
 
     id: str
     folder: Path
@@ -105,9 +105,9 @@ class _Session:
 
 
 class AcpServer:
-    """See the module. The methods are those of the protocol; what it does not have is refused for us.
+    """Implements the agent's methods of the protocol; the acp package refuses all others.
 
-    Raises `acp.RequestError` where the client has to hear of a failure.
+    Raises `acp.RequestError` for failures that the client must see.
     """
 
     def __init__(self, client: AgentClient, *, new_id: Callable[[], str] = lambda: uuid4().hex) -> None:
@@ -116,11 +116,11 @@ class AcpServer:
         self._connection: Any = None
 
     def on_connect(self, connection: Any) -> None:
-        """Hear of the connection, which is the client to us."""
+        """Store the connection to the client."""
         self._connection = connection
 
     async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
-        """Say what we can do."""
+        """Return our capabilities."""
         return InitializeResponse(
             protocol_version=acp.PROTOCOL_VERSION,
             agent_capabilities=AgentCapabilities(
@@ -133,7 +133,7 @@ class AcpServer:
     async def new_session(
         self, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> NewSessionResponse:
-        """Open a session. MCP servers are those of our own configuration."""
+        """Open a session. MCP servers come from our own configuration, not from the client."""
         folder = Path(cwd)
         if not folder.is_absolute() or not await asyncio.to_thread(folder.is_dir):
             raise acp.RequestError.invalid_params({"details": "cwd has to be the absolute path of a folder"})
@@ -144,7 +144,7 @@ class AcpServer:
         return NewSessionResponse(session_id=session.id)
 
     async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> PromptResponse:
-        """Answer a message; the turn ends with a question, too, which the next message answers."""
+        """Answer a message. A question also ends the turn; the next message answers it."""
         session = self._get_session(session_id)
         if session.task is not None:
             raise acp.RequestError.invalid_request({"details": "This session is busy with another prompt."})
@@ -164,7 +164,7 @@ class AcpServer:
         return PromptResponse(stop_reason="end_turn")
 
     async def cancel(self, session_id: str, **_: Any) -> None:
-        """End the turn that is under way."""
+        """Cancel the current turn."""
         session = self._sessions.get(session_id)
         if session is not None and session.task is not None:
             session.task.cancel()
@@ -201,9 +201,9 @@ class AcpServer:
     async def _answer_interrupts(
         self, session: _Session, interrupts: Sequence[Mapping[str, Any]]
     ) -> Mapping[str, str] | None:
-        """What the client decides where the agent needs permission; None where the turn is over.
+        """Ask the client for approvals, and return its decisions; None if the turn is over.
 
-        A question is told, and the next prompt answers it.
+        A question is sent as text; the next prompt answers it.
         """
         if not interrupts:
             return None
@@ -227,7 +227,7 @@ class AcpServer:
         return APPROVE if getattr(answer.outcome, "option_id", None) == APPROVE else REJECT
 
     async def _deliver_files(self, session: _Session, paths: Sequence[str]) -> None:
-        """Put what the agent presents into the client's folder, and say where it is."""
+        """Store presented files in the client's directory and send links to them."""
         for path in paths:
             content, mime_type = await asyncio.to_thread(self._client.get_artifact, session.id, path)
             kept = await asyncio.to_thread(_save_file, session.folder, path, content)
@@ -238,7 +238,7 @@ class AcpServer:
 async def serve_connection(
     server: AcpServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    """Serve a client until it goes; turns that are under way end then."""
+    """Serve a client until it disconnects; that ends running turns."""
     connection = AgentSideConnection(cast(Any, server), writer, reader, listening=False)
     try:
         await connection.listen()
@@ -248,7 +248,7 @@ async def serve_connection(
 
 
 def _save_file(folder: Path, path: str, content: bytes) -> Path:
-    """The new file in the folder that holds the content. Blocking."""
+    """Write the content to a new file in the directory and return its path. Blocking."""
     kept, descriptor = create_unique(folder, safe_name(path))
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)

@@ -1,4 +1,4 @@
-"""Reading `config.yaml`: the reader that both halves share, and the sections of the agent's half."""
+"""Read `config.yaml`: the reader shared by bot and agent, and the sections of the agent."""
 
 from agent.config.errors import ConfigError, ConfigErrors, ConfigWarning
 from agent.config.harness import (

@@ -1,4 +1,4 @@
-"""Makes, changes and removes agents of one's own; what does not fit changes nothing. Blocking."""
+"""Create, change and delete custom agents. An invalid change leaves the files untouched. Blocking."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _write_lock = threading.Lock()
 
 
 class CustomAgentBody(RequestModel):
-    """What of an agent is to be changed: what is absent stays as it is, null or "" is the usual again."""
+    """Changes to a custom agent. An absent key is unchanged; null or "" restores the default."""
 
     model_config = ConfigDict(strict=True)
     description: str | None = Field(None, max_length=500)
@@ -57,12 +57,12 @@ class CustomAgentBody(RequestModel):
 
     @property
     def config_changes(self) -> Mapping[str, Any]:
-        """The keys of `config.yaml` that are to be changed, None for those that are to go."""
+        """Return the changed keys of `config.yaml`, with None for keys to remove."""
         return {key: _to_plain(getattr(self, key)) for key in CONFIG_KEYS if key in self.model_fields_set}
 
 
 class NewCustomAgentBody(CustomAgentBody):
-    """An agent to be made."""
+    """A custom agent to create."""
 
     name: str = Field(max_length=64)
 
@@ -70,7 +70,7 @@ class NewCustomAgentBody(CustomAgentBody):
 def create_custom_agent(
     home: Path, body: NewCustomAgentBody, env: Mapping[str, str], offer: AvailableOptions
 ) -> AgentInfo:
-    """Make an agent. Raises Invalid, or Conflict where something has its name already."""
+    """Create a custom agent. Raises Invalid, or Conflict if the name is taken."""
     name = body.name.strip().lower()
     if not NAME.fullmatch(name) or name in RESERVED:
         raise Invalid(
@@ -99,8 +99,9 @@ def create_custom_agent(
 def change_custom_agent(
     home: Path, name: str, body: CustomAgentBody, env: Mapping[str, str], offer: AvailableOptions
 ) -> AgentInfo:
-    """Change an agent. Raises ProfileUnknown, Invalid, or Conflict where its files can't be read as they are
-    and only some of its parts are given.
+    """Change a custom agent. Raises ProfileUnknown or Invalid.
+
+    Raises Conflict if its files are invalid and the body doesn't replace all of them.
     """
     with _write_lock:
         folder = custom_agent_folder(home, name)
@@ -117,7 +118,7 @@ def change_custom_agent(
 
 
 def delete_custom_agent(home: Path, name: str) -> OperationResult:
-    """Remove an agent with its folder. Raises ProfileUnknown."""
+    """Delete a custom agent with its folder. Raises ProfileUnknown."""
     with _write_lock:
         folder = custom_agent_folder(home, name)
         if folder.is_symlink():
@@ -133,7 +134,7 @@ def delete_custom_agent(home: Path, name: str) -> OperationResult:
 def _load_stored(
     home: Path, folder: Path, body: CustomAgentBody, env: Mapping[str, str]
 ) -> tuple[Mapping[str, Any], str]:
-    """The data of `config.yaml` as it stands, and the personality; none where all is written anew."""
+    """Return the data of `config.yaml` and the personality; both empty if the body replaces everything."""
     try:
         profile = read_custom_agent(home, folder.name, env)
     except ProfileBroken as error:
@@ -147,7 +148,7 @@ def _load_stored(
 def _check_usable(
     name: str, config: str, personality: str, env: Mapping[str, str], offer: AvailableOptions
 ) -> None:
-    """Refuse what could not be used. Raises Invalid."""
+    """Raise Invalid for an agent that could not be used."""
     if len(personality.encode()) > MAX_PERSONALITY_BYTES:
         raise Invalid(f"personality: is larger than {MAX_PERSONALITY_BYTES:,} bytes; shorten it")
     try:
@@ -163,14 +164,14 @@ def _check_usable(
 
 
 def _render_config(stored: Mapping[str, Any], given: Mapping[str, Any]) -> str:
-    """The file with what is given; JSON values, which YAML reads as they are meant."""
+    """Render the file with the changes. Values are JSON, which is valid YAML."""
     data = {**stored, **given}
     kept = ((key, value) for key, value in data.items() if value is not None)
     return "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in kept)
 
 
 def _to_plain(value: str | list[str] | None) -> str | list[str] | None:
-    """A value as the file says it: text on one line, without naming a variable of the environment."""
+    """Collapse text to one line, and escape a leading `$` so that it names no environment variable."""
     if isinstance(value, list):
         return [_to_one_line(text) for text in value]
     return (_to_one_line(value) or None) if value is not None else None
@@ -182,7 +183,7 @@ def _to_one_line(text: str) -> str:
 
 
 def _write_or_delete(path: Path, text: str) -> None:
-    """Write the file; nothing to say is no file."""
+    """Write the file, or delete it for an empty text."""
     if text:
         replace_text(path, text if text.endswith("\n") else f"{text}\n")
     else:
@@ -190,7 +191,7 @@ def _write_or_delete(path: Path, text: str) -> None:
 
 
 def _remove_stale_folders(agents: Path) -> None:
-    """What a killed process left."""
+    """Remove the leftovers of a killed process."""
     for path in agents.glob(f"{_STAGING_PREFIX}*"):
         if path.is_dir() and not path.is_symlink() and time.time() - path.stat().st_mtime > STALE_SECONDS:
             shutil.rmtree(path, ignore_errors=True)

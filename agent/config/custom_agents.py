@@ -1,7 +1,7 @@
-"""Agents of one's own: a folder `agents/<name>/` below the home, with `config.yaml` and `SOUL.md`.
+"""Custom agents: a folder `agents/<name>/` in the data directory, with `config.yaml` and `SOUL.md`.
 
-Both files are optional; the folder makes the agent. `SOUL.md` is its personality: text that is put into its
-system prompt.
+Both files are optional; the folder defines the agent. `SOUL.md` is its personality, added to its system
+prompt.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_PERSONALITY_BYTES = 50_000
 
 @dataclass(frozen=True, slots=True)
 class CustomAgent:
-    """An agent of one's own. `tool_groups` and `skills` None: all; `personality` empty: none."""
+    """A custom agent. None for `tool_groups` or `skills` means all; an empty `personality` means none."""
 
     name: str
     description: str = ""
@@ -40,9 +40,9 @@ class CustomAgent:
 
 
 def read_custom_agent(home: Path, name: str, env: Mapping[str, str]) -> CustomAgent:
-    """The agent of this name, in any case of letters. Blocking.
+    """Read the custom agent with this name, ignoring case. Blocking.
 
-    Raises ProfileUnknown (no such agent, or no name for one) or ProfileBroken.
+    Raises ProfileUnknown (no such agent, or an invalid name) or ProfileBroken.
     """
     folder = custom_agent_folder(home, name)
     config = _read_config(folder / CONFIG_FILE, folder.name, env)
@@ -50,7 +50,7 @@ def read_custom_agent(home: Path, name: str, env: Mapping[str, str]) -> CustomAg
 
 
 def custom_agent_folder(home: Path, name: str) -> Path:
-    """Where the agent of this name is; the folder has its name. Blocking; raises ProfileUnknown."""
+    """Return the folder of a custom agent; its name is the canonical one. Blocking. Raises ProfileUnknown."""
     wanted = name.strip().lower()
     folder = home / FOLDER / wanted
     if not NAME.fullmatch(wanted) or not folder.is_dir():
@@ -59,7 +59,7 @@ def custom_agent_folder(home: Path, name: str) -> Path:
 
 
 def build_custom_agent(name: str, config: CustomAgentConfig, personality: str) -> CustomAgent:
-    """The agent that its files make."""
+    """Build a custom agent from the content of its files."""
     return CustomAgent(
         name=name,
         description=config.description or "",
@@ -72,21 +72,21 @@ def build_custom_agent(name: str, config: CustomAgentConfig, personality: str) -
 
 @dataclass(frozen=True, slots=True)
 class AvailableOptions:
-    """What an agent of one's own may ask for: models by their names, and the configuration's tools."""
+    """The models that a custom agent may name, and the configuration with the tool groups."""
 
     models: Sequence[str]
     config: AgentConfig
 
 
 def check_model(profile: CustomAgent, models: Sequence[str]) -> str | None:
-    """The model that it asks for, which is one of these. Raises ProfileBroken."""
+    """Return the agent's model. Raises ProfileBroken if it doesn't exist."""
     if profile.model is not None and profile.model not in models:
         raise _unmet_error(profile, "model", f'there is no model named "{profile.model}"', models)
     return profile.model
 
 
 def check_tool_groups(profile: CustomAgent, config: AgentConfig) -> tuple[str, ...] | None:
-    """The groups of tools that it asks for, which are all configured. Raises ProfileBroken."""
+    """Return the agent's tool groups. Raises ProfileBroken if one is not configured."""
     for group in unknown_groups(profile.tool_groups or (), config):
         raise _unmet_error(
             profile, "tool_groups", f"the tool group {group} is not configured", known_groups(config)
@@ -97,7 +97,7 @@ def check_tool_groups(profile: CustomAgent, config: AgentConfig) -> tuple[str, .
 def describe_custom_agent(
     home: Path, name: str, env: Mapping[str, str], offer: AvailableOptions
 ) -> AgentInfo:
-    """All of the agent of this name. Blocking; raises ProfileUnknown."""
+    """Return all details of a custom agent. Blocking. Raises ProfileUnknown."""
     folder = custom_agent_folder(home, name)
     try:
         found = read_custom_agent(home, name, env)
@@ -115,7 +115,7 @@ def describe_custom_agent(
 
 
 def describe_custom_agents(home: Path, env: Mapping[str, str], offer: AvailableOptions) -> AgentList:
-    """All of them, without their personality; one that can't be used says why. Blocking."""
+    """Return all custom agents without their personality. Unusable ones have a `problem`. Blocking."""
     found = []
     for name in list_custom_agents(home):
         with suppress(ProfileUnknown):  # taken away meanwhile
@@ -125,7 +125,7 @@ def describe_custom_agents(home: Path, env: Mapping[str, str], offer: AvailableO
 
 
 def _find_unmet_need(profile: CustomAgent, offer: AvailableOptions) -> str | None:
-    """Why it can't have what it asks for."""
+    """Return the reason why the agent's model or tool groups are not available, or None."""
     try:
         check_model(profile, offer.models)
         check_tool_groups(profile, offer.config)
@@ -152,7 +152,7 @@ def _read_config(path: Path, name: str, env: Mapping[str, str]) -> CustomAgentCo
 
 
 def load_custom_agent_config(document: ConfigDocument, env: Mapping[str, str]) -> CustomAgentConfig:
-    """The section that the document holds. Raises ConfigErrors."""
+    """Validate the document as the configuration of a custom agent. Raises ConfigErrors."""
     problems = Problems(document)
     reject_unsupported(document, UNSUPPORTED_KEYS, {}, problems)
     document = resolve_env(document, env, problems=problems)
@@ -163,7 +163,7 @@ def load_custom_agent_config(document: ConfigDocument, env: Mapping[str, str]) -
 
 
 def _try_read_personality(folder: Path) -> str | None:
-    """The personality where that alone can be read."""
+    """Return the personality, or None if it can't be read."""
     try:
         return _read_personality(folder / PERSONALITY_FILE, folder.name)
     except ProfileBroken:

@@ -1,7 +1,7 @@
-"""A YAML file as plain data, with the line of every key.
+"""Parse a YAML or JSON file into plain data with the line of every key.
 
-Scalars follow YAML 1.2, as editors and ruamel read them: only `true` and `false` are switches, `off` and
-`no` are words, dates are text. A key is the text that stands in the file, whatever it looks like.
+Scalars follow YAML 1.2, as editors and ruamel read them: only `true` and `false` are switches, `off` and `no`
+are words, dates are text. A key is its literal text in the file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SWITCH_WORDS = frozenset({"yes", "no", "on", "off"})
 
 
 class SwitchWord(str):
-    """A bare `yes`, `no`, `on` or `off`: a word where a word is expected, a switch where a switch is."""
+    """A bare `yes`, `no`, `on` or `off`: a word for text keys, a switch for boolean keys."""
 
     __slots__ = ()
 
@@ -56,7 +56,7 @@ for _tag, _pattern, _first in (
 class ConfigDocument:
     """`data`: plain dicts (text keys), lists and scalars; `lines`: the line of each key path, from 1.
 
-    `fingerprint` names the bytes of the file (empty for text that came from elsewhere).
+    `fingerprint` is the SHA-256 of the file ("" for text from elsewhere).
     """
 
     file: str
@@ -65,7 +65,7 @@ class ConfigDocument:
     fingerprint: str = ""
 
     def line_of(self, path: KeyPath) -> int | None:
-        """The line of the path, or of the nearest part around it that stands in the file."""
+        """Return the line of the path, or of the nearest enclosing key in the file."""
         while path:
             if path in self.lines:
                 return self.lines[path]
@@ -76,10 +76,10 @@ class ConfigDocument:
 def read_document(
     path: Path, *, display_name: str | None = None, may_be_empty: bool = True
 ) -> ConfigDocument:
-    """Read the file; an empty one is an empty mapping. `shown` is how errors name it.
+    """Read a file. An empty one is an empty mapping. Errors name it `display_name`.
 
-    Raises ConfigErrors: not readable, not UTF-8, not YAML, not a mapping, a key twice, over 1 MB; nothing but
-    white space in it unless it `may_be_empty`.
+    Raises ConfigErrors if the file is unreadable, not UTF-8, not YAML, not a mapping, has a duplicate key, or
+    exceeds 1 MB; also if it is blank, unless it `may_be_empty`.
     """
     name = display_name or str(path)
     try:
@@ -94,7 +94,7 @@ def read_document(
 
 
 def decode_text(raw: bytes, file: str) -> str:
-    """The text of the file, without a byte order mark. Raises ConfigErrors."""
+    """Decode the file as UTF-8, without a byte order mark. Raises ConfigErrors."""
     if len(raw) > MAX_BYTES:
         raise one_error(file, f"is larger than {MAX_BYTES:,} bytes; is this the right file?")
     try:
@@ -105,7 +105,7 @@ def decode_text(raw: bytes, file: str) -> str:
 
 
 def compose_nodes(text: str, file: str) -> yaml.Node | None:
-    """The node tree of the text, with positions in it; None where there is nothing. Raises ConfigErrors."""
+    """Return the node tree of the text with positions, or None for an empty text. Raises ConfigErrors."""
     loader: _Loader | None = None
     try:
         loader = _Loader(text)
@@ -127,7 +127,7 @@ def compose_nodes(text: str, file: str) -> yaml.Node | None:
 
 
 def parse_document(text: str, file: str) -> ConfigDocument:
-    """As read_document, from text."""
+    """Parse a YAML text. Raises ConfigErrors as `read_document` does."""
     node = compose_nodes(text, file)
     if node is None or (isinstance(node, yaml.ScalarNode) and node.tag == _TAG + "null"):
         return ConfigDocument(file, {})
@@ -139,7 +139,10 @@ def parse_document(text: str, file: str) -> ConfigDocument:
 
 
 class _Builder:
-    """Makes plain data of nodes; aliases are copied, so a file cannot refer to itself or grow without end."""
+    """Builds plain data from nodes.
+
+    Aliases are copied, so that a file can't refer to itself or grow without limit.
+    """
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -243,9 +246,10 @@ class _Builder:
 
 
 def parse_json(text: str, file: str) -> ConfigDocument:
-    """The document in the text; an empty one is an empty mapping.
+    """Parse a JSON text strictly. An empty one is an empty mapping.
 
-    Raises ConfigErrors: no JSON, a key twice, a number that JSON does not have, not a mapping.
+    Raises ConfigErrors for invalid JSON, a duplicate key, NaN or Infinity, or a top level that is not a
+    mapping.
     """
     if not text.strip():
         return ConfigDocument(file, {})

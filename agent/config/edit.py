@@ -1,8 +1,8 @@
-"""Changes of YAML text that leave every other byte as it is: rename a key, add entries to a mapping.
+"""Edit YAML text in place: rename keys and add entries while every other byte stays the same.
 
-A dump of the parsed file would fold lines, change quotes and indentation, and write `null` anew. So the
-parser only says where things stand, and the text is changed there. Each function takes the whole text and
-returns it.
+Dumping the parsed file would fold lines, change quotes and indentation, and rewrite `null`. So the parser
+only provides positions, and the text is edited there. Each function takes the whole text and returns the new
+one.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ Entry = tuple[yaml.Node, yaml.Node]
 
 
 def root_mapping(text: str, file: str) -> yaml.MappingNode | None:
-    """The mapping at the top; None where the text holds nothing yet. Raises ConfigErrors."""
+    """Return the top-level mapping, or None for an empty text. Raises ConfigErrors."""
     node = compose_nodes(text, file)
     return node if isinstance(node, yaml.MappingNode) else None
 
 
 def find_entry(mapping: yaml.MappingNode, path: KeyPath) -> Entry | None:
-    """The (key, value) nodes at the path, merged ones included."""
+    """Return the (key, value) nodes at the path, including merged ones."""
     found: Entry | None = None
     node: yaml.Node = mapping
     for part in path:
@@ -39,20 +39,20 @@ def find_entry(mapping: yaml.MappingNode, path: KeyPath) -> Entry | None:
 
 
 def rename_key(text: str, entry: Entry, name: str) -> str:
-    """The text with another name for the key of the entry."""
+    """Replace the key of the entry."""
     start, end = _node_span(entry[0])
     return text[:start] + name + text[end:]
 
 
 def replace_value(text: str, entry: Entry, value: str) -> str:
-    """The text with another scalar as the value of the entry."""
+    """Replace the value of the entry with another scalar."""
     start, end = _node_span(entry[1])
     gap = "" if text[start - 1 : start].isspace() or not value else " "
     return text[:start] + gap + value + text[end:]
 
 
 def insert_first(text: str, mapping: yaml.MappingNode, line: str) -> str:
-    """The text with an entry before all others of the mapping."""
+    """Insert an entry before all others of the mapping."""
     if mapping.flow_style or not mapping.value:
         return add_entries(text, mapping, [line])
     mark: yaml.Mark = mapping.value[0][0].start_mark
@@ -60,7 +60,7 @@ def insert_first(text: str, mapping: yaml.MappingNode, line: str) -> str:
 
 
 def add_entries(text: str, mapping: yaml.MappingNode, lines: Sequence[str]) -> str:
-    """The text with entries (`key: value`, in block style with a comment if wanted) added to the mapping."""
+    """Append entries (`key: value`, in block style optionally with a comment) to the mapping."""
     if mapping.flow_style:
         start = text.index("{", mapping.start_mark.index) + 1
         plain = ", ".join(line.partition(" #")[0] for line in lines)
@@ -71,7 +71,7 @@ def add_entries(text: str, mapping: yaml.MappingNode, lines: Sequence[str]) -> s
 
 
 def add_children(text: str, entry: Entry, lines: Sequence[str]) -> str:
-    """The text with entries below a key that has no value yet."""
+    """Add entries below a key that has no value yet."""
     key, value = entry
     column = key.start_mark.column
     text = replace_value(text, entry, "") if value.value else text
@@ -80,7 +80,7 @@ def add_children(text: str, entry: Entry, lines: Sequence[str]) -> str:
 
 
 def add_paragraphs(text: str, mapping: yaml.MappingNode | None, paragraphs: Sequence[str]) -> str:
-    """The text with paragraphs of top-level entries at its end, an empty line before each."""
+    """Append paragraphs of top-level entries, each after a blank line."""
     column = mapping.value[0][0].start_mark.column if mapping else 0
     position = _skip_comments(text, _position_after(text, mapping), column) if mapping else len(text)
     indented = (indent(paragraph, " " * column) for paragraph in paragraphs)
@@ -91,17 +91,17 @@ def add_paragraphs(text: str, mapping: yaml.MappingNode | None, paragraphs: Sequ
 
 
 def detect_newline(text: str) -> str:
-    """How the lines of the text end."""
+    """Return the line ending of the text."""
     return "\r\n" if "\r\n" in text else "\n"
 
 
 def _node_span(node: yaml.Node) -> tuple[int, int]:
-    """Where the node stands in the text."""
+    """Return the start and end position of the node."""
     return node.start_mark.index, node.end_mark.index
 
 
 def _iterate_entries(mapping: yaml.MappingNode) -> Iterator[Entry]:
-    """The entries, own ones first."""
+    """Yield the entries of the mapping, then merged ones."""
     merged: list[yaml.Node] = []
     for key, value in mapping.value:
         if key.tag.endswith(":merge"):
@@ -114,11 +114,11 @@ def _iterate_entries(mapping: yaml.MappingNode) -> Iterator[Entry]:
 
 
 def _position_after(text: str, node: yaml.Node) -> int:
-    """Where the line begins that follows the last line of the node."""
+    """Return the start of the line after the last line of the node."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         key, value = last if isinstance(last, tuple) else (None, last)
-        # The value of an alias stands elsewhere, before its key.
+        # The value of an alias is located elsewhere, before its key.
         if key is not None and value.start_mark.index < key.start_mark.index:
             return _next_line(text, key.end_mark.index)
         return _position_after(text, value)
@@ -133,7 +133,7 @@ def _next_line(text: str, index: int) -> int:
 
 
 def _skip_comments(text: str, position: int, column: int) -> int:
-    """The position behind the comments, indented by `column` at least, that follow it."""
+    """Return the position after following comments that are indented by at least `column`."""
     end = position
     while position < len(text):
         line = text[position : _next_line(text, position)]

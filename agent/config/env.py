@@ -1,4 +1,4 @@
-"""`$NAME` values: a whole value that names an environment variable. `$$` at the start stands for one `$`."""
+"""Replace `$NAME` values, which name an environment variable. A leading `$$` stands for one `$`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OMITTED = object()
 
 
 class EnvText(str):
-    """Text that came from the environment variable `name`: it may stand for a number or a switch."""
+    """Text from the environment variable `name`. It may stand for a number or a switch."""
 
     __slots__ = ("name",)
     name: str
@@ -29,7 +29,7 @@ class EnvText(str):
 
 
 def parse_switch(value: object) -> object:
-    """The value as a switch where it is one in words (bare yes, no, on, off; or from the environment)."""
+    """Return the boolean for a switch word, and any other value unchanged."""
     return _SWITCHES.get(value.strip().lower(), value) if isinstance(value, str) else value
 
 
@@ -40,10 +40,10 @@ def resolve_env(
     idle: frozenset[str] = frozenset(),
     problems: Problems | None = None,
 ) -> ConfigDocument:
-    """The document with `$NAME` values replaced.
+    """Return the document with its `$NAME` values replaced.
 
-    A name that is unset or empty is an error: raised as ConfigErrors, or noted in `problems` where given.
-    In a part that is switched off (`enabled: false`, or a section in `idle`) the key is left out instead.
+    An unset or empty variable is an error: raised as ConfigErrors, or added to `problems` if given. In a
+    disabled part (`enabled: false`, or a section in `idle`) the key is omitted instead.
     """
     noted = problems if problems is not None else Problems(document)
     resolver = _Resolver(env, noted)

@@ -1,7 +1,4 @@
-"""What is wrong with a configuration file, told so that a person can repair it.
-
-ConfigErrors(Exception)   one or more ConfigError, one line each
-"""
+"""Errors of a configuration file, worded so that a person can fix them: file, line, key, problem, remedy."""
 
 from __future__ import annotations
 
@@ -14,11 +11,11 @@ if TYPE_CHECKING:
 
 
 KeyPath = tuple[str | int, ...]
-"""Where a value stands: `("channels", "telegram", "bot_token")`, `("models", 0, "name")`."""
+"""Path of a value: `("channels", "telegram", "bot_token")`, `("models", 0, "name")`."""
 
 
 def format_key(path: KeyPath) -> str:
-    """The path as people write it: `channels.telegram.bot_token`, `models[0].name`."""
+    """Format the path as people write it: `channels.telegram.bot_token`, `models[0].name`."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -30,7 +27,7 @@ def format_key(path: KeyPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ConfigError:
-    """One problem: `file:line: key: message`. The message never holds the value of a secret."""
+    """A problem, shown as `file:line: key: message`. The message never contains a secret."""
 
     file: str
     line: int | None
@@ -44,16 +41,16 @@ class ConfigError:
 
 @dataclass(frozen=True, slots=True)
 class UnsetVariable(ConfigError):
-    """The file names an environment variable that this process does not have; another one may have it."""
+    """The file names an environment variable that is unset in this process; another process may have it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigWarning(ConfigError):
-    """Something that does not stop the start and should be logged once."""
+    """A problem that doesn't prevent the start. It should be logged once."""
 
 
 class ConfigErrors(Exception):
-    """The configuration cannot be used; `errors` says why, in the order of the file."""
+    """Raised for an unusable configuration. `errors` lists the problems in file order."""
 
     def __init__(self, errors: Iterable[ConfigError]) -> None:
         self.errors: tuple[ConfigError, ...] = tuple(sorted(errors, key=lambda error: error.line or 0))
@@ -64,19 +61,19 @@ class ConfigErrors(Exception):
 
 
 def one_error(file: str, message: str, *, line: int | None = None, key: str = "") -> ConfigErrors:
-    """A ConfigErrors of a single problem."""
+    """Build a ConfigErrors with a single problem."""
     return ConfigErrors([ConfigError(file, line, key, message)])
 
 
 def join_words(words: Sequence[str], last: str = "or") -> str:
-    """`a`, `a or b`, `a, b or c`."""
+    """Join words: `a`, `a or b`, `a, b or c`."""
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 
 class Problems:
-    """The errors found so far in one document."""
+    """Collects the errors of a document, so that people see all of them at once."""
 
     def __init__(self, document: ConfigDocument) -> None:
         self._document = document
@@ -84,7 +81,7 @@ class Problems:
         self._paths: set[KeyPath] = set()
 
     def add(self, path: KeyPath, message: str, kind: type[ConfigError] = ConfigError) -> None:
-        """Note a problem with the value at the path, unless it or what it stands in has one already."""
+        """Add a problem for the path, unless the path or an enclosing one has a problem already."""
         if any(path[: len(known)] == known for known in self._paths):
             return
         self._paths.add(path)
@@ -93,10 +90,10 @@ class Problems:
 
     @property
     def errors(self) -> tuple[ConfigError, ...]:
-        """What was noted."""
+        """Return the collected errors."""
         return tuple(self._found)
 
     def raise_if_any(self) -> None:
-        """Raises ConfigErrors where something was noted."""
+        """Raise ConfigErrors if there are problems."""
         if self._found:
             raise ConfigErrors(self._found)

@@ -1,4 +1,4 @@
-"""The sections of `extensions_config.json`: MCP servers, and which skills are on."""
+"""The sections of `extensions_config.json`: MCP servers, and the states of skills."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def _check_one_line(value: SecretStr) -> SecretStr:
 
 
 Address = Annotated[str, AfterValidator(_check_address)]
-"""An http or https address, with whatever path and query it has."""
+"""An http or https address, which may have a path and a query."""
 SecretLine = Annotated[SecretStr, AfterValidator(_check_one_line)]
-"""Text of one line that shows in no repr and no error."""
+"""Text of one line that never appears in a repr or an error."""
 
 
 class McpOAuth(Section):
-    """How a token for the server is got."""
+    """OAuth settings to get a token for the server."""
 
     grant_type: Literal["client_credentials", "refresh_token"] = Field(
         "client_credentials", description="client_credentials, or refresh_token."
@@ -58,7 +58,7 @@ class McpOAuth(Section):
 
 
 class McpServer(Section):
-    """An MCP server. Without `type` it is stdio where there is a command, http where there is a url."""
+    """An MCP server. Without `type`, a `command` means stdio and a `url` means http."""
 
     enabled: Switch = Field(True, description="Whether its tools are offered.")
     type: Literal["stdio", "sse", "http"] | None = Field(
@@ -81,7 +81,7 @@ class McpServer(Section):
 
     @property
     def transport(self) -> Literal["stdio", "sse", "http"]:
-        """`type`, or what follows from the other keys."""
+        """Return `type`, or the transport implied by the other keys."""
         return self.type or ("stdio" if self.command else "http")
 
     @model_validator(mode="after")
@@ -102,13 +102,13 @@ class McpServer(Section):
 
 
 class SkillState(Section):
-    """What is set for a skill."""
+    """The state of a skill."""
 
     enabled: Switch = Field(True, description="Whether the agent is told of it.")
 
 
 class Extensions(Section):
-    """The whole file. The names of its keys are those of the format that MCP clients share."""
+    """The whole file. Its keys follow the format that MCP clients share."""
 
     mcpServers: Mapping[str, McpServer] = Field(default_factory=dict, description="MCP servers by name.")
     skills: Mapping[str, SkillState] = Field(
@@ -126,6 +126,6 @@ class Extensions(Section):
         return servers
 
     def is_skill_enabled(self, name: str) -> bool:
-        """Whether the skill is enabled."""
+        """Return True if the skill is enabled."""
         state = self.skills.get(name)
         return state is None or state.enabled

@@ -1,4 +1,4 @@
-"""The file itself: found, read and checked, and written so that a reader never sees half of it."""
+"""Read, check and change `extensions_config.json`, and keep the last good version in force."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _write_lock = threading.Lock()
 
 
 class ExtensionChanges:
-    """Counts what this process changed."""
+    """Counts the changes by this process, so that its parts notice them at once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.count = 0
 
     def record(self) -> None:
-        """Something was changed."""
+        """Count a change."""
         with self._lock:
             self.count += 1
 
 
 CHANGES = ExtensionChanges()
-"""Those of the process."""
+"""The counter of this process."""
 
 
 FILE_NAME = "extensions_config.json"
@@ -53,25 +53,31 @@ Change = Callable[[dict[str, Any]], None]
 
 @dataclass(frozen=True, slots=True)
 class LoadedExtensions:
-    """What the file says: `config` is checked and filled in, `data` is as it stands (`$NAME` and all)."""
+    """The file: `config` is validated with defaults, `data` is the raw content with `$NAME` references."""
 
     config: Extensions = field(default_factory=Extensions)
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
 class ExtensionsFile:
-    """Finds, reads and writes it: explicit, `ROEBOT_EXTENSIONS_CONFIG_PATH`, `./`, `../`, home. Blocking."""
+    """Finds, reads and writes the file. Blocking.
+
+    Search order: explicit path, `ROEBOT_EXTENSIONS_CONFIG_PATH`, `./`, `../`, data directory.
+    """
 
     def __init__(self, explicit: Path | None, env: Mapping[str, str], cwd: Path) -> None:
         self._explicit, self._env, self._cwd = explicit, env, cwd
         self._home = cwd / (env.get(HOME_VARIABLE) or DEFAULT_HOME)
 
     def read_stamp(self) -> Stamp | None:
-        """What changes with the file; None without one. Raises ConfigErrors as `read` does."""
+        """Return the stamp of the file, or None without one. Raises ConfigErrors as `read_file` does."""
         return file_stamp(self._find_path())
 
     def read_file(self, name: str = "") -> LoadedExtensions:
-        """The file, checked; without one the defaults. `name` is how errors call it. Raises ConfigErrors."""
+        """Read and check the file; without one return the defaults. Errors name it `name`.
+
+        Raises ConfigErrors.
+        """
         path = self._find_path()
         if path is None:
             return LoadedExtensions()
@@ -84,19 +90,19 @@ class ExtensionsFile:
         return LoadedExtensions(check_extensions(document, self._env), document.data)
 
     def change_file(self, change: Change) -> LoadedExtensions:
-        """Read, change, check, then write; a change that does not fit changes nothing.
+        """Read the file, change it, check the result and write it. An invalid change writes nothing.
 
-        Where there was none, a file is made in the current folder, or in the home where that can't be
-        written. Raises ConfigErrors.
+        Without a file, a new one is created in the current folder, or in the data directory if that is not
+        writable. Raises ConfigErrors.
         """
         path = self._find_path() or self._new_path()
-        # Its errors go to whoever asked for the change, and name no folder of this machine.
+        # The caller sees the errors, so they must not contain paths of the host.
         name = path.name
         data = copy.deepcopy(dict(self.read_file(name).data))
         change(data)
         text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
         document = parse_json(text, name)
-        # Lines of a text that is not written yet would mislead.
+        # The text is not written yet, so its line numbers would mislead.
         check_extensions(replace(document, lines={}), self._env)
         try:
             replace_text(path, text)
@@ -118,7 +124,7 @@ class ExtensionsFile:
 
 
 def check_extensions(document: ConfigDocument, env: Mapping[str, str]) -> Extensions:
-    """The document as sections, with `$NAME` values filled in. Raises ConfigErrors that name everything."""
+    """Validate the document with its `$NAME` values replaced. Raises ConfigErrors with all problems."""
     problems = Problems(document)
     resolved = resolve_env(document, env, problems=problems)
     config = load_section(Extensions, resolved.data, resolved, (), problems)
@@ -128,7 +134,7 @@ def check_extensions(document: ConfigDocument, env: Mapping[str, str]) -> Extens
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Put the text in the place of the file, in one step. A link stays one; the mode stays as it is."""
+    """Replace the file atomically. A link stays a link, and the mode is preserved."""
     real = path.resolve()
     replace_file(real, text, mode=mode_of(real))
 

@@ -1,4 +1,4 @@
-"""The sections about how the agent works: titles, summaries, permission, calls of the model."""
+"""Configuration sections of the agent's features, such as titles, sandbox, tools, memory and subagents."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TitleConfig(Section):
 
 
 class ContextSize(Section):
-    """An amount of conversation."""
+    """A size of conversation."""
 
     type: Literal["tokens", "messages", "fraction"] = Field(
         description="tokens, messages, or a fraction of the model's context window."
@@ -56,12 +56,12 @@ class ContextSize(Section):
         return self
 
     def as_tuple(self) -> tuple[Any, Any]:
-        """As langchain writes it."""
+        """Return the size as langchain expects it."""
         return (self.type, self.value if self.type == "fraction" else int(self.value))
 
 
 class SummarizationConfig(Section):
-    """Summaries that stand for the older part of a long thread."""
+    """Summaries that replace the older part of a long thread."""
 
     enabled: Switch = Field(False, description="Whether long threads are summarized.")
     trigger: tuple[ContextSize, ...] = Field(
@@ -82,14 +82,14 @@ class SummarizationConfig(Section):
 
 
 class SandboxConfig(OpenSection):
-    """Where commands run and files are; further keys belong to the provider."""
+    """The sandbox for commands and files. Further keys belong to the provider."""
 
     enabled: Switch = Field(True, description="Whether the agent has a sandbox, and the tools that use it.")
     use: ImportString = Field(LOCAL_SANDBOX, description="The provider, as package.module:Class.")
 
 
 class GuardrailProviderConfig(OpenSection):
-    """Who decides about tool calls; further keys belong to the class."""
+    """The provider that decides about tool calls. Further keys belong to its class."""
 
     use: ImportString = Field(
         ALLOWLIST,
@@ -99,7 +99,7 @@ class GuardrailProviderConfig(OpenSection):
 
 
 class GuardrailsConfig(Section):
-    """Permission before each tool call."""
+    """A decision before each tool call."""
 
     enabled: Switch = Field(False, description="Whether each tool call is decided about first.")
     provider: GuardrailProviderConfig = Field(
@@ -108,7 +108,7 @@ class GuardrailsConfig(Section):
 
 
 class ModelCallsConfig(Section):
-    """What happens when a model does not answer."""
+    """Retries and fallbacks for failed model calls."""
 
     retries: Int = Field(
         2,
@@ -126,7 +126,7 @@ class ModelCallsConfig(Section):
 
 
 class MemoryConfig(Section):
-    """What is remembered of people and group chats beyond a thread."""
+    """Memory of people and group chats across threads."""
 
     enabled: Switch = Field(True, description="Whether the agent remembers people and group chats.")
     injection_enabled: Switch = Field(True, description="Whether what is remembered is put before the model.")
@@ -168,7 +168,7 @@ class SkillsConfig(Section):
 
 
 class SubagentsConfig(Section):
-    """Agents that the agent hands parts of its work to."""
+    """Subagents that the agent delegates work to."""
 
     enabled: Switch = Field(True, description="Whether the agent may hand work to subagents.")
     max_concurrent: Count = Field(3, le=16, description="Subagents of one conversation at the same time.")
@@ -182,7 +182,7 @@ DEFERRED_TOOLS_THRESHOLD = 20
 
 
 class ToolEntry(OpenSection):
-    """One tool of `tools`. Keys that are not named here are kept in `extra` for what `use` names."""
+    """An entry of `tools`. Unnamed keys are kept in `extra` for the target of `use`."""
 
     name: Text = Field(description="The name by which the model calls it.")
     group: Text = Field(description="The group that agents take it by.")
@@ -192,13 +192,13 @@ class ToolEntry(OpenSection):
 
 
 class ToolGroup(Section):
-    """One entry of `tool_groups`."""
+    """An entry of `tool_groups`."""
 
     name: Text = Field(description="The name of the group.")
 
 
 class AcpAgent(Section):
-    """An agent that speaks ACP over its standard input and output, and is started for each task."""
+    """An external agent that speaks ACP over standard input and output. It is started for each task."""
 
     enabled: Switch = Field(True, description="Whether tasks may be handed to it.")
     command: Text = Field(description="The program; it has to speak ACP.")
@@ -215,7 +215,7 @@ class AcpAgent(Section):
 
 
 def check_agent_names(agents: Mapping[str, AcpAgent]) -> Mapping[str, AcpAgent]:
-    """The same. Raises ValueError for a name that is none."""
+    """Return the agents. Raises ValueError for an invalid name."""
     for name in agents:
         if not SERVER_NAME.fullmatch(name):
             raise ValueError(

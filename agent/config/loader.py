@@ -1,4 +1,4 @@
-"""Loads the agent's half of config.yaml; the bot's sections are left to the bot."""
+"""Load the agent's sections of `config.yaml`. The bot's sections are left to the bot."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from agent.config.versions import AGENT_KEYS, AGENT_VALUES, Pattern, modernize_d
 BOT_SECTIONS = frozenset(
     {"server", "runtime", "database", "channels", "access", "budgets", "schedules", "retention"}
 )
-"""Sections of the same file that belong to the bot: neither read nor refused here."""
+"""Sections of the same file that belong to the bot. They are neither read nor rejected here."""
 OVERRIDES = "the given configuration"
-"""How messages name what comes from code alone."""
+"""The name of configuration given in code, for messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedAgentConfig:
-    """The checked sections, where they came from, and what to log at the start."""
+    """The validated sections, their file, and the warnings to log at the start."""
 
     config: AgentConfig
     path: Path | None
@@ -35,7 +35,7 @@ class LoadedAgentConfig:
     source: ConfigDocument = field(
         default_factory=lambda: ConfigDocument(OVERRIDES, {}), compare=False, repr=False
     )
-    """The lines of the file, without what stands in them."""
+    """The lines of the file, without its data."""
 
 
 def load_agent_config(
@@ -47,11 +47,11 @@ def load_agent_config(
     read_file: bool = True,
     may_be_empty: bool = True,
 ) -> LoadedAgentConfig:
-    """Find and read the file for the agent runtime. Raises ConfigErrors.
+    """Find, read and validate the agent's configuration. Raises ConfigErrors.
 
-    `overrides` are laid over the file, mapping by mapping; a list stands for the whole list. Without
-    `read_file` they are all there is. `fingerprint` names the content of the file (empty without a file).
-    A file without content is refused unless it `may_be_empty`.
+    `overrides` are merged over the file, mapping by mapping; a list replaces the whole list. Without
+    `read_file` they are the whole configuration. `fingerprint` identifies the content of the file ("" without
+    one). A blank file is rejected unless it `may_be_empty`.
     """
     path = find_config(explicit, env, cwd) if read_file else None
     if path is None and not overrides:
@@ -73,7 +73,7 @@ def load_agent_config(
 
 
 def merge_mappings(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """The mapping below with the one above laid over it, mapping by mapping."""
+    """Merge `overrides` over `base`, mapping by mapping."""
     result = copy.deepcopy(dict(base))
     for key, value in overrides.items():
         under = result.get(key)
@@ -85,7 +85,7 @@ def merge_mappings(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dic
 
 
 def to_plain(value: Any) -> Any:
-    """The value as it would come from a file; what no file can hold stays as it is."""
+    """Convert mappings and sequences to the types that a file yields. Other values stay the same."""
     if isinstance(value, Mapping):
         return {str(key): to_plain(item) for key, item in value.items()}
     return [to_plain(item) for item in value] if isinstance(value, list | tuple) else value
@@ -97,14 +97,14 @@ def prepare_document(
     keys: Sequence[Pattern],
     values: Mapping[Pattern, frozenset[str]],
 ) -> tuple[ConfigDocument, tuple[ConfigWarning, ...]]:
-    """The document in today's words, without what this release does not have; with what to log."""
+    """Apply renames and reject unsupported keys and values. Returns the document and warnings to log."""
     document, warnings = modernize_document(document, problems)
     reject_unsupported(document, keys, values, problems)
     return document, warnings
 
 
 def reject_unknown_keys(document: ConfigDocument, known: AbstractSet[str], problems: Problems) -> None:
-    """Note each top-level key that is not known, and take it out."""
+    """Add a problem for each unknown top-level key, and remove the key."""
     for key in [key for key in document.data if key not in known]:
         problems.add((key,), unknown_key_message(key, sorted(known)))
         del document.data[key]

@@ -1,4 +1,4 @@
-"""The sections of the agent's half of config.yaml, and the limits that both halves keep."""
+"""The root of the agent's configuration, its models, and the limits shared with the bot."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CONFIG_VERSION = 1
 
 
 class ModelEntry(OpenSection):
-    """One chat model of `models`. Keys that are not named here are kept in `extra` for the class of `use`."""
+    """A chat model of `models`. Unnamed keys are kept in `extra` for the class of `use`."""
 
     name: Text = Field(description="The name by which /model and the API know it.")
     display_name: Text | None = Field(None, description="What people see; the name where it is absent.")
@@ -58,13 +58,13 @@ class ModelEntry(OpenSection):
 
     @property
     def label(self) -> str:
-        """What people see: `display_name`, or the name."""
+        """Return the name shown to people: `display_name`, or the name."""
         return self.display_name or self.name
 
     def build_arguments(self, *, thinking: bool = False) -> dict[str, Any]:
-        """The keyword arguments for the class, secrets in the clear; with `thinking`, its overrides on top.
+        """Return the keyword arguments for the class, with plain secrets; `thinking` adds its overrides.
 
-        Holds `model`, `use_responses_api` and `output_version` only where they are set.
+        `model`, `use_responses_api` and `output_version` are included only if set.
         """
         named = {
             "model": self.model,
@@ -79,7 +79,7 @@ class ModelEntry(OpenSection):
 
 
 class CheckpointerConfig(Section):
-    """Where the state of threads is kept."""
+    """Storage of thread state."""
 
     type: Literal["sqlite", "memory"] = Field(
         "sqlite", description="sqlite: below the home; memory: forgotten at the end."
@@ -87,7 +87,7 @@ class CheckpointerConfig(Section):
 
 
 class LoggingConfig(Section):
-    """What is logged, and how."""
+    """Log level and format."""
 
     level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="The least important level that is logged."
@@ -96,7 +96,7 @@ class LoggingConfig(Section):
 
 
 class LimitsConfig(Section):
-    """How much is taken at once."""
+    """Limits on concurrent work and message sizes."""
 
     max_runs: Count = Field(256, description="Runs of the agent at the same time.")
     queue: Count = Field(20, description="Messages that wait in one conversation; more are refused.")
@@ -105,7 +105,7 @@ class LimitsConfig(Section):
 
 
 class AgentConfig(Section):
-    """The sections that the agent runtime reads."""
+    """The sections of the agent runtime."""
 
     config_version: Int = Field(CONFIG_VERSION, ge=0, description="The version of this file's keys.")
     models: tuple[ModelEntry, ...] = Field((), description="The chat models; the first is the default.")
@@ -205,7 +205,7 @@ def _refuse_duplicates(kind: str, names: Sequence[str]) -> None:
 
 
 def _expect_model(name: str, info: ValidationInfo) -> None:
-    """Without configured models the name can only be checked when the models are looked for."""
+    """Check the model name. Without configured models the check happens when models are resolved."""
     known = [model.name for model in info.data.get("models", ())]
     if known and name not in known:
         raise ValueError(f"there is no model named {name}; known: {', '.join(known)}")

@@ -1,4 +1,4 @@
-"""The section of an agent of one's own: `agents/<name>/config.yaml` below the home."""
+"""The configuration of a custom agent: `agents/<name>/config.yaml` in the data directory."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from agent.config.versions import Pattern
 FOLDER = "agents"
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 UNSUPPORTED_KEYS: Sequence[Pattern] = ()
-"""Keys of it that this release does not have yet."""
+"""Keys that this version rejects."""
 
 
 class CustomAgentConfig(Section):
-    """What an agent of one's own has different; what is absent is as without it."""
+    """The settings of a custom agent. Absent keys take the default agent's values."""
 
     description: Text | None = Field(None, description="What it is for, in a line.")
     model: OneId | None = Field(None, description="The model it uses unless another one is asked for.")
@@ -32,7 +32,7 @@ class CustomAgentConfig(Section):
 
 
 def list_custom_agents(home: Path) -> tuple[str, ...]:
-    """The names of all agents of one's own below the home, in order. Blocking."""
+    """Return the sorted names of all custom agents in the data directory. Blocking."""
     folder = home / FOLDER
     if not folder.is_dir():
         return ()

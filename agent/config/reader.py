@@ -1,4 +1,4 @@
-"""The way from a place to a checked section: find the file, read it, fill in the environment, check it."""
+"""Find a configuration file, validate a section of it, and word pydantic's errors for people."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ FILE_NAME = "config.yaml"
 
 
 def find_config(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> Path | None:
-    """The configuration file: explicit, `ROEBOT_CONFIG_PATH`, `./config.yaml`, `../config.yaml`, or None.
+    """Find the file: explicit, `ROEBOT_CONFIG_PATH`, `./config.yaml` or `../config.yaml`; None without one.
 
-    None is the zero configuration. Raises ConfigErrors where a path was given and nothing is there.
+    None means the default configuration. Raises ConfigErrors if an explicit path doesn't exist.
     """
     return find_file(FILE_NAME, PATH_VARIABLE, explicit, env, cwd)
 
@@ -30,7 +30,7 @@ def find_config(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> Pat
 def find_file(
     name: str, variable: str, explicit: Path | None, env: Mapping[str, str], cwd: Path
 ) -> Path | None:
-    """The file of this name by the same rule: explicit, named by the variable, `./`, `../`, or None."""
+    """Find a file by the rule of `find_config`: explicit, named by the variable, `./` or `../`."""
     named = env.get(variable, "").strip()
     if explicit is not None:
         return _require_file(explicit, cwd, "remove the option or make the file")
@@ -41,7 +41,7 @@ def find_file(
 
 
 def display_path(path: Path, cwd: Path) -> str:
-    """How messages name the file: relative where it is in the current folder."""
+    """Return the path for messages: relative if it is in the current folder."""
     return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
 
 
@@ -80,7 +80,10 @@ _LIMITS: Mapping[str, tuple[str, str]] = {
 def load_section(
     model: type[SectionT], value: object, document: ConfigDocument, at: KeyPath, problems: Problems
 ) -> SectionT | None:
-    """The section that stands at `at`; None, and a note in `problems` for each error, where it is not one."""
+    """Validate `value` as a section at the path `at`.
+
+    Returns None and adds its errors to `problems` if invalid.
+    """
     try:
         return model.model_validate({} if value is None else value)
     except ValidationError as error:
@@ -91,7 +94,7 @@ def load_section(
 
 
 def known_keys(model: type[BaseModel], path: KeyPath = ()) -> list[str]:
-    """The keys that the section takes, or the section at `path` within it."""
+    """Return the keys of the section, or of the section at `path` within it."""
     inner: Any = model
     for part in path:
         if _is_section(inner):
@@ -108,7 +111,7 @@ def known_keys(model: type[BaseModel], path: KeyPath = ()) -> list[str]:
 
 
 def _unwrap_optional(annotation: Any) -> Any:
-    """The section of `Section | None`; anything else as it is."""
+    """Return the section class of `Section | None`, or any other annotation unchanged."""
     ways = get_args(annotation)
     return next((way for way in ways if _is_section(way)), annotation) if type(None) in ways else annotation
 
@@ -118,7 +121,7 @@ def _is_section(value: object) -> bool:
 
 
 def describe_type(value: object) -> str:
-    """What kind of thing a value is, never what it holds."""
+    """Describe the type of a value, never its content."""
     if isinstance(value, EnvText):
         return f"other text in the environment variable {value.name}"
     kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
@@ -134,13 +137,13 @@ def describe_type(value: object) -> str:
 
 
 def _describe_choice(value: object) -> str:
-    """The value of a choice, where it is a short word of the file."""
+    """Quote a short word; describe any other value by its type."""
     is_word = isinstance(value, str) and not isinstance(value, EnvText) and len(value) <= 24
     return f'"{value}"' if is_word else describe_type(value)
 
 
 def describe_error(detail: ErrorDetails, keys: list[str]) -> str:
-    """The message for one error of pydantic: what was expected, what stands there, what to do."""
+    """Word one error of pydantic: expected, found, remedy."""
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "value_error":
         return str(context["error"])
@@ -168,7 +171,7 @@ def _describe_mismatch(kind: str, given: object, context: Mapping[str, Any]) -> 
 
 
 def _is_quoted_scalar(given: object) -> bool:
-    """Whether a text would be a number or a switch without its quotes."""
+    """Return True for text that would be a number or a switch without quotes."""
     return (
         isinstance(given, str)
         and re.fullmatch(r"(?i)[-+]?[0-9._]+|true|false|yes|no|on|off", given) is not None
@@ -176,7 +179,7 @@ def _is_quoted_scalar(given: object) -> bool:
 
 
 def unknown_key_message(key: str, known: list[str]) -> str:
-    """`unknown key`, with the nearest known one or all of them."""
+    """Return `unknown key` with the closest known key, or all of them."""
     near = get_close_matches(key, known, n=1)
     if near:
         return f"unknown key; did you mean {near[0]}?"

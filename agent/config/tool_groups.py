@@ -1,4 +1,4 @@
-"""The groups of tools that an agent of one's own can ask for."""
+"""Tool groups that a custom agent can select."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from agent.config.models import AgentConfig
 
 ACP_GROUP = "acp"
-"""The group of the tool that hands tasks to other agents."""
+"""The group of the tool that runs tasks on external agents."""
 MCP_GROUP = "mcp"
 """The group of all MCP tools; those of one server are in `mcp:<server>`."""
 SANDBOX_GROUPS = BASH, READ, WRITE = ("bash", "file:read", "file:write")
@@ -15,7 +15,7 @@ SANDBOX_GROUPS = BASH, READ, WRITE = ("bash", "file:read", "file:write")
 
 
 def known_groups(config: AgentConfig) -> list[str]:
-    """The groups that are configured, in order; those of MCP servers come and go with them."""
+    """Return the configured groups, sorted. Groups of single MCP servers are not included."""
     known = {tool.group for tool in config.tools} | {group.name for group in config.tool_groups}
     known |= set(SANDBOX_GROUPS) if config.sandbox.enabled else set()
     known |= {ACP_GROUP} if config.acp_agents else set()
@@ -23,6 +23,6 @@ def known_groups(config: AgentConfig) -> list[str]:
 
 
 def unknown_groups(groups: Iterable[str], config: AgentConfig) -> list[str]:
-    """Those of the groups that are not there."""
+    """Return the groups that are not configured."""
     known = known_groups(config)
     return [group for group in groups if group not in known and group.partition(":")[0] != MCP_GROUP]

@@ -1,7 +1,7 @@
-"""The kinds of values that sections are made of, and the base of every section.
+"""The base of configuration sections and their value types, including keys passed on to other classes.
 
-A value is what YAML says it is: a number is not text and text is not a number. Only a value that came from
-the environment, which knows nothing but text, may stand for a number or a switch.
+A value has the type that YAML gives it: a number is not text, and text is not a number. Only a value from the
+environment, which is always text, may stand for a number or a switch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from agent.config.env import EnvText, parse_switch
 
 
 class Section(BaseModel):
-    """A mapping of the file: frozen, without unknown keys; a key without a value has its default."""
+    """A mapping of the file: frozen, without unknown keys. A key with a null value has its default."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -97,13 +97,13 @@ Switch = Annotated[bool, Strict(), BeforeValidator(_parse_switch)]
 Text = Annotated[str, AfterValidator(_check_not_empty)]
 """Text that is not empty."""
 OneId = Annotated[Text, BeforeValidator(_unwrap_list)]
-"""One name; a list that holds one is taken for it."""
+"""A name. A list with one name is accepted."""
 Url = Annotated[str, AfterValidator(_check_url)]
-"""An http or https address without a slash at the end."""
+"""An http or https address without a trailing slash."""
 Secret = Annotated[SecretStr, AfterValidator(_check_secret)]
-"""A key or token; its value shows in no repr and no error."""
+"""A key or token that never appears in a repr or an error."""
 ManyIds = BeforeValidator(_wrap_in_list)
-"""Mark of a tuple: one value is taken for a list of one. Text is never taken apart."""
+"""Marks a tuple that also accepts a single value. Text is never split."""
 
 
 _SECRET_KEY = re.compile(
@@ -113,7 +113,7 @@ _IMPORT = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
 def wrap_secrets(value: Any, *, secret: bool = False) -> Any:
-    """The value with every text below a key that names a secret wrapped, so that no repr shows it."""
+    """Wrap every text below a secret-looking key, so that no repr shows it."""
     if isinstance(value, Mapping):
         return {
             str(key): wrap_secrets(
@@ -129,7 +129,7 @@ def wrap_secrets(value: Any, *, secret: bool = False) -> Any:
 
 
 def unwrap_secrets(value: Any) -> Any:
-    """The value with its secrets in the clear."""
+    """Return the value with plain secrets."""
     if isinstance(value, Mapping):
         return {key: unwrap_secrets(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -149,13 +149,13 @@ def _check_import_string(value: str) -> str:
 
 
 ExtraKeys = Annotated[Mapping[str, Any], AfterValidator(_wrap_mapping)]
-"""Keys that belong to somebody else's class; texts below secret-looking keys are wrapped in SecretStr."""
+"""Keys for another class. Texts below secret-looking keys are wrapped in SecretStr."""
 ImportString = Annotated[Text, AfterValidator(_check_import_string)]
-"""What to import, as package.module:name."""
+"""An import target, as package.module:name."""
 
 
 class OpenSection(Section):
-    """A section whose unnamed keys are kept in `extra`, for the class of its `use`."""
+    """A section that keeps unnamed keys in `extra`, for the class of its `use`."""
 
     extra: ExtraKeys = Field(default_factory=dict, description="Every other key, passed on to the class.")
 
@@ -172,6 +172,6 @@ class OpenSection(Section):
         return known
 
     def extra_arguments(self) -> dict[str, Any]:
-        """The unnamed keys, secrets in the clear."""
+        """Return the unnamed keys with plain secrets."""
         revealed: dict[str, Any] = unwrap_secrets(self.extra)
         return revealed

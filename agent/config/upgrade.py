@@ -1,7 +1,7 @@
-"""Brings a configuration file up to date: new names for renamed keys, and the keys that are missing.
+"""Upgrade a configuration file: rename old keys and add missing ones.
 
-The file keeps its comments, order, line ends and mode; the old one stays beside it as a backup. What the file
-says does not change: the result is read again and compared before it is written.
+Comments, order, line endings and mode are preserved, and the old file is kept as a backup. The meaning
+doesn't change: the result is parsed and compared before it is written.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _VERSION = "config_version"
 
 @dataclass(frozen=True, slots=True)
 class UpgradeResult:
-    """What an upgrade did. Keys are written as in messages; `backup` is None where nothing changed."""
+    """The result of an upgrade. Keys are formatted as in messages; `backup` is None if nothing changed."""
 
     changed: bool
     added: tuple[str, ...] = ()
@@ -48,15 +48,15 @@ class UpgradeResult:
 
 
 def example_text() -> str:
-    """The example configuration: every key of this version with its default and a comment."""
+    """Return the example configuration: every key with its default and a comment."""
     return files("agent.config").joinpath("example.yaml").read_text(encoding="utf-8")
 
 
 def upgrade_file(path: Path) -> UpgradeResult:
-    """Bring the file up to date; a second time there is nothing to do.
+    """Upgrade the file in place. Idempotent.
 
-    Raises ConfigErrors, and leaves the file as it is: not readable or not writable, not YAML, from a newer
-    release, or written in a way that cannot be changed without changing what it says.
+    Raises ConfigErrors and leaves the file unchanged if it is unreadable, read-only, not YAML, from a newer
+    release, or written in a way that can't be edited without changing its meaning.
     """
     target = path.resolve()
     name = str(path)
@@ -85,9 +85,9 @@ def upgrade_file(path: Path) -> UpgradeResult:
 
 
 def upgrade_text(text: str, file: str) -> tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """The text brought up to date, the keys that were added, and the (old, new) names.
+    """Return the upgraded text, the added keys, and the (old, new) names of renamed keys.
 
-    Raises ConfigErrors as upgrade does.
+    Raises ConfigErrors as `upgrade_file` does.
     """
     document = parse_document(text, file)
     problems = Problems(document)
@@ -112,7 +112,7 @@ def upgrade_text(text: str, file: str) -> tuple[str, tuple[str, ...], tuple[tupl
 
 
 class _Example:
-    """The example, in paragraphs of one top-level key each, whose entries are one line each."""
+    """The example file: one paragraph for each top-level key, one line for each entry."""
 
     def __init__(self, text: str) -> None:
         self._document = parse_document(text, "example.yaml")
@@ -121,7 +121,7 @@ class _Example:
         self._paragraphs = {self._section_key(paragraph): paragraph for paragraph in paragraphs}
 
     def find_missing(self, data: dict[str, Any]) -> Iterator[KeyPath]:
-        """Paths of the example that are not in the data: whole sections, and keys of sections."""
+        """Yield the paths of the example missing in the data: whole sections, and keys of sections."""
         for key, value in self._document.data.items():
             if key == _VERSION:
                 continue
@@ -131,15 +131,15 @@ class _Example:
                 yield from ((key, inner) for inner in value if inner not in (data[key] or {}))
 
     def section_text(self, key: str) -> str:
-        """The text of a whole section."""
+        """Return the text of a whole section."""
         return self._paragraphs[key]
 
     def entry_line(self, path: KeyPath) -> str:
-        """The line of a key in a section, without its indentation."""
+        """Return the line of a key without its indentation."""
         return self._lines[self._document.lines[path] - 1].strip()
 
     def add_missing(self, data: dict[str, Any], missing: list[KeyPath]) -> dict[str, Any]:
-        """The data with the version of today and what was missing."""
+        """Return the data with the current version and the missing keys."""
         result = deepcopy(data) | {_VERSION: CONFIG_VERSION}
         for path in missing:
             value = self._document.data
@@ -204,13 +204,13 @@ def _add_keys(text: str, file: str, key: str, lines: list[str]) -> str:
 
 
 def _to_flow_style(key: str, example: _Example) -> str:
-    """A section of the example in one line."""
+    """Return a section of the example on one line."""
     data = parse_document(example.section_text(key), "example.yaml").data
     return yaml.safe_dump(data, default_flow_style=True, width=10_000, sort_keys=False).strip()[1:-1]
 
 
 def _write_backup(target: Path, raw: bytes, mode: int) -> Path:
-    """A copy of the old file, under a name that nothing has yet."""
+    """Write a copy of the old file under a free name."""
     number = 0
     while True:
         backup = target.with_name(f"{target.name}.bak{f'.{number}' if number else ''}")

@@ -1,4 +1,4 @@
-"""What changed from one `config_version` to the next, as data, and how an older document is read."""
+"""Read documents of older versions: renamed keys, and keys and values that this release doesn't support."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agent.config.models import CONFIG_VERSION
 
 @dataclass(frozen=True, slots=True)
 class KeyRename:
-    """A key that has another name since `version`; `*` in `parent` stands for any key."""
+    """A key renamed in `version`. `*` in `parent` matches any key."""
 
     version: int
     parent: tuple[str, ...]
@@ -29,7 +29,7 @@ RENAMES: tuple[KeyRename, ...] = (
 
 
 def read_version(document: ConfigDocument, problems: Problems) -> int:
-    """The document's `config_version`: missing is 0, a string of digits is a number."""
+    """Return the document's `config_version`. A missing one is 0; a string of digits is accepted."""
     value = document.data.get("config_version")
     if value is None:
         return 0
@@ -48,7 +48,7 @@ def read_version(document: ConfigDocument, problems: Problems) -> int:
 
 
 def find_renames(data: dict[str, Any], version: int) -> Iterator[tuple[KeyPath, KeyPath]]:
-    """The (old, new) paths of keys that stand in the data under a name they have no more since `version`."""
+    """Yield the (old, new) paths of keys in the data that were renamed after `version`."""
     for rename in RENAMES:
         if rename.version > version:
             for parent, mapping in _find_mappings(data, rename.parent, ()):
@@ -59,9 +59,9 @@ def find_renames(data: dict[str, Any], version: int) -> Iterator[tuple[KeyPath, 
 def modernize_document(
     document: ConfigDocument, problems: Problems
 ) -> tuple[ConfigDocument, tuple[ConfigWarning, ...]]:
-    """The document in the words of this release, and a warning where the file is outdated.
+    """Apply the renames, and warn about an outdated file.
 
-    An old name beside its new one is noted as a problem.
+    An old name next to its new one is a problem.
     """
     version = read_version(document, problems)
     data = copy.deepcopy(document.data)
@@ -78,7 +78,7 @@ def modernize_document(
 
 
 def apply_rename(data: dict[str, Any], old: KeyPath, new: KeyPath, problems: Problems) -> None:
-    """Give the value at `old` its new name; where both names are used, note that."""
+    """Rename the key at `old`. Using both names is a problem."""
     mapping: Any = data
     for part in old[:-1]:
         mapping = mapping[part]
@@ -92,7 +92,7 @@ def apply_rename(data: dict[str, Any], old: KeyPath, new: KeyPath, problems: Pro
 def _find_mappings(
     data: Any, pattern: tuple[str, ...], at: KeyPath
 ) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
-    """Paths of the mappings that fit the pattern, and the mappings."""
+    """Yield the mappings that match the pattern, with their paths."""
     if not isinstance(data, dict):
         return
     if not pattern:
@@ -115,7 +115,7 @@ def reject_unsupported(
     values: Mapping[Pattern, frozenset[str]],
     problems: Problems,
 ) -> None:
-    """Note each of the keys and values that stands in the document, and take it out of the data."""
+    """Add a problem for each unsupported key and value in the document, and remove it from the data."""
     for pattern in keys:
         for path, mapping in list(_find_matches(document.data, pattern, ())):
             problems.add(path, f"{path[-1]} is not in this version; remove it")
@@ -129,7 +129,7 @@ def reject_unsupported(
 
 
 def _find_matches(data: Any, pattern: Pattern, at: KeyPath) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
-    """(path, mapping that holds its last key) for every key in the data that fits the pattern."""
+    """Yield (path, enclosing mapping) for each key that matches the pattern."""
     if not isinstance(data, dict):
         return
     first, rest = pattern[0], pattern[1:]

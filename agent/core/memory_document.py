@@ -1,7 +1,7 @@
-"""What is remembered in one scope, as its file and the management methods have it.
+"""The memory of one scope, as its file and the management API hold it.
 
-Files: `{version, lastUpdated, user, history, facts, lastUpdateId}`; times are ISO 8601 in UTC, "" where
-nothing was written yet.
+File format: `{version, lastUpdated, user, history, facts, lastUpdateId}`. Times are ISO 8601 in UTC; "" means
+never written.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Confidence = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class DocumentPart(BaseModel):
-    """Frozen, with the keys of the file; a key of a newer version stays."""
+    """Frozen base model with the camelCase keys of the file. Keys of a newer version are preserved."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -29,14 +29,14 @@ class DocumentPart(BaseModel):
 
 
 class Summary(DocumentPart):
-    """One to three sentences, and when they were written."""
+    """A summary of one to three sentences and the time it was written."""
 
     summary: str = ""
     updated_at: str = ""
 
 
 class UserMemory(DocumentPart):
-    """Whom or what the scope is about."""
+    """Summaries about the person or group of the scope."""
 
     work_context: Summary = Summary()
     personal_context: Summary = Summary()
@@ -44,7 +44,7 @@ class UserMemory(DocumentPart):
 
 
 class HistoryMemory(DocumentPart):
-    """What went before."""
+    """Summaries of earlier periods."""
 
     recent_months: Summary = Summary()
     earlier_context: Summary = Summary()
@@ -52,7 +52,7 @@ class HistoryMemory(DocumentPart):
 
 
 class Fact(DocumentPart):
-    """One thing that is known; `source` is the id of the thread that it comes from, or `manual`."""
+    """A remembered fact. `source` is the id of the thread it comes from, or `manual`."""
 
     id: str
     content: str
@@ -63,7 +63,10 @@ class Fact(DocumentPart):
 
 
 class MemoryDocument(DocumentPart):
-    """All of a scope. `last_update_id` names the last update by the model that is in it ("" for none)."""
+    """The whole memory of a scope.
+
+    `last_update_id` names the last model update that the document contains ("" for none).
+    """
 
     version: str = VERSION
     last_updated: str = ""
@@ -74,10 +77,10 @@ class MemoryDocument(DocumentPart):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is remembered."""
+        """Return True when there are no facts and no summaries."""
         return not self.facts and not any(one.summary for _, one in self.list_summaries())
 
     def list_summaries(self) -> list[tuple[str, Summary]]:
-        """The summaries with the names of their fields, in the order of the file."""
+        """Return (field name, summary) pairs in the order of the file."""
         parts = (self.user, self.history)
         return [(name, getattr(part, name)) for part in parts for name in type(part).model_fields]

@@ -1,4 +1,4 @@
-"""Bearer tokens for an MCP server: got when needed, kept while they hold, got anew when refused."""
+"""HTTP for MCP servers: OAuth bearer tokens, and a client that reports failed requests at once."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from agent.config.extensions import McpOAuth
 from agent.errors import McpError, McpUnavailable
 
 EXPIRY_MARGIN_SECONDS = 30.0
-"""So long before its end a token is not used any more; at most half of its life."""
+"""A token is renewed this long before it expires, or after half of its lifetime if that is later."""
 REQUEST_SECONDS = 20.0
 _CODE = re.compile(r"[a-z_]{1,40}")
 
 
 class OAuthTokenAuth(httpx.Auth):
-    """Puts `Authorization: Bearer …` into each request; a 401 gets one new token and one more try.
+    """Adds `Authorization: Bearer …` to each request. After a 401 it gets a new token and retries once.
 
-    A refresh token that the token server replaces is kept for the life of the process. `clock` counts
-    seconds. Raises McpUnavailable in the request where there is no token to be had.
+    A refresh token that the token server replaces is kept in memory only. `clock` returns seconds. The
+    request raises McpUnavailable if there is no token.
     """
 
     def __init__(self, config: McpOAuth, *, server: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -34,7 +34,6 @@ class OAuthTokenAuth(httpx.Auth):
         self._lock = asyncio.Lock()
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
-        """See `httpx.Auth`."""
         token = await self.get_token()
         request.headers["Authorization"] = f"Bearer {token}"
         response = yield request
@@ -43,7 +42,7 @@ class OAuthTokenAuth(httpx.Auth):
             yield request
 
     async def get_token(self, *, rejected: str | None = None) -> str:
-        """A token that holds, and is not the one that was refused."""
+        """Return a valid token other than the rejected one."""
         async with self._lock:
             is_over = self._expires_at is not None and self._clock() >= self._expires_at
             if self._token is None or is_over or self._token == rejected:
@@ -112,18 +111,23 @@ def _make_token_client() -> httpx.AsyncClient:
 
 
 Report = Callable[[str], None]
-"""Hears why the connection can't be used any more."""
+"""Called with the reason when the connection can no longer be used."""
 _SESSION_EXPIRED = 404
 
 
 def make_client(
     report: Report, *, headers: Mapping[str, str], timeout: httpx.Timeout, auth: httpx.Auth | None
 ) -> httpx.AsyncClient:
-    """The client. Blocking: it reads the machine's certificates."""
+    """Create the client. Blocking: it reads the system's certificates."""
     return _FailFastClient(report, headers=dict(headers), timeout=timeout, auth=auth, follow_redirects=True)
 
 
 class _FailFastClient(httpx.AsyncClient):
+    """Reports failed POST requests.
+
+    The mcp package only logs them, and the caller would wait for the answer forever.
+    """
+
     def __init__(self, report: Report, **options: Any) -> None:
         super().__init__(**options)
         self._report = report

@@ -1,4 +1,8 @@
-"""What the management methods and routes do with MCP servers: their configuration, how they do."""
+"""Manage MCP servers: read and replace their configuration without showing secrets, and report their state.
+
+Secrets are shown as `***`. A masked value that is sent back unchanged keeps the stored one. `$NAME`
+references are not secrets.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ _HIDDEN_KEYS = ("client_secret", "refresh_token")
 
 
 def mask_secrets(server: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry of a server as the file has it, with its secrets hidden."""
+    """Return a server's entry of the file with its secrets masked."""
     result = dict(server)
     for key in ("env", "headers"):
         if isinstance(result.get(key), Mapping):
@@ -43,7 +47,7 @@ def mask_secrets(server: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def restore_secrets(new: Any, stored: Any, masked: Any) -> Any:
-    """`new` with what is as it was shown (`seen`) put back as it is stored."""
+    """Return `new` with unchanged masked values replaced by the stored ones."""
     if new == masked:
         return stored
     if isinstance(new, Mapping) and isinstance(stored, Mapping) and isinstance(masked, Mapping):
@@ -63,7 +67,7 @@ def restore_secrets(new: Any, stored: Any, masked: Any) -> Any:
 
 
 def find_masked(value: Any, path: str) -> str | None:
-    """Where a `***` still stands that stands for nothing; None if nowhere."""
+    """Return the path of a remaining `***`, or None."""
     if isinstance(value, Mapping):
         places = (find_masked(item, f"{path}.{key}") for key, item in value.items())
         return next((place for place in places if place), None)
@@ -78,7 +82,7 @@ def _mask_value(value: Any) -> Any:
 
 
 def _mask_arguments(arguments: Sequence[Any]) -> list[Any]:
-    """Arguments with the values of options that name a secret hidden: `--token x`, `--token=x`, `TOKEN=x`."""
+    """Mask the values of options that name a secret: `--token x`, `--token=x`, `TOKEN=x`."""
     result: list[Any] = []
     follows = False
     for argument in arguments:
@@ -95,7 +99,7 @@ def _mask_arguments(arguments: Sequence[Any]) -> list[Any]:
 
 
 def _mask_url(url: str) -> str:
-    """The address with a password and the values of its query hidden."""
+    """Mask the password and the query values of a URL."""
     try:
         parts = urlsplit(url)
         query = urlencode(
@@ -114,7 +118,7 @@ Json = dict[str, Any]
 class McpManagement:
     """Reads, replaces and switches the servers of `extensions_config.json`.
 
-    `pool` gives what runs them, on the loop that asks; None where nothing does.
+    `pool` returns the pool of the running loop, or None.
     """
 
     def __init__(
@@ -123,14 +127,13 @@ class McpManagement:
         self._extensions, self._pool = extensions, pool
 
     async def load_config(self) -> McpConfig:
-        """All servers; secrets are hidden."""
+        """Return all servers with masked secrets."""
         return _build_config(await self._extensions.get_loaded())
 
     async def replace_servers(self, servers: Mapping[str, Any]) -> McpConfig:
-        """Put these in the place of all servers. What is sent back as it was shown stays as it is.
+        """Replace all servers. Masked values that come back unchanged keep the stored secret.
 
-        Raises Invalid for what does not fit, and for a hidden value that stands for nothing; then nothing
-        is changed.
+        Raises Invalid for an invalid configuration or an unknown masked value; then nothing changes.
         """
         before = _build_config(await self._extensions.get_loaded())
 
@@ -147,7 +150,10 @@ class McpManagement:
             raise Invalid("; ".join(str(error).splitlines())) from error
 
     async def list_servers(self) -> McpServerList:
-        """How they do. Those that are on are started where they are not, and waited for as a run waits."""
+        """Return all servers with state and tools.
+
+        Starts enabled servers and waits for them as long as a run would.
+        """
         configured = (await self._extensions.get_extensions()).mcpServers
         pool = self._pool()
         if pool is not None:
@@ -158,12 +164,12 @@ class McpManagement:
         )
 
     async def set_enabled(self, name: str, *, enabled: bool) -> McpServerState:
-        """Switch one on or off.
+        """Switch a server on or off.
 
-        Raises NotFound, and Invalid where it can't be on as it is configured.
+        Raises NotFound, and Invalid if its configuration can't be enabled.
         """
         if name not in (await self._extensions.get_extensions()).mcpServers:
-            raise NotFound(f'There is no MCP server named "{name[:64]}".')
+            raise NotFound(f'No MCP server is named "{name[:64]}".')
 
         def change(data: Json) -> None:
             servers = data.get("mcpServers") or {}
@@ -215,14 +221,14 @@ def _mask_entry(stored: Mapping[str, Any], server: McpServer) -> McpServerInfo:
 
 
 def _merge_entry(name: str, new: Any, stored: Json | None, before: McpServerInfo | None) -> Any:
-    """The entry to store: of what was shown and comes back, what is stored; of defaults, nothing."""
+    """Build the entry to store: unchanged masked values keep the stored ones, and defaults are omitted."""
     if not isinstance(new, Mapping):
         return new
     seen = before.model_dump() if before is not None and stored is not None else {}
     stored = stored or {}
     defaults = McpServerInfo(type=str(new.get("type") or "stdio")).model_dump()
     if any(new.get(key, seen.get(key)) != seen.get(key) for key in _TARGET_KEYS):
-        # A secret goes nowhere else than where it was meant to go.
+        # A stored secret must not be sent to a new target.
         seen = {
             key: value for key, value in seen.items() if key not in {"env", "headers", "oauth", "args", "url"}
         }

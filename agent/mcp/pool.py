@@ -1,4 +1,4 @@
-"""All servers of a process (or of one loop): applied from the configuration, started when first needed."""
+"""All MCP servers of an event loop: configured from the extensions file, started on first use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agent.mcp.server import McpServerClient
 
 log = structlog.get_logger(__name__)
 START_WAIT_SECONDS = 5.0
-"""Seconds that a run waits for servers that start; one that takes longer joins a later run."""
+"""Time that a run waits for starting servers; slower ones join a later run."""
 IDLE_SECONDS = 300.0
 SWEEP_SECONDS = 30.0
 NAME_LENGTH = 64
@@ -31,12 +31,12 @@ _UNFIT = re.compile(r"[^A-Za-z0-9_-]+")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class McpToolSet:
-    """The tools of all servers, each under `<server>_<tool>`; compared by identity."""
+    """The tools of all servers, each named `<server>_<tool>`. Compared by identity."""
 
     tools: tuple[BaseTool, ...] = ()
 
     def select(self, servers: frozenset[str]) -> tuple[BaseTool, ...]:
-        """Those of these servers."""
+        """Return the tools of the given servers."""
         return tuple(tool for tool in self.tools if (tool.metadata or {}).get("mcp_server") in servers)
 
 
@@ -44,7 +44,7 @@ NO_TOOLS = McpToolSet()
 
 
 class McpPool:
-    """Bound to the loop that it is first used on. Close it, or let the loop's end cancel what it runs."""
+    """Belongs to the loop of its first use. Close it, or let the end of the loop cancel its tasks."""
 
     def __init__(
         self,
@@ -63,14 +63,14 @@ class McpPool:
 
     @property
     def servers(self) -> Mapping[str, McpServerClient]:
-        """Those that are applied, by name."""
+        """Return the configured servers by name."""
         return self._servers
 
     async def load_tools(self, configured: Mapping[str, McpServer]) -> McpToolSet:
-        """The tools of the servers that are on: the same object as long as nothing changed.
+        """Return the tools of all enabled servers: the same object while nothing changes.
 
-        Applies the configuration: a server that changed or went is closed, others keep their sessions. A
-        server that can't be started is left out, and is tried again at a later run.
+        Applies the configuration: changed and removed servers are closed, others keep their sessions. A
+        server that can't be started is skipped and retried in a later run.
         """
         self._apply_config({name: one for name, one in configured.items() if one.enabled})
         now = self._clock()
@@ -91,7 +91,7 @@ class McpPool:
         return self._cached[1]
 
     async def aclose(self) -> None:
-        """Close all sessions and end everything that runs."""
+        """Close all sessions and cancel all tasks."""
         servers, self._servers = list(self._servers.values()), {}
         if self._sweeper is not None:
             self._sweeper.cancel()
@@ -148,7 +148,7 @@ async def _call_tool(server: McpServerClient, tool: str, arguments: dict[str, An
 
 
 def _unique_tool_name(server: str, tool: str, taken: set[str]) -> str:
-    """A name that every provider takes: letters, digits, `_` and `-`, at most 64, and no two alike."""
+    """Return a unique name that all providers accept: at most 64 letters, digits, `_` and `-`."""
     whole = _UNFIT.sub("_", f"{server}_{tool}")
     if len(whole) <= NAME_LENGTH and whole not in taken:
         return whole
@@ -161,7 +161,7 @@ _open: list[tuple[asyncio.AbstractEventLoop, McpPool]] = []
 
 @asynccontextmanager
 async def open_shared_pool() -> AsyncIterator[None]:
-    """While this is open, lead agents of this loop that were given no pool use one that they share."""
+    """Provide a shared pool for the lead agents of this loop that have none, while the context is open."""
     entry = (asyncio.get_running_loop(), McpPool())
     _open.append(entry)
     try:
@@ -172,6 +172,6 @@ async def open_shared_pool() -> AsyncIterator[None]:
 
 
 def current_pool() -> McpPool | None:
-    """The shared pool of the running loop, if one is open."""
+    """Return the shared pool of the running loop, or None."""
     loop = asyncio.get_running_loop()
     return next((pool for owner, pool in reversed(_open) if owner is loop), None)

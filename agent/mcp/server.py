@@ -1,4 +1,4 @@
-"""A configured server: its tools, and its sessions, one for each conversation or one for all."""
+"""The client of one configured MCP server: its tools, and a session for each conversation or one for all."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ from agent.shared.process import TAIL_BYTES, OutputBuffer
 
 log = structlog.get_logger(__name__)
 MAX_SESSIONS = 16
-"""Of one server at the same time; the one that was unused for longest gives way."""
+"""Sessions of one server at the same time; a new one replaces the least recently used."""
 FIRST_BACKOFF, MAX_BACKOFF = 1.0, 300.0
-"""Seconds before a server that did not start is started again: doubled each time."""
 UNCLAIMED = None
 Key = str | None
 
 
 class McpServerClient:
-    """Starts when its tools are first asked for. `version` rises whenever they change."""
+    """Starts the server when its tools are first requested. `version` increases whenever the tools change."""
 
     def __init__(self, name: str, config: McpServer, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.name, self.config, self._clock = name, config, clock
@@ -49,21 +48,21 @@ class McpServerClient:
 
     @property
     def problem(self) -> str:
-        """Why it can't be used now; empty if it can, as far as is known."""
+        """Return why the server can't be used now, or ""."""
         return self._problem
 
     @property
     def open_sessions(self) -> int:
-        """How many sessions are open."""
+        """Return the number of open sessions."""
         return sum(session.is_usable for session in self._sessions.values())
 
     def needs_listing(self) -> bool:
-        """Whether its tools should be asked for: none are known yet, or they changed, and it may be tried."""
+        """Return True if the tools are unknown or changed, and a start is allowed now."""
         is_due = self.tools is None or self._is_stale
         return is_due and self.listing_task is None and not self._closed and self._clock() >= self._retry_at
 
     async def list_tools(self) -> None:
-        """Ask for its tools; a failure is remembered and told in the log."""
+        """Request the tools. A failure is logged and delays the next attempt."""
         try:
             self._is_stale = False
             session = next((one for one in self._sessions.values() if one.is_usable), None)
@@ -77,7 +76,7 @@ class McpServerClient:
             self.listing_task = None
 
     async def call_tool(self, key: str, tool: str, arguments: dict[str, Any]) -> Any:
-        """The result of a call of the conversation `key`. Raises McpUnavailable or McpCallFailed."""
+        """Call a tool in the session of the conversation `key`. Raises McpUnavailable or McpCallFailed."""
         key = "" if self.config.scope == "shared" else key
         wire = await self._load_wire()
 
@@ -106,7 +105,7 @@ class McpServerClient:
         return result
 
     async def close_idle(self, seconds: float) -> None:
-        """Close the sessions that were not used for so long, and those that are over."""
+        """Close sessions that were unused for `seconds`, and broken ones."""
         now = self._clock()
         for key, session in list(self._sessions.items()):
             is_idle = not session.active_calls and now - session.last_used >= seconds
@@ -115,7 +114,7 @@ class McpServerClient:
                 await session.close()
 
     async def close(self) -> None:
-        """Close everything; calls under way fail."""
+        """Close all sessions; running calls fail."""
         self._closed = True
         if self.listing_task is not None:
             self.listing_task.cancel()
@@ -138,7 +137,7 @@ class McpServerClient:
             return await self._start_session(key)
 
     def _claim_spare_session(self, key: Key) -> None:
-        """The session that listed the tools goes to the first conversation that calls one."""
+        """Give the session that listed the tools to the first conversation that calls one."""
         spare = self._sessions.get(UNCLAIMED)
         if key is not UNCLAIMED and key not in self._sessions and spare is not None and spare.is_usable:
             del self._sessions[UNCLAIMED]
@@ -216,7 +215,7 @@ class McpServerClient:
             del self._opening[key]
 
     def _record_crash(self, error: McpCallFailed) -> None:
-        """It is started again at once the first time, then after a pause."""
+        """Allow the first restart at once, later ones after a backoff."""
         log.warning("mcp_server_broke", server=self.name, detail=str(error))
         if self._crashes:
             pause = min(FIRST_BACKOFF * 2 ** (self._crashes - 1), MAX_BACKOFF)

@@ -1,4 +1,4 @@
-"""One session with a server: one task opens it, holds it open and closes it; calls come from anywhere."""
+"""One MCP session: a single task opens, holds and closes it; calls come from any task."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _LOST, _TERMINATED = -32000, 32600
 T = TypeVar("T")
 Report = Callable[[str], None]
 OpenSession = Callable[[Report], AbstractAsyncContextManager[Any]]
-"""Opens a session; the report hears why it can't be used any more."""
+"""Opens a session. The report is called with the reason when the connection can no longer be used."""
 ListTools = Callable[[Any], Awaitable[tuple[Any, ...]]]
 
 
 class NotDelivered(Exception):
-    """The call never reached the server: it may be made again on another session."""
+    """Raised for a call that never reached the server, so another session may retry it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionTimeouts:
-    """Seconds: to start, for a call, to answer a ping after a call that took too long."""
+    """Seconds to start, to finish a call, and to answer a ping after a call timed out."""
 
     start: float
     call: float
@@ -41,7 +41,7 @@ class SessionTimeouts:
 
 
 class McpSession:
-    """See the module. `clock` counts seconds; `last_used` by it; `busy` counts the calls under way."""
+    """`clock` returns seconds; `last_used` is such a time; `active_calls` is the number of running calls."""
 
     def __init__(
         self,
@@ -65,21 +65,21 @@ class McpSession:
 
     @property
     def is_usable(self) -> bool:
-        """Whether it is open, as far as is known."""
+        """Return True if the session is open, as far as known."""
         return self._session is not None and not self._ended.is_set()
 
     @property
     def is_starting(self) -> bool:
-        """Whether it is on its way to be open."""
+        """Return True if the session is opening."""
         return self._session is None and not self._ended.is_set()
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing of it is left."""
+        """Return True if its task has ended."""
         return self._owner is None or self._owner.done()
 
     async def start(self) -> tuple[Any, ...]:
-        """Open it; the tools of the server. Raises McpUnavailable."""
+        """Open the session and return the server's tools. Raises McpUnavailable."""
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         ready.add_done_callback(lambda future: future.cancelled() or future.exception())
         self._owner = asyncio.create_task(self._hold_open(ready), name=f"mcp-{self._name}")
@@ -97,7 +97,7 @@ class McpSession:
         return self._tools
 
     async def refresh_tools(self) -> tuple[Any, ...]:
-        """The tools of the server now. Raises McpUnavailable."""
+        """Request the tools again. Raises McpUnavailable."""
         try:
             self._tools = await self._run_bounded(self._list(self._session), self._limits.start)
         except TimeoutError:
@@ -105,7 +105,7 @@ class McpSession:
         return self._tools
 
     async def call(self, work: Callable[[Any], Awaitable[T]]) -> T:
-        """Do something with the session. Raises McpCallFailed, or NotDelivered."""
+        """Run `work` with the session. Raises McpCallFailed or NotDelivered."""
         if not self.is_usable:
             raise NotDelivered
         self.active_calls += 1
@@ -123,12 +123,12 @@ class McpSession:
             self.last_used = self._clock()
 
     def mark_broken(self, why: str) -> None:
-        """It can't be used any more: calls under way fail, its owner closes it."""
+        """Mark the session as unusable: running calls fail, and its task closes it."""
         self._end_reason = self._end_reason or why
         self._ended.set()
 
     async def close(self) -> None:
-        """Close it and wait for that, within bounds."""
+        """Close the session, waiting at most twice `CLOSE_SECONDS`."""
         self.mark_broken("was closed")
         if self._owner is None:
             return
@@ -161,7 +161,10 @@ class McpSession:
                 ready.set_exception(self._unavailable_error("did not start"))
 
     async def _run_bounded(self, work: Awaitable[T], seconds: float) -> T:
-        """The result of the work, unless time is up (TimeoutError) or the connection breaks before."""
+        """Return the result of `work`.
+
+        Raises TimeoutError after `seconds`, or an error if the connection breaks first.
+        """
         task = asyncio.ensure_future(work)
         over = asyncio.ensure_future(self._ended.wait())
         try:
@@ -177,7 +180,7 @@ class McpSession:
                 await asyncio.wait([task])
 
     def _unwrap_result(self, task: asyncio.Future[T]) -> T:
-        """The result; what the protocol's package says of a session that is over means that it is broken."""
+        """Return the task's result. Errors that mean the end of the session mark it as broken."""
         try:
             return task.result()
         except Exception as error:
@@ -201,7 +204,7 @@ class McpSession:
         )
 
     async def _check_alive(self) -> None:
-        """After a call that took too long: a server that answers no ping either is given up."""
+        """Ping the server after a timeout; without an answer the session is abandoned."""
         if not self.is_usable:
             return
         try:
@@ -213,7 +216,7 @@ class McpSession:
         return McpUnavailable(f"{what}.", server=self._name)
 
     def _start_failure_reason(self, error: BaseException) -> str:
-        """Why it did not start, as what the server did."""
+        """Describe why the server did not start."""
         first = _first_exception(error)
         if known := _known_reason(first):
             return known
@@ -226,7 +229,7 @@ class McpSession:
 
 
 def _known_reason(error: BaseException) -> str:
-    """What the failure says by itself; empty for one that says nothing."""
+    """Describe a failure that explains itself, or return ""."""
     if isinstance(error, McpUnavailable):
         return str(error).partition('" ')[2].rstrip(".")
     if isinstance(error, FileNotFoundError | PermissionError):
@@ -237,7 +240,7 @@ def _known_reason(error: BaseException) -> str:
 
 
 def _first_exception(error: BaseException) -> BaseException:
-    """The first failure in a group of them."""
+    """Return the first exception of nested exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -1,6 +1,6 @@
-"""All code of the MCP packages: how a session is opened, and how a server's tool becomes one of the agent's.
+"""The code that uses the MCP packages: open sessions, and convert a server's tools to the agent's.
 
-Imported when the first server is used: the packages take a while, and they are an extra.
+Imported when the first server is used, since the packages are slow to import and an optional extra.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CallTool = Callable[[str, dict[str, Any]], Awaitable[protocol.CallToolResult]]
 OnChanged = Callable[[], None]
 _NO_CONNECTION = StdioConnection(transport="stdio", command="", args=[])
 
-# Its exceptions go to whoever waits for the call; printed as well they would show addresses and headers.
+# Callers get the exceptions of this logger anyway; its lines would show URLs and headers.
 logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
 
 
@@ -45,7 +45,10 @@ async def open_session(
     report: Report,
     on_changed: OnChanged,
 ) -> AsyncIterator[ClientSession]:
-    """A session, not yet initialized. `report` hears why the connection can't be used any more."""
+    """Open a session that is not yet initialized.
+
+    `report` is called when the connection can no longer be used.
+    """
 
     async def heard(message: object) -> None:
         root = getattr(message, "root", None)
@@ -77,7 +80,7 @@ async def open_session(
 async def _open_program_session(
     server: McpServer, tail: OutputBuffer, options: dict[str, Any]
 ) -> AsyncIterator[ClientSession]:
-    """A session with a program of this machine, which gets only the basic ones of the service's variables."""
+    """Open a session with a local program, which gets only basic environment variables of the service."""
     parameters = StdioServerParameters(
         command=server.command or "",
         args=list(server.args),
@@ -93,7 +96,7 @@ async def _open_program_session(
 
 
 async def list_tools(session: ClientSession) -> tuple[protocol.Tool, ...]:
-    """All tools of the server."""
+    """Return all tools of the server."""
     tools: list[protocol.Tool] = []
     cursor: str | None = None
     for _ in range(MAX_PAGES):
@@ -106,12 +109,12 @@ async def list_tools(session: ClientSession) -> tuple[protocol.Tool, ...]:
 
 
 async def call_tool(session: ClientSession, tool: str, arguments: dict[str, Any]) -> protocol.CallToolResult:
-    """The result of a call; its caller bounds the time."""
+    """Call a tool. The caller limits the time."""
     return await session.call_tool(tool, arguments, read_timeout_seconds=timedelta(days=1))
 
 
 def convert_tool(tool: protocol.Tool, *, name: str, server: str, call: CallTool) -> BaseTool:
-    """The tool under this name; calls go to `call`, whatever session that uses."""
+    """Convert a tool under a new name. Calls go to `call`, which chooses the session."""
 
     async def intercept(request: MCPToolCallRequest, handler: Any) -> protocol.CallToolResult:
         return limit_text(await call(request.name, request.args))
@@ -131,7 +134,7 @@ def convert_tool(tool: protocol.Tool, *, name: str, server: str, call: CallTool)
 
 
 def limit_text(result: protocol.CallToolResult) -> protocol.CallToolResult:
-    """The result with no more text than a model can use."""
+    """Cut the text of the result to what a model can use."""
     room = MAX_TEXT_CHARACTERS
     content: list[protocol.ContentBlock] = []
     for block in result.content:

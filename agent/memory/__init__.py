@@ -1,1 +1,1 @@
-"""What an agent remembers beyond a thread."""
+"""Long-term memory of people and group chats, across agent threads."""

@@ -1,4 +1,4 @@
-"""What waits to be taken into a memory."""
+"""Select the messages of a conversation that may enter a memory: people's messages and final answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agent.core.interfaces import MemoryScope
 
 @dataclass(frozen=True, slots=True)
 class QueuedMessage:
-    """One message: its id in the thread, `person` or `assistant`, and its text."""
+    """A queued message. `role` is `person` or `assistant`; `id` is its id in the thread."""
 
     id: str
     role: str
@@ -22,9 +22,9 @@ class QueuedMessage:
 
 @dataclass(frozen=True, slots=True)
 class PendingUpdate:
-    """The update that waits for a thread; `id` changes with everything that is queued.
+    """The update that waits for one thread. `id` changes whenever messages are added to it.
 
-    `forgotten` is how often the scope had been forgotten when it was read.
+    `erasures` is the number of times the scope had been erased when the update was read from the queue.
     """
 
     id: str
@@ -36,18 +36,21 @@ class PendingUpdate:
 
 
 SENDER = "sender"
-"""In a message's `additional_kwargs`: who wrote it, as `platform:id`."""
+"""The key in a message's `additional_kwargs` that holds its author, as `platform:id`."""
 MAX_MESSAGE_CHARACTERS, MAX_MESSAGES = 4_000, 60
 CUT = " […] "
 
 
 def select_memorable(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
-    """Without tool calls, their results, and what middleware put in."""
+    """Return the messages without tool calls, tool results and messages that middleware inserted."""
     return [message for message in messages if _is_memorable(message)]
 
 
 def filter_for_scope(messages: Iterable[BaseMessage], scope: MemoryScope) -> list[BaseMessage]:
-    """What may enter the scope's memory: of a person nothing that others wrote, nor the answers to that."""
+    """Return the messages that may enter the memory of the scope.
+
+    A person's memory takes neither messages by other people nor the answers to them.
+    """
     if scope.kind != "person":
         return list(messages)
     kept, is_own = [], True
@@ -60,7 +63,7 @@ def filter_for_scope(messages: Iterable[BaseMessage], scope: MemoryScope) -> lis
 
 
 def to_queued_messages(messages: Sequence[BaseMessage]) -> list[QueuedMessage]:
-    """The newest messages as they are queued: long ones without their middle, at most `MAX_MESSAGES`."""
+    """Convert the newest `MAX_MESSAGES` messages for the queue, cutting the middle out of long ones."""
     found = []
     for place, message in enumerate(messages):
         who = "person" if isinstance(message, HumanMessage) else "assistant"

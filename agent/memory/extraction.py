@@ -1,4 +1,4 @@
-"""What a model is asked when a memory is to be updated."""
+"""Update a memory with a model: build the prompt, ask for a patch, and write it exactly once."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _GROUP = """- Several people speak; a message begins with its sender's name. Rem
 
 
 def build_prompt(document: MemoryDocument, pending: PendingUpdate) -> list[BaseMessage]:
-    """The messages that ask for a change."""
+    """Return the messages that ask a model for a patch."""
     group = pending.scope.kind == "group"
     whom = "a group chat" if group else "one person"
     material = {
@@ -67,19 +67,19 @@ def build_prompt(document: MemoryDocument, pending: PendingUpdate) -> list[BaseM
 
 
 def build_correction(prompt: Sequence[BaseMessage], answer: BaseMessage, problem: str) -> list[BaseMessage]:
-    """The question once more, after an answer that could not be used."""
+    """Extend the prompt after an unusable answer, with the problem to correct."""
     told = f"That can't be used: {problem}. Answer with the one JSON object alone, whole and valid."
     return [*prompt, answer, HumanMessage(told)]
 
 
 def _render_summaries(part: DocumentPart) -> dict[str, str]:
-    """The summaries below the names that the answer has for them."""
+    """Return the summary texts under their camelCase keys, as the answer names them."""
     fields = type(part).model_fields
     return {str(field.alias): getattr(part, name).summary for name, field in fields.items()}
 
 
 class ExtractionModel:
-    """Asks `memory.model_name`, or the default model; none of its tokens reaches a stream."""
+    """Asks `memory.model_name`, or the default model. Its tokens reach no stream."""
 
     def __init__(self, source: ModelSource, make_model: Callable[..., BaseChatModel]) -> None:
         self._source = source
@@ -87,7 +87,7 @@ class ExtractionModel:
         self._cached: tuple[Catalog, str, BaseChatModel] | None = None
 
     async def ask(self, messages: Sequence[BaseMessage]) -> BaseMessage:
-        """The model's answer. Raises AgentError, ConfigErrors, or what the provider raises."""
+        """Return the model's answer. Raises AgentError, ConfigErrors, or the provider's error."""
         config, catalog = await self._source.config(), await self._source.catalog()
         spec = catalog.pick(config.memory.model_name)
         if self._cached is None or self._cached[0] is not catalog or self._cached[1] != spec.name:
@@ -97,7 +97,7 @@ class ExtractionModel:
 
 log = structlog.get_logger(__name__)
 AskModel = Callable[[Sequence[BaseMessage]], Awaitable[BaseMessage]]
-"""Puts messages to a model, none of whose tokens reaches anybody."""
+"""Sends messages to a model whose tokens reach no stream."""
 UPDATE_SECONDS = 120.0
 MAX_ANSWERS = 2
 
@@ -105,10 +105,10 @@ MAX_ANSWERS = 2
 async def update_memory(
     folder: MemoryFolder, pending: PendingUpdate, ask: AskModel, limits: FactLimits
 ) -> None:
-    """Take what waits into the scope's memory, and take it off the queue.
+    """Apply a pending update to the memory of its scope and remove it from the queue.
 
-    Raises AnswerRefused where the model's answers can't be used, TimeoutError, and whatever `ask` raises;
-    then it still waits. Nothing is written where the scope was forgotten meanwhile.
+    Raises InvalidAnswer when the model's answers are unusable, TimeoutError, and any error of `ask`; the
+    update then stays queued. Nothing is written if the scope was erased in the meantime.
     """
     document = await asyncio.to_thread(folder.files.read, pending.scope)
     told = any(one.role == "person" for one in pending.messages)
@@ -123,7 +123,7 @@ async def update_memory(
 
 
 async def _request_patch(prompt: list[BaseMessage], ask: AskModel) -> MemoryPatch:
-    """The model's change; an answer that can't be used is told what is wrong with it, once."""
+    """Return the model's patch. After an unusable answer, ask once more and include the problem."""
     for attempt in range(1, MAX_ANSWERS + 1):
         answer = await ask(prompt)
         log.info("memory_model_asked", usage=sum_usage([answer]))
@@ -139,7 +139,7 @@ async def _request_patch(prompt: list[BaseMessage], ask: AskModel) -> MemoryPatc
 def _write_patch(
     folder: MemoryFolder, pending: PendingUpdate, patch: MemoryPatch, limits: FactLimits
 ) -> None:
-    """Write the change into the document as it is now, which others may have written to meanwhile."""
+    """Apply the patch to the current document, which others may have changed in the meantime."""
     with folder.files.lock_for_write():
         if folder.queue.count_erasures(pending.scope) == pending.erasures:
             now = datetime.fromtimestamp(folder.clock(), UTC).isoformat(timespec="seconds")

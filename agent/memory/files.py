@@ -1,4 +1,4 @@
-"""The files of a memory folder: read by mtime, written whole or not at all. Blocking."""
+"""The data directory of memories: JSON files by scope, the update queue, and lock files. Blocking."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Stamp = tuple[int, int, int]
 
 
 class MemoryFiles:
-    """Documents by scope, in one folder. Threads and processes may share it."""
+    """Memory documents by scope in one directory, cached by file stamp. Safe across threads and processes."""
 
     def __init__(self, folder: Path, *, cache_size: int = CACHED_DOCUMENTS) -> None:
         self.folder = folder
@@ -39,9 +39,9 @@ class MemoryFiles:
         self._guard = threading.Lock()
 
     def read(self, scope: MemoryScope, *, fresh: bool = False) -> MemoryDocument:
-        """The scope's document, an empty one where there is none; `fresh` reads whatever the file's time is.
+        """Return the document of the scope, or an empty one if it has no file.
 
-        A file that can't be read is put aside, so that nothing writes over it.
+        `fresh` bypasses the cache. An unreadable file is moved aside, so that nothing overwrites it.
         """
         path = self.path_of(scope)
         try:
@@ -65,14 +65,14 @@ class MemoryFiles:
         return document
 
     def write(self, scope: MemoryScope, document: MemoryDocument) -> None:
-        """Replace the scope's file in one step; it is on disk when this returns."""
+        """Replace the file of the scope atomically. It is on disk when this returns."""
         path = self.path_of(scope)
         self.create_folder()
         replace_file(path, document.model_dump_json(indent=2))
         self._cache_document(scope, _read_stamp(path), document)
 
     def delete(self, scope: MemoryScope) -> None:
-        """Delete the scope's file, and what was put aside of it; none is no error."""
+        """Delete the file of the scope and its moved-aside copies. Does nothing if there are none."""
         path = self.path_of(scope)
         path.unlink(missing_ok=True)
         for aside in self.folder.iterdir() if self.folder.is_dir() else ():
@@ -83,7 +83,7 @@ class MemoryFiles:
 
     @contextmanager
     def lock_for_write(self) -> Iterator[None]:
-        """Keep every other writer of the folder out, in this process and in others."""
+        """Exclude all other writers of the directory, in this process and in others."""
         self.create_folder()
         descriptor = _open_lock_file(self.folder / ".lock")
         try:
@@ -93,11 +93,11 @@ class MemoryFiles:
             os.close(descriptor)
 
     def create_folder(self) -> None:
-        """The folder, private."""
+        """Create the directory, readable by its owner only."""
         make_private_folder(self.folder)
 
     def path_of(self, scope: MemoryScope) -> Path:
-        """Where the scope's file is, or would be."""
+        """Return the path of the scope's file, which need not exist."""
         return self.folder / file_name(scope)
 
     def _cache_document(self, scope: MemoryScope, stamp: _Stamp, document: MemoryDocument) -> None:
@@ -109,7 +109,7 @@ class MemoryFiles:
 
 
 class ProcessLock:
-    """A lock file that one process holds; the system lets it go when the process ends."""
+    """A lock file that one process holds. The operating system releases it when the process ends."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -118,7 +118,7 @@ class ProcessLock:
         self._released = False
 
     def try_acquire(self) -> bool:
-        """Take it now or not at all; whether it is held. Never after `give_up`."""
+        """Try to take the lock without waiting. Returns False if it is taken, or after `release`."""
         with self._guard:
             if self._released:
                 return False
@@ -132,7 +132,7 @@ class ProcessLock:
             return True
 
     def release(self) -> None:
-        """Let it go for good; a thread that is about to take it will not."""
+        """Release the lock for good; a later `try_acquire` fails."""
         with self._guard:
             self._released = True
             if self._descriptor is not None:
@@ -150,11 +150,11 @@ def _read_stamp(path: Path) -> _Stamp:
 
 
 Clock = Callable[[], float]
-"""Seconds since the epoch."""
+"""Returns seconds since the epoch."""
 
 
 class MemoryFolder:
-    """`<scope>.json` for each scope, `queue.db`, and lock files."""
+    """A directory with `<scope>.json` for each scope, `queue.db` and lock files."""
 
     def __init__(self, path: Path, *, clock: Clock = time.time) -> None:
         self.path = path
@@ -164,12 +164,12 @@ class MemoryFolder:
 
     @property
     def worker_lock(self) -> Path:
-        """Held by the one process that works the queue off."""
+        """Return the path of the lock that the one process working on the queue holds."""
         return self.path / ".worker.lock"
 
 
 def memory_folder_path(home: Path, config: MemoryConfig) -> Path:
-    """Where a home's memories are."""
+    """Return the directory of memories in a data directory."""
     if config.storage_path is None:
         return home / "memory"
     return home / Path(config.storage_path).expanduser()

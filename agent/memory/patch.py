@@ -1,4 +1,4 @@
-"""What a model says has to change in a memory: its whole answer is one JSON object, or none of it counts."""
+"""Parse the memory patch that a model answers with, and apply it to a document within the limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)\n?```", re.DOTALL)
 
 
 class InvalidAnswer(ValueError):
-    """The answer is not the object that was asked for; the text tells the model what is wrong with it."""
+    """Raised for an answer that is not the requested JSON object. The text tells the model the problem."""
 
 
 class _PatchPart(BaseModel):
@@ -26,7 +26,7 @@ class _PatchPart(BaseModel):
 
 
 class UserPatch(_PatchPart):
-    """New summaries; None leaves one as it is, "" empties it."""
+    """New summaries. None leaves a summary unchanged, "" empties it."""
 
     work_context: StrictStr | None = None
     personal_context: StrictStr | None = None
@@ -34,7 +34,7 @@ class UserPatch(_PatchPart):
 
 
 class HistoryPatch(_PatchPart):
-    """New summaries; None leaves one as it is, "" empties it."""
+    """New summaries. None leaves a summary unchanged, "" empties it."""
 
     recent_months: StrictStr | None = None
     earlier_context: StrictStr | None = None
@@ -50,7 +50,7 @@ class FactDraft(_PatchPart):
 
 
 class MemoryPatch(_PatchPart):
-    """The whole answer. `remove` are ids of facts that do not hold any more."""
+    """The complete answer. `remove` lists the ids of facts that no longer hold."""
 
     user: UserPatch = UserPatch()
     history: HistoryPatch = HistoryPatch()
@@ -59,7 +59,7 @@ class MemoryPatch(_PatchPart):
 
 
 def parse_patch(answer: str) -> MemoryPatch:
-    """The change that an answer holds, in a code fence or not. Raises AnswerRefused."""
+    """Parse an answer, with or without a code fence. Raises InvalidAnswer."""
     text = _THOUGHT.sub("", answer).strip()
     if fenced := _FENCED.fullmatch(text):
         text = fenced[1]
@@ -84,7 +84,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
 
 @dataclass(frozen=True, slots=True)
 class FactLimits:
-    """`facts`: how many are kept at most; `confidence`: what a model's fact needs at least."""
+    """`facts`: maximum number of facts to keep; `confidence`: minimum confidence of a fact from the model."""
 
     facts: int = 100
     confidence: float = 0.7
@@ -93,7 +93,7 @@ class FactLimits:
 def apply_patch(
     document: MemoryDocument, patch: MemoryPatch, limits: FactLimits, *, now: str, source: str, update_id: str
 ) -> MemoryDocument:
-    """The document with a model's change in it. Facts that go, go before others come."""
+    """Return the document with the patch applied. Facts are removed before others are added."""
     going = set(patch.remove)
     kept = [fact for fact in document.facts if fact.id not in going]
     for wanted in patch.add:
@@ -111,7 +111,7 @@ def apply_patch(
 
 
 def add_fact(facts: Iterable[Fact], new: Fact) -> list[Fact]:
-    """The facts with one more; one that says the same stays in its place, as sure as the surer of the two."""
+    """Return the facts with one more. A duplicate keeps its place and takes the higher confidence."""
     kept = list(facts)
     if not new.content:
         return kept
@@ -124,12 +124,12 @@ def add_fact(facts: Iterable[Fact], new: Fact) -> list[Fact]:
 
 
 def is_same_fact(one: str, other: str) -> bool:
-    """Whether two facts say the same, whatever the case and the space around and within them."""
+    """Return True if two facts differ only in case and white space."""
     return to_line(one).casefold() == to_line(other).casefold()
 
 
 def keep_best(facts: Sequence[Fact], limit: int) -> tuple[Fact, ...]:
-    """The facts that are surest, then newest, in the order in which they stood."""
+    """Return the facts with the highest confidence, then the newest, in their original order."""
     if len(facts) <= limit:
         return tuple(facts)
     chosen = {fact.id for fact in rank_facts(facts)[:limit]}
@@ -137,25 +137,25 @@ def keep_best(facts: Sequence[Fact], limit: int) -> tuple[Fact, ...]:
 
 
 def rank_facts(facts: Iterable[Fact]) -> list[Fact]:
-    """The surest first, of equally sure ones the newest."""
+    """Sort facts by confidence, highest first, then newest first."""
     newest = sorted(facts, key=lambda fact: fact.created_at, reverse=True)
     return sorted(newest, key=lambda fact: fact.confidence, reverse=True)
 
 
 def to_line(text: str, limit: int = FACT_CHARACTERS) -> str:
-    """The text as one line of at most `most` characters, without what can't be printed."""
+    """Return the text as one line of at most `limit` characters, without unprintable characters."""
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 
 
 def limit_sentences(text: str) -> str:
-    """The first three sentences of a summary, as one line."""
+    """Return the first three sentences of a summary, as one line."""
     parts = [part for part in _SENTENCE_END.split(to_line(text, len(text) or 1)) if part]
     return to_line(" ".join(parts[:SENTENCES]), SUMMARY_CHARACTERS)
 
 
 def new_fact(content: str, category: Category, confidence: float, *, now: str, source: str) -> Fact:
-    """A fact with an id of its own."""
+    """Create a fact with a new id."""
     return Fact(
         id=f"fact_{uuid4().hex[:12]}",
         content=to_line(content),

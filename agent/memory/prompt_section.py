@@ -1,4 +1,4 @@
-"""A memory as text for the model: what fits, and nothing in it that could end its quotation."""
+"""Render a memory as text for the model, within a token limit and safely quoted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agent.models.capabilities import estimate_tokens
 
 MAX_FACTS = 15
 RESERVED_TOKENS = 64
-"""Tokens that are left for the marks and the line around it."""
+"""Tokens reserved for the surrounding tags and their line."""
 _PERSON = {
     "work_context": "Work",
     "personal_context": "Personal",
@@ -21,10 +21,10 @@ _GROUP = {**_PERSON, "personal_context": "The people", "top_of_mind": "On the gr
 
 
 def render_memory(document: MemoryDocument, *, group: bool, tokens: int) -> str:
-    """Contexts and the best facts, in at most `tokens` (marks included); "" where there is nothing.
+    """Render summaries and the best facts in at most `tokens` (tags included); "" for an empty memory.
 
-    Tokens are estimated on the high side (`agent.models.capabilities.estimate_tokens`): providers count in
-    different ways, and some tokenizers have to be downloaded.
+    Token counts are estimates that err on the high side (`agent.models.window.estimate`): providers count
+    differently, and some tokenizers must be downloaded.
     """
     labels = _GROUP if group else _PERSON
     lines = [f"{labels[name]}: {one.summary}" for name, one in document.list_summaries() if one.summary]
@@ -40,7 +40,7 @@ def render_memory(document: MemoryDocument, *, group: bool, tokens: int) -> str:
 
 
 def escape_tags(text: str) -> str:
-    """The text without a sign that could begin or end a tag; doing it twice changes nothing more."""
+    """Escape angle brackets, so that the text can't open or close a tag. Idempotent."""
     return text.replace("<", "&lt;").replace(">", "&gt;")
 
 

@@ -1,7 +1,7 @@
-"""The queue of updates, on disk: one entry for each thread of a scope, due some quiet seconds after the last.
+"""The update queue on disk: one entry for each thread of a scope, due after a quiet period.
 
-A message is taken into a memory once: the ids of those that were are kept by thread, so that neither a later
-turn of the thread nor a restart brings them again. Blocking; threads and processes may share it.
+Each message enters a memory once: the ids of processed messages are stored by thread, so neither a later turn
+nor a restart processes them again. Blocking; threads and processes may share the database.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agent.memory.exchange import MAX_MESSAGES, PendingUpdate, QueuedMessage
 from agent.memory.scopes import format_scope, parse_scope
 
 MAX_WAIT_FACTOR = 10
-"""Times the quiet seconds that an entry waits at most, however much is said meanwhile."""
+"""An entry waits at most this many quiet periods, even if messages keep arriving."""
 MAX_SEEN_IDS = 200
 MAX_SEEN_THREADS = 50_000
 BUSY_SECONDS = 10.0
@@ -75,7 +75,7 @@ INSERT INTO forgotten (scope, times) VALUES (?, 1) ON CONFLICT (scope) DO UPDATE
 
 
 class UpdateQueue:
-    """The entries below a folder; `clock` gives seconds since the epoch."""
+    """The update queue in one SQLite file. `clock` returns seconds since the epoch."""
 
     def __init__(self, path: Path, *, clock: Callable[[], float]) -> None:
         self._path = path
@@ -85,15 +85,17 @@ class UpdateQueue:
 
     @property
     def exists(self) -> bool:
-        """Whether anything was ever queued here."""
+        """Return True if anything was ever queued here."""
         return self._path.exists()
 
     def add_messages(
         self, scope: MemoryScope, thread_id: str, messages: Sequence[QueuedMessage], *, quiet: float
     ) -> bool:
-        """Queue what is new in a thread, due after `quiet` seconds; whether a person said anything new.
+        """Queue the new messages of a thread, due after `quiet` seconds.
 
-        What waited already and is in the thread no more (a summary took its place) goes on waiting.
+        Returns True if a person wrote any of them.
+
+        Queued messages that are no longer in the thread (a summary replaced them) stay queued.
         """
         key = (format_scope(scope), thread_id)
         now = self._clock()
@@ -112,7 +114,7 @@ class UpdateQueue:
         return True
 
     def next_update(self) -> PendingUpdate | None:
-        """The entry that has waited longest past its time."""
+        """Return the most overdue entry, or None if none is due."""
         with self._transaction() as tx:
             row = tx.execute(_SELECT_DUE, (self._clock(),)).fetchone()
             if row is None:
@@ -122,26 +124,26 @@ class UpdateQueue:
         return PendingUpdate(identity, parse_scope(scope), thread, tuple(new), attempts, forgotten)
 
     def next_due_time(self) -> float | None:
-        """When the next entry is due; None where none waits."""
+        """Return the time at which the next entry is due, or None for an empty queue."""
         with self._transaction() as tx:
             found: float | None = tx.execute(_SELECT_NEXT_DUE).fetchone()[0]
         return found
 
     def complete(self, pending: PendingUpdate) -> None:
-        """It is in the memory, or never will be: its messages count as seen. What grew meanwhile stays."""
+        """Mark the messages as seen and remove the entry, unless it has grown since it was read."""
         key = (format_scope(pending.scope), pending.thread_id)
         with self._transaction() as tx:
             self._mark_seen(tx, key, pending.messages)
             tx.execute(_DELETE_PENDING, (*key, pending.id))
 
     def postpone(self, pending: PendingUpdate, seconds: float) -> None:
-        """It failed; it is due again after so many seconds. One that grew meanwhile keeps its own time."""
+        """Retry a failed entry after `seconds`. An entry that has grown since keeps its own due time."""
         key = (format_scope(pending.scope), pending.thread_id)
         with self._transaction() as tx:
             tx.execute(_POSTPONE_PENDING, (self._clock() + seconds, *key, pending.id))
 
     def erase(self, scope: MemoryScope) -> None:
-        """Drop what waits; what was said so far is not brought again, and an update under way is void."""
+        """Drop all entries of the scope, mark their messages as seen, and void an update in progress."""
         text = format_scope(scope)
         with self._transaction() as tx:
             for thread, said in tx.execute(_SELECT_BY_SCOPE, (text,)).fetchall():
@@ -150,19 +152,19 @@ class UpdateQueue:
             tx.execute(_INCREMENT_ERASURES, (text,))
 
     def count_erasures(self, scope: MemoryScope) -> int:
-        """How often the scope was forgotten."""
+        """Return the number of times the scope was erased."""
         with self._transaction() as tx:
             row = tx.execute(_SELECT_ERASURES, (format_scope(scope),)).fetchone()
         return row[0] if row else 0
 
     def count_pending(self, scope: MemoryScope) -> int:
-        """How many of the scope's threads wait."""
+        """Return the number of threads of the scope that have a pending update."""
         with self._transaction() as tx:
             count: int = tx.execute(_COUNT_PENDING, (format_scope(scope),)).fetchone()[0]
         return count
 
     def close(self) -> None:
-        """Let the database go; the next use opens it again."""
+        """Close the database. The next use opens it again."""
         with self._guard:
             if self._connection is not None:
                 self._connection.close()
@@ -199,7 +201,7 @@ class UpdateQueue:
 
 
 def unseen_messages(messages: Sequence[QueuedMessage], seen: Sequence[str]) -> list[QueuedMessage]:
-    """The messages after the last one that was seen."""
+    """Return the messages after the last one that was seen."""
     known = set(seen)
     last = max((place for place, one in enumerate(messages) if one.id in known), default=-1)
     return list(messages[last + 1 :])

@@ -1,4 +1,4 @@
-"""A scope as text: `person:ACCOUNT:PERSON` or `group:ACCOUNT:CHAT`, and as the name of a file."""
+"""Convert a scope to and from text (`person:ACCOUNT:PERSON` or `group:ACCOUNT:CHAT`), and to a file name."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from agent.errors import BadIdentifier
 
 KINDS = ("person", "group")
 OWNER = MemoryScope("person", "", "local:owner")
-"""Whose memory it is where nobody says who they are: the embedded client's and the runtime's own."""
+"""The scope used when the caller names no person: by the embedded client and the runtime itself."""
 MAX_SCOPE_CHARACTERS = 512
 MAX_NAME_CHARACTERS = 180
 
 
 def format_scope(scope: MemoryScope) -> str:
-    """The scope as routes and methods take it."""
+    """Return the scope as text, as routes and methods take it."""
     return f"{scope.kind}:{quote(scope.account, safe='')}:{scope.key}"
 
 
 def parse_scope(text: str | None) -> MemoryScope:
-    """The scope that a text names, `OWNER` for none. Raises BadIdentifier."""
+    """Parse a scope, or return `OWNER` for an empty text. Raises BadIdentifier."""
     if not text:
         return OWNER
     kind, _, rest = text.partition(":")
@@ -33,14 +33,14 @@ def parse_scope(text: str | None) -> MemoryScope:
         or len(text) > MAX_SCOPE_CHARACTERS
         or not text.isprintable()
     ):
-        raise BadIdentifier("This is no scope: expected person:ACCOUNT:PERSON or group:ACCOUNT:CHAT.")
+        raise BadIdentifier("Invalid scope: expected person:ACCOUNT:PERSON or group:ACCOUNT:CHAT.")
     return MemoryScope(kind, unquote(account), key)
 
 
 def file_name(scope: MemoryScope) -> str:
-    """A name that only this scope has, on every file system: parts escaped, those too long by their hash.
+    """Return a file name unique to this scope on every file system. Long names are replaced by a hash.
 
-    Capitals are escaped too, since some file systems take them for small letters.
+    Capitals are escaped, since some file systems ignore case.
     """
     parts = [_escape_part(part) for part in (scope.kind, scope.account, scope.key)]
     name = ".".join(parts)
@@ -55,6 +55,6 @@ def _escape_part(part: str) -> str:
 
 
 def _lower_percent_escapes(quoted: str) -> str:
-    """The text with the capitals of its percent escapes small, so that only the text's own are left."""
+    """Lower the hexadecimal digits of percent escapes, so that only capitals of the text itself remain."""
     found = quoted.split("%")
     return "%".join([found[0], *(f"{rest[:2].lower()}{rest[2:]}" for rest in found[1:])])

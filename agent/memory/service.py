@@ -1,4 +1,4 @@
-"""What people do with a memory: look at it, take it with them, mend it, have it forgotten."""
+"""Manage memories for people: read, export, edit and erase them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from agent.memory.store import LoadMemoryConfig
 
 
 class FactBody(RequestModel):
-    """What of a fact is to be changed; None leaves a part as it is."""
+    """Changes to a fact. None leaves a field unchanged."""
 
     model_config = ConfigDict(strict=True)
     content: str | None = None
@@ -47,7 +47,7 @@ DocumentChange = Callable[[MemoryDocument], MemoryDocument]
 
 
 class MemoryService:
-    """The memories below a home, on disk alone: whoever else reads or updates them sees each change."""
+    """The memories of a data directory, on disk only: every reader and updater sees each change at once."""
 
     def __init__(self, home: Path, load_config: LoadMemoryConfig, *, clock: Clock = time.time) -> None:
         self._home = home
@@ -56,20 +56,20 @@ class MemoryService:
         self._folder: MemoryFolder | None = None
 
     async def load_document(self, scope: MemoryScope) -> MemoryDocument:
-        """All that is remembered: also what an export is."""
+        """Return the whole memory of the scope. An export has the same content."""
         return await self._run_in_folder(scope, "read", lambda folder: folder.files.read(scope))
 
     async def reload_document(self, scope: MemoryScope) -> MemoryDocument:
-        """The same, read anew from the file."""
+        """Return the whole memory, read from the file even if its stamp is unchanged."""
         return await self._run_in_folder(scope, "read", lambda folder: folder.files.read(scope, fresh=True))
 
     async def load_settings(self) -> MemorySettings:
-        """How memory is configured."""
+        """Return the memory configuration."""
         config = await self._load_config()
         return MemorySettings.model_validate(config.model_dump(exclude={"storage_path"}))
 
     async def load_status(self, scope: MemoryScope) -> MemoryStatus:
-        """How much is remembered, and what waits."""
+        """Return the number of facts, the time of the last update and the number of pending updates."""
         config = await self._load_config()
 
         def look(folder: MemoryFolder) -> MemoryStatus:
@@ -85,7 +85,7 @@ class MemoryService:
         return await self._run_in_folder(scope, "status", look)
 
     async def erase(self, scope: MemoryScope) -> OperationResult:
-        """Erase it all, with what waits to be remembered; what was said so far does not come back."""
+        """Erase the memory and its pending updates. Messages up to now are not processed again."""
 
         def erase(folder: MemoryFolder) -> None:
             with folder.files.lock_for_write():
@@ -98,19 +98,19 @@ class MemoryService:
     async def add_fact(
         self, scope: MemoryScope, content: str, *, category: Category = "context", confidence: float = 1.0
     ) -> MemoryChange:
-        """Add a fact. Raises Invalid for an empty one, Conflict for one that is there."""
+        """Add a fact. Raises Invalid for an empty one and Conflict for a duplicate."""
         config = await self._load_config()
         now = self._now()
         fact = new_fact(_require_content(content), category, confidence, now=now, source=MANUAL)
 
         def added(document: MemoryDocument) -> MemoryDocument:
             _refuse_duplicate(document, fact.content)
-            # The new one stays, whatever else has to go.
+            # The new fact stays, even if the limit removes others.
             facts = (*keep_best(document.facts, config.max_facts - 1), fact)
             return document.model_copy(update={"facts": facts, "last_updated": now})
 
         await self._change_document(scope, "add", added)
-        return MemoryChange(success=True, fact=fact, message="The fact is remembered.")
+        return MemoryChange(success=True, fact=fact, message="Fact stored.")
 
     async def change_fact(
         self,
@@ -121,7 +121,7 @@ class MemoryService:
         category: Category | None = None,
         confidence: float | None = None,
     ) -> MemoryChange:
-        """Change a fact; None leaves a part as it is. Raises NotFound, Invalid or Conflict."""
+        """Change a fact; None leaves a field unchanged. Raises NotFound, Invalid or Conflict."""
         text = None if content is None else _require_content(content)
         parts = {"content": text, "category": category, "confidence": confidence}
         said = {name: value for name, value in parts.items() if value is not None}
@@ -136,10 +136,10 @@ class MemoryService:
             return document.model_copy(update={"facts": facts, "last_updated": now})
 
         written = await self._change_document(scope, "change", replaced)
-        return MemoryChange(success=True, fact=_find_fact(written, fact_id), message="The fact is changed.")
+        return MemoryChange(success=True, fact=_find_fact(written, fact_id), message="Fact changed.")
 
     async def remove_fact(self, scope: MemoryScope, fact_id: str) -> OperationResult:
-        """Forget one fact. Raises NotFound."""
+        """Remove one fact. Raises NotFound."""
         now = self._now()
 
         def without(document: MemoryDocument) -> MemoryDocument:
@@ -148,10 +148,10 @@ class MemoryService:
             return document.model_copy(update={"facts": facts, "last_updated": now})
 
         await self._change_document(scope, "remove", without)
-        return OperationResult(success=True, message="The fact is forgotten.")
+        return OperationResult(success=True, message="Fact deleted.")
 
     def close(self) -> None:
-        """Let the database go; the next use opens it again. Blocking."""
+        """Close the database; the next use opens it again. Blocking."""
         if self._folder is not None:
             self._folder.queue.close()
 
@@ -182,7 +182,7 @@ class MemoryService:
 def _require_content(content: str) -> str:
     text = to_line(content)
     if not text:
-        raise Invalid("A fact needs some text.")
+        raise Invalid("A fact must not be empty.")
     return text
 
 
@@ -190,9 +190,9 @@ def _find_fact(document: MemoryDocument, fact_id: str) -> Fact:
     for fact in document.facts:
         if fact.id == fact_id:
             return fact
-    raise NotFound("There is no such fact.")
+    raise NotFound("Fact not found.")
 
 
 def _refuse_duplicate(document: MemoryDocument, content: str) -> None:
     if any(is_same_fact(fact.content, content) for fact in document.facts):
-        raise Conflict("This is remembered already.")
+        raise Conflict("This fact is already stored.")

@@ -1,4 +1,4 @@
-"""The memory that a model keeps, in files: what the agent's middleware reads and queues to."""
+"""The stores behind the memory middleware: files that a model updates, or recent messages in this process."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ LoadMemoryConfig = Callable[[], Awaitable[MemoryConfig]]
 
 
 class FileMemoryStore:
-    """See `agent.core.interfaces.MemoryStore`. Belongs to one loop; its worker runs there while
-    something waits.
+    """Memory in files, updated by a model.
 
-    `settings` gives the configuration as it is now; `ask` puts a question to the model that updates.
+    Belongs to one event loop, on which its worker runs while updates are pending. `load_config` returns the
+    current configuration; `ask` sends a prompt to the extraction model.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class FileMemoryStore:
         self._active: tuple[MemoryFolder, MemoryWorker] | None = None
 
     async def queue(self, scope: MemoryScope, thread_id: str, messages: Sequence[BaseMessage]) -> None:
-        """See `MemoryStore`. On disk when this returns.
+        """Queue an update. It is on disk when this returns.
 
         Raises BadIdentifier for a scope outside the grammar.
         """
         if parse_scope(format_scope(scope)) != scope:
-            raise BadIdentifier("This is no scope that can be kept.")
+            raise BadIdentifier("This scope can't be stored.")
         config = await self._load_config()
         folder, worker = await self._current_folder(config)
         new = to_queued_messages(messages)
@@ -63,7 +63,7 @@ class FileMemoryStore:
             worker.wake()
 
     async def text(self, scope: MemoryScope) -> str:
-        """See `MemoryStore`; "" too where nothing is to be put before the model."""
+        """Render the memory for the prompt; "" also when injection is switched off."""
         config = await self._load_config()
         if not config.injection_enabled:
             return ""
@@ -72,18 +72,18 @@ class FileMemoryStore:
         return render_memory(document, group=scope.kind == "group", tokens=config.max_injection_tokens)
 
     async def resume(self) -> None:
-        """Take up what an earlier process left in the queue."""
+        """Continue with updates that an earlier process left in the queue."""
         folder, worker = await self._current_folder(await self._load_config())
         if await asyncio.to_thread(_has_pending, folder):
             worker.wake()
 
     async def wait_until_idle(self) -> None:
-        """Wait until nothing waits in the queue."""
+        """Wait until no update is pending."""
         if self._active is not None:
             await self._active[1].wait_until_idle()
 
     async def close(self) -> None:
-        """Stop; what waits is kept for the next process."""
+        """Stop the worker. Pending updates stay queued for the next process."""
         if self._active is not None:
             folder, worker = self._active
             self._active = None
@@ -91,7 +91,7 @@ class FileMemoryStore:
             await asyncio.to_thread(folder.queue.close)
 
     async def _current_folder(self, config: MemoryConfig) -> tuple[MemoryFolder, MemoryWorker]:
-        """The folder of the configuration as it is now, and its worker."""
+        """Return the directory that the configuration names now, and its worker."""
         path = memory_folder_path(self._home, config)
         if self._active is None or self._active[0].path != path:
             await self.close()
@@ -116,14 +116,16 @@ LINE = 300
 
 
 class InProcessMemoryStore:
-    """Keeps the last `LINES` things that people said in each of the last `THREADS` threads of a scope."""
+    """Memory for the lifetime of the process: the last messages people wrote in each thread, verbatim.
+
+    Keeps the last `LINES` messages of each of the last `THREADS` threads of a scope.
+    """
 
     def __init__(self, *, scopes: int = SCOPES) -> None:
         self._limit = scopes
         self._scopes: OrderedDict[MemoryScope, OrderedDict[str, list[str]]] = OrderedDict()
 
     async def queue(self, scope: MemoryScope, thread_id: str, messages: Sequence[BaseMessage]) -> None:
-        """See `MemoryStore`."""
         threads = self._scopes.setdefault(scope, OrderedDict())
         said = [" ".join(m.text.split())[:LINE] for m in messages if isinstance(m, HumanMessage)]
         threads[thread_id] = said[-LINES:]
@@ -135,6 +137,5 @@ class InProcessMemoryStore:
             self._scopes.popitem(last=False)
 
     async def text(self, scope: MemoryScope) -> str:
-        """See `MemoryStore`."""
         lines = [line for said in self._scopes.get(scope, {}).values() for line in said]
         return "\n".join(["Said earlier:", *(f"- {line}" for line in lines)]) if lines else ""

@@ -1,4 +1,4 @@
-"""Works the queue of updates off: each when it is due, one after the other, in one process at a time."""
+"""Process the update queue: due updates one after another, by one process at a time."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ Sleep = Callable[[float], Awaitable[None]]
 Update = Callable[[MemoryFolder, PendingUpdate], Awaitable[None]]
 MAX_ATTEMPTS = 5
 FIRST_RETRY, RETRY_FACTOR = 30.0, 4.0
-"""Seconds: the next ones come after 2, 8 and 32 minutes; then it is given up."""
 LOCK_POLL_SECONDS = 5.0
-"""Seconds after which a queue that another process works off is looked at again."""
+"""Seconds between attempts to take over a queue that another process works on."""
 
 
 class MemoryWorker:
-    """Runs while something waits in the folder, and ends when nothing does. `wake` starts it, `stop` ends it.
+    """Runs while updates are pending in the directory. `wake` starts it, `stop` ends it.
 
-    What waits when it is stopped, or when the process is killed, waits for the next one.
+    Pending updates survive a stop or a crash; the next process continues with them.
     """
 
     def __init__(self, folder: MemoryFolder, update: Update, *, sleep: Sleep = asyncio.sleep) -> None:
@@ -38,7 +37,7 @@ class MemoryWorker:
         self._task: asyncio.Task[None] | None = None
 
     def wake(self) -> None:
-        """Something was queued."""
+        """Start the worker, or make it look at the queue again."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             # what ran on another loop ended with it
@@ -49,12 +48,12 @@ class MemoryWorker:
             self._task = loop.create_task(self._run(), name="memory-updates", context=Context())
 
     async def wait_until_idle(self) -> None:
-        """Wait until nothing waits any more."""
+        """Wait until no update is pending."""
         while self._task is not None and not self._task.done():
             await asyncio.wait([self._task])
 
     async def stop(self) -> None:
-        """End it now."""
+        """Cancel the worker and wait for its end."""
         task, self._task = self._task, None
         if task is not None and self._loop is asyncio.get_running_loop():
             task.cancel()
@@ -76,7 +75,7 @@ class MemoryWorker:
             lock.release()
 
     async def _process_next(self) -> bool:
-        """Update, or wait for the time of the next update; False where none waits."""
+        """Run the next due update, or wait for its time. Returns False for an empty queue."""
         self._changed.clear()
         pending = await asyncio.to_thread(self._folder.queue.next_update)
         if pending is not None:
@@ -106,7 +105,7 @@ class MemoryWorker:
                 await asyncio.to_thread(queue.postpone, pending, FIRST_RETRY * RETRY_FACTOR**pending.attempts)
 
     async def _wait_for(self, seconds: float) -> None:
-        """Wait so long, or until something was queued."""
+        """Wait `seconds`, or until something is queued."""
         waits = {
             asyncio.ensure_future(self._sleep(max(seconds, 0.0))),
             asyncio.ensure_future(self._changed.wait()),

@@ -1,1 +1,1 @@
-"""Skills: folders with a `SKILL.md` that tells the agent how to do a kind of work."""
+"""Skills: folders with instructions, and maybe scripts, for one kind of work."""

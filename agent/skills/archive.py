@@ -1,6 +1,6 @@
-"""A `.skill` archive (a zip), judged before anything of it is written.
+"""Validate a `.skill` archive (a zip) before any of it is written.
 
-Every refusal is a SkillRefused that names the entry. Blocking.
+Each refusal is a SkillRefused that names the entry. Blocking.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ MAX_DEPTH = 10
 
 @dataclass(frozen=True, slots=True)
 class ArchiveLimits:
-    """Bytes of the archive, of one file and of all files in it; how many; how much smaller packed than not.
+    """Maximum bytes of the archive, of one file and of all files, number of entries, and compression ratio.
 
-    The ratio counts from `ratio_from` bytes on: a small file of spaces is no bomb.
+    The ratio is checked only above `ratio_from` bytes: a small file of spaces is not a zip bomb.
     """
 
     archive_bytes: int = 20_000_000
@@ -42,14 +42,14 @@ class ArchiveLimits:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveMember:
-    """A file to be unpacked: `parts` below the skill's folder."""
+    """A file to unpack. `parts` is its path relative to the skill's folder."""
 
     info: zipfile.ZipInfo
     parts: tuple[str, ...]
 
 
 def list_members(archive: zipfile.ZipFile, size: int, limits: ArchiveLimits) -> list[ArchiveMember]:
-    """The files of the archive, without a folder that holds all of them. Raises SkillRefused."""
+    """Return the files of the archive, without an enclosing top folder. Raises SkillRefused."""
     infos = archive.infolist()
     if len(infos) > limits.entries:
         raise SkillRefused(f"The archive has more than {limits.entries} entries.", status=413)
@@ -57,7 +57,7 @@ def list_members(archive: zipfile.ZipFile, size: int, limits: ArchiveLimits) -> 
     found: list[ArchiveMember] = []
     names = _NameRegistry()
     for info in infos:
-        # what stands in the archive, before zipfile makes it harmless
+        # The name as stored, before zipfile sanitizes it.
         name = getattr(info, "orig_filename", info.filename)
         if _SKIPPED.search(name):
             continue
@@ -71,7 +71,7 @@ def list_members(archive: zipfile.ZipFile, size: int, limits: ArchiveLimits) -> 
 
 
 def split_safe_path(path: str, name: str) -> tuple[str, ...]:
-    """The segments of a path that is harmless on every system. Raises SkillRefused."""
+    """Split a path that is safe on every operating system. Raises SkillRefused."""
     told = _to_printable(name)
     if path.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", path):
         raise SkillRefused(f"The archive has an absolute path: {told}.")
@@ -82,7 +82,7 @@ def split_safe_path(path: str, name: str) -> tuple[str, ...]:
         raise SkillRefused(f"The archive has a path that is too long or too deep: {told}.")
     for part in parts:
         if _is_harmful(part):
-            raise SkillRefused(f"The archive has a name that not every system takes: {told}.")
+            raise SkillRefused(f"The archive has a name that is invalid on some systems: {told}.")
     return parts
 
 
@@ -94,20 +94,20 @@ def _is_harmful(part: str) -> bool:
 
 
 class _NameRegistry:
-    """Refuses what would be one file, or a file and a folder, on a system that minds no case."""
+    """Refuses names that collide on a file system that ignores case."""
 
     def __init__(self) -> None:
         self._folders: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._files: set[tuple[str, ...]] = set()
 
     def add(self, parts: tuple[str, ...], *, is_folder: bool, name: str) -> None:
-        """Note an entry. Raises SkillRefused."""
+        """Register an entry. Raises SkillRefused."""
         folders = [parts[:depth] for depth in range(1, len(parts) + is_folder)]
         for folder in folders:
             key = _fold_case(folder)
             if key in self._files or self._folders.setdefault(key, folder) != folder:
                 raise SkillRefused(
-                    f"The archive has two names that are one on some systems: {_to_printable(name)}."
+                    f"The archive has two names that collide on some systems: {_to_printable(name)}."
                 )
         if not is_folder:
             key = _fold_case(parts)
@@ -129,10 +129,10 @@ def _check_sizes(infos: Sequence[zipfile.ZipInfo], size: int, limits: ArchiveLim
         packed = max(info.compress_size, 1)
         if info.file_size > limits.ratio_from and info.file_size / packed > limits.ratio:
             raise SkillRefused(
-                f"{_to_printable(info.filename)} is packed too tightly to be honest.", status=413
+                f"{_to_printable(info.filename)} has a suspicious compression ratio.", status=413
             )
     if total > limits.total_bytes or (total > limits.ratio_from and total / max(size, 1) > limits.ratio):
-        raise SkillRefused("The archive holds too much.", status=413)
+        raise SkillRefused("The archive's content is too large.", status=413)
 
 
 def _check_kind(info: zipfile.ZipInfo, name: str, *, is_folder: bool) -> None:
@@ -143,11 +143,11 @@ def _check_kind(info: zipfile.ZipInfo, name: str, *, is_folder: bool) -> None:
     if info.flag_bits & _ENCRYPTED:
         raise SkillRefused("The archive is encrypted.")
     if info.compress_type not in _METHODS:
-        raise SkillRefused(f"{_to_printable(name)} is packed in a way that is not taken; use plain zip.")
+        raise SkillRefused(f"{_to_printable(name)} uses an unsupported compression method; use plain zip.")
 
 
 def _strip_top_folder(found: Sequence[ArchiveMember]) -> Iterator[ArchiveMember]:
-    """Without the one folder that holds everything, where SKILL.md is not at the top."""
+    """Remove the one folder that contains everything, if there is one."""
     tops = {member.parts[0] for member in found}
     wrapped = len(tops) == 1 and all(len(member.parts) > 1 for member in found)
     for member in found:
@@ -155,11 +155,11 @@ def _strip_top_folder(found: Sequence[ArchiveMember]) -> Iterator[ArchiveMember]
 
 
 def _to_printable(name: str) -> str:
-    """The name as a message may show it."""
+    """Return the name shortened and without unprintable characters, for messages."""
     line = "".join(sign if sign.isprintable() else "�" for sign in name)
     return line if len(line) <= 80 else f"{line[:80]}…"
 
 
 def member_path(member: ArchiveMember) -> str:
-    """Its path below the skill's folder."""
+    """Return the path relative to the skill's folder."""
     return str(PurePosixPath(*member.parts))

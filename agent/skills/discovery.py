@@ -1,6 +1,16 @@
-"""Finds skills in the public and the custom folder; reads a file again only when it changed.
+"""Find skills in the public and custom folders and parse their `SKILL.md`.
 
-Blocking. Links are not followed, hidden folders not entered, and nothing is looked for below a SKILL.md.
+Unchanged files are not read again.
+
+Blocking. Links are not followed, hidden folders are skipped, and folders below a SKILL.md are not searched.
+The front matter is strict YAML:
+
+---
+name: meeting-actions
+description: Turns notes into actions. Use it when …
+license: Apache-2.0
+allowed-tools: read_file bash
+---
 """
 
 from __future__ import annotations
@@ -56,13 +66,13 @@ def _check_tool_names(value: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _number_to_text(value: object) -> object:
-    """A version such as 1.0 or 2 needs no quotes."""
+    """Accept a version such as 1.0 or 2 without quotes."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number else value
 
 
 class FrontMatter(Section):
-    """What a skill says about itself."""
+    """The front matter of a `SKILL.md`."""
 
     name: Annotated[str, AfterValidator(_check_name)]
     description: Annotated[Text, AfterValidator(_check_description)]
@@ -77,7 +87,7 @@ class FrontMatter(Section):
 
 
 def parse_skill(text: str, file: str) -> tuple[FrontMatter, str]:
-    """The head and the instructions below it. Raises ConfigErrors that name the file, line and key."""
+    """Return the front matter and the instructions. Raises ConfigErrors that name the file, line and key."""
     head, body = _split_front_matter(text, file)
     document = parse_document(head, file)
     problems = Problems(document)
@@ -90,7 +100,7 @@ def parse_skill(text: str, file: str) -> tuple[FrontMatter, str]:
 
 
 def _split_front_matter(text: str, file: str) -> tuple[str, str]:
-    """Head and body; an empty line stands for the first one, so that lines count as in the file."""
+    """Split the text. An empty first line replaces the fence, so that line numbers match the file."""
     lines = text.removeprefix("\ufeff").splitlines()
     if not lines or lines[0].rstrip() != _FENCE:
         raise one_error(file, "does not begin with front matter; its first line has to be ---", line=1)
@@ -112,7 +122,7 @@ class _Entry:
 
 
 class SkillDiscovery:
-    """What is there; `current` gives the same object as long as nothing changed."""
+    """Finds the skills of the folders. `find_skills` returns the same object while nothing changes."""
 
     def __init__(self, roots: SkillRoots) -> None:
         self.roots = roots
@@ -120,7 +130,7 @@ class SkillDiscovery:
         self._set = SkillSet()
 
     def find_skills(self) -> SkillSet:
-        """All skills; one that can't be read is in `broken` and takes no other one down."""
+        """Return all skills. Unreadable ones are in `broken` and don't affect others."""
         found: dict[str, _Entry] = {}
         for category in CATEGORIES:
             root = self.roots.folder_of(category)
@@ -147,7 +157,7 @@ class SkillDiscovery:
 
 
 def read_skill(file: Path, agent_path: str, category: Category, *, size: int) -> Skill | BrokenSkill:
-    """The skill of a SKILL.md, or why there is none. `shown` is its path as the agent sees it."""
+    """Read a SKILL.md. `agent_path` is its path as the agent sees it."""
     name = f"{file.parent.name}/{SKILL_FILE}"
     try:
         if file.is_symlink() or not file.is_file():
@@ -183,7 +193,7 @@ def read_skill(file: Path, agent_path: str, category: Category, *, size: int) ->
 def _walk_skill_files(
     root: str, parents: tuple[str, ...] = ()
 ) -> Iterator[tuple[os.DirEntry[str], tuple[str, ...]]]:
-    """Every SKILL.md below, in the order of names, with the folders that lead to it."""
+    """Yield each SKILL.md in name order, with the names of its parent folders."""
     try:
         with os.scandir(root) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
@@ -201,7 +211,7 @@ def _walk_skill_files(
 
 
 def _merge_results(results: list[Skill | BrokenSkill]) -> SkillSet:
-    """By name; a custom one stands for a public one, any other second one is broken."""
+    """Merge by name: a custom skill replaces a public one, other duplicates are broken."""
     skills: dict[str, Skill] = {}
     broken = [one for one in results if isinstance(one, BrokenSkill)]
     for one in results:

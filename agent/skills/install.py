@@ -1,7 +1,6 @@
-"""Installs a skill from an archive: into a folder aside first, then in one step to its place.
+"""Install a skill from an archive: unpack into a staging folder, then rename it into place.
 
-Blocking. Whatever goes wrong on the way leaves nothing behind; what a killed process left is removed by the
-next installation.
+Blocking. A failure leaves nothing behind; the next installation removes the leftovers of a killed process.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from agent.skills.archive import ArchiveLimits, ArchiveMember, list_members, mem
 from agent.skills.discovery import MAX_FILE_BYTES, SKILL_FILE, FrontMatter, SkillDiscovery, parse_skill
 from agent.skills.skill import SkillRoots
 
-# The sandbox's user has to read them, who is another one where the service is root; the home is closed.
+# If the service is root, the sandbox's user is another one and must read them; the data directory is private.
 FOLDER_MODE, FILE_MODE = 0o755, 0o644
 STALE_SECONDS = 3_600
 _STAGING_PREFIX = ".installing-"
@@ -42,7 +41,7 @@ _installing = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class InstalledSkill:
-    """What was installed; `executables` are the paths of files that could be run as programs."""
+    """An installed skill. `executables` are the paths of files that can be run as programs."""
 
     name: str
     description: str
@@ -50,7 +49,7 @@ class InstalledSkill:
 
 
 def install_skill(archive: Path, roots: SkillRoots, limits: ArchiveLimits | None = None) -> InstalledSkill:
-    """Install the skill of the archive into the custom folder. Raises SkillRefused (400, 409 or 413)."""
+    """Install a skill into the custom folder. Raises SkillRefused (400, 409 or 413)."""
     limits = limits or ArchiveLimits()
     try:
         size = archive.stat().st_size
@@ -63,11 +62,11 @@ def install_skill(archive: Path, roots: SkillRoots, limits: ArchiveLimits | None
         with archive.open("rb") as file, _open_zip(file) as zipped, _installing:
             return _install_members(zipped, list_members(zipped, size, limits), roots, limits)
     except FileNotFoundError:
-        raise SkillRefused(f"There is no file {archive.name}.", status=404) from None
+        raise SkillRefused(f"File not found: {archive.name}.", status=404) from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         if isinstance(error, RecursionError):
             raise
-        raise SkillRefused("This is no well-formed archive; a .skill file is a zip.") from error
+        raise SkillRefused("Not a valid archive: a .skill file is a zip.") from error
     except OSError as error:
         raise SkillRefused(f"The skill can't be written: {error.strerror or 'error'}.", status=507) from error
 
@@ -76,7 +75,7 @@ def _open_zip(file: IO[bytes]) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(file)
     except (ValueError, UnicodeDecodeError) as error:
-        raise SkillRefused("This is no well-formed archive; a .skill file is a zip.") from error
+        raise SkillRefused("Not a valid archive: a .skill file is a zip.") from error
 
 
 def _install_members(
@@ -93,7 +92,7 @@ def _install_members(
         whole.mkdir(mode=FOLDER_MODE)
         executables = _unpack_members(zipped, found, whole, limits)
         target = roots.custom / head.name
-        # rename takes the place of an empty folder, and of nothing else
+        # rename replaces only an empty folder
         whole.rename(target)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
@@ -104,9 +103,9 @@ def _read_front_matter(zipped: zipfile.ZipFile, found: Sequence[ArchiveMember]) 
     heads = [member for member in found if member.parts[-1].casefold() == SKILL_FILE.casefold()]
     top = [member for member in heads if member.parts == (SKILL_FILE,)]
     if not top:
-        raise SkillRefused(f"There is no {SKILL_FILE} at the top of the archive, or in its one folder.")
+        raise SkillRefused(f"The archive has no {SKILL_FILE} at its top or in its only folder.")
     if len(heads) > 1:
-        raise SkillRefused(f"The archive has more than one {SKILL_FILE}; it holds one skill.")
+        raise SkillRefused(f"The archive has more than one {SKILL_FILE}; it must contain exactly one skill.")
     if top[0].info.file_size > MAX_FILE_BYTES:
         raise SkillRefused(f"{SKILL_FILE} is larger than {MAX_FILE_BYTES:,} bytes.", status=413)
     with zipped.open(top[0].info) as file:
@@ -121,7 +120,7 @@ def _refuse_existing(name: str, roots: SkillRoots) -> None:
     taken = {skill.name for skill in SkillDiscovery(roots).find_skills().skills}
     target = roots.custom / name
     if name in taken or target.is_symlink() or (target.exists() and not _is_empty(target)):
-        raise SkillRefused(f'A skill named "{name}" is there already; remove or rename it first.', status=409)
+        raise SkillRefused(f'A skill named "{name}" already exists; remove or rename it first.', status=409)
 
 
 def _is_empty(folder: Path) -> bool:
@@ -137,7 +136,7 @@ def _remove_stale_folders(custom: Path) -> None:
 def _unpack_members(
     zipped: zipfile.ZipFile, found: Sequence[ArchiveMember], folder: Path, limits: ArchiveLimits
 ) -> tuple[str, ...]:
-    """Write the files, without the right to be executed; which of them could be run."""
+    """Write the files without execute permission, and return those that can be run as programs."""
     executables: list[str] = []
     for member in found:
         target = folder.joinpath(*member.parts)
@@ -152,7 +151,7 @@ def _unpack_members(
 def _unpack_member(
     zipped: zipfile.ZipFile, member: ArchiveMember, target: Path, limits: ArchiveLimits
 ) -> bytes:
-    """Unpack one file, no more of it than it said; its first bytes."""
+    """Unpack a file, at most as large as declared, and return its first bytes."""
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, FILE_MODE)
     start, size = b"", 0
     with os.fdopen(descriptor, "wb") as file, zipped.open(member.info) as source:

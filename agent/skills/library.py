@@ -1,4 +1,4 @@
-"""The skills that there are now, cheap to ask for."""
+"""The current skills, cached, and their management: list, switch and install."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ CHECK_SECONDS = 1.0
 
 
 class SkillLibrary:
-    """Skills below a home, or where the configuration says.
+    """The skills of a data directory, or of the configured folder.
 
-    The folders are looked at once a second at most, and at once after this process changed them.
+    The folders are checked at most once a second, and at once after a change by this process.
     """
 
     def __init__(self, home: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -44,15 +44,15 @@ class SkillLibrary:
         self._seen = -1
 
     def create_home(self) -> None:
-        """The folder that skills are installed below, private. Blocking."""
+        """Create the private folder for installed skills. Blocking."""
         make_private_folder(self._home)
 
     def resolve_roots(self, config: SkillsConfig) -> SkillRoots:
-        """The folders that the configuration means."""
+        """Return the configured folders."""
         return resolve_roots(config, self._home)
 
     async def load_skills(self, config: SkillsConfig) -> SkillSet:
-        """All skills: the same object as long as nothing changed."""
+        """Return all skills: the same object while nothing changes."""
         now, changes = self._clock(), CHANGES.count
         is_fresh = now < self._check_at and changes == self._seen
         if is_fresh and config == self._config:
@@ -73,7 +73,7 @@ class SkillLibrary:
         return discovery.find_skills()
 
     async def load_enabled(self, config: SkillsConfig, extensions: Extensions) -> SkillSet:
-        """Those that are on: the same object as long as nothing changed."""
+        """Return the enabled skills: the same object while nothing changes."""
         found = await self.load_skills(config)
         if self._enabled is None or self._enabled[0] is not found or self._enabled[1] is not extensions:
             on = tuple(skill for skill in found.skills if extensions.is_skill_enabled(skill.name))
@@ -89,7 +89,7 @@ class SkillManagement:
         self._source, self._extensions, self._library = source, extensions, library
 
     async def list_skills(self) -> SkillList:
-        """All skills, and the folders that hold none that can be used."""
+        """Return all skills, and the folders whose skill is broken."""
         found, extensions = await self._load_skills(), await self._extensions.get_extensions()
         return SkillList(
             skills=[_to_info(skill, extensions.is_skill_enabled(skill.name)) for skill in found.skills],
@@ -97,14 +97,14 @@ class SkillManagement:
         )
 
     async def get_skill(self, name: str) -> SkillInfo:
-        """One of them. Raises SkillUnknown."""
+        """Return one skill. Raises SkillUnknown."""
         skill = (await self._load_skills()).by_name.get(name)
         if skill is None:
             raise SkillUnknown(name)
         return _to_info(skill, (await self._extensions.get_extensions()).is_skill_enabled(name))
 
     async def set_enabled(self, name: str, *, enabled: bool) -> SkillInfo:
-        """Switch it on or off. Raises SkillUnknown, or SkillRefused where the file can't take it."""
+        """Switch a skill on or off. Raises SkillUnknown, or SkillRefused if the file can't be changed."""
         skill = (await self._load_skills()).by_name.get(name)
         if skill is None:
             raise SkillUnknown(name)
@@ -121,7 +121,7 @@ class SkillManagement:
         return _to_info(skill, loaded.config.is_skill_enabled(name))
 
     async def install_skill(self, archive: Path) -> SkillInstalled:
-        """Install it from an archive. Raises SkillRefused."""
+        """Install a skill from an archive. Raises SkillRefused."""
         config = (await self._source.config()).skills
         await asyncio.to_thread(self._library.create_home)
         done = await asyncio.to_thread(lambda: install_skill(archive, self._library.resolve_roots(config)))
@@ -130,7 +130,7 @@ class SkillManagement:
         if done.executables:
             names = ", ".join(done.executables[:5])
             more = f" and {len(done.executables) - 5} more" if len(done.executables) > 5 else ""
-            message += f" It has files that can be run; look at them before you use it: {names}{more}."
+            message += f" It contains files that can be run; review them before you use it: {names}{more}."
         return SkillInstalled(
             success=True, skill_name=done.name, message=message, executables=list(done.executables)
         )

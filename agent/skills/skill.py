@@ -1,4 +1,4 @@
-"""A skill, one that can't be used, and all of them together."""
+"""Skills as data: a skill, a broken one, the set of all, and their section of the system prompt."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ CATEGORIES: tuple[Category, ...] = ("public", "custom")
 
 @dataclass(frozen=True, slots=True)
 class SkillRoots:
-    """The folders of skills, and where the agent sees them: `<container>/public`, `<container>/custom`."""
+    """The folders of skills, and their path in the sandbox: `<container>/public`, `<container>/custom`."""
 
     public: Path
     custom: Path
     container: str = CONTAINER_PATH
 
     def folder_of(self, category: Category) -> Path:
-        """The folder of the category; it need not exist."""
+        """Return the folder of a category, which need not exist."""
         return self.public if category == "public" else self.custom
 
 
 def bundled_folder() -> Path:
-    """The skills that come with Roebot: in the installed package, or beside it in a work tree."""
+    """Return the bundled skills: in the installed package, or at the root of a work tree."""
     inside = Path(__file__).parent / "bundled" / "public"
     return inside if inside.is_dir() else Path(__file__).parents[2] / "skills" / "public"
 
 
 def resolve_roots(config: SkillsConfig, home: Path) -> SkillRoots:
-    """The folders that the configuration means."""
+    """Return the configured folders."""
     if config.path is None:
         return SkillRoots(bundled_folder(), home / "skills" / "custom", config.container_path)
     root = Path(config.path).expanduser()
@@ -44,9 +44,9 @@ def resolve_roots(config: SkillsConfig, home: Path) -> SkillRoots:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A skill. `folder` is on the host, `path` is its SKILL.md as the agent sees it.
+    """A skill. `folder` is on the host; `path` is its SKILL.md as the agent sees it.
 
-    `allowed_tools` None: it does not say which tools it needs.
+    `allowed_tools` is None if the skill doesn't declare its tools.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Skill:
 
 @dataclass(frozen=True, slots=True)
 class BrokenSkill:
-    """A folder whose SKILL.md can't be used: `path` as the agent would see it, `error` says why."""
+    """A folder with an unusable SKILL.md: `path` as the agent would see it, `error` is the reason."""
 
     path: str
     error: str
@@ -71,26 +71,26 @@ class BrokenSkill:
 
 @dataclass(frozen=True, eq=False)
 class SkillSet:
-    """All skills, by name; compared by identity."""
+    """All skills, sorted by name. Compared by identity."""
 
     skills: tuple[Skill, ...] = ()
     broken: tuple[BrokenSkill, ...] = field(default=())
 
     @cached_property
     def by_name(self) -> MappingProxyType[str, Skill]:
-        """The skills by their names."""
+        """Return the skills by name."""
         return MappingProxyType({skill.name: skill for skill in self.skills})
 
     def select(self, names: Collection[str]) -> tuple[Skill, ...]:
-        """Those of these names, in order."""
+        """Return the skills with these names, in order."""
         return tuple(skill for skill in self.skills if skill.name in names)
 
 
 MAX_CHARACTERS = 24_000
-"""Of the list; descriptions are cut where it would be longer. Every skill stays in it."""
+"""Length of the list. Longer descriptions are cut; every skill stays listed."""
 _CUTS = (1_024, 300, 120, 0)
 READER_TOOLS = ("read_file", "bash")
-"""Tools that can read a skill; without one of them skills are not told of."""
+"""Tools that can read a skill; without one of them the section is omitted."""
 _INTRO = """<skills>
 A skill is a folder with instructions, and maybe scripts, for one kind of work. Where a request fits one, read
 its SKILL.md with `{reader}` before you begin, and follow it; read its other files when it names them. Paths
@@ -98,7 +98,7 @@ in it are relative to its folder, which can't be written to. Say so when a tool 
 
 
 def render_skills_section(skills: Sequence[Skill], tools: Collection[str]) -> str:
-    """The list of these skills for an agent with these tools; empty without skills or a way to read them."""
+    """Return the section on these skills for an agent with these tools, or ""."""
     reader = next((name for name in READER_TOOLS if name in tools), None)
     if not skills or reader is None:
         return ""
@@ -110,7 +110,7 @@ def render_skills_section(skills: Sequence[Skill], tools: Collection[str]) -> st
 
 
 def _render_line(skill: Skill, cut: int) -> str:
-    # What a skill says of itself must not end the list.
+    # A description must not close the section.
     about = skill.description.replace("<", "&lt;")
     if len(about) > cut:
         about = about[: cut - 1].rstrip() + "…" if cut else ""

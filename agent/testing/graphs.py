@@ -28,13 +28,13 @@ Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 
 def scripted(script: Script | None = None, *, name: str = "scripted") -> Graph:
-    """An agent around a scripted model, with the failure mapping that the lead agent has."""
+    """Build an agent with a scripted model and the lead agent's error mapping."""
     model = ScriptedChatModel(script=script or Script())
     return create_agent_graph(model, middleware=[ModelCalls(model_name="scripted")], name=name)
 
 
 def long_markdown(size: int = 12_000) -> str:
-    """Markdown of at least `size` characters with headings, fences, tables, lists and numbered paragraphs."""
+    """Return Markdown of at least `size` characters with headings, fences, tables, lists and paragraphs."""
     parts: list[str] = []
     length = number = 0
     while length < size:
@@ -57,7 +57,7 @@ def _markdown_section(number: int) -> str:
 
 
 async def _ask_question(state: ThreadState) -> dict[str, Any]:
-    """Ask before answering; the resume value is the answer (text, or a mapping with `answer`)."""
+    """Ask a question before answering. The resume value is the answer: text, or a mapping with `answer`."""
     heard, fields = parse_markers(state["messages"][-1].text)
     question = fields.get("reply") or f"Which one do you mean: {heard}?"
     given = interrupt({"type": "clarification", "question": question, "options": ["red", "blue"]})
@@ -66,7 +66,7 @@ async def _ask_question(state: ThreadState) -> dict[str, Any]:
 
 
 async def _ask_approval(state: ThreadState) -> dict[str, Any]:
-    """Ask whether a tool may be called, and say what was answered."""
+    """Ask for approval of a tool call, and answer with the decision."""
     call = {"type": "approval", "tool": "delete", "args": {"path": state["messages"][-1].text}}
     given = interrupt({**call, "question": "May it?", "options": ["approve", "reject"], "remember": True})
     answer = given.get("answer", given) if isinstance(given, dict) else given
@@ -91,7 +91,7 @@ def _read_field(text: str, field: str) -> str:
 
 
 async def _raise_failure(state: ThreadState) -> dict[str, Any]:
-    """Fail like a bug would: an exception outside every tree, with a secret in its text."""
+    """Fail like a bug: an exception of no known class, with a secret in its text."""
     raise RuntimeError(f"scripted failure on {len(state['messages'])} messages")
 
 

@@ -1,6 +1,6 @@
-"""A graph that works visibly before it answers: todos, a tool call that fails, a subagent.
+"""A graph that shows its work before it answers: todos, a failing tool call, and a subagent.
 
-`[pace=SECONDS]` in the message is how long each of its three steps takes (default 0.01).
+`[pace=SECONDS]` in the message sets the duration of each of its three steps (default 0.01).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PACE = re.compile(r"\[pace=([0-9.]+)\]")
 
 
 def build_todos(done: int) -> list[TodoItem]:
-    """The list with so many done and the next in progress."""
+    """Return the list with the first `done` items completed and the next one in progress."""
     states = ["completed"] * done + ["in_progress"] + ["pending"] * len(TODOS)
     return [{"content": text, "status": state} for text, state in zip(TODOS, states, strict=False)]
 

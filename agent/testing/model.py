@@ -31,14 +31,14 @@ from agent.testing.script import Script, ToolUse, make_fault, parse_markers, rea
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """One call of the model: what it was given, the system message first, and the tools it could see."""
+    """One call of the model: its messages, the system message first, and the tools it could see."""
 
     messages: tuple[BaseMessage, ...]
     tools: tuple[str, ...] = ()
 
     @property
     def texts(self) -> list[str]:
-        """The text of each message."""
+        """Return the text of each message."""
         return [message.text for message in self.messages]
 
 
@@ -62,7 +62,7 @@ class ScriptedChatModel(BaseChatModel):
 
     @property
     def calls(self) -> list[RecordedCall]:
-        """What the model was given, the newest call last."""
+        """Return the recorded calls, the newest last."""
         return list(self._calls)
 
     @property
@@ -70,7 +70,7 @@ class ScriptedChatModel(BaseChatModel):
         return "scripted"
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, Any]:
-        """Accept any tools; which is called is the script's business."""
+        """Accept any tools; the script decides which are called."""
         return self.bind(**kwargs, seen_tools=tuple(_tool_name(tool) for tool in tools))
 
     async def _astream(
@@ -155,7 +155,7 @@ class ScriptedChatModel(BaseChatModel):
 
 
 def _read_user_text(messages: list[BaseMessage]) -> tuple[str, dict[str, str]]:
-    """What people wrote since the last answer, without markers, and the markers' fields (last wins)."""
+    """Return the user's text since the last answer without markers, and the markers' fields (last wins)."""
     texts: list[str] = []
     for message in reversed(messages):
         if isinstance(message, HumanMessage):
@@ -178,7 +178,7 @@ def _fail_at(script: Script, count: int, *, last: bool = False) -> None:
 
 
 def _build_contents(thoughts: list[str], tokens: list[str]) -> list[Any]:
-    """The content of each piece: plain text, or blocks where something is thought first."""
+    """Return the content of each chunk: plain text, or blocks if there is thinking."""
     if not thoughts:
         return list(tokens)
     thinking = [[{"type": "thinking", "thinking": thought, "index": 0}] for thought in thoughts]
@@ -186,7 +186,7 @@ def _build_contents(thoughts: list[str], tokens: list[str]) -> list[Any]:
 
 
 def _build_call_chunks(call: ToolUse, call_id: str, index: int, fragment: int) -> list[AIMessageChunk]:
-    """A tool call as providers stream it: name and id first, the arguments in pieces."""
+    """Build a tool call as providers stream it: name and id first, then the arguments in pieces."""
     args = call.args if isinstance(call.args, str) else json.dumps(dict(call.args))
     size = fragment or max(len(args), 1)
     first, *rest = [args[at : at + size] for at in range(0, len(args), size)] or [""]

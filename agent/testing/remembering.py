@@ -1,4 +1,4 @@
-"""A chat model that keeps memories word by word: every message of a person becomes a fact."""
+"""A chat model that remembers verbatim: every message of a person becomes a fact."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agent.testing.model import ScriptedChatModel
 
 
 def parse_memory_request(messages: list[BaseMessage]) -> Mapping[str, Any] | None:
-    """What the memory asks with, `{memory, conversation}`; None for any other call."""
+    """Return the memory's request, `{memory, conversation}`; None for any other call."""
     try:
         found = json.loads(messages[-1].text)
     except ValueError:
@@ -23,9 +23,9 @@ def parse_memory_request(messages: list[BaseMessage]) -> Mapping[str, Any] | Non
 
 
 class RememberingModel(ScriptedChatModel):
-    """Answers what a memory asks by keeping what people said; any other call as `ScriptedChatModel` does.
+    """Answers memory requests by remembering every message; otherwise behaves as `ScriptedChatModel`.
 
-    "Forget FACT" removes the fact instead. `asked` counts what memories asked.
+    "Forget FACT" removes the fact instead. `asked` records the memory requests.
     """
 
     asked: list[Mapping[str, Any]] = []  # noqa: RUF012 - a field of pydantic, copied for each instance
@@ -45,7 +45,7 @@ class RememberingModel(ScriptedChatModel):
 
 
 def build_patch(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The change that keeps every message of a person."""
+    """Build the patch that remembers every message of a person."""
     said = [one["text"] for one in found["conversation"] if one["who"] == "person"]
     gone = {text.removeprefix("Forget ") for text in said if text.startswith("Forget ")}
     return {

@@ -1,4 +1,4 @@
-"""A sandbox in memory: files in a mapping, and a shell that knows a handful of words."""
+"""An in-memory sandbox: files in a mapping, and a shell that knows a few commands."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ OUTPUT_BYTES = 100_000
 
 
 class MemorySandbox:
-    """See `agent.core.interfaces.Sandbox`. It knows `echo`, `cat`, `exit`, `sleep` and `seq`,
-    joined by `;`.
+    """Runs `echo`, `cat`, `exit`, `sleep` and `seq`, joined by `;`.
 
-    Nothing waits: a `sleep` that is too long times out at once. `commands` is what was run.
+    Nothing waits: a `sleep` beyond the limit times out at once. `commands` records the calls.
     """
 
     def __init__(self, files: dict[str, bytes]) -> None:
@@ -25,7 +24,6 @@ class MemorySandbox:
         self.released = False
 
     async def execute_command(self, command: str, *, seconds: float | None = None) -> CommandResult:
-        """See `Sandbox`."""
         self._check_held()
         self.commands.append(command)
         output, left = "", SECONDS if seconds is None else seconds
@@ -48,21 +46,18 @@ class MemorySandbox:
         return _build_result(output, 0)
 
     async def read_file(self, path: str) -> bytes:
-        """See `Sandbox`."""
         name = self._resolve_path(path)
         if name not in self.files:
             raise SandboxError("There is no such file.")
         return self.files[name]
 
     async def write_file(self, path: str, content: bytes, *, append: bool = False) -> None:
-        """See `Sandbox`."""
         name = self._resolve_path(path)
         if self._names_in(name):
             raise SandboxError("This is a folder.")
         self.files[name] = (self.files.get(name, b"") if append else b"") + content
 
     async def list_dir(self, path: str) -> Sequence[DirEntry]:
-        """See `Sandbox`."""
         folder = self._resolve_path(path)
         below = self._names_in(folder)
         if not below and folder not in AREAS:
@@ -93,7 +88,7 @@ class MemorySandbox:
 
 
 class MemorySandboxProvider:
-    """See `SandboxProvider`. `held` are the ids that are acquired, `log` is what happened."""
+    """Provides in-memory sandboxes. `held` lists the acquired ids, `log` records the calls."""
 
     def __init__(self, *, most: int = 1_000) -> None:
         self._most = most
@@ -103,11 +98,10 @@ class MemorySandboxProvider:
 
     @property
     def held(self) -> list[str]:
-        """The ids of the sandboxes that nobody released, oldest first."""
+        """Return the ids of sandboxes that are not released, oldest first."""
         return list(self._held)
 
     async def acquire(self, thread_id: str) -> str:
-        """See `SandboxProvider`."""
         sandbox_id = f"memory-{thread_id}"
         if sandbox_id not in self._held:
             self.log.append(("acquired", sandbox_id))
@@ -118,18 +112,15 @@ class MemorySandboxProvider:
         return sandbox_id
 
     def get(self, sandbox_id: str) -> MemorySandbox | None:
-        """See `SandboxProvider`."""
         return self._held.get(sandbox_id)
 
     async def release(self, sandbox_id: str) -> None:
-        """See `SandboxProvider`."""
         sandbox = self._held.pop(sandbox_id, None)
         if sandbox is not None:
             sandbox.released = True
             self.log.append(("released", sandbox_id))
 
     async def close(self) -> None:
-        """See `SandboxProvider`."""
         self.log.append(("closed", ""))
 
 

@@ -1,16 +1,16 @@
-"""What a scripted model says, how fast, and how it fails; steered by arguments, environment or text.
+"""Script a model: its answers, timing and failures, controlled by arguments, environment or text.
 
 | marker in the text | environment | meaning |
 |---|---|---|
 | `[reply=some text]` | `ROEBOT_SCRIPT_REPLY` | the whole answer; without it the model echoes |
-| `[tokens=40]` | `ROEBOT_SCRIPT_TOKENS` | an answer of so many numbered words |
+| `[tokens=40]` | `ROEBOT_SCRIPT_TOKENS` | an answer of this many numbered words |
 | `[delay=1.0]` | `ROEBOT_SCRIPT_DELAY` | seconds before the first token |
 | `[every=0.02]` | `ROEBOT_SCRIPT_EVERY` | seconds between tokens |
 | `[fail=rate_limit]` | `ROEBOT_SCRIPT_FAIL` | fails with a kind of `FAULTS` |
-| `[after=3]` | `ROEBOT_SCRIPT_AFTER` | tokens given before the failure |
+| `[after=3]` | `ROEBOT_SCRIPT_AFTER` | tokens before the failure |
 | `[tool=name {"a": 1}]` | – | first calls this tool, then answers |
 
-A marker beats the environment, which beats the argument. Markers are taken out of what is echoed.
+A marker overrides the environment, which overrides the argument. Markers are removed from the echo.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TOKEN = re.compile(r"\s*\S+\s*|\s+")
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A tool call that the model makes. `args` as text is sent as it is, be it JSON or not.
+    """A tool call of the model. Text in `args` is sent unchanged, valid JSON or not.
 
     Without `id` the model numbers its calls.
     """
@@ -63,11 +63,11 @@ class Script:
 
     @property
     def calls(self) -> tuple[ToolUse, ...]:
-        """The tool calls that come with the answer."""
+        """Return the tool calls that come with the answer."""
         return self.tools or ((self.tool,) if self.tool else ())
 
     def with_fields(self, fields: Mapping[str, str]) -> Script:
-        """This script with the given fields (as text) replaced; raises ValueError for what can't be read."""
+        """Return the script with the given fields (as text) replaced. Raises ValueError for invalid text."""
         changes: dict[str, Any] = {}
         for name, text in fields.items():
             changes[name] = _READERS[name](text)
@@ -76,30 +76,30 @@ class Script:
         return replace(self, **changes)
 
     def answer_tokens(self, heard: str) -> list[str]:
-        """The tokens of the answer to `heard` (the user's text without markers)."""
+        """Return the tokens of the answer to `heard`, the user's text without markers."""
         if self.tokens:
             return [f"word{number} " for number in range(1, self.tokens + 1)]
         return _TOKEN.findall(heard if self.reply is None else self.reply)
 
     def thinking_tokens(self) -> list[str]:
-        """The tokens of what is thought before."""
+        """Return the tokens of the thinking."""
         return _TOKEN.findall(self.thinking)
 
 
 def parse_markers(text: str) -> tuple[str, dict[str, str]]:
-    """Split a text into what is left without markers and the fields that they name."""
+    """Split a text into the part without markers and the fields of the markers."""
     fields = {match[1]: match[2] for match in _MARKER.finditer(text)}
     return _MARKER.sub("", text).strip(), fields
 
 
 def read_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The fields that the environment sets."""
+    """Return the fields set by the environment."""
     names = {ENVIRONMENT_PREFIX + name.upper(): name for name in _READERS if name != "tool"}
     return {names[key]: value for key, value in environ.items() if key in names and value}
 
 
 def make_fault(kind: str) -> Exception:
-    """The exception that stands for a kind of failure, of the classes that providers' packages raise."""
+    """Build the exception for a kind of failure, of the classes that providers' packages raise."""
     kind_class, text = FAULTS[kind]
     return kind_class(text)
 

@@ -1,4 +1,4 @@
-"""Subagents that answer by a script."""
+"""Scripted subagents."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ KINDS = (
 
 
 class ScriptedSubagents:
-    """See `agent.core.interfaces.SubagentRunner`. `results` by prompt; without one it repeats
-    the prompt.
-    """
+    """Answers tasks from `results` by prompt, or repeats the prompt."""
 
     def __init__(self, results: Mapping[str, SubagentResult] | None = None) -> None:
         self._results = results or {}
@@ -31,13 +29,11 @@ class ScriptedSubagents:
 
     @property
     def kinds(self) -> Sequence[SubagentKind]:
-        """See `SubagentRunner`."""
         return KINDS
 
     async def run(
         self, task: SubagentTask, context: RunContext, on_step: StepListener | None = None
     ) -> SubagentResult:
-        """See `SubagentRunner`."""
         self.tasks.append(task)
         if on_step is not None:
             on_step(SubagentStep(1))

@@ -1,4 +1,4 @@
-"""Uploads in memory."""
+"""An in-memory upload store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BOUNDS = Bounds(seconds=60, soft_seconds=60, memory=0, markdown=2_000_000)
 
 
 class MemoryUploadStore:
-    """See `agent.core.interfaces.UploadStore`. Documents are read at once, in this process."""
+    """Keeps uploads in memory. Documents are converted synchronously in this process."""
 
     def __init__(self) -> None:
         self._files: dict[str, dict[str, bytes]] = {}
@@ -39,11 +39,10 @@ class MemoryUploadStore:
             self._records.setdefault(thread_id, {})[filename] = Record.of(report, name)
 
     def remove(self, thread_id: str, filename: str) -> None:
-        """Take a file away."""
+        """Remove a file."""
         del self._files[thread_id][filename]
 
     async def list_uploads(self, thread_id: str) -> Sequence[UploadInfo]:
-        """See `UploadStore`."""
         files = self._files.get(check_thread_id(thread_id), {})
         records = self._records.get(thread_id, {})
         made = {record.markdown for record in records.values()}
@@ -53,12 +52,10 @@ class MemoryUploadStore:
         )
 
     async def read(self, thread_id: str, filename: str, *, limit: int) -> bytes | None:
-        """See `UploadStore`."""
         content = self._files.get(check_thread_id(thread_id), {}).get(filename)
         return content if content is not None and len(content) <= limit else None
 
     def folders(self, thread_id: str) -> ThreadData:
-        """See `UploadStore`."""
         root = f"/memory/{check_thread_id(thread_id)}"
         return ThreadData(
             workspace_path=f"{root}/workspace", uploads_path=f"{root}/uploads", outputs_path=f"{root}/outputs"

@@ -232,7 +232,7 @@ class ScriptedRuntime:
         if self.remembered is None:
             raise RuntimeRefused(404, "not here")
         if fact and fact not in self.remembered.get(scope, {}):
-            raise RunMissing("There is no such fact.")
+            raise RunMissing("Fact not found.")
         if fact:
             del self.remembered[scope][fact]
         else:

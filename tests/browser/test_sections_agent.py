@@ -42,7 +42,7 @@ async def test_facts_are_added_edited_and_deleted(
         await tab.press("Add fact")
         await tab.dialog.get_by_label("Fact").fill("Likes tea.")
         await save.click()
-        await expect(tab.dialog.get_by_role("alert")).to_have_text("This is remembered already.")
+        await expect(tab.dialog.get_by_role("alert")).to_have_text("This fact is already stored.")
         await tab.page.keyboard.press("Escape")
         await tab.press("Edit: Likes tea.")
         await tab.dialog.get_by_label("Fact").fill("Likes coffee.")

@@ -129,7 +129,7 @@ async def test_a_fact_by_hand_stays_whatever_else_has_to_go(client: httpx.AsyncC
         (b"{", "The body is not JSON."),
         (b"[]", "body: "),
         (b"{}", "content: Field required"),
-        (b'{"content": "  "}', "A fact needs some text."),
+        (b'{"content": "  "}', "A fact must not be empty."),
         (b'{"content": 3}', "content: "),
         (b'{"content": "x", "category": "secret"}', "category: "),
         (b'{"content": "x", "confidence": 1.5}', "confidence: "),
@@ -151,7 +151,7 @@ async def test_what_is_there_already_or_not_at_all(client: httpx.AsyncClient) ->
     there = await client.patch(
         f"/api/memory/facts/{first.id}", params={"scope": ADA}, json={"content": "Likes jam."}
     )
-    assert (there.status_code, detail(there)) == (409, "This is remembered already.")
+    assert (there.status_code, detail(there)) == (409, "This fact is already stored.")
     same = await client.patch(
         f"/api/memory/facts/{first.id}", params={"scope": ADA}, json={"content": "LIKES tea."}
     )
@@ -161,7 +161,7 @@ async def test_what_is_there_already_or_not_at_all(client: httpx.AsyncClient) ->
         await client.patch("/api/memory/facts/fact_none", params={"scope": ADA}, json={}),
         await client.delete(f"/api/memory/facts/{first.id}"),
     ):
-        assert (answer.status_code, detail(answer)) == (404, "There is no such fact.")
+        assert (answer.status_code, detail(answer)) == (404, "Fact not found.")
 
 
 @pytest.mark.parametrize("scope", ["ada", "person:", "../../etc:a:b", "person:a:b\n", "group::"])
@@ -175,7 +175,7 @@ async def test_a_scope_outside_the_grammar_is_refused(client: httpx.AsyncClient,
         ("DELETE", "/facts/x"),
     ):
         response = await client.request(method, f"/api/memory{path}", params={"scope": scope})
-        assert (response.status_code, detail(response)[:16]) == (400, "This is no scope")
+        assert (response.status_code, detail(response)[:13]) == (400, "Invalid scope")
 
 
 @pytest.mark.may_block

@@ -108,7 +108,7 @@ async def test_an_archive_is_installed(http: httpx.AsyncClient, folder: Path) ->
     response = await http.post("/api/skills/install", files={"file": ("n.skill", path.read_bytes())})
     done = SkillInstalled.model_validate_json(response.content)
     assert (done.success, done.skill_name, done.executables) == (True, "new", ["run.sh"])
-    assert "files that can be run; look at them before you use it: run.sh." in done.message
+    assert "files that can be run; review them before you use it: run.sh." in done.message
     one = SkillInfo.model_validate_json((await http.get("/api/skills/new")).content)
     assert (one.category, one.enabled) == ("custom", True)
     again = await http.post("/api/skills/install", files={"file": ("n.skill", path.read_bytes())})
@@ -134,7 +134,7 @@ async def test_an_archive_in_a_thread_is_installed(http: httpx.AsyncClient, fold
     ("form", "message"),
     [
         ([("file", ("x.zip", b"PK"))], "a file that ends in .skill"),
-        ([("file", ("x.skill", b"PK"))], "no well-formed archive"),
+        ([("file", ("x.skill", b"PK"))], "Not a valid archive"),
         ([("file", ("x.skill", b"")), ("file", ("y.skill", b""))], "one archive at a time"),
         ([("note", (None, b"x"))], "There is no file in this form"),
     ],
@@ -174,7 +174,7 @@ def test_the_client_installs_and_makes_its_agent_anew(client: AgentClient, folde
         assert "new" in [one["name"] for one in client.list_skills()["skills"]]
         with pytest.raises(SkillRefused):
             client.install_skill(str(path))
-        with pytest.raises(SkillRefused, match=r"no file gone\.skill"):
+        with pytest.raises(SkillRefused, match=r"File not found: gone\.skill"):
             client.install_skill(folder / "gone.skill")
         assert client.chat("hi") == "hi"
 

@@ -390,7 +390,7 @@ class TestRealOnly:
         await port.delete_memory(ada, "")
         assert (await port.read_memory(ada)).facts == ()
         assert [fact.content for fact in (await port.read_memory(group)).facts] == ["Ships on Fridays."]
-        with pytest.raises(RuntimeRefused, match="This is no scope"):
+        with pytest.raises(RuntimeRefused, match="Invalid scope"):
             await port.read_memory("everybody")
 
     async def test_what_a_run_cost_is_told_as_it_goes_and_afterwards(self) -> None:

@@ -197,5 +197,5 @@ def test_nobody_named_is_the_owner() -> None:
     ["person", "person:a", "person:a:", "chat:a:b", "../x:a:b", "person:a:b\n", "person:a:" + "x" * 600],
 )
 def test_what_is_no_scope_is_refused(text: str) -> None:
-    with pytest.raises(BadIdentifier, match="This is no scope"):
+    with pytest.raises(BadIdentifier, match="Invalid scope"):
         parse_scope(text)

@@ -107,13 +107,13 @@ def test_a_folder_that_is_said_to_be_a_file(tmp_path: Path) -> None:
 
 def test_a_bomb_by_ratio(tmp_path: Path) -> None:
     error = refusal(tmp_path, with_skill(("zeros", b"\0" * 5_000_000)))
-    assert (error.status, "too tightly" in str(error)) == (413, True)
+    assert (error.status, "compression ratio" in str(error)) == (413, True)
 
 
 def test_many_small_bombs(tmp_path: Path) -> None:
     limits = ArchiveLimits(ratio=20, ratio_from=60_000)
     error = refusal(tmp_path, with_skill(*((f"z{i}", b"\0" * 50_000) for i in range(40))), limits)
-    assert (error.status, str(error)) == (413, "The archive holds too much.")
+    assert (error.status, str(error)) == (413, "The archive's content is too large.")
 
 
 def test_small_files_of_spaces_are_no_bomb(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_bomb_by_size(tmp_path: Path) -> None:
     limits = ArchiveLimits(file_bytes=6_000, total_bytes=12_000)
     assert refusal(tmp_path, with_skill(("big", noise * 2)), limits).status == 413
     error = refusal(tmp_path, with_skill(*((f"n{i}", noise) for i in range(3))), limits)
-    assert str(error) == "The archive holds too much."
+    assert str(error) == "The archive's content is too large."
 
 
 def test_a_bomb_by_count(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_head_that_says_other_than_the_table(tmp_path: Path) -> None:
     raw = path.read_bytes()
     first = raw.find(b"aaaa.txt")
     path.write_bytes(raw[:first] + b"../../yy" + raw[first + 8 :])
-    with pytest.raises(SkillRefused, match="no well-formed archive"):
+    with pytest.raises(SkillRefused, match="Not a valid archive"):
         install_skill(path, roots(tmp_path / "skills"))
     assert not list((tmp_path / "skills" / "custom").iterdir())
 
@@ -175,11 +175,11 @@ def test_other_ways_to_pack_and_secrets(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({}, "There is no SKILL.md"),
-        ({"README.md": "x"}, "There is no SKILL.md at the top"),
-        ({"a/b/SKILL.md": text("good"), "a/x": ""}, "There is no SKILL.md at the top"),
-        ({"a/SKILL.md": text("good"), "b/x": ""}, "There is no SKILL.md at the top"),
-        ({"skill.md": text("good")}, "There is no SKILL.md at the top"),
+        ({}, "The archive has no SKILL.md"),
+        ({"README.md": "x"}, "The archive has no SKILL.md at its top"),
+        ({"a/b/SKILL.md": text("good"), "a/x": ""}, "The archive has no SKILL.md at its top"),
+        ({"a/SKILL.md": text("good"), "b/x": ""}, "The archive has no SKILL.md at its top"),
+        ({"skill.md": text("good")}, "The archive has no SKILL.md at its top"),
         ({"SKILL.md": text("good"), "b/SKILL.md": text("b")}, "more than one SKILL.md"),
         ({"SKILL.md": "x"}, "SKILL.md:1: does not begin with front matter"),
         ({"SKILL.md": text("../x")}, "SKILL.md:2: name: expected lower-case letters"),
@@ -195,13 +195,13 @@ def test_what_is_no_skill(tmp_path: Path, files: dict[str, str], message: str) -
 def test_what_is_no_archive(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.skill"
     path.write_bytes(content)
-    with pytest.raises(SkillRefused, match="no well-formed archive"):
+    with pytest.raises(SkillRefused, match="Not a valid archive"):
         install_skill(path, roots(tmp_path / "skills"))
     assert not (tmp_path / "skills").exists()
 
 
 def test_what_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(SkillRefused, match=r"no file gone\.skill"):
+    with pytest.raises(SkillRefused, match=r"File not found: gone\.skill"):
         install_skill(tmp_path / "gone.skill", roots(tmp_path))
     with pytest.raises(SkillRefused, match="Not a regular file"):
         install_skill(tmp_path, roots(tmp_path))
@@ -211,13 +211,13 @@ def test_a_name_that_is_taken(tmp_path: Path) -> None:
     folder = tmp_path / "skills"
     skill(folder / "public", "good")
     path = archive(tmp_path / "x.skill", GOOD)
-    with pytest.raises(SkillRefused, match="is there already") as caught:
+    with pytest.raises(SkillRefused, match="already exists") as caught:
         install_skill(path, roots(folder))
     assert caught.value.status == 409
     (folder / "public" / "good" / "SKILL.md").unlink()
     install_skill(path, roots(folder))
     before = everything(folder)
-    with pytest.raises(SkillRefused, match="is there already"):
+    with pytest.raises(SkillRefused, match="already exists"):
         install_skill(path, roots(folder))
     assert everything(folder) == before
 
@@ -227,7 +227,7 @@ def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
     outside.mkdir()
     (folder / "custom").mkdir(parents=True)
     (folder / "custom" / "good").symlink_to(outside)
-    with pytest.raises(SkillRefused, match="is there already"):
+    with pytest.raises(SkillRefused, match="already exists"):
         install_skill(archive(tmp_path / "x.skill", GOOD), roots(folder))
     assert not list(outside.iterdir())
 
@@ -260,7 +260,7 @@ def test_a_damaged_file_rolls_everything_back(tmp_path: Path) -> None:
     path = archive(tmp_path / "x.skill", [*GOOD.items(), (stored, b"0123456789")])  # type: ignore[list-item]
     raw = path.read_bytes()
     path.write_bytes(raw.replace(b"0123456789", b"0123456780"))
-    with pytest.raises(SkillRefused, match="no well-formed archive"):
+    with pytest.raises(SkillRefused, match="Not a valid archive"):
         install_skill(path, roots(tmp_path / "skills"))
     assert everything(tmp_path / "skills") == {"custom"}
 
