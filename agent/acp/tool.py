@@ -71,12 +71,12 @@ def make_invoke_tool(runner: AcpRunner, agents: Mapping[str, AcpAgent]) -> BaseT
         # The writer finds its run in the context, and updates arrive in another one.
         here = copy_context()
 
-        def told(step: SubagentStep) -> None:
+        def report_step(step: SubagentStep) -> None:
             event = {"type": "task_running", **about, "turn": step.turn, "tools": list(step.tools)}
             here.copy().run(runtime.stream_writer, event)
 
         runtime.stream_writer({"type": "task_started", **about, "subagent_type": f"acp:{agent}"})
-        result = await runner.run_task(agent, known, prompt, RunContext.of(runtime).thread_id, told)  # type: ignore[arg-type]
+        result = await runner.run_task(agent, known, prompt, RunContext.of(runtime).thread_id, report_step)  # type: ignore[arg-type]
         problem = {} if result.status is SubagentStatus.COMPLETED else {"error": to_one_line(result.text)}
         runtime.stream_writer({"type": _END_EVENTS[result.status], **about, **problem})
         return _to_message(call, result)

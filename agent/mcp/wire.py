@@ -50,13 +50,13 @@ async def open_session(
     `report` is called when the connection can no longer be used.
     """
 
-    async def heard(message: object) -> None:
+    async def on_message(message: object) -> None:
         root = getattr(message, "root", None)
         if isinstance(root, protocol.ToolListChangedNotification):
             on_changed()
 
     options: dict[str, Any] = {
-        "message_handler": heard,
+        "message_handler": on_message,
         "client_info": protocol.Implementation(name="roebot", version="1"),
     }
     if server.transport == "stdio":

@@ -18,7 +18,7 @@ from agent.config.harness import MemoryConfig
 from agent.core.home import make_private_folder
 from agent.core.interfaces import MemoryScope
 from agent.core.memory_document import MemoryDocument
-from agent.memory.queue import UpdateQueue
+from agent.memory.queue import MemoryUpdateQueue
 from agent.memory.scopes import file_name
 from agent.shared.atomic_file import replace_file
 
@@ -160,7 +160,7 @@ class MemoryFolder:
         self.path = path
         self.clock = clock
         self.files = MemoryFiles(path)
-        self.queue = UpdateQueue(path / "queue.db", clock=clock)
+        self.queue = MemoryUpdateQueue(path / "queue.db", clock=clock)
 
     @property
     def worker_lock(self) -> Path:

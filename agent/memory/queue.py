@@ -74,7 +74,7 @@ INSERT INTO forgotten (scope, times) VALUES (?, 1) ON CONFLICT (scope) DO UPDATE
 """
 
 
-class UpdateQueue:
+class MemoryUpdateQueue:
     """The update queue in one SQLite file. `clock` returns seconds since the epoch."""
 
     def __init__(self, path: Path, *, clock: Callable[[], float]) -> None:

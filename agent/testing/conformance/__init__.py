@@ -1,4 +1,4 @@
-"""Suites that every implementation of a port passes: subclass one and give it its fixture.
+"""Suites for every implementation of an agent interface: subclass one and provide its fixture.
 
 class TestMyProvider(SandboxSuite):
     @pytest.fixture

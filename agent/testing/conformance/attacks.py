@@ -1,6 +1,6 @@
-"""What no sandbox lets happen: attacks on paths, links, the system and its resources.
+"""Attacks that every sandbox must withstand: on paths, links, the system and its resources.
 
-A suite to subclass: `provider` has to keep `LIMITS`, and its threads' folders are below the fixture `home`.
+Subclass the suite. Its `provider` must enforce `LIMITS`, with thread folders below the fixture `home`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LIMITS = SandboxLimits(
 
 
 class SandboxAttackSuite(FileAttacks, SystemAttacks, ResourceAttacks):
-    """All of them."""
+    """All attack suites in one."""
 
 
 __all__ = ["LIMITS", "SandboxAttackSuite"]

@@ -1,4 +1,4 @@
-"""What the attacks stand on."""
+"""Shared base and helpers of the sandbox attacks."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ ResultT = TypeVar("ResultT")
 
 
 class AttackBase:
-    """Who runs them gives the fixtures `home` and `provider`."""
+    """Base of the attack suites. Subclasses provide the fixtures `home` and `provider`."""
 
     @pytest.fixture
     def home(self, tmp_path: Path) -> Path:
-        """Holds a secret of the host."""
+        """The data directory, which contains a secret of the host."""
         home = tmp_path / "home"
         (home / "threads").mkdir(parents=True)
         (home / "secret.txt").write_text(SECRET)
@@ -31,12 +31,12 @@ class AttackBase:
 
     @pytest.fixture
     def provider(self, home: Path) -> SandboxProvider:
-        """The provider; to be overridden."""
+        """The provider to test. Override it."""
         raise NotImplementedError("a conformance suite needs a fixture named provider")
 
     @pytest_asyncio.fixture
     async def sandbox(self, provider: SandboxProvider) -> AsyncIterator[Sandbox]:
-        """The attacker's."""
+        """The sandbox of the attacker."""
         sandbox_id = await provider.acquire(THREAD)
         sandbox = provider.get(sandbox_id)
         assert sandbox is not None
@@ -44,23 +44,23 @@ class AttackBase:
         await provider.release(sandbox_id)
 
     def folder(self, home: Path, area: str = "workspace", thread_id: str = THREAD) -> Path:
-        """Where the host has an area of a thread."""
+        """Return the host path of an area of a thread."""
         return home / "threads" / thread_id / "user-data" / area
 
 
 async def run_on_host(work: Callable[[], ResultT]) -> ResultT:
-    """What the host sees or does, in a thread."""
+    """Run a blocking check on the host in a thread."""
     return await asyncio.to_thread(work)
 
 
 async def run_python(sandbox: Sandbox, text: str, *, seconds: float | None = None) -> CommandResult:
-    """Run a script of Python in the sandbox."""
+    """Run a Python script in the sandbox."""
     await sandbox.write_file("attack.py", text.encode())
     return await sandbox.execute_command("python3 attack.py", seconds=seconds)
 
 
 def list_marked_processes(mark: str) -> list[int]:
-    """The host's processes that have the mark in their command line. Blocking."""
+    """Return the host's processes with the mark in their command line. Blocking."""
     found = []
     for process in psutil.process_iter(["cmdline", "status"]):
         if process.info["status"] != psutil.STATUS_ZOMBIE and mark in " ".join(process.info["cmdline"] or ()):
@@ -69,7 +69,7 @@ def list_marked_processes(mark: str) -> list[int]:
 
 
 async def wait_until_gone(mark: str, *, tries: int = 100) -> bool:
-    """Whether the processes with the mark end; a killed one may take a moment."""
+    """Return True once the processes with the mark have ended; killed ones may take a moment."""
     for _ in range(tries):
         if not await asyncio.to_thread(list_marked_processes, mark):
             return True

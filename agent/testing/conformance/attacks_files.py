@@ -1,4 +1,4 @@
-"""Attacks on paths and links, by commands and by the file operations outside of the sandbox."""
+"""Attacks on paths and links, by commands and by file operations from outside the sandbox."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ while not os.path.exists("stop"):
 
 @pytest.mark.asyncio
 class FileAttacks(AttackBase):
-    """Whoever names a file gets one of the sandbox or none."""
+    """A path leads to a file of the sandbox or to none."""
 
     @pytest.mark.parametrize(
         "path",

@@ -1,4 +1,4 @@
-"""Attacks on what everybody shares: processes, memory, the disk, the reader of the output, time."""
+"""Attacks on shared resources: processes, memory, disk, output and time."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ print("kept", flush=True); time.sleep(60)
 
 @pytest.mark.asyncio
 class ResourceAttacks(AttackBase):
-    """A command that takes too much ends; what comes after it works."""
+    """A command that uses too much is ended, and the sandbox keeps working."""
 
     async def after(self, sandbox: Sandbox) -> None:
-        """The sandbox is as good as before."""
+        """Check that the sandbox still works after each attack."""
         result = await sandbox.execute_command("echo fine; rm -rf *")
         assert result.output.startswith("fine\n")
         assert result.exit_code == 0
@@ -190,12 +190,12 @@ class ResourceAttacks(AttackBase):
         await self.after(sandbox)
 
     async def test_time(self, sandbox: Sandbox) -> None:
-        """Whether it works or waits, and whatever it asks for itself."""
+        """A busy or sleeping command is stopped in time, even if it asks for more."""
         for command in ("while :; do :; done", "trap '' TERM; sleep 100", "exec sleep 100"):
             assert (await sandbox.execute_command(command, seconds=0.5)).timed_out
         await self.after(sandbox)
 
 
 def measure_folder(folder: Path) -> int:
-    """Bytes of the files in a folder."""
+    """Return the size in bytes of all files in a folder."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())

@@ -1,4 +1,4 @@
-"""Attacks on the system around: /proc and devices, secrets of the environment, the network, the kernel."""
+"""Attacks on the surrounding system: /proc, devices, environment secrets, network and kernel."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _KERNEL = {
 
 @pytest.mark.asyncio
 class SystemAttacks(AttackBase):
-    """Nothing of the host is to be seen or reached."""
+    """Nothing of the host is visible or reachable."""
 
     async def test_proc_by_other_processes(self, sandbox: Sandbox, home: Path) -> None:
         """Their root, folder, memory and environment."""

@@ -1,4 +1,4 @@
-"""What every catalogue of tools does."""
+"""Tests for every catalogue of tools."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent.core.interfaces import ToolCatalogue
 
 
 def make_tool(name: str, description: str) -> BaseTool:
-    """A tool that does nothing."""
+    """Create a tool that does nothing."""
 
     async def nothing() -> str:
         return ""
@@ -28,14 +28,14 @@ TOOLS = (
 
 
 class CatalogueSuite:
-    """Who runs it says how a catalogue of tools is made."""
+    """Subclasses build the catalogue to test."""
 
     def make_catalogue(self, tools: Sequence[BaseTool]) -> ToolCatalogue:
-        """A catalogue of these; to be overridden."""
+        """Build a catalogue of these tools. Override it."""
         raise NotImplementedError("a conformance suite needs to know how a catalogue is made")
 
     def search_names(self, query: str, limit: int = 9) -> list[str]:
-        """The names that a search gives."""
+        """Return the names of the tools that a search finds."""
         return [entry.name for entry in self.make_catalogue(TOOLS).search(query, limit=limit)]
 
     def test_all_tools_are_listed_in_order(self) -> None:
@@ -66,5 +66,5 @@ class CatalogueSuite:
 
     @pytest.mark.parametrize("query", ["", "zzz", "???", ","])
     def test_nothing_fits(self, query: str) -> None:
-        """Which is no error."""
+        """A search without results is not an error."""
         assert self.search_names(query) == []

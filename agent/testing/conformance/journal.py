@@ -1,4 +1,4 @@
-"""What every tool journal does."""
+"""Tests for every tool journal."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from agent.core.interfaces import ToolJournal
 
 @pytest.mark.asyncio
 class JournalSuite:
-    """Who runs it gives it a fixture `journal`, a new one for each case."""
+    """Subclasses provide a fixture `journal`, new for each test."""
 
     @pytest.fixture
     def journal(self) -> ToolJournal:
-        """The journal; to be overridden."""
+        """The journal to test. Override it."""
         raise NotImplementedError("a conformance suite needs a fixture named journal")
 
     async def test_a_call_is_new_once(self, journal: ToolJournal) -> None:

@@ -1,4 +1,4 @@
-"""What every memory does."""
+"""Tests for every memory store."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ TOLD = (HumanMessage(FACT), AIMessage("Noted."))
 
 @pytest.mark.asyncio
 class MemorySuite:
-    """Who runs it gives it a fixture `store`, a new one for each case, and maybe `settle`.
+    """Subclasses provide a fixture `store`, new for each test, and may override `wait_until_remembered`.
 
-    A store that asks a model needs one that keeps what it is told word by word.
+    A store that asks a model needs one that remembers verbatim.
     """
 
     @pytest.fixture
     def store(self) -> MemoryStore:
-        """The store; to be overridden."""
+        """The store to test. Override it."""
         raise NotImplementedError("a conformance suite needs a fixture named store")
 
     async def wait_until_remembered(self, store: MemoryStore) -> None:
-        """Wait until what was queued is remembered; at once, unless overridden."""
+        """Wait until queued messages are remembered. Returns at once unless overridden."""
 
     async def test_what_was_told_is_remembered(self, store: MemoryStore) -> None:
         """By its scope."""
@@ -46,7 +46,7 @@ class MemorySuite:
             assert FACT not in await store.text(other)
 
     async def test_nobody_is_known_at_first(self, store: MemoryStore) -> None:
-        """Which is no text at all."""
+        """An unknown scope has an empty text."""
         assert await store.text(ADA) == ""
 
     async def test_threads_add_up_and_telling_again_is_once(self, store: MemoryStore) -> None:

@@ -1,4 +1,4 @@
-"""What every sandbox does."""
+"""Tests for every sandbox."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ THREAD = "thread-1"
 
 @pytest.mark.asyncio
 class SandboxSuite:
-    """Who runs it gives it a fixture `provider`, a new one for each case."""
+    """Subclasses provide a fixture `provider`, new for each test."""
 
     @pytest.fixture
     def provider(self) -> SandboxProvider:
-        """The provider; to be overridden."""
+        """The provider to test. Override it."""
         raise NotImplementedError("a conformance suite needs a fixture named provider")
 
     async def acquired(self, provider: SandboxProvider, thread_id: str = THREAD) -> Sandbox:
-        """The thread's sandbox."""
+        """Return the thread's sandbox."""
         sandbox = provider.get(await provider.acquire(thread_id))
         assert sandbox is not None, "what was acquired can be had"
         return sandbox
 
     async def test_the_same_thread_always_gets_the_same_id(self, provider: SandboxProvider) -> None:
-        """Whether it is held, or was released."""
+        """The id is the same before and after a release."""
         first = await provider.acquire(THREAD)
         assert await provider.acquire(THREAD) == first
         await provider.release(first)
@@ -96,7 +96,7 @@ class SandboxSuite:
         assert (await sandbox.execute_command("cat sub/a.txt")).output == "content\n"
 
     async def test_a_command_that_takes_too_long_is_stopped(self, provider: SandboxProvider) -> None:
-        """What it printed before is kept."""
+        """Its earlier output is kept."""
         sandbox = await self.acquired(provider)
         result = await sandbox.execute_command("echo begun; sleep 60", seconds=3)
         assert result.timed_out

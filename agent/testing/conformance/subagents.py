@@ -1,4 +1,4 @@
-"""What every runner of subagents does."""
+"""Tests for every subagent runner."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from agent.core.run_context import RunContext
 
 @pytest.mark.asyncio
 class SubagentSuite:
-    """Who runs it gives it a fixture `runner`, whose subagents answer with what they are asked."""
+    """Subclasses provide a fixture `runner`, whose subagents repeat their prompt."""
 
     @pytest.fixture
     def runner(self) -> SubagentRunner:
-        """The runner; to be overridden."""
+        """The runner to test. Override it."""
         raise NotImplementedError("a conformance suite needs a fixture named runner")
 
     async def test_the_two_kinds_are_there(self, runner: SubagentRunner) -> None:

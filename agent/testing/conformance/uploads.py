@@ -1,4 +1,4 @@
-"""What every store of uploads does."""
+"""Tests for every upload store."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from agent.errors import BadIdentifier
 
 @pytest.mark.asyncio
 class UploadSuite:
-    """Who runs it gives it a fixture `store`, a new one for each case, and says how a file gets there."""
+    """Subclasses provide a fixture `store`, new for each test, and implement `put`."""
 
     @pytest.fixture
     def store(self) -> ThreadFileStore:
-        """The store; to be overridden."""
+        """The store to test. Override it."""
         raise NotImplementedError("a conformance suite needs a fixture named store")
 
     async def put(self, store: ThreadFileStore, thread_id: str, filename: str, content: bytes) -> None:
-        """Upload a file; to be overridden."""
+        """Upload a file. Override it."""
         raise NotImplementedError("a conformance suite needs to know how a file is uploaded")
 
     async def test_files_are_listed_by_name(self, store: ThreadFileStore) -> None:
@@ -30,7 +30,7 @@ class UploadSuite:
         assert (second.path, second.size) == ("/mnt/user-data/uploads/b.png", 5)
 
     async def test_a_file_is_read_up_to_a_limit(self, store: ThreadFileStore) -> None:
-        """What is larger or missing is None."""
+        """A larger or missing file reads as None."""
         await self.put(store, "t-1", "a.txt", b"12345")
         assert await store.read("t-1", "a.txt", limit=5) == b"12345"
         assert await store.read("t-1", "a.txt", limit=4) is None

@@ -235,16 +235,16 @@ async def test_a_process_that_ends_between_file_and_queue_does_not_ask_again(
     from agent.memory import queue
 
     memory = made(keeper := Keeper())
-    done = queue.UpdateQueue.complete
+    done = queue.MemoryUpdateQueue.complete
 
     def killed(*_: object) -> None:
         raise OSError("the process ends here")
 
-    monkeypatch.setattr(queue.UpdateQueue, "complete", killed)
+    monkeypatch.setattr(queue.MemoryUpdateQueue, "complete", killed)
     await memory.queue(ADA, "t", [HumanMessage("I like tea.", id="1")])
     await seconds(clock, memory, 30)
     assert "tea" in await memory.text(ADA)
-    monkeypatch.setattr(queue.UpdateQueue, "complete", done)
+    monkeypatch.setattr(queue.MemoryUpdateQueue, "complete", done)
     await seconds(clock, memory, 10_000)
     assert len(keeper.heard) == 1
     assert (await memory.text(ADA)).count("tea") == 1
@@ -407,16 +407,16 @@ async def test_a_queue_that_breaks_is_logged_and_taken_up_again(
     from agent.memory import queue
 
     memory = made(keeper := Keeper(), debounce_seconds=0)
-    due = queue.UpdateQueue.next_update
+    due = queue.MemoryUpdateQueue.next_update
 
     def full(_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(queue.UpdateQueue, "next_update", full)
+    monkeypatch.setattr(queue.MemoryUpdateQueue, "next_update", full)
     await memory.queue(ADA, "t", [HumanMessage("I like tea.", id="1")])
     await memory.wait_until_idle()
     assert "memory_queue_failed" in capsys.readouterr().out
-    monkeypatch.setattr(queue.UpdateQueue, "next_update", due)
+    monkeypatch.setattr(queue.MemoryUpdateQueue, "next_update", due)
     await memory.queue(ADA, "t-2", [HumanMessage("I like jam.", id="1")])
     await memory.wait_until_idle()
     assert len(keeper.heard) == 2

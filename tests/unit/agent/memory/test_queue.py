@@ -9,7 +9,7 @@ import pytest
 
 from agent.core.interfaces import MemoryScope
 from agent.memory.exchange import PendingUpdate, QueuedMessage
-from agent.memory.queue import UpdateQueue
+from agent.memory.queue import MemoryUpdateQueue
 
 ADA = MemoryScope("person", "telegram", "telegram:1")
 BOB = MemoryScope("person", "telegram", "telegram:2")
@@ -29,8 +29,8 @@ def clock() -> Clock:  # type: ignore[override]
 
 
 @pytest.fixture
-def queue(tmp_path: Path, clock: Clock) -> Iterator[UpdateQueue]:
-    found = UpdateQueue(tmp_path / "memory" / "queue.db", clock=clock)
+def queue(tmp_path: Path, clock: Clock) -> Iterator[MemoryUpdateQueue]:
+    found = MemoryUpdateQueue(tmp_path / "memory" / "queue.db", clock=clock)
     yield found
     found.close()
 
@@ -40,12 +40,12 @@ def said(*texts: str) -> list[QueuedMessage]:
 
 
 def put(
-    queue: UpdateQueue, *texts: str, scope: MemoryScope = ADA, thread: str = "t", quiet: float = 30
+    queue: MemoryUpdateQueue, *texts: str, scope: MemoryScope = ADA, thread: str = "t", quiet: float = 30
 ) -> bool:
     return queue.add_messages(scope, thread, said(*texts), quiet=quiet)
 
 
-def take(queue: UpdateQueue) -> PendingUpdate:
+def take(queue: MemoryUpdateQueue) -> PendingUpdate:
     found = queue.next_update()
     assert found is not None
     return found
@@ -55,7 +55,7 @@ def waits(pending: PendingUpdate) -> list[str]:
     return [one.text for one in pending.messages]
 
 
-def test_an_entry_is_due_after_the_quiet_seconds(queue: UpdateQueue, clock: Clock) -> None:
+def test_an_entry_is_due_after_the_quiet_seconds(queue: MemoryUpdateQueue, clock: Clock) -> None:
     assert put(queue, "a", "b")
     assert queue.next_due_time() == 1030
     clock.now = 1029.9
@@ -65,7 +65,9 @@ def test_an_entry_is_due_after_the_quiet_seconds(queue: UpdateQueue, clock: Cloc
     assert (found.scope, found.thread_id, waits(found), found.attempts) == (ADA, "t", ["a", "b"], 0)
 
 
-def test_whoever_says_more_starts_the_quiet_anew_but_not_for_ever(queue: UpdateQueue, clock: Clock) -> None:
+def test_whoever_says_more_starts_the_quiet_anew_but_not_for_ever(
+    queue: MemoryUpdateQueue, clock: Clock
+) -> None:
     texts = ["a"]
     put(queue, *texts)
     for number in range(20):
@@ -75,7 +77,9 @@ def test_whoever_says_more_starts_the_quiet_anew_but_not_for_ever(queue: UpdateQ
     assert queue.next_due_time() == 1000 + 10 * 30
 
 
-def test_a_thread_has_one_entry_and_the_later_replaces_the_earlier(queue: UpdateQueue, clock: Clock) -> None:
+def test_a_thread_has_one_entry_and_the_later_replaces_the_earlier(
+    queue: MemoryUpdateQueue, clock: Clock
+) -> None:
     put(queue, "a")
     put(queue, "a", "b")
     put(queue, "x", thread="other")
@@ -85,7 +89,7 @@ def test_a_thread_has_one_entry_and_the_later_replaces_the_earlier(queue: Update
     assert waits(take(queue)) in (["a", "b"], ["x"])
 
 
-def test_what_is_done_does_not_come_again(queue: UpdateQueue, clock: Clock) -> None:
+def test_what_is_done_does_not_come_again(queue: MemoryUpdateQueue, clock: Clock) -> None:
     put(queue, "a", "b")
     clock.now = 2000
     queue.complete(take(queue))
@@ -96,7 +100,7 @@ def test_what_is_done_does_not_come_again(queue: UpdateQueue, clock: Clock) -> N
     assert waits(take(queue)) == ["c"]
 
 
-def test_what_was_queued_during_an_update_waits_for_the_next(queue: UpdateQueue, clock: Clock) -> None:
+def test_what_was_queued_during_an_update_waits_for_the_next(queue: MemoryUpdateQueue, clock: Clock) -> None:
     put(queue, "a")
     clock.now = 2000
     first = take(queue)
@@ -108,14 +112,14 @@ def test_what_was_queued_during_an_update_waits_for_the_next(queue: UpdateQueue,
     assert second.id != first.id
 
 
-def test_what_a_summary_took_out_of_the_thread_still_waits(queue: UpdateQueue, clock: Clock) -> None:
+def test_what_a_summary_took_out_of_the_thread_still_waits(queue: MemoryUpdateQueue, clock: Clock) -> None:
     put(queue, "a", "b", "c")
     put(queue, "c", "d")
     clock.now = 2000
     assert waits(take(queue)) == ["a", "b", "c", "d"]
 
 
-def test_a_thread_that_forks_brings_what_is_new_on_it(queue: UpdateQueue, clock: Clock) -> None:
+def test_a_thread_that_forks_brings_what_is_new_on_it(queue: MemoryUpdateQueue, clock: Clock) -> None:
     put(queue, "a", "answer 1", "b", "answer 2")
     clock.now = 2000
     queue.complete(take(queue))
@@ -124,13 +128,13 @@ def test_a_thread_that_forks_brings_what_is_new_on_it(queue: UpdateQueue, clock:
     assert waits(take(queue)) == ["another answer"]
 
 
-def test_only_the_newest_messages_wait(queue: UpdateQueue, clock: Clock) -> None:
+def test_only_the_newest_messages_wait(queue: MemoryUpdateQueue, clock: Clock) -> None:
     put(queue, *(str(n) for n in range(100)))
     clock.now = 2000
     assert waits(take(queue)) == [str(n) for n in range(40, 100)]
 
 
-def test_a_failure_is_tried_again_later(queue: UpdateQueue, clock: Clock) -> None:
+def test_a_failure_is_tried_again_later(queue: MemoryUpdateQueue, clock: Clock) -> None:
     put(queue, "a")
     clock.now = 2000
     queue.postpone(take(queue), 60)
@@ -142,7 +146,7 @@ def test_a_failure_is_tried_again_later(queue: UpdateQueue, clock: Clock) -> Non
     assert take(queue).attempts == 0, "there is more to say now"
 
 
-def test_a_failure_of_what_has_grown_since_changes_nothing(queue: UpdateQueue, clock: Clock) -> None:
+def test_a_failure_of_what_has_grown_since_changes_nothing(queue: MemoryUpdateQueue, clock: Clock) -> None:
     put(queue, "a")
     clock.now = 2000
     first = take(queue)
@@ -154,10 +158,10 @@ def test_a_failure_of_what_has_grown_since_changes_nothing(queue: UpdateQueue, c
 
 def test_it_outlives_its_process(tmp_path: Path, clock: Clock) -> None:
     path = tmp_path / "queue.db"
-    first = UpdateQueue(path, clock=clock)
+    first = MemoryUpdateQueue(path, clock=clock)
     assert not first.exists
     put(first, "a")
-    second = UpdateQueue(path, clock=clock)
+    second = MemoryUpdateQueue(path, clock=clock)
     assert second.exists
     clock.now = 2000
     found = take(second)
@@ -168,7 +172,7 @@ def test_it_outlives_its_process(tmp_path: Path, clock: Clock) -> None:
 
 
 def test_forgetting_drops_what_waits_and_what_was_said_does_not_come_back(
-    queue: UpdateQueue, clock: Clock
+    queue: MemoryUpdateQueue, clock: Clock
 ) -> None:
     put(queue, "a", "b")
     put(queue, "x", scope=BOB)
@@ -187,7 +191,7 @@ def test_forgetting_drops_what_waits_and_what_was_said_does_not_come_back(
     assert (waits(mine), mine.erasures) == (["c"], before + 1)
 
 
-def test_a_transaction_that_fails_changes_nothing(queue: UpdateQueue, clock: Clock) -> None:
+def test_a_transaction_that_fails_changes_nothing(queue: MemoryUpdateQueue, clock: Clock) -> None:
     put(queue, "a")
     bad = PendingUpdate("x", ADA, "t", (QueuedMessage(object(), "person", "b"),), 0, 0)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
@@ -196,7 +200,7 @@ def test_a_transaction_that_fails_changes_nothing(queue: UpdateQueue, clock: Clo
     assert put(queue, "a", "c"), "and the database is usable"
 
 
-def test_answers_alone_are_nothing_to_learn_from(queue: UpdateQueue) -> None:
+def test_answers_alone_are_nothing_to_learn_from(queue: MemoryUpdateQueue) -> None:
     put(queue, "a")
     queue.erase(ADA)
     assert not queue.add_messages(
