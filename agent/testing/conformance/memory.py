@@ -31,6 +31,13 @@ class MemorySuite:
 
     async def wait_until_remembered(self, store: MemoryStore) -> None:
         """Wait until queued messages are remembered. Returns at once unless overridden."""
+        await self.settle(store)
+
+    async def _return_at_once(self, store: MemoryStore) -> None:
+        """Wait for nothing."""
+
+    settle = _return_at_once
+    """The former name of `wait_until_remembered`, called for suites that override it."""
 
     async def test_what_was_told_is_remembered(self, store: MemoryStore) -> None:
         """By its scope."""
