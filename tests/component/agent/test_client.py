@@ -423,7 +423,7 @@ def test_memory_is_managed_by_scope(client: AgentClient, tmp_path: Path) -> None
     assert OperationResult.model_validate(client.delete_memory_fact(mine.id)).success
     assert OperationResult.model_validate(client.forget_memory("group:telegram:-100")).success
     assert client.get_memory("group:telegram:-100")["facts"] == ()
-    with pytest.raises(NotFound, match="no such fact"):
+    with pytest.raises(NotFound, match="Fact not found"):
         client.delete_memory_fact(mine.id)
     with pytest.raises(Invalid, match="category"):
         client.add_memory_fact("x", category="secret")
