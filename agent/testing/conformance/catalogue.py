@@ -35,7 +35,7 @@ class CatalogueSuite:
         return self.catalogue(tools)
 
     def catalogue(self, tools: Sequence[BaseTool]) -> ToolCatalogue:
-        """Raise NotImplementedError; the former name of `make_catalogue`, called for suites that override it."""
+        """Raise NotImplementedError; the former name of `make_catalogue`, which older suites override."""
         raise NotImplementedError("override make_catalogue to build the catalogue to test")
 
     def search_names(self, query: str, limit: int = 9) -> list[str]:
