@@ -12,6 +12,7 @@ import httpx
 
 from agent.config.extensions import McpOAuth
 from agent.errors import McpError, McpUnavailable
+from agent.shared.tls import tls_context
 
 EXPIRY_MARGIN_SECONDS = 30.0
 """A token is renewed this long before it expires, or after half of its lifetime if that is later."""
@@ -107,7 +108,7 @@ class OAuthTokenAuth(httpx.Auth):
 
 
 def _make_token_client() -> httpx.AsyncClient:
-    return httpx.AsyncClient(timeout=REQUEST_SECONDS, follow_redirects=False)
+    return httpx.AsyncClient(timeout=REQUEST_SECONDS, follow_redirects=False, verify=tls_context())
 
 
 Report = Callable[[str], None]

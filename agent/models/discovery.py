@@ -22,6 +22,7 @@ from pydantic import SecretStr
 from agent.models.local.bundled import local_spec
 from agent.models.providers import OPENAI_CLASS, PROVIDERS, with_model
 from agent.models.spec import Catalog, ModelSpec
+from agent.shared.tls import tls_context
 
 OLLAMA = "ollama"
 OLLAMA_PORT = 11434
@@ -43,7 +44,7 @@ async def find_ollama(environ: Mapping[str, str], *, seconds: float = PROBE_SECO
     """Return the newest model of a running Ollama, None without one."""
     try:
         base = ollama_address(environ)
-        async with httpx.AsyncClient(timeout=seconds, trust_env=False) as client:
+        async with httpx.AsyncClient(timeout=seconds, trust_env=False, verify=tls_context()) as client:
             answer = await client.get(f"{base}/api/tags")
             listed = answer.raise_for_status().json()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError):

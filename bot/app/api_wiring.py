@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
+from agent.shared.tls import tls_context
 from bot.access.account_overrides import AccountRules
 from bot.domain import Isolation, IsolationPolicy
 from bot.platforms.base import Inbox
@@ -75,7 +76,9 @@ def _client(service: BotService, url: str | None) -> httpx.AsyncClient:
     key = service.config.runtime.api_key
     headers = {"x-api-key": key.get_secret_value()} if key else {}
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=32)
-    return httpx.AsyncClient(base_url=url, headers=headers, timeout=TIMEOUT, limits=limits, trust_env=False)
+    return httpx.AsyncClient(
+        base_url=url, headers=headers, timeout=TIMEOUT, limits=limits, trust_env=False, verify=tls_context()
+    )
 
 
 def _own_rules(service: BotService) -> list[AccountRules]:

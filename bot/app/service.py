@@ -17,6 +17,7 @@ import httpx
 import structlog
 
 from agent.shared.gc_tuning import freeze_heap
+from agent.shared.tls import tls_context
 from bot.access import AccessPolicy, GrantedRoles, Role
 from bot.access.budgets import Budgets
 from bot.access.policy import LOCAL_PLATFORMS
@@ -255,10 +256,12 @@ class BotService:
             return LangGraphRuntime(http, assistant_id=config.assistant_id, management=http)
         headers = {"x-api-key": config.api_key.get_secret_value()} if config.api_key else {}
         assert config.url is not None
-        http = httpx.AsyncClient(base_url=config.url, headers=headers, timeout=TIMEOUT)
+        http = httpx.AsyncClient(base_url=config.url, headers=headers, timeout=TIMEOUT, verify=tls_context())
         management = http
         if config.management_url:
-            management = httpx.AsyncClient(base_url=config.management_url, headers=headers, timeout=TIMEOUT)
+            management = httpx.AsyncClient(
+                base_url=config.management_url, headers=headers, timeout=TIMEOUT, verify=tls_context()
+            )
         return LangGraphRuntime(http, assistant_id=config.assistant_id, management=management)
 
     def _schedule_host(self) -> SchedulerHooks:

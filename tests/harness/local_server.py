@@ -12,6 +12,8 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.routing import BaseRoute
 
+from agent.shared.tls import tls_context
+
 
 @asynccontextmanager
 async def served(routes: Sequence[BaseRoute]) -> AsyncIterator[httpx.AsyncClient]:
@@ -23,7 +25,7 @@ async def served(routes: Sequence[BaseRoute]) -> AsyncIterator[httpx.AsyncClient
             await asyncio.sleep(0)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         try:
-            async with httpx.AsyncClient(base_url=url, trust_env=False) as http:
+            async with httpx.AsyncClient(base_url=url, trust_env=False, verify=tls_context()) as http:
                 yield http
         finally:
             server.should_exit = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import httpx
 
+from agent.shared.tls import tls_context
 from bot.dispatch.reply.state import REPEATED_MARK
 from tests.harness.wires.base import Standing
 
@@ -61,4 +62,4 @@ class PageUser:
             self._accepted = False
 
     def _client(self) -> httpx.AsyncClient:
-        return httpx.AsyncClient(base_url=self._url, timeout=PATIENCE, trust_env=False)
+        return httpx.AsyncClient(base_url=self._url, timeout=PATIENCE, trust_env=False, verify=tls_context())

@@ -16,6 +16,7 @@ from langgraph_sdk.client import LangGraphClient
 
 from agent.runtime.app import create_app
 from agent.runtime.settings import RuntimeSettings
+from agent.shared.tls import tls_context
 from tests.runtime import graphs
 
 SOURCES: Mapping[str, Callable[[], Any]] = {
@@ -62,7 +63,7 @@ async def serve(home: Path, **options: Any) -> AsyncIterator[Served]:
     client = get_client(url=url, api_key=token)
     headers = {} if token is None else {"x-api-key": token}
     try:
-        async with httpx.AsyncClient(base_url=url, headers=headers, timeout=30) as http:
+        async with httpx.AsyncClient(base_url=url, headers=headers, timeout=30, verify=tls_context()) as http:
             yield Served(url, client, http, server)
     finally:
         await client.aclose()

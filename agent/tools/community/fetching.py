@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from dataclasses import dataclass
-from functools import lru_cache
 
 import httpx
 
 from agent.errors import WebFailed
+from agent.shared.tls import tls_context
 from agent.tools.community.bodies import ACCEPTED, read_bounded
 from agent.tools.community.guard import Guard, PinnedTransport, checked_url
 
@@ -81,9 +80,3 @@ async def _read_response(response: httpx.Response, limits: FetchLimits) -> Fetch
     body, cut = await read_bounded(response, limits.body)
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     return Fetched(str(response.url), kind, response.charset_encoding, body, cut)
-
-
-@lru_cache(maxsize=1)
-def tls_context() -> ssl.SSLContext:
-    """The one that all requests use. Blocking: it reads the machine's certificates."""
-    return httpx.create_ssl_context()

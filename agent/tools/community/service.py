@@ -12,8 +12,9 @@ import orjson
 
 from agent.errors import WebFailed
 from agent.shared.html_charset import decode_html
+from agent.shared.tls import tls_context
 from agent.tools.community.bodies import ACCEPTED, read_bounded
-from agent.tools.community.fetching import USER_AGENT, tls_context
+from agent.tools.community.fetching import USER_AGENT
 
 ANSWER_BYTES = 5_000_000
 _DETAIL = 120

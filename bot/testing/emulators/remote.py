@@ -8,13 +8,15 @@ from typing import Any, Self
 
 import httpx
 
+from agent.shared.tls import tls_context
+
 
 class RemoteEmulator:
     """The control surface of an emulator at `url`, over HTTP (see `bot.testing.emulators.control`)."""
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
-        self._http = httpx.AsyncClient(base_url=self.url, trust_env=False, timeout=30)
+        self._http = httpx.AsyncClient(base_url=self.url, trust_env=False, timeout=30, verify=tls_context())
 
     async def __aenter__(self) -> Self:
         return self

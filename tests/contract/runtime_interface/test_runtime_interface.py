@@ -21,6 +21,7 @@ from agent.errors import ProfileUnknown
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.management.routes import management_routes
+from agent.shared.tls import tls_context
 from agent.testing import Script, ScriptedChatModel
 from agent.testing import graphs as ready
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
@@ -123,7 +124,7 @@ async def subject(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
     routes = await asyncio.to_thread(management_routes, tmp_path)
     sources = {"lead_agent": ready.scripted, "artifact": partial(getattr, ready, "artifact")}
     async with serve(tmp_path, sources=sources, extra_routes=routes) as served:
-        http = httpx.AsyncClient(base_url=served.url, timeout=10.0)
+        http = httpx.AsyncClient(base_url=served.url, timeout=10.0, verify=tls_context())
         port = LangGraphRuntime(http, assistant_id="lead_agent", management=http)
         yield Subject(port, real=True)
         await port.close()
@@ -233,7 +234,7 @@ class TestRealOnly:
             "asking": asking,
         }
         async with serve(tmp_path, sources=sources, extra_routes=routes) as served:
-            http = httpx.AsyncClient(base_url=served.url, timeout=10.0)
+            http = httpx.AsyncClient(base_url=served.url, timeout=10.0, verify=tls_context())
             yield Subject(LangGraphRuntime(http, assistant_id="lead_agent", management=http), real=True)
             await http.aclose()
 

@@ -21,6 +21,7 @@ from agent.config.extensions_file import PATH_VARIABLE
 from agent.management.routes import management_routes
 from agent.runtime.app import create_app as create_runtime
 from agent.runtime.settings import RuntimeSettings
+from agent.shared.tls import tls_context
 from agent.testing import graphs
 from bot.app.api_wiring import api_services
 from bot.app.home import prepare_home
@@ -173,7 +174,7 @@ async def world(
         try:
             async with (
                 serving(app) as (url, _),
-                httpx.AsyncClient(base_url=url, timeout=20, headers=headers) as http,
+                httpx.AsyncClient(base_url=url, timeout=20, headers=headers, verify=tls_context()) as http,
                 running(service),
             ):
                 yield World(url, http, service, runtime, runtime_url, home)

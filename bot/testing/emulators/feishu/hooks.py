@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import orjson
 
+from agent.shared.tls import tls_context
 from bot.platforms.feishu.crypto import encrypt, signature
 from bot.testing.emulators.feishu.pushes import Push
 
@@ -22,7 +23,7 @@ class Hooks:
         self.encrypt_key = encrypt_key
         self.token = token
         self.statuses: list[int] = []
-        self._http = httpx.AsyncClient(trust_env=False)
+        self._http = httpx.AsyncClient(trust_env=False, verify=tls_context())
 
     async def deliver(self, push: Push, seconds: float) -> dict[str, Any] | None:
         """See Line."""

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import httpx
 import orjson
 
+from agent.shared.tls import tls_context
 from bot.testing.emulators.slack.envelopes import Envelope, Outbox
 
 
@@ -44,7 +45,7 @@ class HttpRequests:
             "x-slack-request-timestamp": stamp,
             "x-slack-signature": signature(self.secret, stamp, body),
         }
-        async with httpx.AsyncClient(trust_env=False, timeout=10) as http:
+        async with httpx.AsyncClient(trust_env=False, timeout=10, verify=tls_context()) as http:
             return await http.post(self.url, content=body, headers={**signed, **headers})
 
     async def close(self) -> None:
