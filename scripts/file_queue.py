@@ -1,0 +1,108 @@
+"""A pytest plugin that runs test files from a queue which several processes share.
+
+Each process imports and collects a file only when it takes it. pytest-xdist collects every file in every
+worker, which took a quarter of the whole run here. Options: `-p scripts.file_queue --file-queue=QUEUE FILES`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import sys
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+class FileQueue:
+    """Names of test files, one a line, in a file that every process opens."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def fill(self, names: Sequence[str]) -> None:
+        """Replace the content."""
+        self._path.write_text("".join(f"{name}\n" for name in names))
+
+    def take(self) -> str | None:
+        """Remove the first name and return it, None if the queue is empty."""
+        with self._path.open("r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            names = file.read().splitlines()
+            file.seek(0)
+            file.truncate()
+            file.writelines(f"{name}\n" for name in names[1:])
+        return names[0] if names else None
+
+    def __len__(self) -> int:
+        return len(self._path.read_text().splitlines())
+
+
+class QueueRunner:
+    """Runs the tests of one file after another until the queue is empty."""
+
+    def __init__(self, queue: FileQueue) -> None:
+        self._queue = queue
+        self._modules: dict[str, pytest.Collector] | None = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self, session: pytest.Session) -> bool:
+        """Make the nodes of all files without importing them."""
+        session.perform_collect(genitems=False)
+        return True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Keep the files from the plugins, which would judge their markers before they are imported."""
+        if self._modules is None:
+            self._modules = {module.nodeid: module for module in items}
+            items.clear()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run each test.
+
+        The next file is collected before a file's last test, so that fixtures of the session stay.
+        """
+        tests = deque(self._collect(session))
+        collected = len(tests)
+        while tests:
+            test = tests.popleft()
+            if not tests:
+                tests.extend(self._collect(session))
+                collected += len(tests)
+            test.config.hook.pytest_runtest_protocol(item=test, nextitem=tests[0] if tests else None)
+            if session.shouldfail:
+                raise session.Failed(session.shouldfail)
+            if session.shouldstop:
+                raise session.Interrupted(session.shouldstop)
+        session.testscollected = collected
+        return True
+
+    def _collect(self, session: pytest.Session) -> list[pytest.Item]:
+        while name := self._queue.take():
+            tests = list(session.genitems((self._modules or {})[name]))
+            session.config.hook.pytest_collection_modifyitems(
+                session=session, config=session.config, items=tests
+            )
+            if tests:
+                return tests
+        return []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Name a failed test at once; its traceback follows at the end."""
+        if report.failed:
+            print(f"FAILED {report.nodeid} ({report.when})", file=sys.__stderr__, flush=True)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--file-queue`."""
+    parser.addoption("--file-queue", type=Path, help="run the test files that this file names")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Take the tests from the queue if there is one."""
+    if path := config.getoption("--file-queue"):
+        config.pluginmanager.register(QueueRunner(FileQueue(path)))

@@ -1,0 +1,91 @@
+"""The runner of the suites: each test runs once, in whichever process, and no failure is lost."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts import suites
+from scripts.file_queue import FileQueue
+
+pytestmark = pytest.mark.may_block
+
+PASSES = "import pytest\n@pytest.mark.parametrize('number', range(3))\ndef test_it(number): pass\n"
+FAILS = "def test_it(): assert 1 == 2\n"
+BROKEN = "import a_module_that_does_not_exist\n"
+MARKED = "import pytest\npytestmark = pytest.mark.left_out\ndef test_it(): raise AssertionError\n"
+FIXTURE = """
+import pytest
+@pytest.fixture(scope="session", autouse=True)
+def counted(tmp_path_factory):
+    with open({path!r}, "a") as file:
+        file.write("made\\n")
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tree of tests in which the runner works."""
+    monkeypatch.setattr(suites, "ROOT", tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(suites.__file__).parents[1]))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = left_out\n")
+    return tmp_path
+
+
+def run(root: Path, files: dict[str, str], processes: int = 2) -> int:
+    """Run the files in two processes; the exit code."""
+    for name, text in files.items():
+        (root / "tests" / f"{name}.py").write_text(text)
+    names = [f"tests/{name}.py" for name in files if name.startswith("test_")]
+    call = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not left_out"]
+    return suites.run_side_by_side(call, names, processes)
+
+
+def test_every_test_runs_once(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(root, {f"test_{name}": PASSES for name in "abcdef"}) == 0
+    assert "all processes: 18 passed" in capsys.readouterr().out
+
+
+def test_a_failure_fails_the_run_and_shows_its_traceback(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(root, {"test_a": PASSES, "test_b": FAILS}) == 1
+    out = capsys.readouterr().out
+    assert "assert 1 == 2" in out and "all processes: 1 failed, 3 passed" in out
+
+
+def test_a_file_that_cannot_be_imported_fails_the_run(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(root, {"test_a": PASSES, "test_b": BROKEN}) == 1
+    assert "a_module_that_does_not_exist" in capsys.readouterr().out
+
+
+def test_deselected_tests_do_not_run(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(root, {"test_a": PASSES, "test_b": MARKED}) == 0
+    assert "3 passed" in capsys.readouterr().out
+
+
+def test_fixtures_of_the_session_are_made_once_in_each_process(root: Path) -> None:
+    made = root / "made"
+    files = {"conftest": FIXTURE.format(path=str(made)), **{f"test_{name}": PASSES for name in "abcd"}}
+    assert run(root, files, processes=1) == 0
+    assert made.read_text() == "made\n"
+
+
+def test_the_queue_gives_each_name_once(tmp_path: Path) -> None:
+    queue = FileQueue(tmp_path / "queue")
+    queue.fill(["a", "b"])
+    assert (len(queue), queue.take(), queue.take(), queue.take(), len(queue)) == (2, "a", "b", None, 0)
+
+
+def test_files_are_left_out_by_their_markers(root: Path) -> None:
+    for name, text in (("test_a", PASSES), ("test_b", MARKED)):
+        (root / "tests" / "unit").mkdir(exist_ok=True)
+        (root / "tests" / "unit" / f"{name}.py").write_text(text)
+    everything = suites.Suite("all", "not other")
+    assert suites.files(everything, "not other") == ["tests/unit/test_a.py", "tests/unit/test_b.py"]
+    assert suites.files(everything, "not left_out") == ["tests/unit/test_a.py"]
+    assert suites.files(suites.Suite("some", "left_out", "left_out"), "left_out") == ["tests/unit/test_b.py"]
