@@ -26,13 +26,7 @@ from agent.runtime.failures import log_failure
 from agent.runtime.faults import Faults
 from agent.runtime.graphs import GraphRegistry
 from agent.runtime.http import assistants, runs, store, threads
-from agent.runtime.http.base import (
-    OpenRuntime,
-    describe_invalid_request,
-    error_response,
-    json_response,
-    make_router,
-)
+from agent.runtime.http.base import OpenRuntime, error_response, json_response
 from agent.runtime.manager import RunManager
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.settings import RuntimeSettings
@@ -48,6 +42,7 @@ from agent.shared.http_guard import (
     origin_from,
     token_required,
 )
+from agent.shared.json_routes import describe_invalid_request, make_router
 
 log = structlog.get_logger("agent.runtime")
 VERSION = version("roebot")

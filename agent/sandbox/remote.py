@@ -1,8 +1,8 @@
-"""Commands on other machines: the service `agent.sandbox.provisioner` runs them, here or in Kubernetes.
+"""Sandboxes on another machine, whose service `agent.sandbox.provisioner` runs the commands.
 
-The files of a thread are at home, as they are with every provider; the service has a copy. Before a command
-the copy is made like the home, after it the home like the copy. So nothing is lost with a copy, and whoever
-shows, reads or deletes files has to know nothing of it.
+The files of a thread stay in this machine's folders, as with every provider; the service has a copy. Before a
+command the copy is updated, after it the folders are. So losing a copy loses no file, and other code need not
+know about it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 import os
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing, nullcontext, suppress
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
@@ -23,28 +23,34 @@ from agent.core.interfaces import CommandResult, SandboxError, SandboxUnavailabl
 from agent.sandbox.folder import HELD, FolderProvider, FolderSandbox
 from agent.sandbox.limits import SandboxLimits
 from agent.sandbox.options import RemoteOptions, Surroundings, read_options
-from agent.sandbox.provisioner.file_listing import Entry, Tree, changed, gone
-from agent.sandbox.provisioner.file_stream import Frames, head
-from agent.sandbox.provisioner.files import Files
-from agent.sandbox.provisioner.http_client import Address, FarStation
-from agent.sandbox.provisioner.local_stations import OVERHEAD, received, sent
+from agent.sandbox.provisioner.file_transfer import (
+    EntryReader,
+    FileEntry,
+    FileTree,
+    find_changed,
+    find_removed,
+)
+from agent.sandbox.provisioner.files import ThreadFiles, receive_entry, send_files
+from agent.sandbox.provisioner.http_client import RemoteStation, ServiceAddress
+from agent.sandbox.provisioner.local_stations import OVERHEAD_BYTES
 from agent.sandbox.run_as import owning
 
 if TYPE_CHECKING:
     from agent.core.state import ThreadData
 
 HOME_NAME = Path("sandbox", "remote-name")
-"""Below the home: what its sandboxes are called at the service."""
-ENDING_SECONDS = 120.0
-"""What a service may take to start a command and to end it, beside the command's own time."""
-KEPT_OF_OUTPUT = 2
-"""A service that keeps to its limits sends no more than so many times what we would keep."""
+"""File in the data directory with the prefix of its sandboxes' names at the service."""
+OVERHEAD_SECONDS = 120.0
+"""Seconds that a service may need in addition to a command's time limit, to start and end it."""
+MAX_OUTPUT_FACTOR = 2
+"""A service that keeps its limits sends no more output than this times our own limit."""
 
 
 class RemoteSandbox(FolderSandbox):
-    """A thread's folders at home, and its copy at the service. See `agent.core.interfaces.Sandbox`.
+    """A thread's folders here, and their copy at the service.
 
-    One command runs at a time. What is written at home meanwhile stays, and is in the copy for the next one.
+    One command runs at a time. Files that are written here meanwhile stay, and reach the copy with the next
+    command.
     """
 
     def __init__(
@@ -52,100 +58,108 @@ class RemoteSandbox(FolderSandbox):
         thread_id: str,
         folders: ThreadData,
         *,
-        far: Far,
+        service: SandboxService,
         limits: SandboxLimits,
         read_only: Mapping[str, Path],
     ) -> None:
         super().__init__(thread_id, folders, read_only=read_only, limits=limits)
-        self._far, self._shared = far, tuple(read_only)
+        self._service, self._shared = service, tuple(read_only)
 
     async def execute_command(self, command: str, *, seconds: float | None = None) -> CommandResult:
-        """See `Sandbox`. Raises SandboxUnavailable, and SandboxError where the service breaks off."""
+        """Run a command. Raises SandboxUnavailable, and SandboxError if the service breaks off."""
         self.check()
-        async with self._far.lock(self.thread_id), self._far.address.client() as client:
-            station = FarStation(client, await self._far.name_of(self.thread_id))
+        async with self._service.lock(self.thread_id), self._service.address.client() as client:
+            name = await self._service.name_of(self.thread_id)
+            station = RemoteStation(lambda: nullcontext(client), name)
             await station.open(self._shared)
-            self._far.used.add(self.thread_id)
-            home = await asyncio.to_thread(Copy, self, station)
-            refused = await home.send()
+            self._service.used.add(self.thread_id)
+            copy = await asyncio.to_thread(RemoteCopy, self, station)
+            refused = await copy.send()
             result = await self._run(station, command, self.limits.time_for(seconds))
-            left = await home.fetch()
+            left = await copy.fetch()
             room = await asyncio.to_thread(lambda: self.room(self.ready()))
-        return _noted(self.mask_result(result, room), refused, left)
+        return _add_notes(self.mask_result(result, room), refused, left)
 
-    async def _run(self, station: FarStation, command: str, seconds: float) -> CommandResult:
+    async def _run(self, station: RemoteStation, command: str, seconds: float) -> CommandResult:
         try:
-            async with asyncio.timeout(seconds + ENDING_SECONDS):
+            async with asyncio.timeout(seconds + OVERHEAD_SECONDS):
                 result = await station.run(command, seconds)
         except TimeoutError:
             raise SandboxError("The sandbox service did not end the command in time.") from None
-        most = KEPT_OF_OUTPUT * self.limits.output_bytes
+        most = MAX_OUTPUT_FACTOR * self.limits.output_bytes
         if len(result.output) <= most:
             return result
         return CommandResult(result.output[:most], result.exit_code, True, result.stopped)
 
 
-class Copy:
-    """The copy of a thread's folders at the service, for one command. Making one blocks."""
+class RemoteCopy:
+    """The copy of a thread's folders at the service, for one command. `__init__` blocks."""
 
-    def __init__(self, sandbox: RemoteSandbox, station: FarStation) -> None:
+    def __init__(self, sandbox: RemoteSandbox, station: RemoteStation) -> None:
         self._sandbox, self._station = sandbox, station
-        self._files = Files(sandbox.paths, owning(sandbox.user), sandbox.limits.disk_files)
-        self._base = Tree({})
+        self._files = ThreadFiles(sandbox.paths, owning(sandbox.user), sandbox.limits.disk_files)
+        self._base = FileTree({})
 
     async def send(self) -> Sequence[str]:
-        """Make the copy like the home; the paths where that could not be done."""
-        home = await asyncio.to_thread(self._home)
-        far = await self._station.tree()
-        lost, new = list(gone(far, home)), changed(far, home)
-        refused = await self._station.push(self._sent(lost, new)) if lost or new else []
+        """Make the copy equal to the folders here, and return the paths that the service refused."""
+        home = await asyncio.to_thread(self._list_files)
+        copied = await self._station.tree()
+        removed, changed = list(find_removed(copied, home)), find_changed(copied, home)
+        refused = await self._station.push(self._entries(removed, changed)) if removed or changed else []
         without = frozenset(refused)
         own = {path: entry for path, entry in home.entries.items() if path not in without}
-        self._base = self._writable(Tree(own))
+        self._base = self._writable(FileTree(own))
         return refused
 
     async def fetch(self) -> str:
-        """Make the home like the copy, but for what changed at home meanwhile; says what did not come."""
+        """Make the folders here equal to the copy, except for files changed here meanwhile.
+
+        Returns a note about files that could not be fetched, "" if there are none.
+        """
         try:
-            far = self._writable(await self._station.tree())
-            wanted, left = await asyncio.to_thread(self._prepare, far)
-            left += await self._received(wanted)
+            copied = self._writable(await self._station.tree())
+            wanted, left = await asyncio.to_thread(self._prepare, copied)
+            left += await self._receive(wanted)
         except SandboxError as error:
             return f"What the command made could not be brought here: {error}"
-        if far.cut:
+        if copied.cut:
             return "The command made more files than there may be; not all of them could be brought here."
-        return f"{_counted(left)} not kept: the thread's folders are full, or can't hold it." if left else ""
+        return (
+            f"{_count_files(left)} not kept: the thread's folders are full, or can't hold it." if left else ""
+        )
 
-    def _home(self) -> Tree:
+    def _list_files(self) -> FileTree:
         self._sandbox.ready()
         return self._files.tree()
 
-    async def _sent(self, lost: Sequence[Entry], new: Sequence[Entry]) -> AsyncIterator[bytes]:
-        for entry in lost:
-            yield head(Entry(entry.path, "gone"))
-        for entry in new:
+    async def _entries(
+        self, removed: Sequence[FileEntry], changed: Sequence[FileEntry]
+    ) -> AsyncIterator[bytes]:
+        for entry in removed:
+            yield FileEntry(entry.path, "gone").head()
+        for entry in changed:
             if entry.kind == "folder":
-                yield head(entry)
+                yield entry.head()
             else:
-                async for piece in sent(self._files, [entry.path]):
+                async for piece in send_files(self._files, [entry.path]):
                     yield piece
 
-    def _writable(self, tree: Tree) -> Tree:
+    def _writable(self, tree: FileTree) -> FileTree:
         own = tuple(f"{mount.virtual}/" for mount in self._sandbox.paths.mounts if mount.writable)
-        return Tree({path: one for path, one in tree.entries.items() if path.startswith(own)}, tree.cut)
+        return FileTree({path: one for path, one in tree.entries.items() if path.startswith(own)}, tree.cut)
 
-    def _prepare(self, far: Tree) -> tuple[dict[str, Entry], int]:
-        """Remove what is gone, make folders; the files that come, and how many have no room. Blocking."""
-        base = self._without_lost(far)
+    def _prepare(self, copied: FileTree) -> tuple[dict[str, FileEntry], int]:
+        """Delete removed entries and create folders; return the files to fetch, and how many have no room."""
+        base = self._remove_missing(copied)
         held = self._sandbox.ready()
         room, entries = self._sandbox.room(held), self._sandbox.limits.disk_files - held.entries
-        wanted: dict[str, Entry] = {}
+        wanted: dict[str, FileEntry] = {}
         left = 0
-        for entry in changed(base, far):
-            if self._files.now(entry.path) != base.entries.get(entry.path):
+        for entry in find_changed(base, copied):
+            if self._files.find(entry.path) != base.entries.get(entry.path):
                 continue
             entries -= 1
-            if entry.size >= room or entries < 0 or not self._made(entry):
+            if entry.size >= room or entries < 0 or not self._make_folder(entry):
                 left += 1
                 continue
             room -= entry.size
@@ -153,80 +167,78 @@ class Copy:
                 wanted[entry.path] = entry
         return wanted, left
 
-    def _without_lost(self, far: Tree) -> Tree:
-        """Remove what is gone at the service; what was the same on both sides, without it."""
+    def _remove_missing(self, copied: FileTree) -> FileTree:
+        """Delete what is gone at the service, and return what was equal on both sides without it."""
         base = dict(self._base.entries)
-        for entry in gone(self._base, far):
-            if self._files.now(entry.path) == entry:
+        for entry in find_removed(self._base, copied):
+            if self._files.find(entry.path) == entry:
                 with suppress(SandboxError):
-                    self._files.remove(entry, whole=False)
+                    self._files.remove(entry, recursive=False)
                     del base[entry.path]
-        return Tree(base)
+        return FileTree(base)
 
-    def _made(self, entry: Entry) -> bool:
-        """Whether a folder could be made; anything else comes later."""
+    def _make_folder(self, entry: FileEntry) -> bool:
+        """Create the entry if it is a folder; return False if that failed."""
         try:
             if entry.kind == "folder":
-                self._files.folder(entry.path)
+                self._files.make_folder(entry.path)
         except SandboxError:
             return False
         return True
 
-    async def _received(self, wanted: Mapping[str, Entry]) -> int:
-        """Take the files; how many did not come."""
+    async def _receive(self, wanted: Mapping[str, FileEntry]) -> int:
+        """Fetch files, and return how many could not be fetched."""
         if not wanted:
             return 0
         missing = dict(wanted)
-        limit = sum(one.size for one in wanted.values()) + OVERHEAD
+        limit = sum(one.size for one in wanted.values()) + OVERHEAD_BYTES
         async with aclosing(self._station.pull(list(wanted))) as pieces:
-            reader = Frames(pieces, limit=limit)
-            while (entry := await reader.next()) is not None:
+            reader = EntryReader(pieces, limit=limit)
+            while (entry := await reader.next_entry()) is not None:
                 expected = missing.get(entry.path)
                 if expected is None or entry.kind != expected.kind or entry.size > expected.size:
                     continue
                 with suppress(SandboxError):
-                    await received(self._files, entry, reader, whole=False)
+                    await receive_entry(self._files, entry, reader, recursive=False)
                     del missing[entry.path]
         return len(missing)
 
 
-class Far:
-    """The service as all sandboxes of a home use it. `used`: the threads that had a command there."""
+class SandboxService:
+    """The service as all sandboxes of a data directory use it. `used`: threads that ran a command there."""
 
-    def __init__(self, address: Address, home: Path) -> None:
+    def __init__(self, address: ServiceAddress, home: Path) -> None:
         self.address, self.used = address, set[str]()
         self._file, self._home = home / HOME_NAME, ""
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def lock(self, thread_id: str) -> asyncio.Lock:
-        """What is held by the thread's command, whichever sandbox it is of."""
+        """Return the lock that a command of the thread holds, shared by all sandboxes of the thread."""
         return self._locks.setdefault(thread_id, asyncio.Lock())
 
     async def name_of(self, thread_id: str) -> str:
-        """What the service calls the thread's sandbox: no other home's has this name."""
+        """Return the name of the thread's sandbox at the service, unique among data directories."""
         if not self._home:
-            self._home = await asyncio.to_thread(_home_name, self._file)
+            self._home = await asyncio.to_thread(_read_home_name, self._file)
         return f"{self._home}-{sha256(thread_id.encode()).hexdigest()[:24]}"
 
     async def close(self) -> None:
-        """Have the copies of all threads deleted. Raises SandboxUnavailable."""
-        async with self.address.client() as client:
-            while self.used:
-                await FarStation(client, await self.name_of(next(iter(self.used)))).close()
-                self.used.pop()
+        """Have all copies deleted. Raises SandboxUnavailable."""
+        while self.used:
+            thread_id = next(iter(self.used))
+            await RemoteStation(self.address.client, await self.name_of(thread_id)).close()
+            self.used.discard(thread_id)
 
 
 class RemoteSandboxProvider(FolderProvider[RemoteSandbox]):
-    """Sandboxes at a service. See `SandboxProvider`. After a release the copy stays; the service ends it when
-    it was idle for long.
-    """
+    """A `SandboxProvider` whose commands run at a service. The service deletes idle copies itself."""
 
     kind = "remote"
 
     def __init__(
         self,
         folders: Callable[[str], ThreadData],
-        far: Far,
+        service: SandboxService,
         *,
         limits: SandboxLimits | None = None,
         read_only: Mapping[str, Path] | None = None,
@@ -235,36 +247,39 @@ class RemoteSandboxProvider(FolderProvider[RemoteSandbox]):
         bounds, shared = limits or SandboxLimits(), read_only or {}
 
         def make(thread_id: str) -> RemoteSandbox:
-            return RemoteSandbox(thread_id, folders(thread_id), far=far, limits=bounds, read_only=shared)
+            return RemoteSandbox(
+                thread_id, folders(thread_id), service=service, limits=bounds, read_only=shared
+            )
 
         super().__init__(make, held=held)
-        self.far = far
+        self.service = service
 
     async def missing(self) -> str:
-        """Whether the service is there and takes the token. Raises SandboxUnavailable where not."""
-        async with self.far.address.client() as client:
-            await FarStation(client, await self.far.name_of("check")).close()
+        """Check that the service answers and accepts the token. Raises SandboxUnavailable."""
+        await RemoteStation(self.service.address.client, await self.service.name_of("check")).close()
         return ""
 
     async def close(self) -> None:
         """Have the copies deleted. Raises SandboxUnavailable."""
-        await self.far.close()
+        await self.service.close()
 
     @classmethod
     def from_config(cls, around: Surroundings, **keys: Any) -> RemoteSandboxProvider:
-        """By the further keys of the section `sandbox`. Raises SandboxUnavailable, naming a wrong one."""
+        """Create the provider from the keys of the section `sandbox`. Raises SandboxUnavailable."""
         options = read_options(RemoteOptions, keys)
-        address = Address(
+        address = ServiceAddress(
             options.url,
             options.token.get_secret_value() if options.token else "",
             options.timeout_seconds,
-            _verified(options),
+            _make_verify(options),
         )
         limits = SandboxLimits(seconds=options.seconds, disk_mb=options.disk_mb)
-        return cls(around.folders, Far(address, around.home), limits=limits, read_only=around.read_only)
+        return cls(
+            around.folders, SandboxService(address, around.home), limits=limits, read_only=around.read_only
+        )
 
 
-def _verified(options: RemoteOptions) -> ssl.SSLContext | bool:
+def _make_verify(options: RemoteOptions) -> ssl.SSLContext | bool:
     if not options.verify or options.url.startswith("http:"):
         return False
     try:
@@ -273,29 +288,28 @@ def _verified(options: RemoteOptions) -> ssl.SSLContext | bool:
         raise SandboxUnavailable(f"sandbox.ca_file in the configuration: {error.strerror}.") from None
 
 
-def _noted(result: CommandResult, refused: Sequence[str], left: str) -> CommandResult:
-    """With a word about files that did not come across."""
+def _add_notes(result: CommandResult, refused: Sequence[str], left: str) -> CommandResult:
     notes = [left] if left else []
     if refused:
-        notes.insert(0, f"{_counted(len(refused))} not in the sandbox, such as {refused[0]}.")
+        notes.insert(0, f"{_count_files(len(refused))} not in the sandbox, such as {refused[0]}.")
     if not notes:
         return result
     output = result.output + "".join(f"\n[{note}]\n" for note in notes)
     return CommandResult(output, result.exit_code, result.truncated, result.stopped)
 
 
-def _counted(files: int) -> str:
+def _count_files(files: int) -> str:
     return "1 file is" if files == 1 else f"{files} files are"
 
 
-def _home_name(file: Path) -> str:
-    """The name of this home, made when it is asked for first. Blocking."""
+def _read_home_name(file: Path) -> str:
+    """Return the prefix of this data directory, created on first use. Blocks."""
     make_private_folder(file.parent)
     if not file.exists():
         part = file.with_name(f"{file.name}-{token_hex(8)}")
         part.write_text(token_hex(8), encoding="ascii")
         with suppress(FileExistsError):
-            # Whole or not at all, and the first one stays.
+            # A link is atomic, and the first writer wins.
             os.link(part, file)
         part.unlink()
     return file.read_text(encoding="ascii").strip()

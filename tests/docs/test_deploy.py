@@ -10,7 +10,7 @@ import httpx
 import pytest
 import yaml
 
-from agent.sandbox.provisioner.__main__ import parsed
+from agent.sandbox.provisioner.__main__ import parse_arguments
 from bot.config.loader import load_file
 from tests.docs.blocks import ROOT
 from tests.harness.service import ServiceProcess
@@ -105,7 +105,7 @@ def test_the_unit_of_the_sandboxes_takes_nothing_that_they_need() -> None:
         assert f"{line}\n" in unit
     assert "EnvironmentFile=/etc/roebot/sandbox-environment\n" in unit
     words = re.findall(r"^ExecStart=\S+ -m agent\.sandbox\.provisioner (.*)$", unit, re.MULTILINE)[0].split()
-    given = parsed(words)
+    given = parse_arguments(words)
     assert (given.host, given.port, str(given.config)) == ("127.0.0.1", 2027, "/etc/roebot/sandbox.yaml")
 
 

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from agent.sandbox.provisioner.__main__ import TOKEN_VARIABLE, parsed
+from agent.sandbox.provisioner.__main__ import TOKEN_VARIABLE, parse_arguments
 from agent.sandbox.provisioner.cluster import VERBS
-from agent.sandbox.provisioner.options import KubernetesOptions
-from agent.sandbox.provisioner.pods import PORT, pod
+from agent.sandbox.provisioner.pod_manifest import PORT, KubernetesOptions, make_pod
 from tests.docs.blocks import ROOT
 
 pytestmark = pytest.mark.may_block
@@ -60,27 +59,27 @@ def test_the_service_has_its_account_and_no_power(manifests: dict[tuple[str, str
     assert inside["securityContext"]["runAsNonRoot"] is True
     assert inside["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     (container,) = inside["containers"]
-    (made,) = pod("one", "t", OPTIONS)["spec"]["containers"]
+    (made,) = make_pod("one", "t", OPTIONS)["spec"]["containers"]
     assert container["securityContext"] == made["securityContext"]
     assert container["resources"]["limits"]["memory"]
 
 
 def test_the_command_line_is_one(manifests: dict[tuple[str, str], Any]) -> None:
     (container,) = manifests["Deployment", "roebot-provisioner"]["spec"]["template"]["spec"]["containers"]
-    (made,) = pod("one", "t", OPTIONS)["spec"]["containers"]
+    (made,) = make_pod("one", "t", OPTIONS)["spec"]["containers"]
     assert container["command"][:3] == made["command"][:3]
     variable, address = container["env"]
     assert address == made["env"][1]
-    given = parsed(container["command"][3:])
+    given = parse_arguments(container["command"][3:])
     assert (given.backend, given.host, given.port) == ("kubernetes", f"$({address['name']})", PORT)
     (mount,) = [one for one in container["volumeMounts"] if one["name"] == "settings"]
     assert given.config == Path(mount["mountPath"]) / "settings.yaml"
     assert variable["name"] == TOKEN_VARIABLE == made["env"][0]["name"]
     secret = manifests["Secret", variable["valueFrom"]["secretKeyRef"]["name"]]
     assert secret["stringData"] == {variable["valueFrom"]["secretKeyRef"]["key"]: ""}, "no value in a file"
-    assert parsed(made["command"][3:]).backend == "pod"
-    assert parsed(made["command"][3:]).port == PORT
-    assert parsed(made["command"][3:]).host == given.host
+    assert parse_arguments(made["command"][3:]).backend == "pod"
+    assert parse_arguments(made["command"][3:]).port == PORT
+    assert parse_arguments(made["command"][3:]).host == given.host
 
 
 def test_the_settings_are_known(manifests: dict[tuple[str, str], Any]) -> None:
@@ -109,7 +108,7 @@ def test_the_network_is_closed(manifests: dict[tuple[str, str], Any]) -> None:
     """A sandbox is called by the service alone and calls nobody."""
     everybody = manifests["NetworkPolicy", "nothing-by-default"]["spec"]
     assert everybody == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
-    labels = pod("one", "t", OPTIONS)["metadata"]["labels"]
+    labels = make_pod("one", "t", OPTIONS)["metadata"]["labels"]
     sandboxes = manifests["NetworkPolicy", "sandboxes"]["spec"]
     assert sandboxes["podSelector"]["matchLabels"].items() <= labels.items()
     assert sandboxes["policyTypes"] == ["Ingress", "Egress"]

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from agent.sandbox.limits import SandboxLimits
 from agent.sandbox.provisioner.cluster import Cluster
-from agent.sandbox.provisioner.pod import PodBackend
+from agent.sandbox.provisioner.pod_sandbox import PodBackend
 from tests.sandbox.provisioning import listening, serving
 
 ACCOUNT_TOKEN = "the-account's-token"

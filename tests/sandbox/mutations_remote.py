@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.sandbox.mutation import Mutation
 
-SERVICE, GUARDING = "agent/sandbox/provisioner/service.py", "agent/sandbox/provisioner/auth.py"
+SERVICE = "agent/sandbox/provisioner/service.py"
 HTTP_GUARD = "agent/shared/http_guard.py"
 FILES, WIRE = "agent/sandbox/provisioner/files.py", "agent/sandbox/provisioner/http_client.py"
 REMOTE = "agent/sandbox/remote.py"
@@ -31,7 +31,7 @@ REMOTE_MUTATIONS = (
     Mutation(
         "strangers",
         "service: it does not start for others without a token",
-        GUARDING,
+        SERVICE,
         "if token is None and not is_loopback(host):",
         "if False:",
         f"{SERVED}::test_it_does_not_start_otherwise",
@@ -39,8 +39,8 @@ REMOTE_MUTATIONS = (
     Mutation(
         "strangers",
         "service: a token is long enough",
-        GUARDING,
-        "if token is not None and len(token) < LEAST_TOKEN:",
+        SERVICE,
+        "if token is not None and len(token) < MIN_TOKEN_LENGTH:",
         "if False:",
         f"{SERVED}::test_it_does_not_start_otherwise",
     ),
@@ -55,17 +55,17 @@ REMOTE_MUTATIONS = (
     Mutation(
         "memory",
         "service: a request has an end",
-        SERVICE,
-        "if len(body) > limit:",
+        "agent/shared/json_routes.py",
+        "if size > self._largest_body:",
         "if False:",
         f"{SERVED}::test_a_body_has_an_end",
     ),
     Mutation(
         "processes left behind",
         "service: a command ends with who asked",
-        "agent/sandbox/provisioner/commands.py",
-        "if listening.done():\n                    return\n                if not",
-        "if not",
+        SERVICE,
+        "    finally:\n        command.cancel()",
+        "    finally:\n        pass",
         f"{SERVED}::test_a_command_ends_with_who_asked",
     ),
     Mutation(
@@ -104,15 +104,15 @@ REMOTE_MUTATIONS = (
         "disk fill",
         "remote: the home takes what it has room for",
         REMOTE,
-        "if entry.size >= room or entries < 0 or not self._made(entry):",
-        "if not self._made(entry):",
+        "if entry.size >= room or entries < 0 or not self._make_folder(entry):",
+        "if not self._make_folder(entry):",
         f"{KEPT}::test_more_than_the_home_takes_is_not_kept",
     ),
     Mutation(
         "output flood",
         "remote: a line has an end",
         WIRE,
-        "if len(held) > LINE_BYTES:",
+        "if len(buffer) > LINE_BYTES:",
         "if False:",
         f"{STRANGERS}::test_too_much_is_cut",
     ),

@@ -21,12 +21,11 @@ from starlette.types import ASGIApp
 from agent.sandbox.limits import SandboxLimits
 from agent.sandbox.local import LocalSandboxProvider
 from agent.sandbox.options import Surroundings
-from agent.sandbox.provisioner.http_client import Address
+from agent.sandbox.provisioner.http_client import ServiceAddress
 from agent.sandbox.provisioner.local_stations import LocalBackend
-from agent.sandbox.provisioner.ports import Backend
-from agent.sandbox.provisioner.service import application
-from agent.sandbox.provisioner.station_pool import Stations
-from agent.sandbox.remote import Far, RemoteSandboxProvider
+from agent.sandbox.provisioner.service import create_app
+from agent.sandbox.provisioner.station_pool import Backend, StationPool
+from agent.sandbox.remote import RemoteSandboxProvider, SandboxService
 from tests.sandbox.sandbox_fixtures import folders
 
 TOKEN = "a-token-for-tests-only"
@@ -99,7 +98,9 @@ def remote(
     home: Path, url: str, *, token: str = TOKEN, seconds: float = 30.0, limits: SandboxLimits | None = None
 ) -> RemoteSandboxProvider:
     """The provider of a home."""
-    return RemoteSandboxProvider(folders(home), Far(Address(url, token, seconds), home), limits=limits)
+    return RemoteSandboxProvider(
+        folders(home), SandboxService(ServiceAddress(url, token, seconds), home), limits=limits
+    )
 
 
 @asynccontextmanager
@@ -130,10 +131,10 @@ async def listening(served: ASGIApp, port: int = 0) -> AsyncIterator[str]:
 @asynccontextmanager
 async def serving(
     backend: Backend, *, token: str | None = TOKEN, port: int = 0, **given: Any
-) -> AsyncIterator[tuple[str, Stations]]:
+) -> AsyncIterator[tuple[str, StationPool]]:
     """A provisioner in this process, with any backend: its address, and what it keeps."""
-    stations = Stations(backend, **given)
-    async with listening(application(stations, token), port) as url:
+    stations = StationPool(backend, **given)
+    async with listening(create_app(stations, token), port) as url:
         yield url, stations
 
 

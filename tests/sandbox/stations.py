@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from agent.core.interfaces import CommandResult, SandboxError
-from agent.sandbox.provisioner.file_listing import Entry, Tree
-from agent.sandbox.provisioner.file_stream import head
+from agent.sandbox.provisioner.file_transfer import FileEntry, FileTree
 
 
 class Station:
@@ -20,11 +19,11 @@ class Station:
         self.pushed: list[bytes] = []
         self.error: SandboxError | None = None
 
-    async def there(self) -> bool:
+    async def is_alive(self) -> bool:
         return self.alive
 
-    async def tree(self) -> Tree:
-        return Tree({"/mnt/x": Entry("/mnt/x", "file", 1, 2, True)}, cut=True)
+    async def tree(self) -> FileTree:
+        return FileTree({"/mnt/x": FileEntry("/mnt/x", "file", 1, 2, True)}, cut=True)
 
     async def push(self, frames: AsyncIterator[bytes]) -> Sequence[str]:
         self.pushed += [piece async for piece in frames]
@@ -32,7 +31,7 @@ class Station:
 
     async def pull(self, paths: Sequence[str]) -> AsyncGenerator[bytes, None]:
         for path in paths:
-            yield head(Entry(path, "file", 0))
+            yield FileEntry(path, "file", 0).head()
 
     async def run(self, command: str, seconds: float | None) -> CommandResult:
         self.ran.append((command, seconds))
@@ -68,7 +67,7 @@ class Backend:
         if self.error is not None:
             raise self.error
 
-    async def known(self) -> Sequence[str]:
+    async def list_names(self) -> Sequence[str]:
         if self.error is not None:
             raise self.error
         return self.left

@@ -15,8 +15,7 @@ from agent.core.interfaces import SandboxError, SandboxUnavailable
 from agent.sandbox.provisioner import kubernetes as backend_module
 from agent.sandbox.provisioner.cluster import Cluster, in_cluster
 from agent.sandbox.provisioner.kubernetes import KubernetesBackend
-from agent.sandbox.provisioner.options import KubernetesOptions
-from agent.sandbox.provisioner.pods import pod, pod_name
+from agent.sandbox.provisioner.pod_manifest import KubernetesOptions, make_pod, pod_name
 from tests.sandbox.kubernetes import NAMESPACE, PENDING, READY, Imitation, failure, kubernetes
 from tests.sandbox.provisioning import TOKEN, remote, serving
 from tests.sandbox.sandbox_fixtures import one
@@ -90,7 +89,7 @@ async def test_another_service_finds_its_pods(tmp_path: Path, api: Imitation) ->
     async with serving(backend(api)) as (_, stations):
         assert stations.names == ["one"]
         await stations.open("one", [])
-        async with stations.lent("one") as found:
+        async with stations.borrow("one") as found:
             assert (await found.run("ls", None)).output == "warm\n"
     with_another = backend(api, secret="another-secret-altogether")
     assert api.pods == {}
@@ -101,10 +100,10 @@ async def test_another_service_finds_its_pods(tmp_path: Path, api: Imitation) ->
 
 async def test_a_station_without_its_pod(api: Imitation) -> None:
     station = await backend(api).open("one", ["/mnt/skills/public"])
-    assert await station.there()
+    assert await station.is_alive()
     assert "/mnt/skills" not in str((await station.tree()).entries)
     await api.stop()
-    assert not await station.there()
+    assert not await station.is_alive()
     with pytest.raises(SandboxUnavailable, match="can't be reached"):
         await station.run("true", None)
     with pytest.raises(SandboxUnavailable):
@@ -119,7 +118,7 @@ async def test_the_shape_of_the_requests(api: Imitation) -> None:
     await made.open("one", [])
     await made.close("one")
     await made.close("one")
-    await made.known()
+    await made.list_names()
     shapes = [(asked.method, asked.path, asked.query) for asked in api.asked]
     name = f"{PATH}/roebot-sandbox-one"
     assert shapes == [
@@ -134,15 +133,15 @@ async def test_the_shape_of_the_requests(api: Imitation) -> None:
 
 async def test_a_token_that_was_renewed_is_read_again(api: Imitation) -> None:
     made = backend(api)
-    await made.known()
+    await made.list_names()
     api.token = "renewed"
     api.cluster()
-    assert await made.known() == []
+    assert await made.list_names() == []
 
 
 def test_a_pod_has_no_power() -> None:
     """What the standard `restricted` asks for, and more."""
-    made = pod("one", "its-token", OPTIONS)
+    made = make_pod("one", "its-token", OPTIONS)
     assert made["apiVersion"] == "v1"
     assert made["kind"] == "Pod"
     spec = made["spec"]
@@ -168,16 +167,16 @@ def test_a_pod_has_no_power() -> None:
 
 def test_a_pod_has_limits() -> None:
     """Above those that hold inside, so that these are met first."""
-    (container,) = pod("one", "t", OPTIONS)["spec"]["containers"]
+    (container,) = make_pod("one", "t", OPTIONS)["spec"]["containers"]
     assert container["resources"]["limits"] == {"cpu": "1", "memory": "700M", "ephemeral-storage": "840M"}
     assert set(container["resources"]["requests"]) == set(container["resources"]["limits"])
-    volumes = pod("one", "t", OPTIONS)["spec"]["volumes"]
+    volumes = make_pod("one", "t", OPTIONS)["spec"]["volumes"]
     assert [volume["emptyDir"]["sizeLimit"] for volume in volumes] == ["440M", "256M"]
 
 
 def test_pods_are_kept_apart() -> None:
     """By name, user and token."""
-    first, second = pod("one", "a", OPTIONS), pod("two", "b", OPTIONS)
+    first, second = make_pod("one", "a", OPTIONS), make_pod("two", "b", OPTIONS)
     for where in (
         lambda made: made["metadata"]["name"],
         lambda made: made["metadata"]["labels"]["roebot/sandbox"],
@@ -190,9 +189,9 @@ def test_pods_are_kept_apart() -> None:
 
 
 def test_a_pod_may_have_a_kernel_of_its_own() -> None:
-    assert "runtimeClassName" not in pod("one", "t", OPTIONS)["spec"]
+    assert "runtimeClassName" not in make_pod("one", "t", OPTIONS)["spec"]
     wanted = OPTIONS.model_copy(update={"runtime_class": "gvisor"})
-    assert pod("one", "t", wanted)["spec"]["runtimeClassName"] == "gvisor"
+    assert make_pod("one", "t", wanted)["spec"]["runtimeClassName"] == "gvisor"
 
 
 async def test_a_pods_token_is_its_own(api: Imitation) -> None:
@@ -211,7 +210,7 @@ async def test_a_pods_token_is_its_own(api: Imitation) -> None:
 # --- what goes wrong
 
 
-@pytest.mark.parametrize("reason", sorted(backend_module.LOST))
+@pytest.mark.parametrize("reason", sorted(backend_module.FATAL_REASONS))
 async def test_a_pod_that_cannot_start_says_why(api: Imitation, reason: str) -> None:
     """At once, and nothing is left of it."""
     waiting = {"reason": reason, "message": "no such image"}
@@ -261,7 +260,7 @@ async def test_a_name_is_free_when_its_pod_is_gone(api: Imitation) -> None:
     api.lingering = 3
     await made.close("one")
     assert len(api.pods) == 1
-    assert await (await made.open("one", [])).there()
+    assert await (await made.open("one", [])).is_alive()
     assert api.lingering < 0
 
 
@@ -269,8 +268,8 @@ async def test_a_pod_that_somebody_made_meanwhile(api: Imitation) -> None:
     """Two requests at once make one."""
     made = backend(api)
     api.status = READY
-    assert await made._cluster.create(pod("one", "t", OPTIONS))
-    assert not await made._cluster.create(pod("one", "t", OPTIONS))
+    assert await made._cluster.create(make_pod("one", "t", OPTIONS))
+    assert not await made._cluster.create(make_pod("one", "t", OPTIONS))
 
 
 @pytest.mark.parametrize(
@@ -308,7 +307,7 @@ async def test_an_address_of_six_parts(api: Imitation) -> None:
 async def test_a_list_that_is_none_is_empty(api: Imitation) -> None:
     for items in (None, [], "none", [1, {}, {"metadata": {"labels": {"roebot/sandbox": 1}}}]):
         api.refuse = JSONResponse({"kind": "PodList", "items": items})
-        assert await backend(api).known() == []
+        assert await backend(api).list_names() == []
 
 
 # --- in a cluster

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from agent.core.interfaces import SandboxUnavailable
-from agent.sandbox.provisioner import commands
+from agent.sandbox.provisioner import service
 from agent.sandbox.provisioner.service import COMMAND_BYTES
 from tests.sandbox.provisioning import TOKEN, command, environment, serving
 from tests.sandbox.stations import Backend
@@ -150,7 +150,7 @@ async def test_errors_of_a_sandbox_are_told(client: httpx.AsyncClient, backend: 
 async def test_a_command_gives_signs_of_life(
     client: httpx.AsyncClient, backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "BEAT", 0.01)
+    monkeypatch.setattr(service, "HEARTBEAT_SECONDS", 0.01)
     await client.put(NAME, json={})
     async with client.stream("POST", f"{NAME}/commands", json={"command": "wait"}) as answer:
         lines = answer.aiter_lines()

@@ -13,21 +13,26 @@ from hypothesis import strategies as st
 
 from agent.core.interfaces import SandboxError
 from agent.sandbox.paths import VirtualPaths, mounts_of
-from agent.sandbox.provisioner.file_listing import Entry, Tree, changed, gone
-from agent.sandbox.provisioner.file_stream import HEAD_BYTES, Frames, head
-from agent.sandbox.provisioner.files import DEPTH, Files
-from agent.sandbox.provisioner.local_stations import received, sent
+from agent.sandbox.provisioner.file_transfer import (
+    HEAD_BYTES,
+    EntryReader,
+    FileEntry,
+    FileTree,
+    find_changed,
+    find_removed,
+)
+from agent.sandbox.provisioner.files import DEPTH, ThreadFiles, receive_entry, send_files
 from agent.sandbox.safe_files import nobody
 
 pytestmark = pytest.mark.may_block
 WORKSPACE = "/mnt/user-data/workspace"
 
 
-def files(home: Path, *, most: int = 1_000, all_writable: bool = False) -> Files:
+def files(home: Path, *, most: int = 1_000, all_writable: bool = False) -> ThreadFiles:
     top = home / "thread" / "user-data"
     folders = {f"{area}_path": str(top / area) for area in ("workspace", "uploads", "outputs")}
     shared = {"/mnt/skills/public": home / "thread" / "skills"}
-    made = Files(VirtualPaths(mounts_of(folders, shared)), nobody, most, all_writable)  # type: ignore[arg-type]
+    made = ThreadFiles(VirtualPaths(mounts_of(folders, shared)), nobody, most, all_writable)  # type: ignore[arg-type]
     made.make()
     return made
 
@@ -41,17 +46,17 @@ async def pieces(*given: bytes) -> AsyncIterator[bytes]:
         yield piece
 
 
-async def read(reader: Frames) -> list[tuple[Entry, bytes]]:
+async def read(reader: EntryReader) -> list[tuple[FileEntry, bytes]]:
     found = []
-    while (entry := await reader.next()) is not None:
+    while (entry := await reader.next_entry()) is not None:
         found.append((entry, b"".join([piece async for piece in reader.content()])))
     return found
 
 
-async def copied(source: Files, target: Files, paths: Sequence[str]) -> None:
-    reader = Frames(sent(source, paths), limit=10_000_000)
-    while (entry := await reader.next()) is not None:
-        await received(target, entry, reader, whole=True)
+async def copied(source: ThreadFiles, target: ThreadFiles, paths: Sequence[str]) -> None:
+    reader = EntryReader(send_files(source, paths), limit=10_000_000)
+    while (entry := await reader.next_entry()) is not None:
+        await receive_entry(target, entry, reader, recursive=True)
 
 
 # --- what is there
@@ -67,10 +72,10 @@ def test_a_tree_names_files_folders_and_links(tmp_path: Path) -> None:
     (top / "link").symlink_to("/etc/passwd")
     found = one.tree().entries
     assert list(found) == [f"{WORKSPACE}/{name}" for name in ("a.txt", "link", "sub", "sub/run.sh")]
-    assert found[f"{WORKSPACE}/a.txt"] == Entry(f"{WORKSPACE}/a.txt", "file", 4, 1_234_567_890_123)
+    assert found[f"{WORKSPACE}/a.txt"] == FileEntry(f"{WORKSPACE}/a.txt", "file", 4, 1_234_567_890_123)
     assert found[f"{WORKSPACE}/link"].kind == "link"
     assert found[f"{WORKSPACE}/link"].size == len("/etc/passwd")
-    assert found[f"{WORKSPACE}/sub"] == Entry(f"{WORKSPACE}/sub", "folder")
+    assert found[f"{WORKSPACE}/sub"] == FileEntry(f"{WORKSPACE}/sub", "folder")
     assert found[f"{WORKSPACE}/sub/run.sh"].runs
 
 
@@ -111,7 +116,9 @@ def test_a_tree_has_an_end(tmp_path: Path) -> None:
     found = one.tree()
     assert found.cut
     assert len(found.entries) == 6, "one more than there may be says that there are more"
-    assert list(gone(Tree({"x": Entry("x", "file")}), found)) == [], "nobody knows what is not there"
+    assert list(find_removed(FileTree({"x": FileEntry("x", "file")}), found)) == [], (
+        "nobody knows what is not there"
+    )
 
 
 def test_what_is_only_read_may_be_left_out(tmp_path: Path) -> None:
@@ -134,7 +141,7 @@ async def test_files_and_links_arrive_as_they_are(tmp_path: Path) -> None:
     (top / "empty").write_text("")
     (top / "link").symlink_to("sub/run.sh")
     before = here.tree()
-    there.folder(f"{WORKSPACE}/sub")
+    there.make_folder(f"{WORKSPACE}/sub")
     await copied(here, there, [path for path, entry in before.entries.items() if entry.kind != "folder"])
     assert there.tree() == before
     assert (workspace(tmp_path / "there") / "link").readlink() == Path("sub/run.sh")
@@ -144,7 +151,7 @@ async def test_what_cannot_be_read_is_not_sent(tmp_path: Path) -> None:
     one = files(tmp_path)
     (workspace(tmp_path) / "folder").mkdir()
     paths = [f"{WORKSPACE}/none", f"{WORKSPACE}/folder", "/etc/passwd", f"{WORKSPACE}/../../x"]
-    assert [piece async for piece in sent(one, paths)] == []
+    assert [piece async for piece in send_files(one, paths)] == []
 
 
 def test_a_file_takes_the_place_of_what_is_there(tmp_path: Path) -> None:
@@ -154,7 +161,7 @@ def test_a_file_takes_the_place_of_what_is_there(tmp_path: Path) -> None:
     (top / "second").hardlink_to(tmp_path / "elsewhere")
     (top / "link").symlink_to(tmp_path / "elsewhere")
     for name in ("second", "link"):
-        with one.written(Entry(f"{WORKSPACE}/{name}", "file", 3, 5)) as write:
+        with one.write_file(FileEntry(f"{WORKSPACE}/{name}", "file", 3, 5)) as write:
             write(b"new")
         assert (top / name).read_text() == "new"
         assert not (top / name).is_symlink()
@@ -164,7 +171,7 @@ def test_a_file_takes_the_place_of_what_is_there(tmp_path: Path) -> None:
 def test_half_a_file_leaves_nothing(tmp_path: Path) -> None:
     top, one = workspace(tmp_path), files(tmp_path)
     (top / "a.txt").write_text("before")
-    with pytest.raises(SandboxError), one.written(Entry(f"{WORKSPACE}/a.txt", "file", 9)) as write:
+    with pytest.raises(SandboxError), one.write_file(FileEntry(f"{WORKSPACE}/a.txt", "file", 9)) as write:
         write(b"half")
         raise SandboxError("it broke off")
     assert (top / "a.txt").read_text() == "before"
@@ -192,17 +199,17 @@ def test_nothing_is_made_or_removed_elsewhere(tmp_path: Path, path: str) -> None
     (tmp_path / "outside" / "x").write_text("kept")
     (workspace(tmp_path) / "way").symlink_to(tmp_path / "outside")
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(SandboxError), one.written(Entry(path, "file", 1)) as write:
+    with pytest.raises(SandboxError), one.write_file(FileEntry(path, "file", 1)) as write:
         write(b"x")
     with pytest.raises(SandboxError):
-        one.folder(path)
+        one.make_folder(path)
     with pytest.raises(SandboxError):
-        one.link(path, b"/etc")
+        one.make_link(path, b"/etc")
     if "way" not in path and "n" * 300 not in path:
         with pytest.raises(SandboxError):
-            one.remove(Entry(path, "file"), whole=True)
+            one.remove(FileEntry(path, "file"), recursive=True)
     else:
-        one.remove(Entry(path, "file"), whole=True)
+        one.remove(FileEntry(path, "file"), recursive=True)
     assert sorted(tmp_path.rglob("*")) == before
     assert (tmp_path / "outside" / "x").read_text() == "kept"
 
@@ -213,7 +220,7 @@ def test_a_folder_takes_the_place_of_what_no_tree_names(tmp_path: Path) -> None:
         one = files(home, all_writable=all_writable)
         os.mkfifo(workspace(home) / "pipe")
         try:
-            one.folder(f"{WORKSPACE}/pipe")
+            one.make_folder(f"{WORKSPACE}/pipe")
             assert all_writable
         except SandboxError:
             assert not all_writable
@@ -222,7 +229,7 @@ def test_a_folder_takes_the_place_of_what_no_tree_names(tmp_path: Path) -> None:
 
 def test_the_service_writes_what_is_only_read(tmp_path: Path) -> None:
     one = files(tmp_path, all_writable=True)
-    with one.written(Entry("/mnt/skills/public/deep/a.md", "file", 1, 7)) as write:
+    with one.write_file(FileEntry("/mnt/skills/public/deep/a.md", "file", 1, 7)) as write:
         write(b"x")
     assert (tmp_path / "thread" / "skills" / "deep" / "a.md").read_text() == "x"
 
@@ -233,17 +240,20 @@ def test_removing_takes_links_and_not_what_they_lead_to(tmp_path: Path) -> None:
     (tmp_path / "outside" / "kept").write_text("x")
     (top / "sub").mkdir()
     (top / "sub" / "link").symlink_to(tmp_path / "outside")
-    one.remove(Entry(f"{WORKSPACE}/sub", "folder"), whole=False)
+    one.remove(FileEntry(f"{WORKSPACE}/sub", "folder"), recursive=False)
     assert (top / "sub" / "link").is_symlink(), "it is not empty"
-    one.remove(Entry(f"{WORKSPACE}/sub", "folder"), whole=True)
+    one.remove(FileEntry(f"{WORKSPACE}/sub", "folder"), recursive=True)
     assert list(top.iterdir()) == []
     assert (tmp_path / "outside" / "kept").exists()
-    one.remove(Entry(f"{WORKSPACE}/sub", "folder"), whole=True)
+    one.remove(FileEntry(f"{WORKSPACE}/sub", "folder"), recursive=True)
 
 
 def test_a_time_that_no_system_has_is_refused(tmp_path: Path) -> None:
     one = files(tmp_path)
-    with pytest.raises(SandboxError), one.written(Entry(f"{WORKSPACE}/a", "file", 1, 1 << 200)) as write:
+    with (
+        pytest.raises(SandboxError),
+        one.write_file(FileEntry(f"{WORKSPACE}/a", "file", 1, 1 << 200)) as write,
+    ):
         write(b"x")
     assert list(workspace(tmp_path).iterdir()) == []
 
@@ -251,16 +261,16 @@ def test_a_time_that_no_system_has_is_refused(tmp_path: Path) -> None:
 # --- what differs
 
 
-def tree(*entries: Entry) -> Tree:
-    return Tree({entry.path: entry for entry in entries})
+def tree(*entries: FileEntry) -> FileTree:
+    return FileTree({entry.path: entry for entry in entries})
 
 
 def test_what_is_gone_goes_from_below() -> None:
-    before = tree(Entry("/d", "folder"), Entry("/d/a", "file", 1, 1), Entry("/e", "file", 1, 1))
-    after = tree(Entry("/d", "link", 3, 9), Entry("/e", "file", 2, 2))
-    assert [entry.path for entry in gone(before, after)] == ["/d/a", "/d"]
-    assert [entry.path for entry in changed(before, after)] == ["/d", "/e"]
-    assert list(gone(before, before)) == list(changed(before, before)) == []
+    before = tree(FileEntry("/d", "folder"), FileEntry("/d/a", "file", 1, 1), FileEntry("/e", "file", 1, 1))
+    after = tree(FileEntry("/d", "link", 3, 9), FileEntry("/e", "file", 2, 2))
+    assert [entry.path for entry in find_removed(before, after)] == ["/d/a", "/d"]
+    assert [entry.path for entry in find_changed(before, after)] == ["/d", "/e"]
+    assert list(find_removed(before, before)) == list(find_changed(before, before)) == []
 
 
 # --- the stream
@@ -271,45 +281,47 @@ def test_what_is_gone_goes_from_below() -> None:
     cuts=st.lists(st.integers(min_value=1, max_value=40), min_size=1, max_size=20),
 )
 async def test_a_stream_is_the_same_however_it_is_cut(contents: list[bytes], cuts: list[int]) -> None:
-    entries = [Entry(f"/f\n{at}\udc80", "file", len(data), at) for at, data in enumerate(contents)]
-    whole = b"".join(head(entry) + data for entry, data in zip(entries, contents, strict=True))
+    entries = [FileEntry(f"/f\n{at}\udc80", "file", len(data), at) for at, data in enumerate(contents)]
+    whole = b"".join(entry.head() + data for entry, data in zip(entries, contents, strict=True))
     parts, at = [], 0
     while at < len(whole):
         size = cuts[len(parts) % len(cuts)]
         parts += [whole[at : at + size]]
         at += size
-    assert await read(Frames(pieces(*parts, b""), limit=10_000)) == list(zip(entries, contents, strict=True))
+    assert await read(EntryReader(pieces(*parts, b""), limit=10_000)) == list(
+        zip(entries, contents, strict=True)
+    )
 
 
 async def test_what_is_not_read_is_skipped() -> None:
-    stream = head(Entry("/a", "file", 3)) + b"abc" + head(Entry("/b", "file", 1)) + b"d"
-    reader = Frames(pieces(stream), limit=1_000)
-    assert (await reader.next()) == Entry("/a", "file", 3)
-    assert (await reader.next()) == Entry("/b", "file", 1)
-    assert await reader.next() is None
+    stream = FileEntry("/a", "file", 3).head() + b"abc" + FileEntry("/b", "file", 1).head() + b"d"
+    reader = EntryReader(pieces(stream), limit=1_000)
+    assert (await reader.next_entry()) == FileEntry("/a", "file", 3)
+    assert (await reader.next_entry()) == FileEntry("/b", "file", 1)
+    assert await reader.next_entry() is None
 
 
 @pytest.mark.parametrize(
     ("stream", "why"),
     [
-        (head(Entry("/a", "file", 3)) + b"ab", "broke off"),
-        (head(Entry("/a", "file", 3))[:-1], "broke off"),
+        (FileEntry("/a", "file", 3).head() + b"ab", "broke off"),
+        (FileEntry("/a", "file", 3).head()[:-1], "broke off"),
         (b"no json\n", "not known"),
         (b"[1]\n", "not known"),
         (b"[" * 50_000 + b"\n", "not known"),
         (json.dumps(["/a", "device", 0, 0, False]).encode() + b"\n", "not known"),
         (json.dumps(["/a", "file", -1, 0, False]).encode() + b"\n", "not known"),
         (b"x" * (HEAD_BYTES + 1), "not known"),
-        (head(Entry("/a", "file", 2_000_000)) + bytes(2_000_000), "too large for one transfer"),
+        (FileEntry("/a", "file", 2_000_000).head() + bytes(2_000_000), "too large for one transfer"),
     ],
     ids=["content", "head", "text", "shape", "deep", "kind", "size", "long", "large"],
 )
 async def test_a_stream_that_is_none_says_so(stream: bytes, why: str) -> None:
     with pytest.raises(SandboxError, match=why):
-        await read(Frames(pieces(stream), limit=1_000_000))
+        await read(EntryReader(pieces(stream), limit=1_000_000))
 
 
 @pytest.mark.parametrize("given", [None, {}, {"entries": {}, "cut": False}, {"entries": [[]], "cut": False}])
 def test_a_tree_that_is_none_says_so(given: object) -> None:
     with pytest.raises(SandboxError):
-        Tree.from_json(given)
+        FileTree.from_json(given)

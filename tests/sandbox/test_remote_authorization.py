@@ -19,8 +19,7 @@ from starlette.routing import Route
 
 from agent.core.interfaces import SandboxError
 from agent.sandbox.provisioner import http_client
-from agent.sandbox.provisioner.file_listing import Entry, Tree
-from agent.sandbox.provisioner.file_stream import head
+from agent.sandbox.provisioner.file_transfer import FileEntry, FileTree
 from agent.testing.conformance.attacks import LIMITS
 from tests.sandbox.provisioning import (
     TOKEN,
@@ -70,7 +69,7 @@ class Stranger:
         return JSONResponse({})
 
     async def _told(self, _: Request) -> Response:
-        nothing = Tree({}).as_json()
+        nothing = FileTree({}).as_json()
         return Response(json.dumps(self._tree if self._ran and self._tree is not None else nothing))
 
     async def _pushed(self, request: Request) -> Response:
@@ -86,11 +85,11 @@ class Stranger:
         return Response(body)
 
 
-SHORT = Entry(f"{WORKSPACE}/a", "file", 2)
+SHORT = FileEntry(f"{WORKSPACE}/a", "file", 2)
 
 
-def tree(*entries: Entry, cut: bool = False) -> Any:
-    return Tree({entry.path: entry for entry in entries}, cut).as_json()
+def tree(*entries: FileEntry, cut: bool = False) -> Any:
+    return FileTree({entry.path: entry for entry in entries}, cut).as_json()
 
 
 @pytest.mark.parametrize(
@@ -109,10 +108,10 @@ def tree(*entries: Entry, cut: bool = False) -> Any:
 )
 async def test_no_path_of_a_stranger_leads_out(tmp_path: Path, path: str) -> None:
     home, outside = tmp_path / "home", tmp_path / "outside"
-    entry = Entry(path, "file", 4, 5)
-    folder = Entry(f"{path}-folder", "folder")
+    entry = FileEntry(path, "file", 4, 5)
+    folder = FileEntry(f"{path}-folder", "folder")
     # Cut: what it does not name is not gone.
-    async with Stranger(tree(entry, folder, cut=True), files=head(entry) + b"evil").serving() as url:
+    async with Stranger(tree(entry, folder, cut=True), files=entry.head() + b"evil").serving() as url:
         sandbox = await one(remote(home, url))
         await sandbox.write_file("a.txt", b"x")
         await asyncio.to_thread(outside.mkdir)
@@ -125,12 +124,12 @@ async def test_no_path_of_a_stranger_leads_out(tmp_path: Path, path: str) -> Non
 
 async def test_only_what_was_asked_for_is_taken(tmp_path: Path) -> None:
     """Neither another file, nor one that is larger or of another kind than it was said to be."""
-    asked = [Entry(f"{WORKSPACE}/{name}", "file", 2, 5) for name in ("good", "larger", "link")]
-    stream = head(Entry(f"{WORKSPACE}/other", "file", 1)) + b"x"
-    stream += head(Entry(f"{WORKSPACE}/larger", "file", 3)) + b"xxx"
-    stream += head(Entry(f"{WORKSPACE}/link", "link", 1)) + b"/"
-    stream += head(Entry(f"{WORKSPACE}/good", "gone"))
-    stream += head(asked[0]) + b"ok" + head(asked[0]) + b"no"
+    asked = [FileEntry(f"{WORKSPACE}/{name}", "file", 2, 5) for name in ("good", "larger", "link")]
+    stream = FileEntry(f"{WORKSPACE}/other", "file", 1).head() + b"x"
+    stream += FileEntry(f"{WORKSPACE}/larger", "file", 3).head() + b"xxx"
+    stream += FileEntry(f"{WORKSPACE}/link", "link", 1).head() + b"/"
+    stream += FileEntry(f"{WORKSPACE}/good", "gone").head()
+    stream += asked[0].head() + b"ok" + asked[0].head() + b"no"
     async with Stranger(tree(*asked), files=stream).serving() as url:
         sandbox = await one(remote(tmp_path, url))
         result = await sandbox.execute_command("true")
@@ -144,7 +143,7 @@ async def test_only_what_was_asked_for_is_taken(tmp_path: Path) -> None:
     [
         Stranger({"entries": 1}),
         Stranger({"entries": [["/x", "disk", 0, 0, False]], "cut": False}),
-        Stranger(tree(SHORT), files=head(SHORT) + b"x"),
+        Stranger(tree(SHORT), files=SHORT.head() + b"x"),
         Stranger(tree(SHORT), files=b"x" * 100_000),
     ],
     ids=["shape", "kind", "short", "no-stream"],
@@ -189,7 +188,7 @@ async def test_too_much_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         with pytest.raises(SandboxError, match="said too much"):
             await (await one(remote(tmp_path, url))).execute_command("true")
     monkeypatch.setattr(http_client, "JSON_BYTES", 10_000)
-    many = tree(*[Entry(f"{WORKSPACE}/{number}", "file") for number in range(1_000)])
+    many = tree(*[FileEntry(f"{WORKSPACE}/{number}", "file") for number in range(1_000)])
     async with Stranger(many).serving() as url:
         result = await (await one(remote(tmp_path, url))).execute_command("true")
     assert "said too much" in result.output
@@ -223,11 +222,11 @@ async def test_no_path_leads_out_of_a_copy(tmp_path: Path, url: str, path: str) 
     base = f"{url}/v1/sandboxes/one"
     async with httpx.AsyncClient(headers=headers, trust_env=False) as client:
         assert (await client.put(base, json={})).status_code == 200
-        way = Entry(f"{WORKSPACE}/way", "link", len(str(tmp_path / "outside")))
-        stream = head(way) + str(tmp_path / "outside").encode()
+        way = FileEntry(f"{WORKSPACE}/way", "link", len(str(tmp_path / "outside")))
+        stream = way.head() + str(tmp_path / "outside").encode()
         for kind in ("folder", "gone"):
-            stream += head(Entry(path, kind))  # type: ignore[arg-type]
-        stream += head(Entry(path, "file", 4)) + b"evil" + head(Entry(path, "link", 1)) + b"/"
+            stream += FileEntry(path, kind).head()  # type: ignore[arg-type]
+        stream += FileEntry(path, "file", 4).head() + b"evil" + FileEntry(path, "link", 1).head() + b"/"
         answer = await client.post(f"{base}/push", content=stream)
         assert set(answer.json()["refused"]) <= {path}
         assert len(answer.json()["refused"]) >= 3

@@ -35,7 +35,7 @@ async def test_files_go_and_come(tmp_path: Path, url: str) -> None:
     skills.mkdir()
     (skills / "SKILL.md").write_text("how to")
     provider = RemoteSandboxProvider(
-        folders(tmp_path), remote(tmp_path, url).far, read_only={"/mnt/skills/public": skills}
+        folders(tmp_path), remote(tmp_path, url).service, read_only={"/mnt/skills/public": skills}
     )
     sandbox = await one(provider)
     await sandbox.write_file("/mnt/user-data/uploads/data.csv", b"a,b\n")

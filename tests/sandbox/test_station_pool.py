@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from agent.core.interfaces import SandboxUnavailable
-from agent.sandbox.provisioner.station_pool import Stations
+from agent.sandbox.provisioner.station_pool import StationPool
 from tests.sandbox.provisioning import TOKEN, serving
 from tests.sandbox.stations import Backend
 
@@ -39,7 +39,7 @@ class Clock:
 
 async def test_idle_ones_go(backend: Backend) -> None:
     clock = Clock()
-    stations = Stations(backend, idle_seconds=60, clock=lambda: clock.now, sleep=clock.sleep)
+    stations = StationPool(backend, idle_seconds=60, clock=lambda: clock.now, sleep=clock.sleep)
     await stations.open("idle", [])
     clock.now = 10.0
     await stations.open("busy", [])
@@ -58,11 +58,11 @@ async def test_idle_ones_go(backend: Backend) -> None:
 async def test_used_ones_stay(backend: Backend) -> None:
     """While they are used, and from the end of that on."""
     clock = Clock()
-    stations = Stations(backend, idle_seconds=60, clock=lambda: clock.now, sleep=clock.sleep)
+    stations = StationPool(backend, idle_seconds=60, clock=lambda: clock.now, sleep=clock.sleep)
     await stations.open("used", [])
     reaper = asyncio.create_task(stations.reap())
     try:
-        async with stations.lent("used"):
+        async with stations.borrow("used"):
             await clock.pass_(100)
             await clock.asked.get()
             assert stations.names == ["used"]
@@ -77,7 +77,7 @@ async def test_used_ones_stay(backend: Backend) -> None:
 
 async def test_one_that_cannot_be_ended_is_tried_again(backend: Backend) -> None:
     clock = Clock()
-    stations = Stations(backend, idle_seconds=60, clock=lambda: clock.now, sleep=clock.sleep)
+    stations = StationPool(backend, idle_seconds=60, clock=lambda: clock.now, sleep=clock.sleep)
     await stations.open("stuck", [])
     backend.error = SandboxUnavailable("the cluster is away")
     reaper = asyncio.create_task(stations.reap())
@@ -98,14 +98,14 @@ async def test_one_that_cannot_be_ended_is_tried_again(backend: Backend) -> None
 async def test_there_are_so_many_and_no_more(backend: Backend) -> None:
     """The one that was unused for longest makes room; where all work, the next one hears it."""
     clock = Clock()
-    stations = Stations(backend, most=2, clock=lambda: clock.now)
+    stations = StationPool(backend, max_sandboxes=2, clock=lambda: clock.now)
     for at, name in enumerate(["one", "two"]):
         clock.now = float(at)
         await stations.open(name, [])
-    async with stations.lent("one"):
+    async with stations.borrow("one"):
         await stations.open("three", [])
         assert stations.names == ["one", "three"]
-        async with stations.lent("three"):
+        async with stations.borrow("three"):
             with pytest.raises(SandboxUnavailable, match="As many sandboxes"):
                 await stations.open("four", [])
     assert backend.log[2:4] == [("close", "two"), ("open", "three")]

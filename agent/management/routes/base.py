@@ -22,7 +22,8 @@ from agent.errors import (
     ProfileUnknown,
     SkillError,
 )
-from agent.runtime.http.base import JsonRoute, describe_invalid_request, error_response, make_router
+from agent.runtime.http.base import error_response
+from agent.shared.json_routes import JsonRoute, describe_invalid_request, make_router
 
 log = structlog.get_logger(__name__)
 GENERIC = "Something went wrong; the log has more."

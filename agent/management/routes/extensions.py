@@ -31,7 +31,7 @@ from agent.management.routes.base import (
 )
 from agent.management.routes.multipart import FileStart, read_files
 from agent.mcp.management import McpManagement
-from agent.runtime.http.base import LARGEST_BODY
+from agent.shared.json_routes import LARGEST_BODY
 from agent.skills.archive import ArchiveLimits
 from agent.skills.library import SkillManagement
 from agent.uploads.folders import ThreadFolders

@@ -15,17 +15,11 @@ from starlette.responses import Response
 from agent.errors import BadRequest, Conflict, NotFound
 from agent.runtime.domain import Assistant, Json, new_id, require_uuid
 from agent.runtime.graphs import DESCRIBE, AnyGraph
-from agent.runtime.http.base import (
-    AssistantId,
-    OpenRuntime,
-    Runtime,
-    json_response,
-    make_router,
-    pagination_headers,
-)
+from agent.runtime.http.base import AssistantId, OpenRuntime, Runtime, json_response, pagination_headers
 from agent.runtime.http.bodies import AssistantCreate, AssistantPatch, AssistantSearch
 from agent.runtime.serializers import assistant_view, select_keys
 from agent.runtime.store import assistants
+from agent.shared.json_routes import make_router
 
 router = make_router("assistants", prefix="/assistants")
 

@@ -1,20 +1,18 @@
-"""Building blocks of the routes: the open runtime, bodies, parameters, responses, errors and streams."""
+"""Building blocks of the routes: the open runtime, parameters, responses and streams."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 from uuid import UUID
 
 import orjson
-from fastapi import APIRouter, Depends, HTTPException, Query, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
+from fastapi import Depends, Query, Request
 from langgraph.store.base import BaseStore
-from pydantic import AfterValidator, BaseModel, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
@@ -31,8 +29,6 @@ from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.events import EventLog
 
 JSON: Final = "application/json"
-LARGEST_BODY: Final = 64 * 1024 * 1024
-"""Bytes of a request body."""
 
 
 @dataclass(slots=True)
@@ -83,74 +79,6 @@ async def runtime_of(request: Request) -> OpenRuntime:
 Runtime = Annotated[OpenRuntime, Depends(runtime_of)]
 
 
-class JsonRequest(Request):
-    """A request whose body is read up to a limit and parsed by orjson."""
-
-    def __init__(self, request: Request, largest_body: int) -> None:
-        super().__init__(request.scope, request.receive)
-        self._largest_body = largest_body
-
-    async def body(self) -> bytes:
-        """Return the body. Raises `HTTPException` (422) if it is larger than the limit."""
-        if not hasattr(self, "_body"):
-            chunks, size = [], 0
-            async for chunk in self.stream():
-                size += len(chunk)
-                if size > self._largest_body:
-                    raise HTTPException(422, "The body is too large.")
-                chunks.append(chunk)
-            self._body = b"".join(chunks)
-        return self._body
-
-    async def json(self) -> Any:
-        """Return the parsed body. Raises `HTTPException` (422)."""
-        try:
-            return orjson.loads(await self.body())
-        except orjson.JSONDecodeError as error:
-            raise HTTPException(422, f"The body is not JSON. {error}") from error
-
-
-class JsonRoute(APIRoute):
-    """A route with `JsonRequest`; the first line of the endpoint's docstring is its OpenAPI summary."""
-
-    largest_body = LARGEST_BODY
-
-    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        super().__init__(path, endpoint, **options)
-        summary, _, description = self.description.partition("\n")
-        self.summary, self.description = summary.removesuffix("."), description.strip()
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Handle requests as `JsonRequest`."""
-        handle = super().get_route_handler()
-
-        async def handle_json(request: Request) -> Response:
-            return await handle(JsonRequest(request, self.largest_body))
-
-        return handle_json
-
-
-class ErrorDetail(BaseModel):
-    """Why a request failed."""
-
-    detail: str
-
-
-def make_router(
-    tag: str, *, prefix: str = "", route_class: type[JsonRoute] = JsonRoute, **options: Any
-) -> APIRouter:
-    """Create a router whose operations have the name of their endpoint and describe the error response."""
-    return APIRouter(
-        tags=[tag],
-        prefix=prefix,
-        route_class=route_class,
-        strict_content_type=False,
-        responses={"default": {"description": "The request failed.", "model": ErrorDetail}},
-        generate_unique_id_function=lambda route: route.name,
-        **options,
-    )
-
-
 def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Return any data as JSON."""
     return Response(dumps(value), status, headers, JSON)
@@ -159,17 +87,6 @@ def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] |
 def error_response(status: int, detail: str) -> Response:
     """Return an error as `{"detail": …}`."""
     return json_response({"detail": detail}, status=status)
-
-
-def describe_invalid_request(error: RequestValidationError) -> str:
-    """Name each field of a request that is invalid, and why."""
-    problems = []
-    for problem in error.errors():
-        if problem["type"] == "missing" and problem["loc"] == ("body",):
-            return "The body is not JSON. It is empty."
-        place = ".".join(map(str, problem["loc"][1:])) or str(problem["loc"][0])
-        problems.append(f"{place}: {problem['msg']}")
-    return "; ".join(problems)
 
 
 def pagination_headers(total: int, *, offset: int, limit: int) -> dict[str, str]:

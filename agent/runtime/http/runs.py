@@ -34,7 +34,6 @@ from agent.runtime.http.base import (
     StringList,
     ThreadId,
     json_response,
-    make_router,
     pagination_headers,
 )
 from agent.runtime.http.bodies import RunCreate, RunsCancel
@@ -43,6 +42,7 @@ from agent.runtime.serializers import run_view, select_keys
 from agent.runtime.store import runs
 from agent.runtime.store.threads import get_thread
 from agent.runtime.stream_modes import require_modes
+from agent.shared.json_routes import make_router
 
 EVENT_STREAM: Final = {
     "content-type": "text/event-stream; charset=utf-8",

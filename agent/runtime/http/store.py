@@ -10,8 +10,9 @@ from starlette.responses import Response
 
 from agent.errors import Invalid
 from agent.runtime.domain import Json
-from agent.runtime.http.base import Runtime, json_response, make_router
+from agent.runtime.http.base import Runtime, json_response
 from agent.runtime.http.bodies import StoreDelete, StoreListNamespaces, StorePut, StoreSearch
+from agent.shared.json_routes import make_router
 
 router = make_router("store", prefix="/store")
 

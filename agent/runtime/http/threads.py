@@ -16,7 +16,6 @@ from agent.runtime.http.base import (
     StringList,
     ThreadId,
     json_response,
-    make_router,
     pagination_headers,
 )
 from agent.runtime.http.bodies import (
@@ -32,6 +31,7 @@ from agent.runtime.serializers import select_keys, state_view, thread_view
 from agent.runtime.states import EMPTY_STATE
 from agent.runtime.store import threads
 from agent.runtime.stream_modes import checkpoint_of
+from agent.shared.json_routes import make_router
 
 router = make_router("threads", prefix="/threads")
 

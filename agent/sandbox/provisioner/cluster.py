@@ -1,4 +1,4 @@
-"""The four calls of the Kubernetes API that the service makes, as its service account."""
+"""The four Kubernetes API calls that the service makes, with the rights of its service account."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from agent.core.interfaces import SandboxUnavailable
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 SECONDS = 30.0
-SAID = 300
+MESSAGE_LENGTH = 300
 VERBS: Mapping[str, str] = {"GET": "get", "POST": "create", "DELETE": "delete", "LIST": "list"}
-"""What the service's role has to allow for pods, by what is called."""
+"""Verbs that the service's role has to allow on pods, by call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Where the API is: `url` without a slash at the end. The file with the token is read for each call,
-    since the cluster writes a new one every hour.
+    """The pods of a namespace; `url` has no slash at the end. Every method raises SandboxUnavailable.
+
+    The token file is read for each call, since the cluster writes a new token every hour.
     """
 
     url: str
@@ -33,25 +34,25 @@ class Cluster:
     verify: ssl.SSLContext | bool = True
 
     async def get(self, name: str) -> dict[str, Any] | None:
-        """A pod; None where it is not there. Raises SandboxUnavailable, as all do."""
+        """Return a pod, None if there is none."""
         return await self._call("GET", f"/{name}", missing=404)
 
     async def create(self, pod: Mapping[str, Any]) -> bool:
-        """Make a pod; False where one of its name is there."""
+        """Create a pod; return False if its name is in use."""
         return await self._call("POST", "", missing=409, json=pod) is not None
 
     async def delete(self, name: str) -> None:
-        """End a pod at once; one that is not there is no error."""
+        """End a pod at once; an unknown one is no error."""
         await self._call("DELETE", f"/{name}", missing=404, params={"gracePeriodSeconds": "0"})
 
     async def list(self, selector: str) -> Sequence[dict[str, Any]]:
-        """The pods with a label."""
+        """Return the pods that a label selector selects."""
         found = await self._call("LIST", "", params={"labelSelector": selector}) or {}
         items = found.get("items")
         return [one for one in items if isinstance(one, dict)] if isinstance(items, list) else []
 
     async def _call(
-        self, method: str, path: str, *, missing: int | None = None, **given: Any
+        self, method: str, path: str, *, missing: int | None = None, **options: Any
     ) -> dict[str, Any] | None:
         token = await asyncio.to_thread(_read, self.token_file)
         url = f"{self.url}/api/v1/namespaces/{self.namespace}/pods{path}"
@@ -62,32 +63,34 @@ class Cluster:
                 trust_env=False,
                 headers={"authorization": f"Bearer {token}"},
             ) as client:
-                response = await client.request("GET" if method == "LIST" else method, url, **given)
+                response = await client.request("GET" if method == "LIST" else method, url, **options)
         except httpx.HTTPError as error:
-            why = str(error)[:SAID] or type(error).__name__
+            why = str(error)[:MESSAGE_LENGTH] or type(error).__name__
             raise SandboxUnavailable(f"The cluster's API can't be reached: {why}.") from error
         if response.status_code == missing:
             return None
-        return self._good(method, response)
+        return self._parse_response(method, response)
 
-    def _good(self, method: str, response: httpx.Response) -> dict[str, Any]:
+    def _parse_response(self, method: str, response: httpx.Response) -> dict[str, Any]:
         try:
             found = response.json()
         except ValueError:
             found = None
         if response.is_success and isinstance(found, dict):
             return found
-        said = str(found.get("message", ""))[:SAID] if isinstance(found, dict) else ""
+        reason = str(found.get("message", ""))[:MESSAGE_LENGTH] if isinstance(found, dict) else ""
         if response.status_code in {401, 403}:
             raise SandboxUnavailable(
                 f"The service account may not {VERBS[method]} pods in the namespace {self.namespace}: "
-                f"{said or 'no reason was given'}."
+                f"{reason or 'no reason was given'}."
             )
-        raise SandboxUnavailable(f"The cluster's API answered {response.status_code}: {said or 'no reason'}.")
+        raise SandboxUnavailable(
+            f"The cluster's API answered {response.status_code}: {reason or 'no reason'}."
+        )
 
 
 def in_cluster(namespace: str | None = None, *, account: Path = ACCOUNT) -> Cluster:
-    """The cluster that this service runs in. Raises SandboxUnavailable outside of one. Blocking."""
+    """Return the cluster that this service runs in. Raises SandboxUnavailable outside of one. Blocks."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
         raise SandboxUnavailable("This is no pod of a cluster: KUBERNETES_SERVICE_HOST is not set.")
@@ -97,8 +100,8 @@ def in_cluster(namespace: str | None = None, *, account: Path = ACCOUNT) -> Clus
         context = ssl.create_default_context(cafile=account / "ca.crt")
     except OSError as error:
         raise SandboxUnavailable(f"The cluster's ca.crt can't be used: {error.strerror}.") from None
-    shown = f"[{host}]" if ":" in host else host
-    return Cluster(f"https://{shown}:{port}", own, account / "token", context)
+    host = f"[{host}]" if ":" in host else host
+    return Cluster(f"https://{host}:{port}", own, account / "token", context)
 
 
 def _read(file: Path) -> str:

@@ -1,15 +1,16 @@
-"""A thread's folders as a whole: what is in them, and how they become like those of the other side. Blocking.
+"""List, read and change the files of a thread for a transfer to or from another machine.
 
-A stranger's command may have made them, and an answer of the other side may be a stranger's too: every name
-is opened by itself and never through a link; see `agent.sandbox.safe_files`.
+Neither the files nor the other machine are trusted: every name is opened relative to its folder and never
+through a link; see `agent.sandbox.safe_files`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -18,21 +19,25 @@ from secrets import token_hex
 from agent.core.interfaces import SandboxError
 from agent.sandbox import safe_files
 from agent.sandbox.paths import Mount, Place, VirtualPaths
-from agent.sandbox.provisioner.file_listing import Entry, Tree
+from agent.sandbox.provisioner.file_transfer import EntryReader, FileEntry, FileTree
 from agent.sandbox.safe_files import Own
 
 DEPTH, PATH_BYTES = 40, 2_000
-"""What lies deeper stays where it is."""
+"""Deeper entries and longer paths are not transferred."""
 LINK_BYTES = 4_095
+"""Bytes of a link's target, the longest that Linux takes."""
+PIECE_BYTES = 1 << 20
 _PART = ".roebot-part-"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
-    """The folders of one thread. `own` gives what is made to who shall own it; `all_writable`: what the agent
-    may only read is made here as well.
+class ThreadFiles:
+    """The folders of one thread; methods block. `own` sets the owner of new files.
+
+    At most `most` entries are listed. With `all_writable`, folders that the agent may only read are written
+    too.
     """
 
     paths: VirtualPaths
@@ -41,55 +46,55 @@ class Files:
     all_writable: bool = False
 
     def make(self) -> None:
-        """Make the folders."""
-        for mount in self._mounts():
+        """Create the folders."""
+        for mount in self._writable_mounts():
             safe_files.make(mount.host)
 
-    def tree(self, *, read_only: bool = True) -> Tree:
-        """What is there: at most `most` entries. Pipes, sockets and devices are left out."""
-        found: dict[str, Entry] = {}
+    def tree(self, *, read_only: bool = True) -> FileTree:
+        """List the files, without pipes, sockets and devices."""
+        found: dict[str, FileEntry] = {}
         for mount in self.paths.mounts:
             if mount.writable or read_only:
                 with suppress(OSError):
                     scan = _Scan(found, self.most)
-                    scan.into(os.open(mount.host, _FOLDER), mount.virtual, DEPTH)
-        return Tree(found, len(found) > self.most)
+                    scan.add_folder(os.open(mount.host, _FOLDER), mount.virtual, DEPTH)
+        return FileTree(found, len(found) > self.most)
 
-    def now(self, path: str) -> Entry | None:
-        """What is at a path; None where nothing is."""
-        with suppress(SandboxError, OSError), self._parent(path) as (folder, name):
-            return _entry(folder, name, path)
+    def find(self, path: str) -> FileEntry | None:
+        """Return the entry at a path, None if there is none."""
+        with suppress(SandboxError, OSError), self._open_parent(path) as (folder, name):
+            return _find_entry(folder, name, path)
         return None
 
     @contextmanager
-    def opened(self, path: str) -> Iterator[tuple[Entry, int]]:
-        """A regular file or link to send: its entry, and a descriptor of its content. Raises SandboxError."""
-        place = self._located(path)
-        found = self.now(path)
+    def open_entry(self, path: str) -> Iterator[tuple[FileEntry, int]]:
+        """Open a regular file or a link: its entry, and a descriptor of its content. Raises SandboxError."""
+        place = self._locate(path)
+        found = self.find(path)
         if found is not None and found.kind == "link":
-            with self._parent(path) as (folder, name):
+            with self._open_parent(path) as (folder, name):
                 target = os.fsencode(os.readlink(name, dir_fd=folder))
-            yield _of_link(path, target), _content(target)
+            yield _entry_of_link(path, target), _pipe_with(target)
             return
         with safe_files.opened(place.mount.host, place.below) as descriptor:
-            yield _of_status(path, os.fstat(descriptor)), os.dup(descriptor)
+            yield _entry_of_status(path, os.fstat(descriptor)), os.dup(descriptor)
 
-    def folder(self, path: str) -> None:
-        """Make a folder. Raises SandboxError."""
-        place = self._writable(path)
-        with self._wrap_errors(), self._above(place) as (folder, name):
+    def make_folder(self, path: str) -> None:
+        """Create a folder. Raises SandboxError."""
+        place = self._locate_writable(path)
+        with self._wrap_errors(), self._open_new_parent(place) as (folder, name):
             if self.all_writable and not _is_folder(folder, name):
-                # What no tree names may be in its place, such as a pipe.
+                # An entry that listings skip, such as a pipe, may be in its place.
                 with suppress(FileNotFoundError):
                     os.unlink(name, dir_fd=folder)
             with suppress(FileExistsError):
                 os.mkdir(name, safe_files.FOLDER_MODE, dir_fd=folder)
-            self._own(name, folder)
+            self._set_owner(name, folder)
 
-    def link(self, path: str, target: bytes) -> None:
-        """Make a link, in the place of what is there. Raises SandboxError."""
-        place = self._writable(path)
-        with self._wrap_errors(), self._above(place) as (folder, name):
+    def make_link(self, path: str, target: bytes) -> None:
+        """Create a link, replacing what is there. Raises SandboxError."""
+        place = self._locate_writable(path)
+        with self._wrap_errors(), self._open_new_parent(place) as (folder, name):
             part = _PART + token_hex(8)
             os.symlink(target, os.fsencode(part), dir_fd=folder)
             try:
@@ -99,13 +104,13 @@ class Files:
                 raise
 
     @contextmanager
-    def written(self, entry: Entry) -> Iterator[Callable[[bytes], None]]:
-        """A file that comes in pieces; it takes the place of what is there when all came.
+    def write_file(self, entry: FileEntry) -> Iterator[Callable[[bytes], None]]:
+        """Write a file in pieces; on exit it replaces what is there, after an error nothing is left of it.
 
-        Raises SandboxError. What fails on the way leaves nothing.
+        Raises SandboxError.
         """
-        place = self._writable(entry.path)
-        with self._wrap_errors(), self._above(place) as (folder, name):
+        place = self._locate_writable(entry.path)
+        with self._wrap_errors(), self._open_new_parent(place) as (folder, name):
             part = _PART + token_hex(8)
             descriptor = os.open(part, _NEW, safe_files.FILE_MODE, dir_fd=folder)
             try:
@@ -121,40 +126,37 @@ class Files:
             finally:
                 os.close(descriptor)
 
-    def remove(self, entry: Entry, *, whole: bool) -> None:
-        """Take away; `whole`: a folder with all that is in it, otherwise an empty one alone.
-
-        Raises SandboxError, not where nothing is there.
-        """
-        self._writable(entry.path)
-        if (found := self.now(entry.path)) is None:
+    def remove(self, entry: FileEntry, *, recursive: bool) -> None:
+        """Delete an entry if it exists, a folder only if it is empty or `recursive`. Raises SandboxError."""
+        self._locate_writable(entry.path)
+        if (found := self.find(entry.path)) is None:
             return
-        with self._wrap_errors(), self._parent(entry.path) as (folder, name):
+        with self._wrap_errors(), self._open_parent(entry.path) as (folder, name):
             if found.kind != "folder":
                 os.unlink(name, dir_fd=folder)
-            elif whole:
+            elif recursive:
                 shutil.rmtree(name, dir_fd=folder)
             else:
                 with suppress(OSError):
                     os.rmdir(name, dir_fd=folder)
 
-    def _mounts(self) -> Iterator[Mount]:
+    def _writable_mounts(self) -> Iterator[Mount]:
         return (mount for mount in self.paths.mounts if mount.writable or self.all_writable)
 
-    def _located(self, path: str) -> Place:
+    def _locate(self, path: str) -> Place:
         try:
             os.fsencode(path)
         except UnicodeEncodeError:
             raise SandboxError("This path is not allowed.") from None
         return self.paths.locate(path)
 
-    def _writable(self, path: str) -> Place:
-        place = self._located(path)
+    def _locate_writable(self, path: str) -> Place:
+        place = self._locate(path)
         if not (place.mount.writable or self.all_writable) or not place.below:
             raise SandboxError(f"{place.mount.virtual} can only be read.")
         return place
 
-    def _own(self, name: str, folder: int) -> None:
+    def _set_owner(self, name: str, folder: int) -> None:
         descriptor = os.open(name, _FOLDER, dir_fd=folder)
         try:
             self.own(descriptor)
@@ -163,7 +165,6 @@ class Files:
 
     @contextmanager
     def _wrap_errors(self) -> Iterator[None]:
-        """What the system says becomes a sentence."""
         try:
             yield
         except (OSError, ValueError, OverflowError, RecursionError) as error:
@@ -171,60 +172,60 @@ class Files:
             raise SandboxError(f"The file can't be written: {why}.") from None
 
     @contextmanager
-    def _above(self, place: Place) -> Iterator[tuple[int, str]]:
-        """The folder that a name goes into, made where it is missing."""
+    def _open_new_parent(self, place: Place) -> Iterator[tuple[int, str]]:
+        """Open the parent folder of a new entry, creating it if it is missing."""
         safe_files.make(place.mount.host)
         with safe_files.parent(place.mount.host, place.below, own=self.own) as found:
             yield found
 
     @contextmanager
-    def _parent(self, path: str) -> Iterator[tuple[int, str]]:
-        place = self._located(path)
+    def _open_parent(self, path: str) -> Iterator[tuple[int, str]]:
+        place = self._locate(path)
         with safe_files.parent(place.mount.host, place.below) as found:
             yield found
 
 
 @dataclass(slots=True)
 class _Scan:
-    """One walk through folders; `found` gets one entry more than `most` where there are more."""
+    """One walk through folders, which stops once `found` has more than `most` entries."""
 
-    found: dict[str, Entry]
+    found: dict[str, FileEntry]
     most: int
 
-    def into(self, descriptor: int, path: str, depth: int) -> None:
-        """All below a folder, by its descriptor, which is closed."""
+    def add_folder(self, descriptor: int, path: str, depth: int) -> None:
+        """Add everything in a folder; its descriptor is closed."""
         try:
             for entry in sorted(os.scandir(descriptor), key=lambda entry: entry.name):
                 if len(self.found) > self.most:
                     return
                 if not entry.name.startswith(_PART):
-                    self._one(descriptor, entry.name, f"{path}/{entry.name}", depth)
+                    self._add(descriptor, entry.name, f"{path}/{entry.name}", depth)
         finally:
             os.close(descriptor)
 
-    def _one(self, folder: int, name: str, path: str, depth: int) -> None:
+    def _add(self, folder: int, name: str, path: str, depth: int) -> None:
         if "\\" in name or len(os.fsencode(path)) > PATH_BYTES:
             return
-        entry = _entry(folder, name, path)
+        entry = _find_entry(folder, name, path)
         if entry is None or (entry.kind == "folder" and not depth):
             return
         self.found[path] = entry
         if entry.kind == "folder":
             with suppress(OSError):
-                self.into(os.open(name, _FOLDER, dir_fd=folder), path, depth - 1)
+                self.add_folder(os.open(name, _FOLDER, dir_fd=folder), path, depth - 1)
 
 
-def _entry(folder: int, name: str, path: str) -> Entry | None:
+def _find_entry(folder: int, name: str, path: str) -> FileEntry | None:
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
-            return _of_link(path, os.fsencode(os.readlink(name, dir_fd=folder)))
+            return _entry_of_link(path, os.fsencode(os.readlink(name, dir_fd=folder)))
     except OSError:
         return None
     if stat.S_ISDIR(status.st_mode):
-        return Entry(path, "folder")
-    # A second name may be anywhere: such a file is nobody's to read.
-    return _of_status(path, status) if stat.S_ISREG(status.st_mode) and status.st_nlink == 1 else None
+        return FileEntry(path, "folder")
+    # The other name of a file with two may be outside of the folders.
+    return _entry_of_status(path, status) if stat.S_ISREG(status.st_mode) and status.st_nlink == 1 else None
 
 
 def _is_folder(folder: int, name: str) -> bool:
@@ -234,13 +235,13 @@ def _is_folder(folder: int, name: str) -> bool:
         return False
 
 
-def _of_status(path: str, status: os.stat_result) -> Entry:
+def _entry_of_status(path: str, status: os.stat_result) -> FileEntry:
     runs = bool(status.st_mode & stat.S_IXUSR)
-    return Entry(path, "file", status.st_size, status.st_mtime_ns, runs)
+    return FileEntry(path, "file", status.st_size, status.st_mtime_ns, runs)
 
 
-def _of_link(path: str, target: bytes) -> Entry:
-    return Entry(path, "link", len(target), int.from_bytes(sha256(target).digest()[:6]))
+def _entry_of_link(path: str, target: bytes) -> FileEntry:
+    return FileEntry(path, "link", len(target), int.from_bytes(sha256(target).digest()[:6]))
 
 
 def _write(descriptor: int, piece: bytes) -> None:
@@ -249,11 +250,65 @@ def _write(descriptor: int, piece: bytes) -> None:
         left = left[os.write(descriptor, left) :]
 
 
-def _content(data: bytes) -> int:
-    """A descriptor of these few bytes."""
+def _pipe_with(data: bytes) -> int:
     reading, writing = os.pipe()
     try:
         os.write(writing, data)
     finally:
         os.close(writing)
     return reading
+
+
+async def receive_entry(
+    files: ThreadFiles, entry: FileEntry, reader: EntryReader, *, recursive: bool
+) -> None:
+    """Apply an entry of a stream to `files`. Raises SandboxError."""
+    if entry.kind == "gone":
+        await asyncio.to_thread(files.remove, entry, recursive=recursive)
+    elif entry.kind == "folder":
+        await asyncio.to_thread(files.make_folder, entry.path)
+    elif entry.kind == "link":
+        if entry.size > LINK_BYTES:
+            raise SandboxError("This is no link.")
+        target = b"".join([piece async for piece in reader.content()])
+        await asyncio.to_thread(files.make_link, entry.path, target)
+    else:
+        await _receive_file(files, entry, reader)
+
+
+async def _receive_file(files: ThreadFiles, entry: FileEntry, reader: EntryReader) -> None:
+    writing = files.write_file(entry)
+    write = await asyncio.to_thread(writing.__enter__)
+    try:
+        async for piece in reader.content():
+            await asyncio.to_thread(write, piece)
+    except BaseException as error:
+        await asyncio.to_thread(writing.__exit__, type(error), error, error.__traceback__)
+        raise
+    await asyncio.to_thread(writing.__exit__, None, None, None)
+
+
+async def send_files(files: ThreadFiles, paths: Sequence[str]) -> AsyncGenerator[bytes, None]:
+    """Yield files and links as a stream, without those that can't be read.
+
+    Raises SandboxError if a file shrinks meanwhile.
+    """
+    for path in paths:
+        opening = files.open_entry(path)
+        try:
+            entry, descriptor = await asyncio.to_thread(opening.__enter__)
+        except SandboxError:
+            continue
+        # A buffered file is closed after the read that a cancelled caller has left behind in a thread.
+        with os.fdopen(descriptor, "rb") as file:
+            try:
+                yield entry.head()
+                left = entry.size
+                while left:
+                    piece = await asyncio.to_thread(file.read, min(left, PIECE_BYTES))
+                    if not piece:
+                        raise SandboxError("A file became shorter while it was read.")
+                    left -= len(piece)
+                    yield piece
+            finally:
+                await asyncio.to_thread(opening.__exit__, None, None, None)

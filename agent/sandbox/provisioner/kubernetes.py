@@ -1,24 +1,29 @@
-"""Stations in Kubernetes: a pod for each thread, in which this same service runs with the backend `pod`."""
+"""Stations in Kubernetes: a pod for each thread, in which this service runs with the backend `pod`."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from agent.core.interfaces import CommandResult, SandboxUnavailable
+from agent.core.interfaces import SandboxUnavailable
 from agent.sandbox.provisioner.cluster import Cluster
-from agent.sandbox.provisioner.file_listing import Tree
-from agent.sandbox.provisioner.http_client import Address, FarStation
-from agent.sandbox.provisioner.options import KubernetesOptions
-from agent.sandbox.provisioner.pods import APPLICATION, LABEL, NAME_LABEL, PORT, pod, pod_name
+from agent.sandbox.provisioner.http_client import RemoteStation, ServiceAddress
+from agent.sandbox.provisioner.pod_manifest import (
+    APPLICATION,
+    LABEL,
+    NAME_LABEL,
+    PORT,
+    KubernetesOptions,
+    make_pod,
+    pod_name,
+)
 
-SAID = 200
-ASKING = 0.5
-"""Seconds between two looks at a pod that starts."""
-LOST = frozenset(
+REASON_LENGTH = 200
+POLL_SECONDS = 0.5
+"""Seconds between two reads of a pod that starts."""
+FATAL_REASONS = frozenset(
     {
         "CreateContainerConfigError",
         "CreateContainerError",
@@ -29,51 +34,15 @@ LOST = frozenset(
         "RunContainerError",
     }
 )
-"""Why a container waits that won't start by waiting."""
-OVER = frozenset({"Failed", "Succeeded"})
-
-
-class PodStation:
-    """The station in a pod, over HTTP. See `Station`."""
-
-    def __init__(self, address: Address, name: str) -> None:
-        self._address, self._name = address, name
-
-    async def there(self) -> bool:
-        """See `Station`."""
-        async with self._address.client() as client:
-            return await FarStation(client, self._name).there()
-
-    async def tree(self) -> Tree:
-        """See `Station`."""
-        async with self._address.client() as client:
-            return await FarStation(client, self._name).tree()
-
-    async def push(self, frames: AsyncIterator[bytes]) -> Sequence[str]:
-        """See `Station`."""
-        async with self._address.client() as client:
-            return await FarStation(client, self._name).push(frames)
-
-    async def pull(self, paths: Sequence[str]) -> AsyncGenerator[bytes, None]:
-        """See `Station`."""
-        async with (
-            self._address.client() as client,
-            aclosing(FarStation(client, self._name).pull(paths)) as pieces,
-        ):
-            async for piece in pieces:
-                yield piece
-
-    async def run(self, command: str, seconds: float | None) -> CommandResult:
-        """See `Station`."""
-        async with self._address.client() as client:
-            return await FarStation(client, self._name).run(command, seconds)
+"""Reasons of a waiting container that will not start."""
+ENDED_PHASES = frozenset({"Failed", "Succeeded"})
 
 
 class KubernetesBackend:
-    """A pod for each station. See `Backend`.
+    """A `Backend` with a pod for each station, which listens on `port`.
 
-    `secret` is what the pods' own tokens are made of: with one of them nobody gets into another pod. `sleep`
-    is in seconds; `port` is where the pods listen.
+    Each pod has its own token, derived from `secret`, so a pod's token opens no other pod. `sleep` is in
+    seconds.
     """
 
     def __init__(
@@ -88,67 +57,63 @@ class KubernetesBackend:
         self._cluster, self._options, self._secret = cluster, options, secret.encode()
         self._port, self._sleep = port, sleep
 
-    async def open(self, name: str, read_only: Sequence[str]) -> PodStation:
-        """See `Backend`."""
+    async def open(self, name: str, read_only: Sequence[str]) -> RemoteStation:
         seen: list[str] = []
         try:
             async with asyncio.timeout(self._options.start_seconds):
-                ip = await self._ready(name, seen)
+                ip = await self._wait_until_ready(name, seen)
         except TimeoutError:
-            # One that waits for a place would be left behind.
+            # A pod that waits for a node would be left behind.
             await self._cluster.delete(pod_name(name))
             why = f": {seen[-1]}" if seen else ""
             raise SandboxUnavailable(
                 f"The sandbox's pod was not ready within {self._options.start_seconds:g} seconds{why}."
             ) from None
-        shown = f"[{ip}]" if ":" in ip else ip
-        address = Address(f"http://{shown}:{self._port}", self._token(name))
-        async with address.client() as client:
-            await FarStation(client, name).open(read_only)
-        return PodStation(address, name)
+        host = f"[{ip}]" if ":" in ip else ip
+        address = ServiceAddress(f"http://{host}:{self._port}", self._token(name))
+        station = RemoteStation(address.client, name)
+        await station.open(read_only)
+        return station
 
     async def close(self, name: str) -> None:
-        """See `Backend`."""
         await self._cluster.delete(pod_name(name))
 
-    async def known(self) -> Sequence[str]:
-        """See `Backend`."""
+    async def list_names(self) -> Sequence[str]:
         found = await self._cluster.list(f"{LABEL}={APPLICATION}")
         names = [_at(one, "metadata", "labels", NAME_LABEL) for one in found]
         return [name for name in names if isinstance(name, str)]
 
-    async def _ready(self, name: str, seen: list[str]) -> str:
-        """The address of the pod, made where it is not there; `seen` gets what keeps it, in words.
+    async def _wait_until_ready(self, name: str, seen: list[str]) -> str:
+        """Create the pod unless it exists, and return its IP address once it is ready.
 
-        Raises SandboxUnavailable where it won't come up.
+        Reasons for which it is not ready are added to `seen`. Raises SandboxUnavailable if it can't start.
         """
         while True:
             found = await self._cluster.get(pod_name(name))
             if found is None:
-                await self._cluster.create(pod(name, self._token(name), self._options))
+                await self._cluster.create(make_pod(name, self._token(name), self._options))
             elif _at(found, "metadata", "deletionTimestamp"):
-                # Its name is free when it is gone.
+                # The name can be used again once the pod is gone.
                 pass
-            elif _at(found, "status", "phase") in OVER:
+            elif _at(found, "status", "phase") in ENDED_PHASES:
                 seen.append(_format_reason(_at(found, "status")))
                 await self._cluster.delete(pod_name(name))
-            elif why := _lost(found):
+            elif why := _find_fatal_reason(found):
                 await self._cluster.delete(pod_name(name))
                 raise SandboxUnavailable(f"The sandbox's pod can't start: {why}.")
             elif (ip := _at(found, "status", "podIP")) and _is_ready(found):
                 return str(ip)
             else:
-                seen += [_format_reason(one) for one in _conditions(found) if _at(one, "status") == "False"][
-                    :1
-                ]
-            await self._sleep(ASKING)
+                unmet = [one for one in _conditions(found) if _at(one, "status") == "False"]
+                seen += map(_format_reason, unmet[:1])
+            await self._sleep(POLL_SECONDS)
 
     def _token(self, name: str) -> str:
         return hmac.digest(self._secret, name.encode(), "sha256").hex()
 
 
 def _at(found: object, *path: str) -> Any:
-    """What is at a path of an object; None where nothing is."""
+    """Return the value at a path of nested objects, None if there is none."""
     for key in path:
         found = found.get(key) if isinstance(found, dict) else None
     return found
@@ -159,19 +124,18 @@ def _is_ready(found: object) -> bool:
 
 
 def _conditions(found: object) -> Sequence[object]:
-    given = _at(found, "status", "conditions")
-    return given if isinstance(given, list) else []
+    conditions = _at(found, "status", "conditions")
+    return conditions if isinstance(conditions, list) else []
 
 
 def _format_reason(found: object) -> str:
-    """The reason that an object gives, and its message."""
-    given = [str(_at(found, key))[:SAID] for key in ("reason", "message") if _at(found, key)]
-    return ", ".join(given) or "no reason was given"
+    parts = [str(_at(found, key))[:REASON_LENGTH] for key in ("reason", "message") if _at(found, key)]
+    return ", ".join(parts) or "no reason was given"
 
 
-def _lost(found: object) -> str:
-    """Why a pod won't start, in words; empty while it may."""
+def _find_fatal_reason(found: object) -> str:
+    """Return why a pod will not start, "" while it may."""
     for one in _at(found, "status", "containerStatuses") or []:
-        if _at(one, "state", "waiting", "reason") in LOST:
+        if _at(one, "state", "waiting", "reason") in FATAL_REASONS:
             return _format_reason(_at(one, "state", "waiting"))
     return ""

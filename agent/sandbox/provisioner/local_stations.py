@@ -1,12 +1,10 @@
-"""Stations on this machine: in each thread's own folders, with one of the other providers."""
+"""Stations on this machine: folders of each thread, in which another provider runs the commands."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -22,139 +20,80 @@ from agent.sandbox.disk_and_memory_usage import free_on
 from agent.sandbox.folder import FolderSandbox
 from agent.sandbox.limits import MEGABYTE
 from agent.sandbox.options import Surroundings
-from agent.sandbox.provisioner.file_listing import Entry, Tree
-from agent.sandbox.provisioner.file_stream import Frames, head
-from agent.sandbox.provisioner.files import LINK_BYTES, Files
+from agent.sandbox.provisioner.file_transfer import EntryReader, FileTree
+from agent.sandbox.provisioner.files import ThreadFiles, receive_entry, send_files
 from agent.sandbox.run_as import owning
 
 if TYPE_CHECKING:
     from agent.core.state import ThreadData
 
-PIECE = 1 << 20
-OVERHEAD = 100_000_000
-"""Bytes that headers, and folders which are only read, may add to the files of one transfer."""
+OVERHEAD_BYTES = 100_000_000
+"""Bytes that entry lines and read-only folders may add to the files of one transfer."""
 _READ_ONLY = re.compile(r"/mnt/[a-z0-9][a-z0-9._-]{0,40}(?:/[a-z0-9][a-z0-9._-]{0,40})?")
-_TAKEN = re.compile(r"/mnt/(?:user-data|acp-workspace)(?:/.*)?")
-MOST_READ_ONLY = 8
+_RESERVED = re.compile(r"/mnt/(?:user-data|acp-workspace)(?:/.*)?")
+MAX_READ_ONLY = 8
 
 
 class FolderStation:
-    """See `Station`. The folders are taken as a whole here. Making one blocks."""
+    """A `Station` of a sandbox in folders of this machine. `__init__` blocks.
+
+    `sandbox` and `commands` are the same object.
+    """
 
     def __init__(self, sandbox: FolderSandbox, commands: Sandbox) -> None:
-        """Both are the same one: its folders, and its commands."""
         self._sandbox, self._commands = sandbox, commands
-        self._files = Files(sandbox.paths, owning(sandbox.user), sandbox.limits.disk_files, all_writable=True)
+        limits = sandbox.limits
+        self._files = ThreadFiles(sandbox.paths, owning(sandbox.user), limits.disk_files, all_writable=True)
 
-    async def there(self) -> bool:
-        """See `Station`."""
+    async def is_alive(self) -> bool:
         return True
 
-    async def tree(self) -> Tree:
-        """See `Station`."""
-        return await asyncio.to_thread(self._tree)
+    async def tree(self) -> FileTree:
+        return await asyncio.to_thread(self._list_files)
 
     async def push(self, frames: AsyncIterator[bytes]) -> Sequence[str]:
-        """See `Station`."""
-        # What is taken away comes first in a stream, so it may bring as much as there may be.
-        reader = Frames(frames, limit=await asyncio.to_thread(self._limit))
+        # Deletions come first in a stream, so it may bring as much as the disk limit.
+        reader = EntryReader(frames, limit=await asyncio.to_thread(self._get_limit))
         refused: list[str] = []
-        while (entry := await reader.next()) is not None:
+        while (entry := await reader.next_entry()) is not None:
             try:
-                await received(self._files, entry, reader, whole=True)
+                await receive_entry(self._files, entry, reader, recursive=True)
             except SandboxError:
                 refused.append(entry.path)
         return refused
 
-    async def pull(self, paths: Sequence[str]) -> AsyncGenerator[bytes, None]:
-        """See `Station`."""
-        async with aclosing(sent(self._files, paths)) as pieces:
-            async for piece in pieces:
-                yield piece
+    def pull(self, paths: Sequence[str]) -> AsyncGenerator[bytes, None]:
+        return send_files(self._files, paths)
 
     async def run(self, command: str, seconds: float | None) -> CommandResult:
-        """See `Station`."""
         return await self._commands.execute_command(command, seconds=seconds)
 
-    def _limit(self) -> int:
+    def _get_limit(self) -> int:
         self._sandbox.ready()
         limits = self._sandbox.limits
         if free_on(self._sandbox.own_folders[0]) < limits.free_mb * MEGABYTE:
             raise SandboxUnavailable("The disk of the sandbox service is nearly full.")
-        return limits.disk_mb * MEGABYTE + OVERHEAD
+        return limits.disk_mb * MEGABYTE + OVERHEAD_BYTES
 
-    def _tree(self) -> Tree:
+    def _list_files(self) -> FileTree:
         self._sandbox.ready()
         self._files.make()
         return self._files.tree()
 
 
-async def received(files: Files, entry: Entry, reader: Frames, *, whole: bool) -> None:
-    """Do what an entry of a stream says. Raises SandboxError where that can't be done."""
-    if entry.kind == "gone":
-        await asyncio.to_thread(files.remove, entry, whole=whole)
-    elif entry.kind == "folder":
-        await asyncio.to_thread(files.folder, entry.path)
-    elif entry.kind == "link":
-        if entry.size > LINK_BYTES:
-            raise SandboxError("This is no link.")
-        target = b"".join([piece async for piece in reader.content()])
-        await asyncio.to_thread(files.link, entry.path, target)
-    else:
-        await _file(files, entry, reader)
-
-
-async def _file(files: Files, entry: Entry, reader: Frames) -> None:
-    writing = files.written(entry)
-    write = await asyncio.to_thread(writing.__enter__)
-    try:
-        async for piece in reader.content():
-            await asyncio.to_thread(write, piece)
-    except BaseException as error:
-        await asyncio.to_thread(writing.__exit__, type(error), error, error.__traceback__)
-        raise
-    await asyncio.to_thread(writing.__exit__, None, None, None)
-
-
-async def sent(files: Files, paths: Sequence[str]) -> AsyncGenerator[bytes, None]:
-    """Files and links as a stream; those that can't be read are left out. Raises SandboxError where one
-    shrinks meanwhile.
-    """
-    for path in paths:
-        opening = files.opened(path)
-        try:
-            entry, descriptor = await asyncio.to_thread(opening.__enter__)
-        except SandboxError:
-            continue
-        try:
-            yield head(entry)
-            left = entry.size
-            while left:
-                piece = await asyncio.to_thread(os.read, descriptor, min(left, PIECE))
-                if not piece:
-                    raise SandboxError("A file became shorter while it was read.")
-                left -= len(piece)
-                yield piece
-        finally:
-            os.close(descriptor)
-            await asyncio.to_thread(opening.__exit__, None, None, None)
-
-
 class LocalBackend:
-    """Stations of a provider of this machine, below `root`. See `Backend`.
+    """A `Backend` whose stations are folders in `root`, an absolute path.
 
-    `make` makes a provider that works in a thread's folders; it is called in a thread, for each station.
+    `make_provider` creates a provider for each station's folders; it is called in a thread.
     """
 
-    def __init__(self, root: Path, make: Callable[[Surroundings], SandboxProvider]) -> None:
-        """`root` is absolute."""
-        self._root, self._make = root, make
+    def __init__(self, root: Path, make_provider: Callable[[Surroundings], SandboxProvider]) -> None:
+        self._root, self._make_provider = root, make_provider
         self._closing: dict[str, Callable[[], Awaitable[None]]] = {}
 
     async def open(self, name: str, read_only: Sequence[str]) -> FolderStation:
-        """See `Backend`."""
-        around = Surroundings(self._folders, self._root, self._shared(name, read_only))
-        provider = await asyncio.to_thread(self._make, around)
+        around = Surroundings(self._get_folders, self._root, self._get_shared(name, read_only))
+        provider = await asyncio.to_thread(self._make_provider, around)
         sandbox: object = provider.get(await provider.acquire(name))
         if not isinstance(sandbox, FolderSandbox):
             kind = type(provider).__name__
@@ -164,39 +103,39 @@ class LocalBackend:
         return await asyncio.to_thread(FolderStation, sandbox, cast("Sandbox", sandbox))
 
     async def close(self, name: str) -> None:
-        """See `Backend`."""
         if close := self._closing.pop(name, None):
             await close()
-        await _deleted(self._root / "threads" / name)
+        await _delete_folder(self._root / "threads" / name)
 
-    async def known(self) -> Sequence[str]:
-        """See `Backend`."""
-        return await asyncio.to_thread(_names, self._root / "threads")
+    async def list_names(self) -> Sequence[str]:
+        return await asyncio.to_thread(_list_folders, self._root / "threads")
 
-    def _folders(self, name: str) -> ThreadData:
+    def _get_folders(self, name: str) -> ThreadData:
         top = self._root / "threads" / name / "user-data"
         return {f"{area}_path": str(top / area) for area in AREAS}  # type: ignore[return-value]
 
-    def _shared(self, name: str, read_only: Sequence[str]) -> dict[str, Path]:
+    def _get_shared(self, name: str, read_only: Sequence[str]) -> dict[str, Path]:
         top = self._root / "threads" / name / "read-only"
-        return {path: top / path.removeprefix("/mnt/").replace("/", "+") for path in checked(read_only)}
+        return {
+            path: top / path.removeprefix("/mnt/").replace("/", "+") for path in check_read_only(read_only)
+        }
 
 
-def checked(read_only: Sequence[str]) -> Sequence[str]:
-    """Where further folders may be. Raises SandboxError."""
-    if len(read_only) > MOST_READ_ONLY:
+def check_read_only(read_only: Sequence[str]) -> Sequence[str]:
+    """Return the paths of read-only folders. Raises SandboxError if they are too many or not allowed."""
+    if len(read_only) > MAX_READ_ONLY:
         raise SandboxError("These are more folders than a sandbox has.")
     for path in read_only:
-        if not _READ_ONLY.fullmatch(path) or _TAKEN.fullmatch(path):
+        if not _READ_ONLY.fullmatch(path) or _RESERVED.fullmatch(path):
             raise SandboxError("No sandbox has a folder of this name.")
     return read_only
 
 
-async def _deleted(folder: Path) -> None:
-    """Delete a folder, however deep a command made it."""
+async def _delete_folder(folder: Path) -> None:
+    """Delete a folder with `rm`, which takes any depth."""
     remover = await asyncio.create_subprocess_exec("rm", "-rf", "--", str(folder))
     await remover.wait()
 
 
-def _names(folder: Path) -> list[str]:
+def _list_folders(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []

@@ -1,11 +1,7 @@
-"""The service's HTTP API: stations by name, below `/v1/sandboxes`.
+"""HTTP API of the sandbox service: sandboxes by name, in `/v1/sandboxes`.
 
-PUT {name}             {"read_only": [path]}             have it made; its answer comes when it is ready
-GET {name}/tree        → {"entries", "cut"}              what is in its folders
-POST {name}/push       a stream of files → {"refused"}   make its folders so
-POST {name}/pull       {"paths"} → a stream of files
-POST {name}/commands   {"command", "seconds"} → a line every few seconds, the last one with the result
-DELETE {name}                                            end it
+Answers are ASCII JSON, since file names need not be UTF-8. Every caller needs the token, and no web page may
+call.
 """
 
 from __future__ import annotations
@@ -14,174 +10,303 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import asdict
+from ipaddress import ip_address
+from typing import Annotated, Any, Final
 
 import structlog
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
-from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
-from starlette.routing import Route
-from starlette.types import ASGIApp
+from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response, StreamingResponse
+from starlette.types import ASGIApp, Send
 
-from agent.core.interfaces import CommandResult, SandboxError, SandboxUnavailable
-from agent.sandbox.provisioner.auth import guarded
-from agent.sandbox.provisioner.commands import CommandResponse, FilesResponse
+from agent.core.interfaces import SandboxError, SandboxUnavailable
 from agent.sandbox.provisioner.http_client import JSON_BYTES
-from agent.sandbox.provisioner.station_pool import Stations
+from agent.sandbox.provisioner.station_pool import Station, StationPool
+from agent.shared.http_guard import HttpGuard, no_origin, token_required
+from agent.shared.json_routes import JsonRequest, JsonRoute, make_router
 
-COMMAND_BYTES = 1_000_000
 log = structlog.get_logger(__name__)
+COMMAND_BYTES: Final = 1_000_000
+"""Bytes of a request body that holds no file names."""
+HEARTBEAT_SECONDS = 2.0
+"""Seconds between two lines while a command runs."""
+MIN_TOKEN_LENGTH = 16
+OPEN_PATHS = frozenset({"/health"})
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?")
+_BYTES = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+
+
+class TokenMissing(Exception):
+    """The service is reachable from other machines and has no token, or a short one."""
+
+
+def check_token(host: str, token: str | None) -> None:
+    """Raise TokenMissing if `host` is reachable from other machines and the token is missing or too short."""
+    if token is None and not is_loopback(host):
+        raise TokenMissing(f"A service at {host} needs a token in ROEBOT_SANDBOX_TOKEN.")
+    if token is not None and len(token) < MIN_TOKEN_LENGTH:
+        raise TokenMissing(f"ROEBOT_SANDBOX_TOKEN is too short; it needs {MIN_TOKEN_LENGTH} characters.")
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine reaches `host`."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class SandboxRequest(JsonRequest):
+    """A JSON request in which text may hold lone surrogates, as names of files do; an empty body is `{}`."""
+
+    async def body(self) -> bytes:
+        return await super().body() or b"{}"
+
+    async def json(self) -> Any:
+        """Return the parsed body. Raises `HTTPException` (400)."""
+        try:
+            return json.loads(await self.body())
+        except (ValueError, RecursionError):
+            raise HTTPException(400, "The request is no JSON.") from None
+
+    @staticmethod
+    def too_large(limit: int) -> HTTPException:
+        return HTTPException(400, f"The request is larger than {limit:,} bytes.")
+
+
+class SandboxRoute(JsonRoute):
+    """A route with small bodies."""
+
+    largest_body = COMMAND_BYTES
+    request_class = SandboxRequest
+
+
+class PullRoute(SandboxRoute):
+    """A route whose body names files."""
+
+    largest_body = JSON_BYTES
 
 
 class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class _Opening(_Body):
+class OpenRequest(_Body):
+    """The sandbox that is wanted: paths of its read-only folders."""
+
     read_only: list[str] = Field(default_factory=list, max_length=100)
 
 
-class _Pulling(_Body):
+class PullRequest(_Body):
+    """Paths of the files to send."""
+
     paths: list[str]
 
 
-class _Running(_Body):
-    command: str
+def _check_command(value: str) -> str:
+    if "\x00" in value:
+        raise ValueError("it holds a NUL")
+    os.fsencode(value)
+    return value
+
+
+class CommandRequest(_Body):
+    """A shell command and its time limit in seconds; null: the sandbox's own."""
+
+    command: Annotated[str, AfterValidator(_check_command)]
     seconds: float | None = Field(None, gt=0, allow_inf_nan=False)
 
-    @field_validator("command")
-    @classmethod
-    def _can_be_run(cls, value: str) -> str:
-        if "\x00" in value:
-            raise ValueError("it holds a NUL")
-        os.fsencode(value)
-        return value
+
+class FileTreeBody(BaseModel):
+    """Entries as `[path, kind, size, changed, runs]`; `cut` is true if there are more."""
+
+    entries: list[list[str | int | bool]]
+    cut: bool
 
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+class PushResult(BaseModel):
+    """Paths that could not be written."""
+
+    refused: list[str]
 
 
-def application(stations: Stations, token: str | None) -> ASGIApp:
-    """Build the service as an ASGI application for a server; `token` as in `auth.guarded`."""
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        try:
-            await stations.adopt()
-        except SandboxError as error:
-            # Whoever wants a sandbox hears it too.
-            log.warning("sandboxes_not_adopted", detail=str(error))
-        reaper = asyncio.create_task(stations.reap(), name="sandbox-reaper")
-        try:
-            yield
-        finally:
-            reaper.cancel()
-            await asyncio.gather(reaper, return_exceptions=True)
-            await stations.close_all()
-
-    return guarded(Starlette(routes=_Routes(stations).routes(), lifespan=lifespan), token)
-
-
-class _Routes:
-    def __init__(self, stations: Stations) -> None:
-        self._stations = stations
-
-    def routes(self) -> list[Route]:
-        one = "/v1/sandboxes/{name}"
-        return [
-            Route("/health", _health),
-            Route(one, _guarded(self.open), methods=["PUT"]),
-            Route(one, _guarded(self.close), methods=["DELETE"]),
-            Route(f"{one}/tree", _guarded(self.tree)),
-            Route(f"{one}/push", _guarded(self.push), methods=["POST"]),
-            Route(f"{one}/pull", _guarded(self.pull), methods=["POST"]),
-            Route(f"{one}/commands", _guarded(self.run), methods=["POST"]),
-        ]
-
-    async def open(self, request: Request) -> Response:
-        given = _Opening.model_validate(await _json(request, COMMAND_BYTES))
-        await self._stations.open(_name(request), given.read_only)
-        return _answer({})
-
-    async def close(self, request: Request) -> Response:
-        await self._stations.close(_name(request))
-        return _answer({})
-
-    async def tree(self, request: Request) -> Response:
-        async with self._stations.lent(_name(request)) as station:
-            found = await station.tree()
-        return await asyncio.to_thread(lambda: _answer(found.as_json()))
-
-    async def push(self, request: Request) -> Response:
-        async with self._stations.lent(_name(request)) as station:
-            refused = await station.push(request.stream())
-        return _answer({"refused": list(refused)})
-
-    async def pull(self, request: Request) -> Response:
-        given = _Pulling.model_validate(await _json(request, JSON_BYTES))
-        return FilesResponse(self._stations.lent(_name(request)), given.paths)
-
-    async def run(self, request: Request) -> Response:
-        given = _Running.model_validate(await _json(request, COMMAND_BYTES))
-        name = _name(request)
-
-        async def work() -> CommandResult:
-            async with self._stations.lent(name) as station:
-                return await station.run(given.command, given.seconds)
-
-        return CommandResponse(work)
-
-
-def _guarded(endpoint: Endpoint) -> Endpoint:
-    """Its errors become answers."""
-
-    async def answered(request: Request) -> Response:
-        try:
-            return await endpoint(request)
-        except ValidationError as error:
-            first = error.errors()[0]
-            return _refused(422, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
-        except SandboxUnavailable as error:
-            return _refused(503, str(error))
-        except SandboxError as error:
-            return _refused(400, str(error))
-        except ClientDisconnect:
-            return _refused(400, "The request broke off.")
-
-    return answered
-
-
-async def _health(_: Request) -> Response:
-    return _answer({"ok": True})
-
-
-async def _json(request: Request, limit: int) -> Any:
-    body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > limit:
-            raise SandboxError(f"The request is larger than {limit:,} bytes.")
-    try:
-        return json.loads(body or b"{}")
-    except (ValueError, RecursionError):
-        raise SandboxError("The request is no JSON.") from None
-
-
-def _name(request: Request) -> str:
-    name: str = request.path_params["name"]
+def _check_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise SandboxError("This is no name of a sandbox.")
     return name
 
 
-def _refused(status: int, detail: str) -> Response:
-    return _answer({"detail": detail}, status)
+def _get_pool(request: Request) -> StationPool:
+    pool: StationPool = request.app.state.pool
+    return pool
 
 
-def _answer(body: Any, status: int = 200) -> Response:
-    """JSON in ASCII: the names of files need not be of UTF-8."""
+Name = Annotated[str, AfterValidator(_check_name)]
+Pool = Annotated[StationPool, Depends(_get_pool)]
+
+
+async def _borrow_station(name: Name, pool: Pool) -> AsyncIterator[Station]:
+    """Hold the sandbox until the response was sent."""
+    async with pool.borrow(name) as station:
+        yield station
+
+
+Borrowed = Annotated[Station, Depends(_borrow_station)]
+router = make_router("sandboxes", prefix="/v1/sandboxes/{name}", route_class=SandboxRoute)
+pull_router = make_router("sandboxes", prefix="/v1/sandboxes/{name}", route_class=PullRoute)
+health_router = make_router("service")
+
+
+@health_router.get("/health")
+async def check_health() -> Response:
+    """Check that the service answers."""
+    return _json_response({"ok": True})
+
+
+@router.put("")
+async def open_sandbox(name: Name, body: OpenRequest, pool: Pool) -> Response:
+    """Create a sandbox unless it exists. The answer comes when it is ready."""
+    await pool.open(name, body.read_only)
+    return _json_response({})
+
+
+@router.delete("")
+async def close_sandbox(name: Name, pool: Pool) -> Response:
+    """End a sandbox and delete its files. An unknown one is no error."""
+    await pool.close(name)
+    return _json_response({})
+
+
+@router.get("/tree", response_model=FileTreeBody)
+async def list_files(station: Borrowed) -> Response:
+    """List the files of a sandbox."""
+    tree = await station.tree()
+    return await asyncio.to_thread(lambda: _json_response(tree.as_json()))
+
+
+@router.post("/push", response_model=PushResult, openapi_extra={"requestBody": _BYTES})
+async def write_files(request: Request, station: Borrowed) -> Response:
+    """Write and delete files as a stream of entries says: a line of JSON each, then the content."""
+    return _json_response({"refused": list(await station.push(request.stream()))})
+
+
+@pull_router.post("/pull", responses={200: _BYTES | {"description": "A stream of entries."}})
+async def read_files(body: PullRequest, station: Borrowed) -> Response:
+    """Send files as a stream of entries; those that can't be read are skipped."""
+    return FilesResponse(station.pull(body.paths), media_type="application/octet-stream")
+
+
+@router.post("/commands", responses={200: {"content": {"application/x-ndjson": {}}}})
+async def run_command(name: Name, body: CommandRequest, pool: Pool) -> Response:
+    """Run a command and end it if the caller leaves.
+
+    While it runs, a line `{"running": true}` comes every 2 s; the last line is its result or `error`.
+    """
+    return StreamingResponse(_command_lines(pool, name, body), media_type="application/x-ndjson")
+
+
+async def _command_lines(pool: StationPool, name: str, body: CommandRequest) -> AsyncIterator[bytes]:
+    # Starlette cancels the response repeatedly when the caller leaves, which must not reach the sandbox's
+    # cleanup.
+    command = asyncio.create_task(_run_command(pool, name, body))
+    try:
+        while not (await asyncio.wait({command}, timeout=HEARTBEAT_SECONDS))[0]:
+            yield b'{"running": true}\n'
+        yield json.dumps(command.result()).encode() + b"\n"
+    finally:
+        command.cancel()
+
+
+async def _run_command(pool: StationPool, name: str, body: CommandRequest) -> dict[str, Any]:
+    try:
+        async with pool.borrow(name) as station:
+            return asdict(await station.run(body.command, body.seconds))
+    except SandboxError as error:
+        return {"error": str(error), "unavailable": isinstance(error, SandboxUnavailable)}
+
+
+class FilesResponse(StreamingResponse):
+    """A stream of files. If one can't be read to its end, the response is cut before its last chunk."""
+
+    def __init__(self, files: AsyncGenerator[bytes], *, media_type: str) -> None:
+        super().__init__(files, media_type=media_type)
+        self._files = files
+
+    async def stream_response(self, send: Send) -> None:
+        """Send every chunk, and close the generator in any case."""
+        try:
+            async with aclosing(self._files):
+                await super().stream_response(send)
+        except SandboxError as error:
+            log.warning("files_not_sent", detail=str(error))
+
+
+async def _on_sandbox_error(_request: Request, error: Exception) -> Response:
+    return _error_response(503 if isinstance(error, SandboxUnavailable) else 400, str(error))
+
+
+async def _on_http_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _error_response(error.status_code, error.detail)
+
+
+async def _on_invalid_request(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    return _error_response(422, f"{'.'.join(map(str, first['loc'][1:]))}: {first['msg']}")
+
+
+async def _on_disconnect(_request: Request, _error: Exception) -> Response:
+    return _error_response(400, "The request broke off.")
+
+
+def create_app(pool: StationPool, token: str | None) -> ASGIApp:
+    """Create the service for callers with `token`; without a token all local callers are served."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        try:
+            await pool.adopt()
+        except SandboxError as error:
+            # The next caller that needs a sandbox gets the same error.
+            log.warning("sandboxes_not_adopted", detail=str(error))
+        reaper = asyncio.create_task(pool.reap(), name="sandbox-reaper")
+        try:
+            yield
+        finally:
+            reaper.cancel()
+            await asyncio.gather(reaper, return_exceptions=True)
+            await pool.close_all()
+
+    app = FastAPI(
+        title="Roebot sandbox service",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        exception_handlers={
+            SandboxError: _on_sandbox_error,
+            HTTPException: _on_http_error,
+            RequestValidationError: _on_invalid_request,
+            ClientDisconnect: _on_disconnect,
+        },
+    )
+    app.state.pool = pool
+    for part in (health_router, router, pull_router):
+        app.include_router(part)
+    token_check = token_required(
+        token or None, open_paths=OPEN_PATHS, detail="The token is wrong or missing."
+    )
+    return HttpGuard(app, [no_origin(), token_check])
+
+
+def _error_response(status: int, detail: str) -> Response:
+    return _json_response({"detail": detail}, status)
+
+
+def _json_response(body: Any, status: int = 200) -> Response:
     return Response(json.dumps(body).encode(), status, media_type="application/json")

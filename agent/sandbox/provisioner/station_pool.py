@@ -1,33 +1,80 @@
-"""Which stations there are: one a name, one use at a time; those that nobody uses go."""
+"""Stations by name: each is used by one caller at a time, and ended when nobody uses it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Protocol
 
 import structlog
 
-from agent.core.interfaces import SandboxError, SandboxUnavailable
-from agent.sandbox.provisioner.ports import Backend, Station
+from agent.core.interfaces import CommandResult, SandboxError, SandboxUnavailable
+from agent.sandbox.provisioner.file_transfer import FileTree
 
 log = structlog.get_logger(__name__)
-MOST = 100
+MAX_SANDBOXES = 100
 IDLE_SECONDS = 600.0
 
 
-class Kept:
-    """One name: its station while it is there. `alone` is held by who uses it."""
+class Station(Protocol):
+    """The sandbox of one thread, here or on another machine. Paths are as the agent sees them.
+
+    Methods raise SandboxError; only one of them is called at a time.
+    """
+
+    async def is_alive(self) -> bool:
+        """Return whether it still answers; raises nothing."""
+        ...
+
+    async def tree(self) -> FileTree:
+        """Return what is in its folders."""
+        ...
+
+    async def push(self, frames: AsyncIterator[bytes]) -> Sequence[str]:
+        """Change its files as a stream of entries says, and return the paths that could not be changed."""
+        ...
+
+    def pull(self, paths: Sequence[str]) -> AsyncGenerator[bytes, None]:
+        """Return the files and links as a stream of entries, without those that can't be read."""
+        ...
+
+    async def run(self, command: str, seconds: float | None) -> CommandResult:
+        """Run a command. Cancelling ends it and everything that it started."""
+        ...
+
+
+class Backend(Protocol):
+    """Creates and ends stations. A name has 1 to 48 lower-case letters, digits and `-`."""
+
+    async def open(self, name: str, read_only: Sequence[str]) -> Station:
+        """Return the station with this name and the folders `read_only`, created if it does not exist.
+
+        Raises SandboxUnavailable.
+        """
+        ...
+
+    async def close(self, name: str) -> None:
+        """End a station and delete its files. An unknown one is no error."""
+        ...
+
+    async def list_names(self) -> Sequence[str]:
+        """Return the names of stations that an earlier service left behind."""
+        ...
+
+
+class PooledStation:
+    """A name, and its station while there is one. Whoever uses the station holds `lock`."""
 
     def __init__(self, name: str, used_at: float) -> None:
         self.name, self.used_at = name, used_at
-        self.alone = asyncio.Lock()
+        self.lock = asyncio.Lock()
         self.station: Station | None = None
         self.read_only: tuple[str, ...] = ()
 
 
-class Stations:
-    """The stations of a backend. At most `most` at once; the ones without use for `idle_seconds` are ended.
+class StationPool:
+    """The stations of a backend: at most `max_sandboxes`, each ended after `idle_seconds` without use.
 
     `clock` and `sleep` are in seconds.
     """
@@ -36,113 +83,110 @@ class Stations:
         self,
         backend: Backend,
         *,
-        most: int = MOST,
+        max_sandboxes: int = MAX_SANDBOXES,
         idle_seconds: float = IDLE_SECONDS,
         clock: Callable[[], float] | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._backend, self._most, self._idle, self._sleep = backend, most, idle_seconds, sleep
+        self._backend, self._max, self._idle, self._sleep = backend, max_sandboxes, idle_seconds, sleep
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
-        self._kept: dict[str, Kept] = {}
+        self._pooled: dict[str, PooledStation] = {}
 
     @property
     def names(self) -> Sequence[str]:
-        """Those that are there."""
-        return list(self._kept)
+        """Names of the pooled stations."""
+        return list(self._pooled)
 
     async def open(self, name: str, read_only: Sequence[str]) -> None:
-        """Have a station. Raises SandboxUnavailable where there are too many, or it can't be made."""
-        kept = self._kept.get(name)
-        if kept is None:
+        """Create a station unless it exists. Raises SandboxUnavailable if it fails or there are too many."""
+        pooled = self._pooled.get(name)
+        if pooled is None:
             await self._make_room()
-            kept = self._kept.setdefault(name, Kept(name, self._clock()))
-        async with self._used(kept):
-            if kept.station is not None and not await kept.station.there():
+            pooled = self._pooled.setdefault(name, PooledStation(name, self._clock()))
+        async with self._use(pooled):
+            if pooled.station is not None and not await pooled.station.is_alive():
                 log.warning("sandbox_lost", sandbox=name)
-                kept.station = None
+                pooled.station = None
                 await self._backend.close(name)
-            if kept.station is None or kept.read_only != tuple(read_only):
-                await self._opened(kept, tuple(read_only))
+            if pooled.station is None or pooled.read_only != tuple(read_only):
+                await self._open_station(pooled, tuple(read_only))
 
     @asynccontextmanager
-    async def lent(self, name: str) -> AsyncIterator[Station]:
-        """The station, alone. Raises SandboxUnavailable where there is none."""
-        kept = self._kept.get(name)
-        if kept is None:
+    async def borrow(self, name: str) -> AsyncIterator[Station]:
+        """Use a station exclusively. Raises SandboxUnavailable if it does not exist."""
+        pooled = self._pooled.get(name)
+        if pooled is None:
             raise SandboxUnavailable("This sandbox is not there any more; try again.")
-        async with self._used(kept):
-            if kept.station is None:
+        async with self._use(pooled):
+            if pooled.station is None:
                 raise SandboxUnavailable("This sandbox is not there any more; try again.")
-            yield kept.station
+            yield pooled.station
 
     async def close(self, name: str) -> None:
-        """End one, once nobody uses it. Unknown ones are no error."""
-        if (kept := self._kept.get(name)) is not None:
-            async with kept.alone:
-                await self._end(kept)
+        """End a station once nobody uses it. An unknown one is no error."""
+        if (pooled := self._pooled.get(name)) is not None:
+            async with pooled.lock:
+                await self._end(pooled)
 
     async def adopt(self) -> None:
-        """Take over what a service before this one left, to be ended when nobody asks for it."""
-        for name in await self._backend.known():
-            self._kept.setdefault(name, Kept(name, self._clock()))
+        """Pool what an earlier service left behind, to be ended unless somebody asks for it."""
+        for name in await self._backend.list_names():
+            self._pooled.setdefault(name, PooledStation(name, self._clock()))
 
     async def close_all(self) -> None:
-        """End all, also those that are in use."""
-        for kept in list(self._kept.values()):
-            try:
-                await self._end(kept)
-            except SandboxError as error:
-                log.warning("sandbox_not_ended", sandbox=kept.name, detail=str(error))
+        """End all stations, also those in use."""
+        for pooled in list(self._pooled.values()):
+            await self._try_to_end(pooled)
 
     async def reap(self) -> None:
-        """End idle ones, again and again, until it is cancelled."""
+        """End idle stations until this is cancelled."""
         while True:
             now = self._clock()
-            first = min((kept.used_at for kept in self._kept.values()), default=now)
-            await self._sleep(max(self._idle / 10, first + self._idle - now))
-            for kept in list(self._kept.values()):
-                if kept.used_at + self._idle <= self._clock() and not kept.alone.locked():
-                    await self._ended(kept)
+            oldest = min((pooled.used_at for pooled in self._pooled.values()), default=now)
+            await self._sleep(max(self._idle / 10, oldest + self._idle - now))
+            for pooled in list(self._pooled.values()):
+                if pooled.used_at + self._idle <= self._clock() and not pooled.lock.locked():
+                    await self._end_idle(pooled)
 
-    async def _opened(self, kept: Kept, read_only: tuple[str, ...]) -> None:
-        # One that can't be made stays known, so that what there is of it is ended some day.
-        kept.station = None
-        kept.station, kept.read_only = await self._backend.open(kept.name, read_only), read_only
-        # Whoever had it when it was forgotten has let go of it meanwhile.
-        self._kept.setdefault(kept.name, kept)
+    async def _open_station(self, pooled: PooledStation, read_only: tuple[str, ...]) -> None:
+        # A station that could not be created stays pooled, so that its remains are ended later.
+        pooled.station = None
+        pooled.station, pooled.read_only = await self._backend.open(pooled.name, read_only), read_only
+        # It may have left the pool while this waited for the lock.
+        self._pooled.setdefault(pooled.name, pooled)
 
     async def _make_room(self) -> None:
-        if len(self._kept) < self._most:
+        if len(self._pooled) < self._max:
             return
-        free = [kept for kept in self._kept.values() if not kept.alone.locked()]
+        free = [pooled for pooled in self._pooled.values() if not pooled.lock.locked()]
         if not free:
             raise SandboxUnavailable("As many sandboxes as there may be are at work; try again later.")
-        await self._ended(min(free, key=lambda kept: kept.used_at))
+        await self._end_idle(min(free, key=lambda pooled: pooled.used_at))
 
-    async def _ended(self, kept: Kept) -> None:
-        """End one that nobody uses; a failure is told in the log, and tried again."""
-        async with kept.alone:
-            try:
-                await self._end(kept)
-            except SandboxError as error:
-                kept.used_at = self._clock()
-                log.warning("sandbox_not_ended", sandbox=kept.name, detail=str(error))
+    async def _end_idle(self, pooled: PooledStation) -> None:
+        async with pooled.lock:
+            if not await self._try_to_end(pooled):
+                pooled.used_at = self._clock()
 
-    async def _end(self, kept: Kept) -> None:
-        await self._backend.close(kept.name)
-        self._forget(kept)
+    async def _try_to_end(self, pooled: PooledStation) -> bool:
+        try:
+            await self._end(pooled)
+        except SandboxError as error:
+            log.warning("sandbox_not_ended", sandbox=pooled.name, detail=str(error))
+            return False
+        return True
 
-    def _forget(self, kept: Kept) -> None:
-        kept.station = None
-        with suppress(KeyError):
-            if self._kept[kept.name] is kept:
-                del self._kept[kept.name]
+    async def _end(self, pooled: PooledStation) -> None:
+        await self._backend.close(pooled.name)
+        pooled.station = None
+        if self._pooled.get(pooled.name) is pooled:
+            del self._pooled[pooled.name]
 
     @asynccontextmanager
-    async def _used(self, kept: Kept) -> AsyncIterator[None]:
-        async with kept.alone:
-            kept.used_at = self._clock()
+    async def _use(self, pooled: PooledStation) -> AsyncIterator[None]:
+        async with pooled.lock:
+            pooled.used_at = self._clock()
             try:
                 yield
             finally:
-                kept.used_at = self._clock()
+                pooled.used_at = self._clock()

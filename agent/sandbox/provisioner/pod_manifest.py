@@ -1,11 +1,14 @@
-"""The pod of one thread, as Kubernetes takes it."""
+"""Manifest of the pod of one thread, and the options it is made from."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from agent.sandbox.provisioner.options import POD_SLACK_MB, KubernetesOptions, PodOptions
+from pydantic import Field
+
+from agent.config.types import Number, Text
+from agent.sandbox.options import CommandLimits
 from agent.sandbox.run_as import number_of
 from agent.sandbox.warm_container import OLDEST
 
@@ -14,21 +17,37 @@ LABEL, APPLICATION = "app.kubernetes.io/name", "roebot-sandbox"
 NAME_LABEL = "roebot/sandbox"
 PORT = 2027
 ADDRESS = "POD_IP"
-"""The variable with the pod's own address, which may be of either family; Kubernetes puts it in."""
+"""Variable that Kubernetes sets to the pod's own address, IPv4 or IPv6."""
 PYTHON = "/opt/roebot/bin/python"
-"""In the image."""
+"""Path in the image."""
+IMAGE = "roebot-sandbox-pod"
+POD_SLACK_MB = 400
+"""Memory and disk of a pod in addition to its commands' limits, for this service and `/tmp`."""
+
+
+class PodOptions(CommandLimits):
+    """Limits of commands in a pod."""
+
+
+class KubernetesOptions(PodOptions):
+    """Pods and their limits. Only the limits are passed on to the service in the pod."""
+
+    image: Text = Field(IMAGE, description="The image of the pods; see deploy/sandbox/kubernetes.")
+    namespace: Text | None = Field(None, description="The pods' namespace; null: the service's own.")
+    cpus: Text = Field("1", description="The processors of a pod, as Kubernetes writes it.")
+    runtime_class: Text | None = Field(None, description="The runtime class of the pods, such as gvisor.")
+    start_seconds: Number = Field(120.0, gt=0, le=280, description="Seconds in which a pod has to be ready.")
 
 
 def pod_name(name: str) -> str:
-    """What the pod of a station is called."""
+    """Return the name of a station's pod."""
     return PREFIX + name
 
 
-def pod(name: str, token: str, options: KubernetesOptions) -> dict[str, Any]:
-    """The pod: `token` is what its own service wants to see.
+def make_pod(name: str, token: str, options: KubernetesOptions) -> dict[str, Any]:
+    """Return the manifest of a station's pod, whose service requires `token`.
 
-    It runs as a user whose number no other pod has, since the kernel counts a user's processes on the whole
-    node.
+    It runs with a user id that no other pod has, since the kernel counts a user's processes per node.
     """
     user = number_of(name)
     spec: dict[str, Any] = {
@@ -45,7 +64,7 @@ def pod(name: str, token: str, options: KubernetesOptions) -> dict[str, Any]:
             "fsGroup": user,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "containers": [_container(name, token, options)],
+        "containers": [_make_container(name, token, options)],
         "volumes": [
             {"name": "files", "emptyDir": {"sizeLimit": f"{options.disk_mb + POD_SLACK_MB}M"}},
             {"name": "scratch", "emptyDir": {"sizeLimit": f"{options.limits().scratch_mb}M"}},
@@ -62,8 +81,8 @@ def pod(name: str, token: str, options: KubernetesOptions) -> dict[str, Any]:
     }
 
 
-def _container(name: str, token: str, options: KubernetesOptions) -> dict[str, Any]:
-    told = options.model_dump(include=set(PodOptions.model_fields))
+def _make_container(name: str, token: str, options: KubernetesOptions) -> dict[str, Any]:
+    limits = options.model_dump(include=set(PodOptions.model_fields))
     resources = {
         "cpu": options.cpus,
         "memory": f"{options.memory_mb + POD_SLACK_MB}M",
@@ -74,7 +93,7 @@ def _container(name: str, token: str, options: KubernetesOptions) -> dict[str, A
     return {
         "name": "sandbox",
         "image": options.image,
-        "command": [PYTHON, *words, "--idle-seconds", str(OLDEST), "--settings", json.dumps(told)],
+        "command": [PYTHON, *words, "--idle-seconds", str(OLDEST), "--settings", json.dumps(limits)],
         "env": [
             {"name": "ROEBOT_SANDBOX_TOKEN", "value": token},
             {"name": ADDRESS, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
