@@ -186,9 +186,9 @@ def emulate_telegram(
     rich: Annotated[bool, typer.Option(help="Support sendRichMessage, like Bot API 10.1 and later.")] = False,
 ) -> None:
     """Run a local Telegram emulator: a Bot API server with people, chats and real rate limits."""
-    from bot.testing.emulators.telegram.cli import run as run_emulator
+    from bot.testing.emulators.cli import run as run_emulator
 
-    raise SystemExit(run_emulator(host=host, port=port, scale=scale, rich=rich))
+    raise SystemExit(run_emulator("telegram", host=host, port=port, scale=scale, rich=rich))
 
 
 @emulate.command("discord")
@@ -200,9 +200,9 @@ def emulate_discord(
     scale: Annotated[float, typer.Option(help="Factor for the periods of limits and lifetimes.")] = 1.0,
 ) -> None:
     """Run a local Discord emulator: API and gateway, with people, servers and real rate limits."""
-    from bot.testing.emulators.discord.cli import run as run_emulator
+    from bot.testing.emulators.cli import run as run_emulator
 
-    raise SystemExit(run_emulator(host=host, port=port, scale=scale))
+    raise SystemExit(run_emulator("discord", host=host, port=port, scale=scale))
 
 
 @emulate.command("feishu")
@@ -214,9 +214,9 @@ def emulate_feishu(
     scale: Annotated[float, typer.Option(help="Factor for the periods of limits and lifetimes.")] = 1.0,
 ) -> None:
     """Run a local Feishu emulator: API and long connection, with people, chats and real rate limits."""
-    from bot.testing.emulators.feishu.cli import run as run_emulator
+    from bot.testing.emulators.cli import run as run_emulator
 
-    raise SystemExit(run_emulator(host=host, port=port, scale=scale))
+    raise SystemExit(run_emulator("feishu", host=host, port=port, scale=scale))
 
 
 @emulate.command("slack")
@@ -228,9 +228,9 @@ def emulate_slack(
     scale: Annotated[float, typer.Option(help="Factor for the periods of limits and streams.")] = 1.0,
 ) -> None:
     """Run a local Slack emulator: Web API and Socket Mode, with people, channels and real rate limits."""
-    from bot.testing.emulators.slack.cli import run as run_emulator
+    from bot.testing.emulators.cli import run as run_emulator
 
-    raise SystemExit(run_emulator(host=host, port=port, scale=scale))
+    raise SystemExit(run_emulator("slack", host=host, port=port, scale=scale))
 
 
 @config.command("check")

@@ -11,9 +11,10 @@ import time
 from typing import Any
 
 import orjson
+from starlette.requests import Request
 
 from agent.testing.script import Script, parse_markers
-from bot.testing.emulators.http import answer, read_body
+from bot.testing.emulators.http import answer
 from bot.testing.emulators.server import LoopbackServer, Receive, Scope, Send, until_signalled
 
 _STREAM = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]}
@@ -24,7 +25,7 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] != "http" or not scope["path"].endswith("/chat/completions"):
         await answer(send, 404, {"error": {"message": "not found"}})
         return
-    body = orjson.loads(await read_body(receive))
+    body = orjson.loads(await Request(scope, receive).body())
     heard, fields = parse_markers(_asked(body["messages"]))
     script = Script().with_fields(fields)
     tokens = script.answer_tokens(heard) or ["…"]

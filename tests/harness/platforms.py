@@ -9,13 +9,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import uvloop
+from starlette.requests import Request
 
 from bot.config import DiscordAccount, FeishuAccount, SlackAccount, TelegramAccount
 from bot.errors import StoreError
 from bot.platforms.base import ReceivesWebhooks, WebhookAnswer, WebhookRequest
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.http import answer_bytes, read_body
+from bot.testing.emulators.http import answer_bytes
 from bot.testing.emulators.server import LOOPBACK, LoopbackServer, Receive, Scope, Send
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.telegram import TelegramEmulator
@@ -80,7 +81,7 @@ class Port:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI application."""
         headers = {name.decode().lower(): value.decode() for name, value in scope["headers"]}
-        given = await self._answer(WebhookRequest(headers, await read_body(receive)))
+        given = await self._answer(WebhookRequest(headers, await Request(scope, receive).body()))
         self.answers.append(given.status)
         await answer_bytes(send, given.status, given.body, given.content_type.encode())
 

@@ -1,15 +1,17 @@
-"""What the emulators of all platforms have: server, control surface, faults, limits, counters."""
+"""An emulated platform: server, control surface, faults, limits and counters, common to all platforms."""
 
 from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
-from bot.testing.emulators.control import Control
-from bot.testing.emulators.faults import Fault, FaultBook, FaultKind
+from bot.testing.emulators.api import PlatformApi
+from bot.testing.emulators.control import PREFIX, Control
+from bot.testing.emulators.faults import Fault, FaultKind
+from bot.testing.emulators.http import Exchange
 from bot.testing.emulators.server import LoopbackServer, Receive, Scope, Send
 from bot.testing.emulators.transcript import Transcript
 
@@ -27,41 +29,27 @@ COMMON = (
 )
 """Controls that every platform has."""
 
-
-class PlatformApi(Protocol):
-    """The platform's API: its faults, and whether it knows the token no more."""
-
-    faults: FaultBook
-    revoked: bool
-
-
-class Limiting(Protocol):
-    """The platform's rate limits; `scale` multiplies their periods."""
-
-    enabled: bool
-    scale: float
-
-    def penalize(self, key: str, until: float) -> None:
-        """Refuse the calls about a chat until that time."""
-        ...
-
-    def reset(self) -> None:
-        """Forget calls and penalties."""
-        ...
+Handler = Callable[[Exchange], Awaitable[None]]
 
 
 class Emulator(ABC):
-    """One emulated platform. A class names what `people` can do and its own controls beside COMMON.
+    """One emulated platform. `PEOPLE` are the controls of its people, `OWN` its further ones besides COMMON.
 
-    Every action is also a POST below `/_emulator/` (see `Control`).
+    Every control is also a POST below `/_emulator/` (see `Control`). `CREDENTIALS` are attributes printed by
+    the command line, `OPTIONS` constructor arguments that it takes.
     """
 
+    TITLE: ClassVar[str]
+    PORT: ClassVar[int]
+    """Default port of the command line."""
+    CREDENTIALS: ClassVar[tuple[str, ...]] = ("token",)
+    OPTIONS: ClassVar[tuple[str, ...]] = ("token",)
     PEOPLE: ClassVar[tuple[str, ...]]
     OWN: ClassVar[tuple[str, ...]]
     SERVER_ERROR: ClassVar[str] = "Internal Server Error"
-    """What a fault says that is given no description."""
+    """Default description of an error that a fault answers with."""
     people: Any
-    api: Any
+    api: PlatformApi[Any]
     rate_limits: Any
 
     def __init__(self, port: int, monotonic: Callable[[], float]) -> None:
@@ -91,9 +79,28 @@ class Emulator(ABC):
             finally:
                 await self._ending()
 
+    @property
     @abstractmethod
+    def url(self) -> str:
+        """API root as the `base_url` of a configuration names it."""
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The ASGI application."""
+        """Handle one connection, as an ASGI application."""
+        if scope["type"] == "websocket":
+            await self.connect(scope, receive, send)
+        elif scope["type"] == "http":
+            http = Exchange(scope, receive, send, self._server.abort)
+            is_control = http.path.startswith(PREFIX)
+            handler = self._control.handle if is_control else self.find_handler(http.path)
+            await (handler(http) if handler else http.answer(404, self.api.NOT_FOUND))
+
+    @abstractmethod
+    async def connect(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a WebSocket."""
+
+    @abstractmethod
+    def find_handler(self, path: str) -> Handler | None:
+        """Return the handler of an HTTP path, None for an unknown one."""
 
     def fault(
         self,
@@ -112,29 +119,29 @@ class Emulator(ABC):
         """
         said = self.SERVER_ERROR if description is None else description
         fault = Fault(FaultKind(kind), method, str(chat or ""), times, skip, seconds, status, said)
-        self._api.faults.add(fault)
+        self.api.faults.add(fault)
 
     def clear_faults(self) -> None:
         """Disarm every fault."""
-        self._api.faults.clear()
+        self.api.faults.clear()
 
     def penalize(self, chat: int | str, seconds: float) -> None:
         """Refuse everything that shows something in one chat for that long (not scaled)."""
-        self._limiting.penalize(str(chat), self._monotonic() + seconds)
+        self.rate_limits.penalize(str(chat), self._monotonic() + seconds)
 
     def limits(self, enabled: bool, scale: float | None = None) -> None:
         """Switch the rate limits on or off, and set their scale."""
-        self._limiting.enabled = enabled
+        self.rate_limits.enabled = enabled
         if scale is not None:
-            self._limiting.scale = scale
+            self.rate_limits.scale = scale
 
     def revoke_token(self) -> None:
         """Know the token no more; connections that stand may stay."""
-        self._api.revoked = True
+        self.api.revoked = True
 
     def restore_token(self) -> None:
         """Know it again."""
-        self._api.revoked = False
+        self.api.revoked = False
 
     @abstractmethod
     def views(self) -> list[dict[str, Any]]:
@@ -146,14 +153,14 @@ class Emulator(ABC):
             "calls": dict(self.transcript.calls),
             "statuses": {str(status): count for status, count in self.transcript.statuses.items()},
             "limited": self.transcript.statuses[429],
-            "faults_struck": self._api.faults.struck,
+            "faults_struck": self.api.faults.struck,
             **self._counted(),
         }
 
     def reset(self) -> None:
         """Forget chats, people, events, faults, limits and transcript; tokens, sockets and server stay."""
         self._forget()
-        self._limiting.reset()
+        self.rate_limits.reset()
         self.transcript.reset()
         self.clear_faults()
         self.restore_token()
@@ -178,16 +185,6 @@ class Emulator(ABC):
         actions = {name: getattr(self.people, name) for name in self.PEOPLE}
         actions |= {name: getattr(self, name) for name in (*COMMON, *self.OWN)}
         return Control(self.transcript, actions, self._present)
-
-    @property
-    def _api(self) -> PlatformApi:
-        found: PlatformApi = self.api
-        return found
-
-    @property
-    def _limiting(self) -> Limiting:
-        found: Limiting = self.rate_limits
-        return found
 
     def _present(self, result: Any) -> Any:
         if isinstance(result, list):

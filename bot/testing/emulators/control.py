@@ -5,12 +5,10 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import parse_qsl
 
 import orjson
 
-from bot.testing.emulators.http import answer, read_body
-from bot.testing.emulators.server import Receive, Scope, Send
+from bot.testing.emulators.http import Exchange
 from bot.testing.emulators.transcript import Transcript
 
 PREFIX = "/_emulator/"
@@ -31,26 +29,25 @@ class Control:
         self._actions = actions
         self._present = present
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, http: Exchange) -> None:
         """Handle one request below the prefix."""
-        name = scope["path"].removeprefix(PREFIX)
+        name = http.path.removeprefix(PREFIX)
         if name == "transcript":
-            query = dict(parse_qsl(scope["query_string"].decode()))
-            frames = self._transcript.since(int(query.get("since", 0)), int(query.get("limit", 1000)))
-            await answer(send, 200, {"result": [frame.as_json() for frame in frames]})
+            since, limit = int(http.query.get("since", 0)), int(http.query.get("limit", 1000))
+            frames = self._transcript.since(since, limit)
+            await http.answer(200, {"result": [frame.as_json() for frame in frames]})
             return
         action = self._actions.get(name)
         if action is None:
-            await answer(
-                send, 404, {"detail": f"no such control; there are {', '.join(sorted(self._actions))}"}
-            )
+            known = ", ".join(sorted(self._actions))
+            await http.answer(404, {"detail": f"no such control; there are {known}"})
             return
         try:
-            result = self._present(action(**_arguments(await read_body(receive))))
+            result = self._present(action(**_arguments(await http.body())))
         except (KeyError, TypeError, ValueError) as error:
-            await answer(send, 400, {"detail": f"{type(error).__name__}: {error}"})
+            await http.answer(400, {"detail": f"{type(error).__name__}: {error}"})
             return
-        await answer(send, 200, {"result": result})
+        await http.answer(200, {"result": result})
 
 
 def _arguments(body: bytes) -> dict[str, Any]:

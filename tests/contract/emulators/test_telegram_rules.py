@@ -360,8 +360,8 @@ def test_blanks_are_trimmed_and_entities_follow() -> None:
 
 
 async def test_it_listens_on_loopback_only(emulator: TelegramEmulator) -> None:
-    from bot.testing.emulators.telegram.cli import run
+    from bot.testing.emulators.cli import run
 
     assert emulator.url.startswith(f"http://{LOOPBACK}:")
-    assert run(host="0.0.0.0") == 2
-    assert run(port=int(emulator.url.rpartition(":")[2])) == 1
+    assert run("telegram", host="0.0.0.0") == 2
+    assert run("telegram", port=int(emulator.url.rpartition(":")[2])) == 1

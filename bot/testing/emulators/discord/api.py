@@ -1,151 +1,107 @@
-"""Discord's REST API v10 over HTTP: token, faults, limits and transcript around the handlers."""
+"""Discord's REST API v10: token and limits of its handlers, and attachments."""
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import re
 import time
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
-from bot.testing.emulators.discord.calls import DiscordCall, DiscordResult, read_call
+from bot.testing.emulators.api import CallResult, PlatformApi
+from bot.testing.emulators.discord.calls import DiscordCall
 from bot.testing.emulators.discord.errors import DiscordApiError, TooMany, not_found, unauthorized
-from bot.testing.emulators.discord.limits import DiscordLimits, Headers
-from bot.testing.emulators.discord.routes import DiscordRoute, find
+from bot.testing.emulators.discord.limits import DiscordLimits
+from bot.testing.emulators.discord.routes import find
 from bot.testing.emulators.discord.workspace import DiscordWorkspace
-from bot.testing.emulators.faults import AFTER, BEFORE, Fault, FaultBook, FaultKind
-from bot.testing.emulators.http import answer, answer_bytes
-from bot.testing.emulators.server import Receive, Scope, Send
+from bot.testing.emulators.faults import AFTER, BEFORE, Fault, FaultKind
+from bot.testing.emulators.http import Exchange
 from bot.testing.emulators.transcript import FrameKind, Transcript
 
 PREFIX = "/api/v10"
 CDN = "/attachments/"
 _FILE = re.compile(r"(/attachments/\d+/\d+)/[^/]+")
 
-Abort = Callable[[Scope, Receive], Awaitable[None]]
-Handler = Callable[[DiscordCall], DiscordResult]
+MethodHandler = Callable[[DiscordCall], CallResult]
 
 
-class RestApi:
-    """Answers the calls of one bot; `handlers` holds what each route's name does."""
+class RestApi(PlatformApi[DiscordCall]):
+    """Answers the calls of one bot; `handlers` are the methods by the names of their routes."""
+
+    NOT_FOUND: ClassVar[dict[str, Any]] = {"message": "404: Not Found", "code": 0}
 
     def __init__(
         self,
         world: DiscordWorkspace,
-        handlers: dict[str, Handler],
+        handlers: dict[str, MethodHandler],
         limits: DiscordLimits,
         transcript: Transcript,
         *,
         token: str,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.faults = FaultBook()
+        super().__init__(limits, transcript, monotonic)
         self.token = token
-        self.revoked = False
         self.invalid = 0
         self._world = world
         self._handlers = handlers
-        self._limits = limits
-        self._transcript = transcript
-        self._monotonic = monotonic
 
-    async def call(self, scope: Scope, receive: Receive, send: Send, abort: Abort) -> None:
-        """Handle one request below `PREFIX`."""
-        route, path = find(scope["method"], scope["path"].removeprefix(PREFIX))
-        name = route.name if route else f"{scope['method']} {scope['path']}"
-        chat, done, call = self._chat(path), None, DiscordCall(path)
-        headers: Headers = ()
-        before = after = None
+    def knows(self, token: str) -> bool:
+        """Return whether a token is the bot's and was not reset."""
+        return not self.revoked and hmac.compare_digest(token.encode(), self.token.encode())
+
+    def open(self, http: Exchange) -> DiscordCall:
+        route, path = find(http.method, http.path.removeprefix(PREFIX))
+        name = route.name if route else f"{http.method} {http.path}"
+        interaction = self._world.interactions.get(path.get("token", ""))
+        chat = str(interaction.channel.id) if interaction else path.get("channel", "")
+        return DiscordCall(name, route.kind if route else FrameKind.OTHER, chat, route=route, path=path)
+
+    def authorize(self, call: DiscordCall) -> None:
+        """Accept the call for now: Discord checks tokens with its limits, behind the faults."""
+
+    def limit(self, call: DiscordCall) -> None:
+        if call.route is None:
+            raise not_found()
+        if not call.route.open and not self.knows(call.token):
+            raise unauthorized()
         try:
-            call = await read_call(path, scope, receive)
-            before = self.faults.strike(BEFORE, name, chat)
-            if before is not None and before.kind is FaultKind.ERROR:
-                raise DiscordApiError(before.status, 0, before.description)
-            if before is None:
-                headers = self._admit(scope, route, chat, path)
-                done = self._handlers[name](call)
-                after = self.faults.strike(AFTER, name, chat)
-            status, body = 204 if done is None or done.result is None else 200, done.result if done else None
-        except DiscordApiError as error:
-            status, body = error.status, error.body()
-            if isinstance(error, TooMany):
-                headers = self._limits.refused(name, error)
-        cut = (before is not None and before.kind is FaultKind.CLOSE) or _drops(after)
-        self._record(route, name, call, chat, done, 0 if cut else status, body)
-        if after is not None and after.kind is FaultKind.SLOW:
-            await asyncio.sleep(after.seconds)
-        await (abort(scope, receive) if cut else _reply(send, status, body, headers))
+            call.headers = self._limits.take(
+                call.name, call.path.get("token") or call.chat, self._monotonic()
+            )
+        except TooMany as refusal:
+            refusal.headers = self._limits.refused(call.name, refusal)
+            raise
 
-    async def download(self, scope: Scope, receive: Receive, send: Send, abort: Abort) -> None:
-        """Handle an attachment's address; the signature in its query has to be there."""
-        matched = _FILE.fullmatch(scope["path"])
+    async def do(self, call: DiscordCall) -> CallResult:
+        return self._handlers[call.name](call)
+
+    def success(self, call: DiscordCall) -> Any:
+        return call.result.body if call.result else None
+
+    def refusal(self, fault: Fault) -> DiscordApiError:
+        return DiscordApiError(fault.status, 0, fault.description)
+
+    def detail(self, call: DiscordCall, body: Any) -> str:
+        return str(body.get("message", "")) if call.result is None and isinstance(body, dict) else ""
+
+    def record(self, call: DiscordCall, status: int, body: Any) -> None:
+        """Record the call; Discord counts the invalid ones (401, 403, 429) for a ban."""
+        self.invalid += status in (401, 403, 429)
+        super().record(call, status, body)
+
+    async def download(self, http: Exchange) -> None:
+        """Handle an attachment's address; its query must have a signature."""
+        matched = _FILE.fullmatch(http.path)
         file = self._world.files.get(matched[1]) if matched else None
         fault = self.faults.strike(BEFORE | AFTER, "download", "")
         if fault is not None and fault.kind is not FaultKind.ERROR:
             self._transcript.count("download", 0)
-            await abort(scope, receive)
+            await http.cut()
             return
-        signed = b"hm=" in scope["query_string"]
-        status = fault.status if fault else 404 if file is None else 200 if signed else 403
+        status = fault.status if fault else 404 if file is None else 200 if "hm" in http.query else 403
         self._transcript.count("download", status)
         if status != 200 or file is None:
-            await answer_bytes(send, status, b"This content is no longer available.", b"text/plain")
+            await http.answer_bytes(status, b"This content is no longer available.", b"text/plain")
             return
-        await answer_bytes(send, 200, file.data, file.mime.encode() or b"application/octet-stream")
-
-    def _admit(self, scope: Scope, route: DiscordRoute | None, chat: str, path: dict[str, str]) -> Headers:
-        """Token and limits; the headers of the answer."""
-        given = dict(scope["headers"]).get(b"authorization", b"").decode()
-        if route is None:
-            raise not_found()
-        if not route.open and not self.knows(given.removeprefix("Bot ")):
-            raise unauthorized()
-        return self._limits.take(route.name, path.get("token") or chat, self._monotonic())
-
-    def knows(self, token: str) -> bool:
-        """Whether a token is the bot's, and was not reset."""
-        return not self.revoked and hmac.compare_digest(token.encode(), self.token.encode())
-
-    def _chat(self, path: dict[str, str]) -> str:
-        interaction = self._world.interactions.get(path.get("token", ""))
-        return str(interaction.channel.id) if interaction else path.get("channel", "")
-
-    def _record(
-        self,
-        route: DiscordRoute | None,
-        name: str,
-        call: DiscordCall,
-        chat: str,
-        done: DiscordResult | None,
-        status: int,
-        body: Any,
-    ) -> None:
-        self.invalid += status in (401, 403, 429)
-        self._transcript.count(name, status)
-        refused = done is None and isinstance(body, dict)
-        self._transcript.add(
-            route.kind if route else FrameKind.OTHER,
-            name,
-            chat=chat,
-            message_id=(done.message_id if done else "") or call.path.get("message", ""),
-            text=done.text if done else _tried(call),
-            status=status,
-            committed=done is not None,
-            detail=str(body.get("message", "")) if refused else "",
-        )
-
-
-def _drops(fault: Fault | None) -> bool:
-    return fault is not None and fault.kind is FaultKind.DROP
-
-
-def _tried(call: DiscordCall) -> str:
-    return str(call.body.get("content", "")) if isinstance(call.body, dict) else ""
-
-
-async def _reply(send: Send, status: int, body: Any, headers: Headers) -> None:
-    if body is None:
-        await answer_bytes(send, status, b"", b"text/html; charset=utf-8", headers)
-    else:
-        await answer(send, status, body, headers)
+        await http.answer_bytes(200, file.data, file.mime.encode() or b"application/octet-stream")

@@ -13,7 +13,7 @@ LABEL_LIMIT, ID_LIMIT = 80, 100
 
 
 def components_of(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """The components of a message to come. Raises ApiError 400 for what Discord refuses."""
+    """The components of a message to come. Raises ApiRefusal 400 for what Discord refuses."""
     rows = body.get("components") or []
     if not isinstance(rows, list) or len(rows) > ROWS:
         raise invalid(components="Must be 5 or fewer in length.")

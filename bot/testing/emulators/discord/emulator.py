@@ -7,10 +7,9 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from bot.testing.emulators.base import Emulator
-from bot.testing.emulators.control import PREFIX as CONTROL
-from bot.testing.emulators.discord.api import CDN, PREFIX, RestApi
-from bot.testing.emulators.discord.calls import DiscordCall, DiscordResult
+from bot.testing.emulators.api import CallResult
+from bot.testing.emulators.base import Emulator, Handler
+from bot.testing.emulators.discord.api import CDN, PREFIX, MethodHandler, RestApi
 from bot.testing.emulators.discord.gateway import HEARTBEAT_SECONDS, Gateway
 from bot.testing.emulators.discord.interactions import Interactions
 from bot.testing.emulators.discord.limits import DiscordLimits
@@ -20,7 +19,6 @@ from bot.testing.emulators.discord.people import DiscordPeople
 from bot.testing.emulators.discord.state import DiscordMessage
 from bot.testing.emulators.discord.wire import channel_wire, seen, view
 from bot.testing.emulators.discord.workspace import DEFAULT_TOKEN, DiscordWorkspace
-from bot.testing.emulators.http import answer
 from bot.testing.emulators.server import Receive, Scope, Send
 from bot.testing.emulators.transcript import FrameKind
 
@@ -51,6 +49,8 @@ class DiscordEmulator(Misbehaviour, Emulator):
     `people` acts for persons; every action is also a POST below `/_emulator/` (see `Control`).
     """
 
+    TITLE: ClassVar[str] = "Discord"
+    PORT: ClassVar[int] = 8084
     PEOPLE: ClassVar[tuple[str, ...]] = _PEOPLE
     OWN: ClassVar[tuple[str, ...]] = ACTIONS
     SERVER_ERROR: ClassVar[str] = "500: Internal Server Error"
@@ -95,21 +95,13 @@ class DiscordEmulator(Misbehaviour, Emulator):
         """The API root as a configuration's `base_url` names it."""
         return self._server.url + PREFIX
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The ASGI application."""
-        path = scope.get("path", "")
-        if scope["type"] == "websocket":
-            await self.gateway.serve(scope, receive, send)
-        elif scope["type"] != "http":
-            return
-        elif path.startswith(PREFIX + "/"):
-            await self.api.call(scope, receive, send, self._server.abort)
-        elif path.startswith(CDN):
-            await self.api.download(scope, receive, send, self._server.abort)
-        elif path.startswith(CONTROL):
-            await self._control(scope, receive, send)
-        else:
-            await answer(send, 404, {"message": "404: Not Found", "code": 0})
+    def find_handler(self, path: str) -> Handler | None:
+        if path.startswith(PREFIX + "/"):
+            return self.api.call
+        return self.api.download if path.startswith(CDN) else None
+
+    async def connect(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.gateway.serve(scope, receive, send)
 
     def view(self, chat: int) -> dict[str, Any]:
         """One channel as a person sees it now."""
@@ -137,15 +129,13 @@ class DiscordEmulator(Misbehaviour, Emulator):
         self.world.interactions.clear()
         self.come_back()
 
-    def _handlers(
-        self, messages: Messages, interactions: Interactions
-    ) -> dict[str, Callable[[DiscordCall], DiscordResult]]:
+    def _handlers(self, messages: Messages, interactions: Interactions) -> dict[str, MethodHandler]:
         return {
-            "getMe": lambda call: DiscordResult({**self.world.bot.wire(), "verified": True, "flags": 0}),
-            "getApplication": lambda call: DiscordResult(self._application()),
-            "getGateway": lambda call: DiscordResult({"url": self.gateway.url}),
-            "getGatewayBot": lambda call: DiscordResult({"url": self.gateway.url, "shards": 1, **_STARTS}),
-            "createDm": lambda call: DiscordResult(
+            "getMe": lambda call: CallResult({**self.world.bot.wire(), "verified": True, "flags": 0}),
+            "getApplication": lambda call: CallResult(self._application()),
+            "getGateway": lambda call: CallResult({"url": self.gateway.url}),
+            "getGatewayBot": lambda call: CallResult({"url": self.gateway.url, "shards": 1, **_STARTS}),
+            "createDm": lambda call: CallResult(
                 channel_wire(self.world.private(self.world.user(int(call.json["recipient_id"]))))
             ),
             "getChannel": messages.channel,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from bot.testing.emulators.api import ApiRefusal
 
-class DiscordApiError(Exception):
+
+class DiscordApiError(ApiRefusal):
     """A call is refused: HTTP `status`, JSON error `code` and `message`."""
 
     def __init__(self, status: int, code: int, message: str, **more: Any) -> None:
@@ -15,7 +17,6 @@ class DiscordApiError(Exception):
         self.more = {"code": code, **more}
 
     def body(self) -> dict[str, Any]:
-        """The answer's JSON body."""
         return {"message": self.message, **self.more}
 
 

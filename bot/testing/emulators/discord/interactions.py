@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from bot.testing.emulators.discord.calls import DiscordCall, DiscordResult
+from bot.testing.emulators.api import CallResult
+from bot.testing.emulators.discord.calls import DiscordCall
 from bot.testing.emulators.discord.components import components_of
 from bot.testing.emulators.discord.errors import (
     DiscordApiError,
@@ -36,7 +37,7 @@ class Interactions:
         self._messages = messages
         self._emit = emit
 
-    def put_commands(self, call: DiscordCall) -> DiscordResult:
+    def put_commands(self, call: DiscordCall) -> CallResult:
         """Bulk Overwrite Global Application Commands."""
         commands = call.body
         if not isinstance(commands, list) or len(commands) > COMMANDS_LIMIT:
@@ -47,13 +48,13 @@ class Interactions:
         self._world.commands = [
             {**common, "id": str(self._world.snowflake()), **command} for command in commands
         ]
-        return DiscordResult(self._world.commands)
+        return CallResult(self._world.commands)
 
-    def get_commands(self, call: DiscordCall) -> DiscordResult:
+    def get_commands(self, call: DiscordCall) -> CallResult:
         """Get Global Application Commands."""
-        return DiscordResult(self._world.commands)
+        return CallResult(self._world.commands)
 
-    def callback(self, call: DiscordCall) -> DiscordResult:
+    def callback(self, call: DiscordCall) -> CallResult:
         """Create Interaction Response: within three seconds, once."""
         interaction = self._interaction(call)
         if self._age(interaction) > ANSWER_SECONDS:
@@ -73,9 +74,9 @@ class Interactions:
             raise invalid(type="The emulator knows types 4 and 5, of buttons 6 and 7 too.")
         interaction.acknowledged = True
         shown = _response(interaction, kind) if call.query.get("with_response") else None
-        return DiscordResult(shown, str(interaction.answer.id), interaction.answer.text)
+        return CallResult(shown, message_id=str(interaction.answer.id), text=interaction.answer.text)
 
-    def followup(self, call: DiscordCall) -> DiscordResult:
+    def followup(self, call: DiscordCall) -> CallResult:
         """Create Followup Message; the first one fills a deferred answer."""
         interaction = self._open(call)
         if interaction.answer is not None and interaction.answer.flags & LOADING:
@@ -83,19 +84,19 @@ class Interactions:
         flags = int(call.json.get("flags", 0)) & EPHEMERAL
         return done(self._answer(interaction, content_of(call.json, call), call, flags))
 
-    def edit(self, call: DiscordCall) -> DiscordResult:
+    def edit(self, call: DiscordCall) -> CallResult:
         """Edit Original Interaction Response, or a follow-up by its id."""
         return self._messages.change(self._target(call), call)
 
-    def get(self, call: DiscordCall) -> DiscordResult:
+    def get(self, call: DiscordCall) -> CallResult:
         """Get Original Interaction Response."""
-        return DiscordResult(message_wire(self._target(call)))
+        return CallResult(message_wire(self._target(call)))
 
-    def delete(self, call: DiscordCall) -> DiscordResult:
+    def delete(self, call: DiscordCall) -> CallResult:
         """Delete Original Interaction Response."""
         message = self._target(call)
         self._messages.remove(message)
-        return DiscordResult(None, str(message.id), message.text)
+        return CallResult(None, message_id=str(message.id), text=message.text)
 
     def _update(self, message: DiscordMessage, data: dict[str, Any], call: DiscordCall) -> DiscordMessage:
         """Change the message whose button was pressed."""

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, field
 
 from bot.testing.emulators.discord.errors import TooMany
+from bot.testing.emulators.http import Headers
 
 PER_CHANNEL = (5, 5.0)
 """Calls of one route in one channel: Discord names no figures, its headers do (discord-api-docs#20)."""
 GLOBAL = (50, 1.0)
 """Calls of one bot a second (docs.discord.com/developers/topics/rate-limits#global-rate-limit)."""
-Headers = tuple[tuple[bytes, bytes], ...]
 
 
 @dataclass(slots=True)

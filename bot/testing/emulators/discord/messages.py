@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bot.testing.emulators.discord.calls import DiscordCall, DiscordResult
+from bot.testing.emulators.api import CallResult
+from bot.testing.emulators.discord.calls import DiscordCall
 from bot.testing.emulators.discord.components import components_of
 from bot.testing.emulators.discord.errors import (
     DiscordApiError,
@@ -45,7 +46,7 @@ class Messages:
         self._emit = emit
         self._nonces: dict[tuple[int, str], tuple[DiscordMessage, float]] = {}
 
-    def create(self, call: DiscordCall) -> DiscordResult:
+    def create(self, call: DiscordCall) -> CallResult:
         """Create Message; one of the same nonce within minutes is the one that stands."""
         channel = self._world.place(call.number("channel"))
         body = call.json
@@ -72,7 +73,7 @@ class Messages:
         files = [self._world.store(file.name, file.mime, file.data) for file in call.files]
         return self._world.add(channel, self._world.bot, text, files=files, **content)
 
-    def edit(self, call: DiscordCall) -> DiscordResult:
+    def edit(self, call: DiscordCall) -> CallResult:
         """Edit Message: only the bot's own."""
         channel = self._world.place(call.number("channel"))
         message = self._world.message(channel, call.number("message"))
@@ -80,7 +81,7 @@ class Messages:
             raise not_the_author()
         return self.change(message, call)
 
-    def change(self, message: DiscordMessage, call: DiscordCall) -> DiscordResult:
+    def change(self, message: DiscordMessage, call: DiscordCall) -> CallResult:
         """Replace what the call names, and tell the bot."""
         keeps = "content" not in call.json and message.text and not message.flags & LOADING
         text = message.text if keeps else content_of(call.json, call)
@@ -96,14 +97,14 @@ class Messages:
         self._emit("MESSAGE_UPDATE", message_wire(message, event=True))
         return done(message)
 
-    def delete(self, call: DiscordCall) -> DiscordResult:
+    def delete(self, call: DiscordCall) -> CallResult:
         """Delete Message: the bot's own."""
         channel = self._world.place(call.number("channel"))
         message = self._world.message(channel, call.number("message"))
         if message.sender is not self._world.bot:
             raise DiscordApiError(403, 50013, "Missing Permissions")
         self.remove(message)
-        return DiscordResult(None, str(message.id), message.text)
+        return CallResult(None, message_id=str(message.id), text=message.text)
 
     def remove(self, message: DiscordMessage) -> None:
         """Take a message away, and tell the bot."""
@@ -113,12 +114,12 @@ class Messages:
             gone["guild_id"] = str(message.channel.guild.id)
         self._emit("MESSAGE_DELETE", gone)
 
-    def get(self, call: DiscordCall) -> DiscordResult:
+    def get(self, call: DiscordCall) -> CallResult:
         """Get Channel Message."""
         channel = self._world.place(call.number("channel"))
-        return DiscordResult(message_wire(self._world.message(channel, call.number("message"))))
+        return CallResult(message_wire(self._world.message(channel, call.number("message"))))
 
-    def list(self, call: DiscordCall) -> DiscordResult:
+    def list(self, call: DiscordCall) -> CallResult:
         """Get Channel Messages: newest first; `after` gives the oldest page behind an id."""
         channel = self._world.place(call.number("channel"))
         limit = min(max(int(call.query.get("limit", 50)), 1), PAGE)
@@ -128,18 +129,18 @@ class Messages:
         else:
             before = int(call.query.get("before", 2**63))
             chosen = [number for number in standing if number < before][-limit:]
-        return DiscordResult([message_wire(channel.messages[number]) for number in reversed(chosen)])
+        return CallResult([message_wire(channel.messages[number]) for number in reversed(chosen)])
 
-    def typing(self, call: DiscordCall) -> DiscordResult:
+    def typing(self, call: DiscordCall) -> CallResult:
         """Trigger Typing Indicator."""
         self._world.place(call.number("channel"))
-        return DiscordResult(text="typing")
+        return CallResult(text="typing")
 
-    def channel(self, call: DiscordCall) -> DiscordResult:
+    def channel(self, call: DiscordCall) -> CallResult:
         """Get Channel."""
-        return DiscordResult(channel_wire(self._world.place(call.number("channel"))))
+        return CallResult(channel_wire(self._world.place(call.number("channel"))))
 
-    def start_thread(self, call: DiscordCall) -> DiscordResult:
+    def start_thread(self, call: DiscordCall) -> CallResult:
         """Start Thread from Message: the thread has the message's id."""
         parent = self._world.place(call.number("channel"))
         message = self._world.message(parent, call.number("message"))
@@ -152,7 +153,7 @@ class Messages:
             raise invalid(name="Must be between 1 and 100 in length.")
         thread = self._world.make_thread(parent, name, self._world.bot.id, PUBLIC_THREAD, id_=message.id)
         self._emit("THREAD_CREATE", {**channel_wire(thread), "newly_created": True})
-        return DiscordResult(channel_wire(thread), str(thread.id), name)
+        return CallResult(channel_wire(thread), message_id=str(thread.id), text=name)
 
     def _known(self, channel: DiscordChannel, nonce: str) -> DiscordMessage | None:
         found = self._nonces.get((channel.id, nonce)) if nonce else None
@@ -174,7 +175,7 @@ class Messages:
 
 
 def content_of(body: dict[str, Any], call: DiscordCall) -> str:
-    """The text of a message to come. Raises ApiError 400 where it is too long, or nothing is there."""
+    """The text of a message to come. Raises ApiRefusal 400 where it is too long, or nothing is there."""
     text = body.get("content") or ""
     if not isinstance(text, str):
         raise invalid(content="Could not interpret as string.")
@@ -185,11 +186,11 @@ def content_of(body: dict[str, Any], call: DiscordCall) -> str:
     return text.strip()
 
 
-def done(message: DiscordMessage) -> DiscordResult:
+def done(message: DiscordMessage) -> CallResult:
     """The answer that carries a message."""
-    return DiscordResult(message_wire(message), str(message.id), message.text)
+    return CallResult(message_wire(message), message_id=str(message.id), text=message.text)
 
 
-def nowhere(call: DiscordCall) -> DiscordResult:
+def nowhere(call: DiscordCall) -> CallResult:
     """A route that there is not."""
     raise not_found()

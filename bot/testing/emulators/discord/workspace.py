@@ -111,7 +111,7 @@ class DiscordWorkspace:
         return file
 
     def place(self, channel_id: int) -> DiscordChannel:
-        """The channel that the bot may use. Raises ApiError 403 or 404 as Discord would."""
+        """The channel that the bot may use. Raises ApiRefusal 403 or 404 as Discord would."""
         channel = self.channels.get(channel_id)
         if channel is None or channel.deleted:
             raise unknown_channel()
@@ -123,7 +123,7 @@ class DiscordWorkspace:
         return channel
 
     def message(self, channel: DiscordChannel, message_id: int) -> DiscordMessage:
-        """A message that stands. Raises ApiError 404."""
+        """A message that stands. Raises ApiRefusal 404."""
         message = channel.messages.get(message_id)
         if message is None or message.deleted:
             raise unknown_message()

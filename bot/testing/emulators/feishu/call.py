@@ -1,23 +1,20 @@
-"""One call of the API, read: path, query, JSON or multipart body."""
+"""One call of the API: path, query, JSON or multipart body."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl
 
 import orjson
-from starlette.datastructures import UploadFile
-from starlette.requests import Request
 
+from bot.testing.emulators.api import ApiCall
 from bot.testing.emulators.feishu.errors import refused
-from bot.testing.emulators.http import read_body
-from bot.testing.emulators.server import Receive, Scope
+from bot.testing.emulators.http import Exchange
 
 
 @dataclass(slots=True)
-class FeishuCall:
+class FeishuCall(ApiCall):
     """`args` are the parts of the path, `body` the JSON object or the form's fields, `upload` (name, bytes),
     `size` the bytes of the body."""
 
@@ -27,22 +24,30 @@ class FeishuCall:
     upload: tuple[str, bytes] | None = None
     size: int = 0
 
+    @property
+    def target(self) -> str:
+        return self.args[0] if self.args else ""
+
+    @property
+    def content(self) -> str:
+        return str(self.body.get("content", ""))
+
     def text(self, key: str) -> str:
-        """A string of the body. Raises ApiError where it is missing or none."""
+        """Return a string of the body. Raises FeishuApiError if it is missing or empty."""
         value = self.body.get(key)
         if not isinstance(value, str) or not value:
             raise refused(99992402, f"field validation failed: {key} is required")
         return value
 
     def number(self, key: str) -> int:
-        """A whole number of the body. Raises ApiError."""
+        """Return a whole number of the body. Raises FeishuApiError."""
         value = self.body.get(key)
         if not isinstance(value, int) or isinstance(value, bool):
             raise refused(99992402, f"field validation failed: {key} is required")
         return value
 
     def json_in(self, key: str) -> dict[str, Any]:
-        """A JSON object that travels inside a string of the body. Raises ApiError."""
+        """Return a JSON object that travels inside a string of the body. Raises FeishuApiError."""
         try:
             loaded = orjson.loads(self.text(key))
         except orjson.JSONDecodeError:
@@ -51,31 +56,21 @@ class FeishuCall:
             raise refused(230001, f"invalid {key}: no object")
         return loaded
 
-
-async def read_call(scope: Scope, receive: Receive, args: tuple[str, ...]) -> FeishuCall:
-    """Read a request."""
-    query = dict(parse_qsl(scope["query_string"].decode(), keep_blank_values=True))
-    content_type = next((value for name, value in scope["headers"] if name == b"content-type"), b"")
-    if content_type.startswith(b"multipart/"):
-        return await _form(scope, receive, args, query)
-    body = await read_body(receive)
-    try:
-        loaded = orjson.loads(body) if body else {}
-    except orjson.JSONDecodeError:
-        raise refused(9499, "Bad Request: invalid JSON") from None
-    return FeishuCall(args, query, loaded if isinstance(loaded, dict) else {}, size=len(body))
-
-
-async def _form(scope: Scope, receive: Receive, args: tuple[str, ...], query: dict[str, str]) -> FeishuCall:
-    call = FeishuCall(args, query)
-    async with Request(scope, receive).form() as form:
-        for key, value in form.multi_items():
-            if isinstance(value, UploadFile):
-                name = value.filename or key
-                call.upload = (re.sub(r"[/\\]", "_", name), await value.read())
-            elif key in ("file", "image"):
+    async def read(self, http: Exchange) -> None:
+        """Read token, query and body. Raises FeishuApiError for unreadable JSON."""
+        self.token = http.bearer_token
+        if http.content_type.startswith("multipart/"):
+            self.query = http.query
+            self.body, uploads = await http.read_multipart()
+            for file in uploads.values():
+                self.upload = (re.sub(r"[/\\]", "_", file.name), file.data)
+            for key in self.body.keys() & {"file", "image"}:
                 # The SDK sends a file without a name where it was given an open one.
-                call.upload = (key, value.encode())
-            else:
-                call.body[key] = value
-    return call
+                self.upload = (key, self.body.pop(key).encode())
+            return
+        body = await http.body()
+        try:
+            loaded = orjson.loads(body) if body else {}
+        except orjson.JSONDecodeError:
+            raise refused(9499, "Bad Request: invalid JSON") from None
+        self.query, self.body, self.size = http.query, loaded if isinstance(loaded, dict) else {}, len(body)

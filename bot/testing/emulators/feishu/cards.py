@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from bot.testing.emulators.api import CallResult
 from bot.testing.emulators.feishu.call import FeishuCall
 from bot.testing.emulators.feishu.errors import (
     BAD_SEQUENCE,
@@ -16,24 +17,24 @@ from bot.testing.emulators.feishu.errors import (
     no_message,
     refused,
 )
-from bot.testing.emulators.feishu.messages import CARD_LIMIT, FeishuResult, check_card, check_tables
+from bot.testing.emulators.feishu.messages import CARD_LIMIT, check_card, check_tables
 from bot.testing.emulators.feishu.state import Card, elements
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
 LAST_SEQUENCE = 2**31 - 1
 
 
-def create(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
+def create(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`POST cardkit/v1/cards`: a card entity, to be sent by its id."""
     if call.text("type") != "card_json":
         raise refused(99992402, "field validation failed: type")
     data = call.json_in("data")
     check_card(data, call.size)
     card = world.make_card(data)
-    return FeishuResult({"card_id": card.id})
+    return CallResult({"card_id": card.id})
 
 
-def content(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
+def content(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`PUT cardkit/v1/cards/:id/elements/:element/content`: the whole text of an element, while streaming."""
     card = world.card(call.args[0])
     text = str(call.body.get("content", ""))
@@ -53,7 +54,7 @@ def content(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     return _changed(world, card)
 
 
-def element(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
+def element(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`PUT cardkit/v1/cards/:id/elements/:element`: another element in its place."""
     card = world.card(call.args[0])
     found = next((one for one in elements(card.data) if one.get("element_id") == call.args[1]), None)
@@ -66,7 +67,7 @@ def element(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     return _changed(world, card)
 
 
-def settings(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
+def settings(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`PATCH cardkit/v1/cards/:id/settings`: the streaming mode on or off, the summary."""
     card = world.card(call.args[0])
     config = call.json_in("settings").get("config")
@@ -76,10 +77,10 @@ def settings(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     card.data["config"] = {**(card.data.get("config") or {}), **config}
     if "streaming_mode" in config:
         world.stream(card, config["streaming_mode"] is True)
-    return FeishuResult({}, *_place(world, card))
+    return CallResult({}, *_place(world, card))
 
 
-def update(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
+def update(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`PUT cardkit/v1/cards/:id`: another card JSON as a whole."""
     card = world.card(call.args[0])
     given = call.body.get("card")
@@ -93,7 +94,7 @@ def update(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     return _changed(world, card)
 
 
-def id_convert(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
+def id_convert(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`POST cardkit/v1/cards/id_convert`: the card entity behind a message, made where there is none."""
     message = world.messages.get(call.text("message_id"))
     if message is None or message.deleted or message.kind != "interactive":
@@ -101,10 +102,10 @@ def id_convert(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     if message.card is None:
         message.card = world.make_card(message.content)
         message.card.message_id = message.id
-    return FeishuResult({"card_id": message.card.id})
+    return CallResult({"card_id": message.card.id})
 
 
-def delayed_update(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
+def delayed_update(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`POST interactive/v1/card/update`: by the token of a click, twice within 30 minutes."""
     token = call.text("token")
     message_id, left = world.click_tokens.get(token, ("", 0))
@@ -118,7 +119,7 @@ def delayed_update(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     world.click_tokens[token] = (message_id, left - 1)
     message.content, message.card = data, None
     message.edits += 1
-    return FeishuResult({}, message.chat.id, message.id, message.text)
+    return CallResult({}, message.chat.id, message.id, message.text)
 
 
 def _advance(card: Card, call: FeishuCall) -> None:
@@ -128,11 +129,11 @@ def _advance(card: Card, call: FeishuCall) -> None:
     card.sequence = sequence
 
 
-def _changed(world: FeishuWorkspace, card: Card) -> FeishuResult:
+def _changed(world: FeishuWorkspace, card: Card) -> CallResult:
     message = world.messages.get(card.message_id)
     if message is not None:
         message.edits += 1
-    return FeishuResult({}, *_place(world, card), card.text)
+    return CallResult({}, *_place(world, card), card.text)
 
 
 def _place(world: FeishuWorkspace, card: Card) -> tuple[str, str]:

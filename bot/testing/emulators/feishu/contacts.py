@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hmac
+from typing import Any
 
+from bot.testing.emulators.api import CallResult
 from bot.testing.emulators.feishu.call import FeishuCall
 from bot.testing.emulators.feishu.errors import bad_secret, refused
-from bot.testing.emulators.feishu.messages import FeishuResult
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
 TOKEN_SECONDS = 7200
@@ -28,7 +29,7 @@ class Credentials:
         wanted = f"{self.app_id}\0{self.app_secret}".encode()
         return not self.revoked and hmac.compare_digest(given, wanted)
 
-    def issue(self, world: FeishuWorkspace, call: FeishuCall) -> dict[str, object]:
+    def issue(self, world: FeishuWorkspace, call: FeishuCall) -> dict[str, Any]:
         """`auth/v3/tenant_access_token/internal`; the answer has no `data`."""
         if not self.matches(call.body.get("app_id"), call.body.get("app_secret")):
             raise bad_secret()
@@ -45,15 +46,15 @@ class Credentials:
         self._tokens.clear()
 
 
-def bot_info(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
+def bot_info(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`bot/v3/info`; the answer's key is `bot`."""
     del call
-    return FeishuResult(
+    return CallResult(
         {"activate_status": 2, "app_name": world.bot.name, "open_id": world.bot.open_id, "ip_white_list": []}
     )
 
 
-def user(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
+def user(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`contact/v3/users/:id`: the name needs contact:user.base:readonly, departments
     contact:user.department:readonly.
     """
@@ -63,4 +64,4 @@ def user(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     told: dict[str, object] = {"open_id": found.open_id, "name": found.name}
     if found.departments:
         told["department_ids"] = found.departments
-    return FeishuResult({"user": told})
+    return CallResult({"user": told})

@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from bot.testing.emulators.base import Emulator
-from bot.testing.emulators.control import PREFIX
-from bot.testing.emulators.feishu.api import FeishuApi
+from bot.testing.emulators.base import Emulator, Handler
+from bot.testing.emulators.feishu.api import TOKEN_PATH, FeishuApi
 from bot.testing.emulators.feishu.contacts import Credentials
 from bot.testing.emulators.feishu.events import Envelopes
 from bot.testing.emulators.feishu.hooks import Hooks
@@ -18,7 +17,6 @@ from bot.testing.emulators.feishu.socket import ENDPOINT_PATH, SOCKET_PATH, Long
 from bot.testing.emulators.feishu.state import FeishuMessage
 from bot.testing.emulators.feishu.wire import seen, view
 from bot.testing.emulators.feishu.workspace import DEFAULT_APP_ID, DEFAULT_APP_SECRET, FeishuWorkspace
-from bot.testing.emulators.http import answer
 from bot.testing.emulators.limits import RateLimits
 from bot.testing.emulators.server import Receive, Scope, Send
 from bot.testing.emulators.transcript import FrameKind
@@ -56,6 +54,10 @@ class FeishuEmulator(Emulator):
     `people` acts for persons; every action is also a POST below `/_emulator/` (see `Control`).
     """
 
+    TITLE: ClassVar[str] = "Feishu"
+    PORT: ClassVar[int] = 8083
+    CREDENTIALS: ClassVar[tuple[str, ...]] = ("app_id", "app_secret")
+    OPTIONS: ClassVar[tuple[str, ...]] = ("app_id", "app_secret")
     PEOPLE: ClassVar[tuple[str, ...]] = _PEOPLE
     OWN: ClassVar[tuple[str, ...]] = _OWN
     people: FeishuPeople
@@ -91,21 +93,14 @@ class FeishuEmulator(Emulator):
         """What stands in for https://open.feishu.cn."""
         return self._server.url
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The ASGI application."""
-        path = scope["path"]
-        if scope["type"] == "websocket" and path == SOCKET_PATH:
+    def find_handler(self, path: str) -> Handler | None:
+        if path in (ENDPOINT_PATH, TOKEN_PATH):
+            return self.socket.endpoint if path == ENDPOINT_PATH else self.api.issue_token
+        return self.api.call if path.startswith("/open-apis/") else None
+
+    async def connect(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == SOCKET_PATH:
             await self.socket.connect(scope, receive, send)
-        elif scope["type"] != "http":
-            return
-        elif path == ENDPOINT_PATH:
-            await self.socket.endpoint(scope, receive, send)
-        elif path.startswith("/open-apis/"):
-            await self.api.call(scope, receive, send, self._server.abort)
-        elif path.startswith(PREFIX):
-            await self._control(scope, receive, send)
-        else:
-            await answer(send, 404, {"code": 404, "msg": "404 page not found"})
 
     def callbacks(self, url: str, *, encrypt_key: str = "") -> Hooks:
         """Push events to this address from now on, instead of over the long connection."""

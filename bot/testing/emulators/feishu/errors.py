@@ -8,19 +8,21 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from bot.testing.emulators.api import ApiRefusal
+from bot.testing.emulators.http import Headers
 
-class FeishuApiError(Exception):
+
+class FeishuApiError(ApiRefusal):
     """A call is refused: HTTP `status`, `code` and `msg` of the body, further `headers`."""
 
-    def __init__(self, status: int, code: int, msg: str, headers: dict[str, str] | None = None) -> None:
+    def __init__(self, status: int, code: int, msg: str, headers: Headers = ()) -> None:
         super().__init__(msg)
         self.status = status
         self.code = code
         self.msg = msg
-        self.headers = headers or {}
+        self.headers = headers
 
     def body(self) -> dict[str, Any]:
-        """The answer's JSON body."""
         return {"code": self.code, "msg": self.msg, "error": {"log_id": "emulated"}}
 
 
@@ -32,7 +34,7 @@ def refused(code: int, msg: str) -> FeishuApiError:
 def too_many_requests(wait: float, limit: int) -> FeishuApiError:
     """The frequency limit: HTTP 429 and whole seconds in the reset header, at least one."""
     seconds = max(1, math.ceil(wait - 1e-9))
-    headers = {"x-ogw-ratelimit-limit": str(limit), "x-ogw-ratelimit-reset": str(seconds)}
+    headers = ((b"x-ogw-ratelimit-limit", b"%d" % limit), (b"x-ogw-ratelimit-reset", b"%d" % seconds))
     return FeishuApiError(429, 99991400, "request trigger frequency limit", headers)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from markdown_it import MarkdownIt
 
+from bot.testing.emulators.api import CallResult
 from bot.testing.emulators.feishu.call import FeishuCall
 from bot.testing.emulators.feishu.errors import CARD_TOO_LONG, TOO_LONG, refused
 from bot.testing.emulators.feishu.state import Card, FeishuMessage, elements
@@ -29,25 +29,13 @@ PAGE_LIMIT = 50
 _KINDS = frozenset({"text", "post", "interactive", "image", "file", "media", "audio", "sticker"})
 
 
-@dataclass(frozen=True, slots=True)
-class FeishuResult:
-    """What a method answers (`data` of the body, or `raw` bytes), and what the transcript says of it."""
-
-    data: Any
-    chat: str = ""
-    message_id: str = ""
-    text: str = ""
-    raw: bytes | None = None
-    committed: bool = True
-
-
-def create(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
+def create(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`POST im/v1/messages`."""
     chat = world.receiver(call.query.get("receive_id_type", ""), call.text("receive_id"))
     return _post(world, call, lambda: (chat, {}))
 
 
-def reply(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
+def reply(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`POST im/v1/messages/:id/reply`; `reply_in_thread` makes or continues a topic."""
     parent = world.message(call.args[0])
     chat = world.writable(parent.chat)
@@ -55,7 +43,7 @@ def reply(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     return _post(world, call, lambda: (chat, world.answer_place(parent, in_thread=in_thread)))
 
 
-def _post(world: FeishuWorkspace, call: FeishuCall, place: Any) -> FeishuResult:
+def _post(world: FeishuWorkspace, call: FeishuCall, place: Any) -> CallResult:
     uuid = call.body.get("uuid") or ""
     if len(uuid) > UUID_LENGTH:
         raise refused(99992402, "field validation failed: uuid max len is 50")
@@ -119,17 +107,17 @@ def check_tables(texts: Iterable[str]) -> None:
         )
 
 
-def patch(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
+def patch(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`PATCH im/v1/messages/:id`: another card in a message's place."""
     message = _own(world, call.args[0], ("interactive",))
     content = call.json_in("content")
     check_card(content, call.size)
     message.content, message.card = content, None
     message.edits += 1
-    return FeishuResult({}, message.chat.id, message.id, message.text)
+    return CallResult({}, message.chat.id, message.id, message.text)
 
 
-def update(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
+def update(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`PUT im/v1/messages/:id`: another text, 20 times at most."""
     message = _own(world, call.args[0], ("text", "post"))
     if message.edits >= EDITS_LIMIT:
@@ -139,21 +127,21 @@ def update(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     return posted(message)
 
 
-def delete(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
+def delete(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`DELETE im/v1/messages/:id`."""
     message = world.message(call.args[0])
     if message.sender is not world.bot:
         raise refused(230026, "No permission to recall this message.")
     message.deleted = True
-    return FeishuResult({}, message.chat.id, message.id, message.text)
+    return CallResult({}, message.chat.id, message.id, message.text)
 
 
-def get(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
+def get(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`GET im/v1/messages/:id`."""
-    return FeishuResult({"items": [message_wire(world.message(call.args[0]))]})
+    return CallResult({"items": [message_wire(world.message(call.args[0]))]})
 
 
-def history(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
+def history(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`GET im/v1/messages`: what was said in a chat or topic, in pages of at most 50."""
     kind, place = call.query.get("container_id_type"), call.query.get("container_id", "")
     if kind not in ("chat", "thread") or not place:
@@ -171,19 +159,19 @@ def history(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
     start = int(call.query.get("page_token") or 0)
     shown, more = found[start : start + size], len(found) > start + size
     items = [message_wire(one) for one in shown]
-    return FeishuResult({"items": items, "has_more": more, "page_token": str(start + size) if more else ""})
+    return CallResult({"items": items, "has_more": more, "page_token": str(start + size) if more else ""})
 
 
-def upload_image(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
+def upload_image(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`POST im/v1/images`: up to 10 MB."""
     if call.upload is None or call.body.get("image_type") != "message":
         raise refused(234001, "Invalid request param.")
     if len(call.upload[1]) > IMAGE_LIMIT:
         raise refused(234006, "The file size exceed the max value.")
-    return FeishuResult({"image_key": world.store("img", *call.upload).key})
+    return CallResult({"image_key": world.store("img", *call.upload).key})
 
 
-def upload_file(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
+def upload_file(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`POST im/v1/files`: up to 30 MB, not empty."""
     if call.upload is None or not call.body.get("file_type") or not call.body.get("file_name"):
         raise refused(234001, "Invalid request param.")
@@ -192,21 +180,21 @@ def upload_file(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
         raise refused(234010, "File's size can't be 0.")
     if len(data) > FILE_LIMIT:
         raise refused(234006, "The file size exceed the max value.")
-    return FeishuResult({"file_key": world.store("file", str(call.body["file_name"]), data).key})
+    return CallResult({"file_key": world.store("file", str(call.body["file_name"]), data).key})
 
 
-def resource(world: FeishuWorkspace, call: FeishuCall) -> FeishuResult:
+def resource(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`GET im/v1/messages/:id/resources/:key?type=`: a file that a message holds."""
     message, key = world.message(call.args[0]), call.args[1]
     file = world.files.get(key)
     if file is None or key not in orjson.dumps(message.content).decode():
         raise refused(234003, "File not in msg.")
-    return FeishuResult(None, message.chat.id, message.id, raw=file.data)
+    return CallResult(None, message.chat.id, message.id, raw=file.data)
 
 
-def posted(message: FeishuMessage, *, committed: bool = True) -> FeishuResult:
+def posted(message: FeishuMessage, *, committed: bool = True) -> CallResult:
     """The answer to a post."""
-    return FeishuResult(message_wire(message), message.chat.id, message.id, message.text, committed=committed)
+    return CallResult(message_wire(message), message.chat.id, message.id, message.text, committed=committed)
 
 
 def message_wire(message: FeishuMessage) -> dict[str, Any]:

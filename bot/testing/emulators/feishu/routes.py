@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bot.testing.emulators.api import CallResult
 from bot.testing.emulators.feishu import cards, contacts, messages
 from bot.testing.emulators.feishu.call import FeishuCall
-from bot.testing.emulators.feishu.messages import FeishuResult
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 from bot.testing.emulators.limits import CallLimit
 from bot.testing.emulators.transcript import FrameKind
@@ -32,7 +32,7 @@ class FeishuRoute:
     name: str
     path: re.Pattern[str]
     kind: FrameKind
-    call: Callable[[FeishuWorkspace, FeishuCall], FeishuResult]
+    call: Callable[[FeishuWorkspace, FeishuCall], CallResult]
     own: tuple[CallLimit, ...] = ()
 
 
@@ -41,7 +41,7 @@ def _route(
     name: str,
     path: str,
     kind: FrameKind,
-    call: Callable[[FeishuWorkspace, FeishuCall], FeishuResult],
+    call: Callable[[FeishuWorkspace, FeishuCall], CallResult],
     *own: CallLimit,
 ) -> FeishuRoute:
     pattern = re.sub(r":\w+", r"([^/]+)", path)

@@ -14,11 +14,11 @@ from typing import Any
 import orjson
 
 from bot.platforms.feishu.ws_frame import CONTROL, DATA, BadFrame, WsFrame, decode
-from bot.testing.emulators.feishu.call import read_call
+from bot.testing.emulators.feishu.call import FeishuCall
 from bot.testing.emulators.feishu.contacts import Credentials
 from bot.testing.emulators.feishu.errors import FeishuApiError
 from bot.testing.emulators.feishu.pushes import Push, Pushes
-from bot.testing.emulators.http import answer
+from bot.testing.emulators.http import Exchange
 from bot.testing.emulators.server import Receive, Scope, Send
 
 ENDPOINT_PATH = "/callback/ws/endpoint"
@@ -61,19 +61,21 @@ class LongConnection:
         """How many connections are open."""
         return len(self._open)
 
-    async def endpoint(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def endpoint(self, http: Exchange) -> None:
         """Give out the address to connect to."""
+        call = FeishuCall()
         try:
-            body = (await read_call(scope, receive, ())).body
+            await call.read(http)
         except FeishuApiError as error:
-            await answer(send, error.status, error.body())
+            await http.answer(error.status, error.body())
             return
+        body = call.body
         if not self._credentials.matches(body.get("AppID"), body.get("AppSecret")):
-            await answer(send, 200, {"code": 10014, "msg": "app secret invalid", "data": None})
+            await http.answer(200, {"code": 10014, "msg": "app secret invalid", "data": None})
             return
         if self.refuse:
             code, _, msg = self.refuse.partition(" ")
-            await answer(send, 200, {"code": int(code), "msg": msg, "data": None})
+            await http.answer(200, {"code": int(code), "msg": msg, "data": None})
             return
         ticket = f"device{next(self._serial)}"
         self._tickets.add(ticket)
@@ -84,7 +86,7 @@ class LongConnection:
             "ReconnectNonce": 30,
             "PingInterval": PING_SECONDS,
         }
-        await answer(send, 200, {"code": 0, "msg": "", "data": {"URL": url, "ClientConfig": config}})
+        await http.answer(200, {"code": 0, "msg": "", "data": {"URL": url, "ClientConfig": config}})
 
     async def connect(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One WebSocket, from its handshake to its end."""

@@ -69,7 +69,7 @@ class FeishuWorkspace:
         return chat
 
     def receiver(self, kind: str, receive_id: str) -> FeishuChat:
-        """The chat that a message is sent to. Raises ApiError where the bot may not."""
+        """The chat that a message is sent to. Raises ApiRefusal where the bot may not."""
         if kind == "open_id" and receive_id in self.people:
             chat = self.private(self.people[receive_id])
         else:
@@ -88,14 +88,14 @@ class FeishuWorkspace:
         return chat
 
     def message(self, message_id: str) -> FeishuMessage:
-        """A message that stands. Raises ApiError."""
+        """A message that stands. Raises ApiRefusal."""
         found = self.messages.get(message_id)
         if found is None or found.deleted:
             raise no_message()
         return found
 
     def card(self, card_id: str) -> Card:
-        """A card entity. Raises ApiError."""
+        """A card entity. Raises ApiRefusal."""
         found = self.cards.get(card_id)
         if found is None:
             raise no_card()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bot.testing.emulators.slack.calls import SlackCall, SlackMethod, SlackResult
+from bot.testing.emulators.api import CallResult
+from bot.testing.emulators.slack.calls import SlackCall, SlackMethod
 from bot.testing.emulators.slack.content import TEXT_LIMIT, UPDATE_LIMIT, blocks_of, content_of
 from bot.testing.emulators.slack.errors import SlackApiError
 from bot.testing.emulators.slack.state import IM, SlackChannel, SlackChatMessage, Stream
@@ -11,7 +12,7 @@ from bot.testing.emulators.slack.wire import message_wire
 from bot.testing.emulators.transcript import FrameKind
 
 
-def post_message(call: SlackCall) -> SlackResult:
+def post_message(call: SlackCall) -> CallResult:
     """chat.postMessage."""
     channel = call.world.channel(call.values.get("channel"))
     text, markdown = content_of(call, TEXT_LIMIT)
@@ -27,7 +28,7 @@ def post_message(call: SlackCall) -> SlackResult:
     return _posted(call, channel, message)
 
 
-def post_ephemeral(call: SlackCall) -> SlackResult:
+def post_ephemeral(call: SlackCall) -> CallResult:
     """chat.postEphemeral: one person sees it, in a thread only where somebody has answered; nothing finds it
     again.
     """
@@ -40,10 +41,10 @@ def post_ephemeral(call: SlackCall) -> SlackResult:
     if not thread or any(one.thread_ts == thread and not one.visible_to for one in channel.messages.values()):
         more = {"markdown": markdown, "thread_ts": thread, "blocks": blocks_of(call), "visible_to": user.id}
         ts = call.world.add(channel, call.world.bot, text, **more).ts
-    return SlackResult({"message_ts": ts}, channel.id, ts, text)
+    return CallResult({"message_ts": ts}, channel.id, ts, text)
 
 
-def update(call: SlackCall) -> SlackResult:
+def update(call: SlackCall) -> CallResult:
     """chat.update."""
     channel = call.world.channel(call.values.get("channel"))
     message = call.world.own(channel, call.values.get("ts"))
@@ -56,10 +57,10 @@ def update(call: SlackCall) -> SlackResult:
     message.metadata = call.json("metadata") or message.metadata
     message.edits += 1
     message.edited_by = call.world.bot.id
-    return SlackResult({"channel": channel.id, "ts": message.ts, "text": text}, channel.id, message.ts, text)
+    return CallResult({"channel": channel.id, "ts": message.ts, "text": text}, channel.id, message.ts, text)
 
 
-def delete(call: SlackCall) -> SlackResult:
+def delete(call: SlackCall) -> CallResult:
     """chat.delete."""
     channel = call.world.channel(call.values.get("channel"))
     message = channel.messages.get(call.text("ts"))
@@ -68,10 +69,10 @@ def delete(call: SlackCall) -> SlackResult:
     if message.user is not call.world.bot:
         raise SlackApiError("cant_delete_message")
     del channel.messages[message.ts]
-    return SlackResult({"channel": channel.id, "ts": message.ts}, channel.id, message.ts)
+    return CallResult({"channel": channel.id, "ts": message.ts}, channel.id, message.ts)
 
 
-def start_stream(call: SlackCall) -> SlackResult:
+def start_stream(call: SlackCall) -> CallResult:
     """chat.startStream: a message that grows, as a reply in a thread."""
     channel = call.world.channel(call.values.get("channel"))
     thread = _thread(call, channel)
@@ -90,17 +91,17 @@ def start_stream(call: SlackCall) -> SlackResult:
     return _posted(call, channel, message)
 
 
-def append_stream(call: SlackCall) -> SlackResult:
+def append_stream(call: SlackCall) -> CallResult:
     """chat.appendStream: what is given is added at the end."""
     channel, message = _streaming(call)
     delta = delta_of(call)
     if not delta.mode:
         raise SlackApiError("no_text")
     grow(message, delta)
-    return SlackResult({"channel": channel.id, "ts": message.ts}, channel.id, message.ts, message.text)
+    return CallResult({"channel": channel.id, "ts": message.ts}, channel.id, message.ts, message.text)
 
 
-def stop_stream(call: SlackCall) -> SlackResult:
+def stop_stream(call: SlackCall) -> CallResult:
     """chat.stopStream: the last addition, and the end."""
     channel, message = _streaming(call)
     grow(message, delta_of(call))
@@ -108,7 +109,7 @@ def stop_stream(call: SlackCall) -> SlackResult:
     message.blocks = blocks_of(call) or message.blocks
     if message.stream:
         message.stream.ended = True
-    return SlackResult(
+    return CallResult(
         {"channel": channel.id, "ts": message.ts, "message": message_wire(message, channel, call.origin)},
         channel.id,
         message.ts,
@@ -146,12 +147,12 @@ def _thread(call: SlackCall, channel: SlackChannel) -> str:
     return thread
 
 
-def _posted(call: SlackCall, channel: SlackChannel, message: SlackChatMessage) -> SlackResult:
+def _posted(call: SlackCall, channel: SlackChannel, message: SlackChatMessage) -> CallResult:
     channel.statuses.pop(message.thread_ts, None)
     call.announce(channel, message)
     wire = message_wire(message, channel, call.origin)
     body = {"channel": channel.id, "ts": message.ts, "message": wire}
-    return SlackResult(body, channel.id, message.ts, message.text)
+    return CallResult(body, channel.id, message.ts, message.text)
 
 
 METHODS = {

@@ -6,9 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from bot.testing.emulators.base import Emulator
-from bot.testing.emulators.control import PREFIX
-from bot.testing.emulators.http import answer
+from bot.testing.emulators.base import Emulator, Handler
 from bot.testing.emulators.limits import RateLimits
 from bot.testing.emulators.server import Receive, Scope, Send
 from bot.testing.emulators.slack.api import WebApi
@@ -55,6 +53,10 @@ class SlackEmulator(Emulator):
     `people` acts for persons; every action is also a POST below `/_emulator/` (see `Control`).
     """
 
+    TITLE: ClassVar[str] = "Slack"
+    PORT: ClassVar[int] = 8082
+    CREDENTIALS: ClassVar[tuple[str, ...]] = ("bot_token", "app_token", "signing_secret")
+    OPTIONS: ClassVar[tuple[str, ...]] = ()
     PEOPLE: ClassVar[tuple[str, ...]] = _PEOPLE
     OWN: ClassVar[tuple[str, ...]] = _OWN
     SERVER_ERROR: ClassVar[str] = "internal_error"
@@ -99,26 +101,18 @@ class SlackEmulator(Emulator):
         """The API root as a configuration's `base_url` names it."""
         return f"{self._server.url}/api/"
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The ASGI application."""
-        path = scope.get("path", "")
-        abort = self._server.abort
-        if scope["type"] == "websocket":
-            await self.socket.serve(scope, receive, send, self.outbox)
-        elif scope["type"] != "http":
-            return
-        elif path.startswith("/api/"):
-            await self.api.call(scope, receive, send, abort)
-        elif path.startswith("/upload/"):
-            await self.api.upload(scope, receive, send, abort)
-        elif path.startswith("/files-pri/"):
-            await self.api.download(scope, receive, send, abort)
-        elif path.startswith("/respond/"):
-            await self.api.respond(scope, receive, send)
-        elif path.startswith(PREFIX):
-            await self._control(scope, receive, send)
-        else:
-            await answer(send, 404, {"ok": False, "error": "not_found"})
+    def find_handler(self, path: str) -> Handler | None:
+        handlers = {
+            "api": self.api.call,
+            "upload": self.api.upload,
+            "files-pri": self.api.download,
+            "respond": self.api.respond,
+        }
+        root, slash, _ = path.removeprefix("/").partition("/")
+        return handlers.get(root) if slash else None
+
+    async def connect(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.socket.serve(scope, receive, send, self.outbox)
 
     def redeliver(self, count: int = 1) -> None:
         """Send the last events once more."""

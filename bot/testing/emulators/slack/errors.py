@@ -5,24 +5,21 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from bot.testing.emulators.api import ApiRefusal
 
-class SlackApiError(Exception):
+
+class SlackApiError(ApiRefusal):
     """A call is refused: `error` is Slack's name of the reason, `status` the HTTP status (mostly 200)."""
 
     def __init__(self, error: str, status: int = 200, retry_after: int = 0, **more: Any) -> None:
         super().__init__(error)
         self.error = error
         self.status = status
-        self.retry_after = retry_after
+        self.headers = ((b"retry-after", b"%d" % retry_after),) if retry_after else ()
         self.more = more
 
     def body(self) -> dict[str, Any]:
-        """The answer's JSON body."""
         return {"ok": False, "error": self.error, **self.more}
-
-    def headers(self) -> tuple[tuple[bytes, bytes], ...]:
-        """Headers beside the body."""
-        return ((b"retry-after", b"%d" % self.retry_after),) if self.retry_after else ()
 
 
 def rate_limited(wait: float) -> SlackApiError:

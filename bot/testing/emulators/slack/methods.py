@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bot.testing.emulators.api import CallResult
 from bot.testing.emulators.slack import chat
-from bot.testing.emulators.slack.calls import SlackCall, SlackMethod, SlackResult
+from bot.testing.emulators.slack.calls import SlackCall, SlackMethod
 from bot.testing.emulators.slack.errors import SlackApiError
 from bot.testing.emulators.slack.state import IM
 from bot.testing.emulators.slack.wire import file_wire, message_wire
@@ -11,10 +12,10 @@ from bot.testing.emulators.slack.workspace import APP_ID, BOT_ID
 from bot.testing.emulators.transcript import FrameKind
 
 
-def auth_test(call: SlackCall) -> SlackResult:
+def auth_test(call: SlackCall) -> CallResult:
     """auth.test."""
     bot = call.world.bot
-    return SlackResult(
+    return CallResult(
         {
             "url": f"{call.origin}/",
             "team": "Emulated workspace",
@@ -28,7 +29,7 @@ def auth_test(call: SlackCall) -> SlackResult:
     )
 
 
-def replies(call: SlackCall) -> SlackResult:
+def replies(call: SlackCall) -> CallResult:
     """conversations.replies: a thread's root, then its replies newer than `oldest`, in pages."""
     channel = call.world.channel(call.values.get("channel"))
     root = channel.messages.get(call.text("ts"))
@@ -48,12 +49,12 @@ def replies(call: SlackCall) -> SlackResult:
         for message in [root, *page]
     ]
     following = str(start + limit) if more else ""
-    return SlackResult(
+    return CallResult(
         {"messages": wires, "has_more": more, "response_metadata": {"next_cursor": following}}, channel.id
     )
 
 
-def history(call: SlackCall) -> SlackResult:
+def history(call: SlackCall) -> CallResult:
     """conversations.history: what stands outside threads, newest first."""
     channel = call.world.channel(call.values.get("channel"))
     oldest = call.text("oldest") or "0"
@@ -63,13 +64,13 @@ def history(call: SlackCall) -> SlackResult:
         if not message.thread_ts and message.ts > oldest and not message.visible_to
     ]
     limit = call.number("limit", 100)
-    return SlackResult({"messages": found[:limit], "has_more": len(found) > limit}, channel.id)
+    return CallResult({"messages": found[:limit], "has_more": len(found) > limit}, channel.id)
 
 
-def info(call: SlackCall) -> SlackResult:
+def info(call: SlackCall) -> CallResult:
     """conversations.info."""
     channel = call.world.known(call.values.get("channel"))
-    return SlackResult(
+    return CallResult(
         {
             "channel": {
                 "id": channel.id,
@@ -87,24 +88,24 @@ def info(call: SlackCall) -> SlackResult:
     )
 
 
-def open_direct(call: SlackCall) -> SlackResult:
+def open_direct(call: SlackCall) -> CallResult:
     """conversations.open with one person."""
     user = call.world.users.get(call.text("users"))
     if user is None:
         raise SlackApiError("user_not_found")
     channel = call.world.private(user)
-    return SlackResult({"channel": {"id": channel.id}}, channel.id)
+    return CallResult({"channel": {"id": channel.id}}, channel.id)
 
 
-def user_info(call: SlackCall) -> SlackResult:
+def user_info(call: SlackCall) -> CallResult:
     """users.info."""
     user = call.world.users.get(call.text("user"))
     if user is None:
         raise SlackApiError("user_not_found")
-    return SlackResult({"user": user.wire()})
+    return CallResult({"user": user.wire()})
 
 
-def usergroups(call: SlackCall) -> SlackResult:
+def usergroups(call: SlackCall) -> CallResult:
     """usergroups.list: the groups of the workspace, with their members where they are asked for."""
     if "usergroups:read" not in call.world.scopes:
         raise SlackApiError("missing_scope")
@@ -113,28 +114,28 @@ def usergroups(call: SlackCall) -> SlackResult:
         | ({"users": members} if call.flag("include_users") else {})
         for group, members in call.world.usergroups.items()
     ]
-    return SlackResult({"usergroups": found})
+    return CallResult({"usergroups": found})
 
 
-def set_status(call: SlackCall) -> SlackResult:
+def set_status(call: SlackCall) -> CallResult:
     """assistant.threads.setStatus: shown until the next message in the thread."""
     channel = call.world.channel(call.values.get("channel_id"))
     thread = call.text("thread_ts")
     if thread not in channel.messages:
         raise SlackApiError("invalid_thread_ts")
     channel.statuses[thread] = call.text("status")
-    return SlackResult({}, channel.id, thread, call.text("status"))
+    return CallResult({}, channel.id, thread, call.text("status"))
 
 
-def upload_url(call: SlackCall) -> SlackResult:
+def upload_url(call: SlackCall) -> CallResult:
     """files.getUploadURLExternal: where the bytes go."""
     if not call.text("filename") or call.number("length", 0) <= 0:
         raise SlackApiError("invalid_arguments")
     file = call.world.store(call.text("filename"), "application/octet-stream", b"")
-    return SlackResult({"upload_url": f"{call.origin}/upload/v1/{file.id}", "file_id": file.id})
+    return CallResult({"upload_url": f"{call.origin}/upload/v1/{file.id}", "file_id": file.id})
 
 
-def complete_upload(call: SlackCall) -> SlackResult:
+def complete_upload(call: SlackCall) -> CallResult:
     """files.completeUploadExternal: the uploaded files become a message."""
     wanted = call.json("files") or []
     files = [call.world.files.get(str(item.get("id"))) for item in wanted]
@@ -145,7 +146,7 @@ def complete_upload(call: SlackCall) -> SlackResult:
         file.complete, file.title = True, str(item.get("title") or file.name)
     wires = [file_wire(file, call.origin) for file in found]
     if not call.text("channel_id"):
-        return SlackResult({"files": wires})
+        return CallResult({"files": wires})
     channel = call.world.channel(call.values.get("channel_id"))
     message = call.world.add(
         channel,
@@ -157,10 +158,10 @@ def complete_upload(call: SlackCall) -> SlackResult:
     )
     channel.statuses.pop(message.thread_ts, None)
     call.announce(channel, message)
-    return SlackResult({"files": wires}, channel.id, message.ts, found[0].name)
+    return CallResult({"files": wires}, channel.id, message.ts, found[0].name)
 
 
-def file_info(call: SlackCall) -> SlackResult:
+def file_info(call: SlackCall) -> CallResult:
     """files.info."""
     file = call.world.files.get(call.text("file"))
     if file is None:
@@ -172,7 +173,7 @@ def file_info(call: SlackCall) -> SlackResult:
                 shares["public"].setdefault(channel.id, []).append(
                     {"ts": message.ts, "thread_ts": message.thread_ts}
                 )
-    return SlackResult({"file": {**file_wire(file, call.origin), "shares": shares}})
+    return CallResult({"file": {**file_wire(file, call.origin), "shares": shares}})
 
 
 METHODS = {

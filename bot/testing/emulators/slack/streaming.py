@@ -28,7 +28,7 @@ class Delta:
 
 
 def delta_of(call: SlackCall) -> Delta:
-    """The content of a call. Raises ApiError for what Slack refuses."""
+    """The content of a call. Raises ApiRefusal for what Slack refuses."""
     markdown, chunks = call.text("markdown_text"), call.json("chunks") or []
     if markdown and chunks:
         raise SlackApiError("cannot_provide_both_markdown_text_and_chunks")

@@ -82,7 +82,7 @@ class SlackWorkspace:
         return f"{self._last // 1_000_000}.{self._last % 1_000_000:06d}"
 
     def channel(self, channel_id: Any) -> SlackChannel:
-        """The channel that the bot may write to. Raises ApiError as Slack would."""
+        """The channel that the bot may write to. Raises ApiRefusal as Slack would."""
         channel = self.known(channel_id)
         if channel.archived:
             raise SlackApiError("is_archived")
@@ -100,7 +100,7 @@ class SlackWorkspace:
         return channel
 
     def own(self, channel: SlackChannel, ts: Any) -> SlackChatMessage:
-        """A message of the bot. Raises ApiError."""
+        """A message of the bot. Raises ApiRefusal."""
         message = channel.messages.get(str(ts))
         if message is None or message.visible_to:
             raise SlackApiError("message_not_found")

@@ -1,4 +1,4 @@
-"""The Bot API over HTTP: tokens, faults and limits around the methods."""
+"""The Bot API: tokens and limits of its methods, downloads, polls and webhooks."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import hmac
 import re
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-from bot.testing.emulators.faults import AFTER, BEFORE, Fault, FaultBook, FaultKind
-from bot.testing.emulators.http import answer, answer_bytes
+from bot.testing.emulators.api import ApiCall, CallResult, PlatformApi
+from bot.testing.emulators.faults import AFTER, BEFORE, Fault, FaultKind
+from bot.testing.emulators.http import Exchange
 from bot.testing.emulators.limits import CallLimit, RateLimits
-from bot.testing.emulators.server import Receive, Scope, Send
+from bot.testing.emulators.server import Receive
 from bot.testing.emulators.telegram.errors import (
     NOT_FOUND,
     UNAUTHORIZED,
@@ -21,10 +23,10 @@ from bot.testing.emulators.telegram.errors import (
     bad_request,
     too_many_requests,
 )
-from bot.testing.emulators.telegram.methods import METHODS, TelegramMethod, TelegramResult
+from bot.testing.emulators.telegram.methods import METHODS, TelegramMethod
 from bot.testing.emulators.telegram.params import Params, read_params
 from bot.testing.emulators.telegram.pusher import Pusher
-from bot.testing.emulators.telegram.updates import PollCut, TelegramUpdates
+from bot.testing.emulators.telegram.updates import TelegramUpdates
 from bot.testing.emulators.telegram.workspace import TelegramWorkspace
 from bot.testing.emulators.transcript import FrameKind, Transcript
 
@@ -35,11 +37,33 @@ PER_GROUP = CallLimit("group", 20, 60.0)
 OVERALL = CallLimit("overall", 30, 1.0)
 LONGEST_POLL = 50
 
-Abort = Callable[[Scope, Receive], Awaitable[None]]
+
+@dataclass(slots=True, kw_only=True)
+class TelegramCall(ApiCall):
+    """One call; `method` is None for getUpdates, the webhook methods and unknown ones."""
+
+    method: TelegramMethod | None
+    receive: Receive
+    params: Params = field(default_factory=lambda: Params({}))
+
+    @property
+    def target(self) -> str:
+        return self.params.text("message_id")
+
+    @property
+    def content(self) -> str:
+        return self.params.text("text") or self.params.text("caption") or self.params.text("rich_message")
+
+    async def read(self, http: Exchange) -> None:
+        """Read the parameters. Raises TelegramApiError 400 if they cannot be read."""
+        self.params = await read_params(http)
+        self.chat = str(self.params.chat_id() or "")
 
 
-class BotApi:
+class BotApi(PlatformApi[TelegramCall]):
     """Answers the calls of one bot."""
+
+    NOT_FOUND: ClassVar[dict[str, Any]] = {"ok": False, "error_code": 404, "description": "Not Found"}
 
     def __init__(
         self,
@@ -52,126 +76,98 @@ class BotApi:
         rich: bool,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.faults = FaultBook()
+        super().__init__(limits, transcript, monotonic)
         self.token = token
-        self.revoked = False
         self.rich = rich
         self.pusher = Pusher(queue)
         self._world = world
         self._queue = queue
-        self._limits = limits
-        self._transcript = transcript
-        self._monotonic = monotonic
 
-    async def call(self, scope: Scope, receive: Receive, send: Send, abort: Abort) -> None:
-        """Handle `/bot<token>/<method>`."""
-        matched = _CALL.fullmatch(scope["path"])
-        name = matched[2] if matched else ""
+    def open(self, http: Exchange) -> TelegramCall:
+        matched = _CALL.fullmatch(http.path)
+        token, name = (matched[1], matched[2]) if matched else ("", "")
         method = METHODS.get(name.lower())
-        chat, done, params = "", None, Params({})
-        before = after = None
-        cut = False
-        try:
-            params = await read_params(scope, receive)
-            chat = str(params.chat_id() or "")
-            self._authorize(matched[1] if matched else "")
-            shown = method.name if method else name
-            before = self.faults.strike(BEFORE, shown, chat)
-            if before is not None and before.kind is FaultKind.ERROR:
-                raise TelegramApiError(before.status, before.description)
-            if before is None:
-                done = await self._do(name, method, params, receive)
-                after = self.faults.strike(AFTER, shown, chat)
-            status, body = 200, {"ok": True, "result": done.result if done else None}
-        except TelegramApiError as error:
-            status, body = error.status, error.body()
-        except PollCut:
-            status, body, cut = 0, {}, True
-        cut = cut or (before is not None and before.kind is FaultKind.CLOSE) or _drops(after)
-        self._record(name, method, params, chat, done, 0 if cut else status, body)
-        if after is not None and after.kind is FaultKind.SLOW:
-            await asyncio.sleep(after.seconds)
-        await (abort(scope, receive) if cut else answer(send, status, body))
+        return TelegramCall(
+            name=method.name if method else _NAMES.get(name.lower(), name),
+            kind=method.kind if method else FrameKind.OTHER,
+            token=token,
+            method=method,
+            receive=http.receive,
+        )
 
-    async def download(self, scope: Scope, receive: Receive, send: Send, abort: Abort) -> None:
+    def authorize(self, call: TelegramCall) -> None:
+        self._check_token(call.token)
+
+    def limit(self, call: TelegramCall) -> None:
+        if call.name in _SPECIAL:
+            return
+        if call.method is None or (call.method.rich and not self.rich):
+            raise TelegramApiError(*NOT_FOUND)
+        if "rich_message" in call.params.values and not self.rich:
+            raise bad_request("message text is empty")
+        if call.method.limited:
+            self._count(call.params.chat_id())
+
+    async def do(self, call: TelegramCall) -> CallResult:
+        if call.method is None:
+            return await _SPECIAL[call.name](self, call.params, call.receive)
+        return call.method.call(self._world, call.params)
+
+    def success(self, call: TelegramCall) -> dict[str, Any]:
+        return {"ok": True, "result": call.result.body if call.result else None}
+
+    def refusal(self, fault: Fault) -> TelegramApiError:
+        return TelegramApiError(fault.status, fault.description)
+
+    def detail(self, call: TelegramCall, body: dict[str, Any]) -> str:
+        return str(body.get("description", ""))
+
+    def record(self, call: TelegramCall, status: int, body: dict[str, Any]) -> None:
+        """Record the call; polls are counted but get no frame."""
+        if call.name == "getUpdates":
+            self._transcript.count(call.name, status)
+            return
+        if status == 404:
+            call.kind = FrameKind.OTHER
+        super().record(call, status, body)
+
+    async def download(self, http: Exchange) -> None:
         """Handle `/file/bot<token>/<path>`."""
-        matched = _FILE.fullmatch(scope["path"])
+        matched = _FILE.fullmatch(http.path)
         file = self._world.files_by_path.get(matched[2]) if matched else None
         try:
-            self._authorize(matched[1] if matched else "")
+            self._check_token(matched[1] if matched else "")
             if file is None:
                 raise TelegramApiError(*NOT_FOUND)
             fault = self.faults.strike(BEFORE | AFTER, "download", "")
             if fault is not None and fault.kind is FaultKind.ERROR:
-                raise TelegramApiError(fault.status, fault.description)
+                raise self.refusal(fault)
         except TelegramApiError as error:
             self._transcript.count("download", error.status)
-            await answer(send, error.status, error.body())
+            await http.answer(error.status, error.body())
             return
         self._transcript.count("download", 0 if fault else 200)
-        if fault is not None:
-            await abort(scope, receive)
-            return
-        await answer_bytes(send, 200, file.data, b"application/octet-stream")
+        await (http.cut() if fault else http.answer_bytes(200, file.data, b"application/octet-stream"))
 
-    def _authorize(self, token: str) -> None:
+    def _check_token(self, token: str) -> None:
         if not token:
             raise TelegramApiError(*NOT_FOUND)
         if self.revoked or not hmac.compare_digest(token, self.token):
             raise TelegramApiError(*UNAUTHORIZED)
 
-    async def _do(
-        self, name: str, method: TelegramMethod | None, params: Params, receive: Receive
-    ) -> TelegramResult:
-        special = _SPECIAL.get(name.lower())
-        if special is not None:
-            return await special(self, params, receive)
-        if method is None or (method.rich and not self.rich):
-            raise TelegramApiError(*NOT_FOUND)
-        if "rich_message" in params.values and not self.rich:
-            raise bad_request("message text is empty")
-        if method.limited:
-            self._limit(params.chat_id())
-        return method.call(self._world, params)
-
-    def _limit(self, chat_id: Any) -> None:
+    def _count(self, chat_id: Any) -> None:
         chat = self._world.chats.get(chat_id) if isinstance(chat_id, int) else None
         if chat is None:
             return
         key = str(chat.id)
-        wanted = [(PER_CHAT, key), (OVERALL, "")]
+        limits = [(PER_CHAT, key), (OVERALL, "")]
         if chat.id < 0:
-            wanted.append((PER_GROUP, key))
-        wait = self._limits.take(wanted, self._monotonic(), key)
+            limits.append((PER_GROUP, key))
+        wait = self._limits.take(limits, self._monotonic(), key)
         if wait > 0:
             raise too_many_requests(wait)
 
-    def _record(
-        self,
-        name: str,
-        method: TelegramMethod | None,
-        params: Params,
-        chat: str,
-        done: TelegramResult | None,
-        status: int,
-        body: dict[str, Any],
-    ) -> None:
-        shown = method.name if method else _NAMES.get(name.lower(), name)
-        self._transcript.count(shown, status)
-        if shown == "getUpdates":
-            return
-        self._transcript.add(
-            method.kind if method and status != 404 else FrameKind.OTHER,
-            shown,
-            chat=chat,
-            message_id=(done.message_id if done else "") or params.text("message_id"),
-            text=done.text if done else _tried(params),
-            status=status,
-            committed=done is not None,
-            detail=str(body.get("description", "")),
-        )
-
-    async def _get_updates(self, params: Params, receive: Receive) -> TelegramResult:
+    async def _get_updates(self, params: Params, receive: Receive) -> CallResult:
         if self.pusher.url:
             raise TelegramApiError(409, WEBHOOK_ACTIVE)
         self._queue.allow(params.object("allowed_updates"))
@@ -179,22 +175,22 @@ class BotApi:
         timeout = min(max(params.number("timeout"), 0), LONGEST_POLL)
         gone = asyncio.ensure_future(receive())
         try:
-            return TelegramResult(await self._queue.poll(params.number("offset"), limit, timeout, gone))
+            return CallResult(await self._queue.poll(params.number("offset"), limit, timeout, gone))
         finally:
             gone.cancel()
 
-    async def _set_webhook(self, params: Params, receive: Receive) -> TelegramResult:
+    async def _set_webhook(self, params: Params, receive: Receive) -> CallResult:
         self._queue.allow(params.object("allowed_updates"))
         await self.pusher.register(params.text("url"), params.text("secret_token"))
-        return TelegramResult(True)
+        return CallResult(True)
 
-    async def _delete_webhook(self, params: Params, receive: Receive) -> TelegramResult:
+    async def _delete_webhook(self, params: Params, receive: Receive) -> CallResult:
         await self.pusher.close()
         if params.flag("drop_pending_updates"):
             self._queue.confirm(2**62)
-        return TelegramResult(True)
+        return CallResult(True)
 
-    async def _get_webhook_info(self, params: Params, receive: Receive) -> TelegramResult:
+    async def _get_webhook_info(self, params: Params, receive: Receive) -> CallResult:
         found: dict[str, Any] = {
             "url": self.pusher.url,
             "has_custom_certificate": False,
@@ -202,21 +198,13 @@ class BotApi:
         }
         if self.pusher.last_error is not None:
             found["last_error_date"], found["last_error_message"] = self.pusher.last_error
-        return TelegramResult(found)
+        return CallResult(found)
 
 
-_SPECIAL: dict[str, Callable[[BotApi, Params, Receive], Awaitable[TelegramResult]]] = {
-    "getupdates": BotApi._get_updates,
-    "setwebhook": BotApi._set_webhook,
-    "deletewebhook": BotApi._delete_webhook,
-    "getwebhookinfo": BotApi._get_webhook_info,
+_SPECIAL: dict[str, Callable[[BotApi, Params, Receive], Awaitable[CallResult]]] = {
+    "getUpdates": BotApi._get_updates,
+    "setWebhook": BotApi._set_webhook,
+    "deleteWebhook": BotApi._delete_webhook,
+    "getWebhookInfo": BotApi._get_webhook_info,
 }
-_NAMES = {name.lower(): name for name in ("getUpdates", "setWebhook", "deleteWebhook", "getWebhookInfo")}
-
-
-def _drops(fault: Fault | None) -> bool:
-    return fault is not None and fault.kind is FaultKind.DROP
-
-
-def _tried(params: Params) -> str:
-    return params.text("text") or params.text("caption") or params.text("rich_message")
+_NAMES = {name.lower(): name for name in _SPECIAL}

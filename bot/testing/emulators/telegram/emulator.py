@@ -6,9 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from bot.testing.emulators.base import Emulator
-from bot.testing.emulators.control import PREFIX
-from bot.testing.emulators.http import answer
+from bot.testing.emulators.base import Emulator, Handler
 from bot.testing.emulators.limits import RateLimits
 from bot.testing.emulators.server import Receive, Scope, Send
 from bot.testing.emulators.telegram.api import BotApi
@@ -52,6 +50,9 @@ class TelegramEmulator(Emulator):
     `people` acts for persons; every action is also a POST below `/_emulator/` (see `Control`).
     """
 
+    TITLE: ClassVar[str] = "Telegram"
+    PORT: ClassVar[int] = 8081
+    OPTIONS: ClassVar[tuple[str, ...]] = ("token", "rich")
     PEOPLE: ClassVar[tuple[str, ...]] = _PEOPLE
     OWN: ClassVar[tuple[str, ...]] = _OWN
     people: TelegramPeople
@@ -89,19 +90,13 @@ class TelegramEmulator(Emulator):
         """The API root as a configuration's `base_url` names it."""
         return self._server.url
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The ASGI application."""
-        if scope["type"] != "http":
-            return
-        path = scope["path"]
+    def find_handler(self, path: str) -> Handler | None:
         if path.startswith("/bot"):
-            await self.api.call(scope, receive, send, self._server.abort)
-        elif path.startswith("/file/"):
-            await self.api.download(scope, receive, send, self._server.abort)
-        elif path.startswith(PREFIX):
-            await self._control(scope, receive, send)
-        else:
-            await answer(send, 404, {"ok": False, "error_code": 404, "description": "Not Found"})
+            return self.api.call
+        return self.api.download if path.startswith("/file/") else None
+
+    async def connect(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Ignore a WebSocket: the Bot API has none."""
 
     def redeliver(self, polls: int = 1) -> None:
         """Ignore the confirmation of that many polls: the same updates come again."""

@@ -36,7 +36,7 @@ def detect(text: str) -> list[Entity]:
 def checked(text: str, entities: Any) -> tuple[str, list[Entity]]:
     """Text and entities as Telegram stores them: blanks at both ends gone, every offset proved.
 
-    Raises ApiError 400 for an entity out of range or one that cuts a surrogate pair.
+    Raises ApiRefusal 400 for an entity out of range or one that cuts a surrogate pair.
     """
     if entities is None:
         entities = []

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from bot.testing.emulators.api import ApiRefusal
 
-class TelegramApiError(Exception):
+
+class TelegramApiError(ApiRefusal):
     """A call is refused: `status` is the HTTP status and the `error_code` of the body."""
 
     def __init__(self, status: int, description: str, **parameters: Any) -> None:
@@ -16,7 +18,6 @@ class TelegramApiError(Exception):
         self.parameters = parameters
 
     def body(self) -> dict[str, Any]:
-        """The answer's JSON body."""
         body: dict[str, Any] = {"ok": False, "error_code": self.status, "description": self.description}
         if self.parameters:
             body["parameters"] = self.parameters

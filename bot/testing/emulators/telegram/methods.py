@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from bot.testing.emulators.api import CallResult
 from bot.testing.emulators.telegram import entities as text_entities
 from bot.testing.emulators.telegram.errors import NOT_MODIFIED, bad_request
 from bot.testing.emulators.telegram.params import Params
@@ -42,21 +43,12 @@ _IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"BM")
 
 
 @dataclass(frozen=True, slots=True)
-class TelegramResult:
-    """What a method answers, and what the transcript says of it."""
-
-    result: Any
-    message_id: str = ""
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class TelegramMethod:
     """A method of the Bot API; `limited` ones count against the rate limits."""
 
     name: str
     kind: FrameKind
-    call: Callable[[TelegramWorkspace, Params], TelegramResult]
+    call: Callable[[TelegramWorkspace, Params], CallResult]
     rich: bool = False
 
     @property
@@ -68,7 +60,7 @@ class TelegramMethod:
 _LIMITED = frozenset({FrameKind.POST, FrameKind.EDIT, FrameKind.TYPING, FrameKind.DRAFT})
 
 
-def send_message(world: TelegramWorkspace, params: Params) -> TelegramResult:
+def send_message(world: TelegramWorkspace, params: Params) -> CallResult:
     """`sendMessage`."""
     chat = world.reachable(params.chat_id())
     text, found = _text(params, "text", "entities", TEXT_LIMIT)
@@ -77,13 +69,13 @@ def send_message(world: TelegramWorkspace, params: Params) -> TelegramResult:
     return _posted(_add(world, chat, params, text=text, entities=found))
 
 
-def send_rich_message(world: TelegramWorkspace, params: Params) -> TelegramResult:
+def send_rich_message(world: TelegramWorkspace, params: Params) -> CallResult:
     """`sendRichMessage` (Bot API 10.1): the Markdown is kept as the text."""
     chat = world.reachable(params.chat_id())
     return _posted(_add(world, chat, params, text=_rich(params), rich=True))
 
 
-def edit_message_text(world: TelegramWorkspace, params: Params) -> TelegramResult:
+def edit_message_text(world: TelegramWorkspace, params: Params) -> CallResult:
     """`editMessageText`, with `text` or with `rich_message`."""
     chat = world.reachable(params.chat_id())
     message = _own(world, chat, params.number("message_id"), "edit", "edited")
@@ -103,7 +95,7 @@ def edit_message_text(world: TelegramWorkspace, params: Params) -> TelegramResul
     return _posted(message)
 
 
-def edit_message_reply_markup(world: TelegramWorkspace, params: Params) -> TelegramResult:
+def edit_message_reply_markup(world: TelegramWorkspace, params: Params) -> CallResult:
     """`editMessageReplyMarkup`: the buttons alone."""
     chat = world.reachable(params.chat_id())
     message = _own(world, chat, params.number("message_id"), "edit", "edited")
@@ -111,49 +103,49 @@ def edit_message_reply_markup(world: TelegramWorkspace, params: Params) -> Teleg
     if markup == message.markup:
         raise bad_request(NOT_MODIFIED)
     message.markup = markup
-    return TelegramResult(message_wire(message), str(message.id))
+    return CallResult(message_wire(message), message_id=str(message.id))
 
 
-def delete_message(world: TelegramWorkspace, params: Params) -> TelegramResult:
+def delete_message(world: TelegramWorkspace, params: Params) -> CallResult:
     """`deleteMessage`."""
     chat = world.reachable(params.chat_id())
     message = _own(world, chat, params.number("message_id"), "delete", "deleted")
     message.deleted = True
-    return TelegramResult(True, str(message.id), message.text)
+    return CallResult(True, message_id=str(message.id), text=message.text)
 
 
-def send_chat_action(world: TelegramWorkspace, params: Params) -> TelegramResult:
+def send_chat_action(world: TelegramWorkspace, params: Params) -> CallResult:
     """`sendChatAction`."""
     chat = world.reachable(params.chat_id())
     action = params.text("action")
     if action not in ACTIONS:
         raise bad_request("wrong parameter action in request")
     world.thread_of(chat, params.number("message_thread_id"), None)
-    return TelegramResult(True, text=action)
+    return CallResult(True, text=action)
 
 
-def send_message_draft(world: TelegramWorkspace, params: Params) -> TelegramResult:
+def send_message_draft(world: TelegramWorkspace, params: Params) -> CallResult:
     """`sendMessageDraft`: a preview of 30 seconds, in private chats only."""
     text, _ = _text(params, "text", "entities", TEXT_LIMIT)
     return _draft(world, params, text)
 
 
-def send_rich_message_draft(world: TelegramWorkspace, params: Params) -> TelegramResult:
+def send_rich_message_draft(world: TelegramWorkspace, params: Params) -> CallResult:
     """`sendRichMessageDraft` (Bot API 10.1)."""
     return _draft(world, params, _rich(params))
 
 
-def send_document(world: TelegramWorkspace, params: Params) -> TelegramResult:
+def send_document(world: TelegramWorkspace, params: Params) -> CallResult:
     """`sendDocument`."""
     return _send_file(world, params, "document", UPLOAD_LIMIT)
 
 
-def send_photo(world: TelegramWorkspace, params: Params) -> TelegramResult:
+def send_photo(world: TelegramWorkspace, params: Params) -> CallResult:
     """`sendPhoto`: the bytes must be a picture."""
     return _send_file(world, params, "photo", PHOTO_LIMIT)
 
 
-def send_media_group(world: TelegramWorkspace, params: Params) -> TelegramResult:
+def send_media_group(world: TelegramWorkspace, params: Params) -> CallResult:
     """`sendMediaGroup`: 2 to 10 files as one album."""
     chat = world.reachable(params.chat_id())
     items = params.object("media")
@@ -167,17 +159,18 @@ def send_media_group(world: TelegramWorkspace, params: Params) -> TelegramResult
         _add(world, chat, params, text=str(item.get("caption", "")), media=one, album=album)
         for item, one in zip(items, media, strict=True)
     ]
-    return TelegramResult(
-        [message_wire(message) for message in messages], ",".join(str(message.id) for message in messages)
+    return CallResult(
+        [message_wire(message) for message in messages],
+        message_id=",".join(str(message.id) for message in messages),
     )
 
 
-def get_file(world: TelegramWorkspace, params: Params) -> TelegramResult:
+def get_file(world: TelegramWorkspace, params: Params) -> CallResult:
     """`getFile`: files up to 20 MB can be fetched."""
     file = world.file(params.text("file_id"))
     if len(file.data) > DOWNLOAD_LIMIT:
         raise bad_request("file is too big")
-    return TelegramResult(
+    return CallResult(
         {
             "file_id": file.file_id,
             "file_unique_id": file.unique_id,
@@ -187,7 +180,7 @@ def get_file(world: TelegramWorkspace, params: Params) -> TelegramResult:
     )
 
 
-def get_me(world: TelegramWorkspace, params: Params) -> TelegramResult:
+def get_me(world: TelegramWorkspace, params: Params) -> CallResult:
     """`getMe`."""
     abilities = {
         "can_join_groups": True,
@@ -196,13 +189,13 @@ def get_me(world: TelegramWorkspace, params: Params) -> TelegramResult:
         "can_connect_to_business": False,
         "has_main_web_app": False,
     }
-    return TelegramResult({**world.bot.wire(), **abilities})
+    return CallResult({**world.bot.wire(), **abilities})
 
 
-def get_chat(world: TelegramWorkspace, params: Params) -> TelegramResult:
+def get_chat(world: TelegramWorkspace, params: Params) -> CallResult:
     """`getChat`."""
     chat = world.reachable(params.chat_id())
-    return TelegramResult(
+    return CallResult(
         {
             **chat.wire(),
             "accent_color_id": 0,
@@ -218,7 +211,7 @@ def get_chat(world: TelegramWorkspace, params: Params) -> TelegramResult:
     )
 
 
-def set_my_commands(world: TelegramWorkspace, params: Params) -> TelegramResult:
+def set_my_commands(world: TelegramWorkspace, params: Params) -> CallResult:
     """`setMyCommands`: at most 100, names of 1 to 32 lower-case letters, digits and underscores."""
     commands = params.object("commands")
     if not isinstance(commands, list) or len(commands) > COMMANDS_LIMIT:
@@ -230,35 +223,35 @@ def set_my_commands(world: TelegramWorkspace, params: Params) -> TelegramResult:
         if not 1 <= len(description) <= 256:
             raise bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
     world.commands = commands
-    return TelegramResult(True)
+    return CallResult(True)
 
 
-def get_my_commands(world: TelegramWorkspace, params: Params) -> TelegramResult:
+def get_my_commands(world: TelegramWorkspace, params: Params) -> CallResult:
     """`getMyCommands`."""
-    return TelegramResult(world.commands)
+    return CallResult(world.commands)
 
 
-def delete_my_commands(world: TelegramWorkspace, params: Params) -> TelegramResult:
+def delete_my_commands(world: TelegramWorkspace, params: Params) -> CallResult:
     """`deleteMyCommands`."""
     world.commands = []
-    return TelegramResult(True)
+    return CallResult(True)
 
 
-def _profile(key: str) -> Callable[[TelegramWorkspace, Params], TelegramResult]:
-    def call(world: TelegramWorkspace, params: Params) -> TelegramResult:
+def _profile(key: str) -> Callable[[TelegramWorkspace, Params], CallResult]:
+    def call(world: TelegramWorkspace, params: Params) -> CallResult:
         world.profile[key] = params.text(key)
-        return TelegramResult(True)
+        return CallResult(True)
 
     return call
 
 
-def answer_callback_query(world: TelegramWorkspace, params: Params) -> TelegramResult:
+def answer_callback_query(world: TelegramWorkspace, params: Params) -> CallResult:
     """`answerCallbackQuery`: once for each query."""
     query_id = params.text("callback_query_id")
     if not query_id.startswith("cq") or query_id in world.answered:
         raise bad_request("query is too old and response timeout expired or query ID is invalid")
     world.answered[query_id] = params.text("text")
-    return TelegramResult(True, text=params.text("text"))
+    return CallResult(True, text=params.text("text"))
 
 
 def _text(params: Params, text: str, entities: str, limit: int) -> tuple[str, list[dict[str, Any]]]:
@@ -320,7 +313,7 @@ def _own(
     return message
 
 
-def _draft(world: TelegramWorkspace, params: Params, text: str) -> TelegramResult:
+def _draft(world: TelegramWorkspace, params: Params, text: str) -> CallResult:
     chat = world.reachable(params.chat_id())
     if chat.kind != PRIVATE:
         raise bad_request("TEXTDRAFT_PEER_INVALID")
@@ -328,10 +321,10 @@ def _draft(world: TelegramWorkspace, params: Params, text: str) -> TelegramResul
         raise bad_request("draft_id must be non-zero")
     chat.draft, chat.draft_until = text, time.time() + DRAFT_SECONDS
     chat.draft_id, chat.can_stop = params.number("draft_id"), params.flag("can_stop")
-    return TelegramResult(True, text=text)
+    return CallResult(True, text=text)
 
 
-def _send_file(world: TelegramWorkspace, params: Params, kind: str, limit: int) -> TelegramResult:
+def _send_file(world: TelegramWorkspace, params: Params, kind: str, limit: int) -> CallResult:
     chat = world.reachable(params.chat_id())
     caption, found = _text(params, "caption", "caption_entities", CAPTION_LIMIT)
     upload = params.upload(kind)
@@ -348,11 +341,11 @@ def _stored(world: TelegramWorkspace, kind: str, upload: Any, limit: int) -> Med
         raise bad_request("file is too big")
     if kind == "photo" and not upload.data.startswith(_IMAGES):
         raise bad_request("IMAGE_PROCESS_FAILED")
-    return world.media(kind, upload.name, upload.mime, upload.data)
+    return world.media(kind, upload.name, upload.mime or "application/octet-stream", upload.data)
 
 
-def _posted(message: TelegramMessage) -> TelegramResult:
-    return TelegramResult(message_wire(message), str(message.id), message.text)
+def _posted(message: TelegramMessage) -> CallResult:
+    return CallResult(message_wire(message), message_id=str(message.id), text=message.text)
 
 
 _TABLE = (

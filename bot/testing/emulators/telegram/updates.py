@@ -6,16 +6,13 @@ import asyncio
 from collections import deque
 from typing import Any
 
+from bot.testing.emulators.api import ConnectionCut
 from bot.testing.emulators.telegram.errors import OTHER_POLLER, TelegramApiError
 
 NOT_BY_DEFAULT = frozenset({"chat_member", "message_reaction", "message_reaction_count"})
 FIRST_UPDATE = 700_000_001
 KEPT = 100
 """Past updates that can be delivered once more."""
-
-
-class PollCut(Exception):
-    """The connection of a poll is to be cut instead of answered."""
 
 
 class TelegramUpdates:
@@ -109,10 +106,10 @@ class TelegramUpdates:
     async def poll(
         self, offset: int, limit: int, seconds: float, gone: asyncio.Future[Any]
     ) -> list[dict[str, Any]]:
-        """Answer a `getUpdates`: at once where there is something, else within so many seconds.
+        """Answer a `getUpdates`: at once if updates are pending, else after at most `seconds`.
 
-        Raises ApiError 409 when another poll takes over, PollCut when its connection is to be cut. `gone` is
-        done when the client hangs up.
+        `gone` is done when the client hangs up. Raises ApiRefusal 409 when another poll takes over and
+        ConnectionCut when the connection of this one is to be cut.
         """
         self._wake("taken over")
         self.confirm(offset)
@@ -150,7 +147,7 @@ class TelegramUpdates:
         if mine.done() and mine.result() == "taken over":
             raise TelegramApiError(409, OTHER_POLLER)
         if mine.done() and mine.result() == "cut":
-            raise PollCut
+            raise ConnectionCut
 
     def _wake(self, why: str) -> None:
         if self._poller is not None and not self._poller.done():

@@ -75,7 +75,7 @@ class TelegramWorkspace:
         return self._serial
 
     def reachable(self, chat_id: Any) -> TelegramChat:
-        """The chat that the bot may write to. Raises ApiError 400 or 403 as Telegram would."""
+        """The chat that the bot may write to. Raises ApiRefusal 400 or 403 as Telegram would."""
         chat = self.chats.get(chat_id) if isinstance(chat_id, int) else None
         if chat is None:
             raise bad_request("chat not found" if chat_id not in (None, "") else "chat_id is empty")
@@ -137,7 +137,7 @@ class TelegramWorkspace:
         return Media(kind, self.store(kind, name, mime, data), extra)
 
     def file(self, file_id: str) -> TelegramFile:
-        """The file of that id. Raises ApiError 400."""
+        """The file of that id. Raises ApiRefusal 400."""
         file = self.files.get(file_id)
         if file is None:
             raise bad_request("wrong file_id or the file is temporarily unavailable")
