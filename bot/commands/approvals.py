@@ -7,8 +7,14 @@ from bot.commands.escaping import quoted, quoted_person
 from bot.commands.registry import Invocation, Result, number_in
 from bot.domain import ChatKind
 from bot.store.audit import author_of
-from bot.store.interrupts import DecisionOutcome, DecisionWord, decide_approval
-from bot.store.tool_grants import ToolGrant, list_tool_grants, revoke_tool_grant
+from bot.store.interrupts import (
+    DecisionOutcome,
+    DecisionWord,
+    ToolGrant,
+    decide_approval,
+    list_tool_grants,
+    revoke_tool_grant,
+)
 
 _REFUSALS = {
     DecisionOutcome.NONE: "approval_none",

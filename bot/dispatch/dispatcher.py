@@ -11,7 +11,7 @@ import structlog
 
 from bot.access import AccessPolicy, GrantedRoles, Role
 from bot.access.budgets import Budgets
-from bot.bus.lanes import TurnLanes
+from bot.bus.message_bus import TurnLanes
 from bot.clock import Clock
 from bot.commands.registry import Document, Handler, Invocation, Registry, Result, Services
 from bot.commands.retry import begin_queued_retry

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain import Origin, Turn, person_of
-from bot.store.connection import Connection, sql
-from bot.store.rows import NEWEST
+from bot.store.connection import NEWEST, Connection, sql
 
 MOST_TEXT = 500
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.store.budgets import scope_of_chat
-from bot.store.connection import Connection, sql
+from bot.store.connection import OPEN, Connection, decode_address, encode_address, sql
 from bot.store.message_edits import SET_ADDRESS
-from bot.store.rows import OPEN, decode_address, encode_address
 
 # Find the platform of an account.
 FIND_PLATFORM = sql("SELECT platform FROM conversations WHERE account = :account AND platform <> '' LIMIT 1")

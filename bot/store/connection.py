@@ -1,4 +1,4 @@
-"""Database access for store functions: named statements, rows with attributes.
+"""Database access for store functions: named statements, rows, and their conversion to domain values.
 
 SQLAlchemy keeps the schema and the migrations and talks to PostgreSQL. On SQLite its execution layer took
 nine tenths of a statement's time while it held the lock that the event loop needs, so statements run on the
@@ -14,7 +14,27 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
+import orjson
 import sqlalchemy
+
+from bot.domain import (
+    Attachment,
+    AttachmentKind,
+    ChangeNote,
+    ChatKind,
+    Part,
+    PartKind,
+    PartState,
+    ProgressState,
+    ReplyAddress,
+    Sender,
+    Stopped,
+    ToolStep,
+    Turn,
+    TurnKind,
+    TurnMessage,
+    TurnState,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +158,164 @@ def _clause(statement: Statement) -> sqlalchemy.TextClause:
         sqlalchemy.bindparam(name, expanding=True) for name in statement.lists
     ]
     return clause.bindparams(*lists) if lists else clause
+
+
+UNSAID: tuple[Any, ...] = ("", "", "", (), False, "")
+"""What a sender has of which the column says nothing."""
+NEWEST = 2**62
+
+
+# The states of a turn that has not ended, as a list in SQL.
+OPEN = "('accepted', 'running', 'waiting', 'delivering')"
+# A turn that only shows that an interrupt was abandoned is no work.
+AT_WORK = f"stopped <> {Stopped.LEFT.value}"
+
+
+def encode_address(address: ReplyAddress) -> str:
+    """Return the column value of an address."""
+    return orjson.dumps(
+        [address.account, address.chat, address.chat_kind.value, address.topic, address.reply_to]
+    ).decode()
+
+
+def decode_address(column: str) -> ReplyAddress:
+    """Return the address of a column."""
+    account, chat, kind, topic, reply_to = orjson.loads(column)
+    return ReplyAddress(account, chat, ChatKind(kind), topic, reply_to)
+
+
+def encode_sender(sender: Sender) -> str:
+    """Return the column value of a sender."""
+    known = [sender.id, sender.name, sender.username]
+    more = [list(sender.belongs), sender.guest] if sender.belongs or sender.guest or sender.account else []
+    return orjson.dumps([*known, *more, *([sender.account] if sender.account else [])]).decode()
+
+
+def decode_sender(column: str) -> Sender:
+    """Return the sender of a column."""
+    written: list[Any] = orjson.loads(column)
+    person, name, username, belongs, guest, account = [*written, *UNSAID[len(written) :]]
+    return Sender(person, name, username, belongs=tuple(belongs), guest=guest, account=account)
+
+
+def encode_senders(people: Sequence[Sender]) -> str:
+    """Return the column value of several senders."""
+    return orjson.dumps([encode_sender(person) for person in people]).decode()
+
+
+def decode_senders(column: str) -> tuple[Sender, ...]:
+    """Return the senders of a column; earlier versions stored only their ids."""
+    written = orjson.loads(column) if column else []
+    return tuple(decode_sender(one) if one.startswith("[") else Sender(one) for one in written)
+
+
+def encode_attachments(attachments: Sequence[Attachment]) -> str:
+    """Return the column value of attachments ("" for none)."""
+    if not attachments:
+        return ""
+    return orjson.dumps([[a.kind.value, a.filename, a.ref, a.size, a.mime] for a in attachments]).decode()
+
+
+def decode_attachments(column: str) -> tuple[Attachment, ...]:
+    """Return the attachments of a column."""
+    rows = orjson.loads(column) if column else []
+    return tuple(
+        Attachment(AttachmentKind(kind), name, ref, size, mime) for kind, name, ref, size, mime in rows
+    )
+
+
+def encode_words(words: Sequence[str]) -> str:
+    """Return the column value of words, also for none ("" means "not set")."""
+    return orjson.dumps(list(words)).decode()
+
+
+def encode_choices(choices: Sequence[str]) -> str:
+    """Return the column value of choices."""
+    return encode_words(choices) if choices else ""
+
+
+def decode_choices(column: str) -> tuple[str, ...]:
+    """Return the choices of a column."""
+    return tuple(orjson.loads(column)) if column else ()
+
+
+def encode_steps(steps: Sequence[ToolStep]) -> str:
+    """Return the column value of tool calls."""
+    told = [[one.tool, one.arguments, one.state.value, one.result, one.seconds] for one in steps]
+    return orjson.dumps(told).decode()
+
+
+def decode_steps(column: str) -> tuple[ToolStep, ...]:
+    """Return the tool calls of a column."""
+    found = orjson.loads(column) if column else []
+    return tuple(
+        ToolStep(tool, arguments, ProgressState(state), result, seconds)
+        for tool, arguments, state, result, seconds in found
+    )
+
+
+def decode_message(row: Any) -> TurnMessage:
+    """Return the message of a row."""
+    return TurnMessage(
+        id=row.id,
+        event_id=row.event_id,
+        message_id=row.message_id,
+        sender=decode_sender(row.sender),
+        text=row.text,
+        sent_at=row.sent_at,
+        attachments=decode_attachments(row.attachments),
+        deleted=bool(row.deleted),
+    )
+
+
+def decode_part(row: Any) -> Part:
+    """Return the reply part of a row."""
+    return Part(
+        index=row.position,
+        kind=PartKind(row.kind),
+        content=row.content,
+        state=PartState(row.state),
+        platform_id=row.platform_id,
+        filename=row.filename,
+        repeated=bool(row.repeated),
+        choices=decode_choices(row.choices),
+    )
+
+
+def decode_turn(
+    row: Any,
+    messages: Sequence[TurnMessage],
+    notes: Sequence[ChangeNote] = (),
+    askers: Sequence[Sender] = (),
+    asked_by: int = 0,
+    *,
+    approved: Sequence[str] = (),
+) -> Turn:
+    """Return the turn of a row with its messages, notes and the requesters of the work that it continues."""
+    return Turn(
+        id=row.id,
+        conversation=row.conversation_id,
+        kind=TurnKind(row.kind),
+        state=TurnState(row.state),
+        address=decode_address(row.address),
+        thread_id=row.thread_id,
+        platform=row.platform,
+        created_at=row.created_at,
+        ready_at=row.ready_at,
+        attempt=row.attempt,
+        run_id=row.run_id,
+        checkpoint=row.checkpoint,
+        model=row.model,
+        plan=bool(row.plan),
+        agent=row.agent,
+        busy=row.busy,
+        repeats=row.repeats,
+        stopped=Stopped(row.stopped),
+        answers=row.answers,
+        messages=tuple(messages),
+        notes=tuple(notes),
+        askers=tuple(askers),
+        asked_by=asked_by,
+        approved=tuple(approved),
+        error=row.error,
+    )

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain import ChatKind, ConversationKey, ReplyAddress, Sender, Turn, TurnState
-from bot.store.connection import Connection, sql
+from bot.store.connection import AT_WORK, NEWEST, OPEN, Connection, decode_sender, sql
 from bot.store.new_turn import open_notice, record_answer
-from bot.store.rows import AT_WORK, NEWEST, OPEN, decode_sender
 
 MOST_SHOWN = 20
 

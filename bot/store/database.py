@@ -25,7 +25,7 @@ from sqlalchemy.pool import NullPool
 
 from bot.errors import HomeUnusable, StoreError
 from bot.store.connection import Connection, SqlAlchemyConnection, SqliteConnection
-from bot.store.migrate import migrate
+from bot.store.schema import migrate
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from bot.domain import Busy, InboundChange, InboundEvent, InboundMessage, Stoppe
 from bot.store.admission_types import Accepted, Admission, InboxItem, Notice, RecordOnly, Refusal, Verdict
 from bot.store.audit import AuditEvent, actor_of, record_event
 from bot.store.budgets import count_message, find_refusal
-from bot.store.connection import Connection, sql
+from bot.store.connection import Connection, encode_address, encode_attachments, encode_sender, sql
 from bot.store.interrupts import (
     CLOSE_INTERRUPT,
     SET_ANSWERS,
@@ -21,14 +21,13 @@ from bot.store.interrupts import (
     is_button_of,
     is_foreign,
     is_readable,
+    record_tool_grant,
 )
 from bot.store.message_edits import apply_edit
 from bot.store.new_turn import ADD_INBOUND, SET_INBOUND_TURN, open_notice, open_turn
 from bot.store.people import PairingOutcome, request_pairing, set_pairing_address
 from bot.store.record import apply_change, record_message
 from bot.store.routing import ConversationRoute, hold_conversation, route_message
-from bot.store.rows import encode_address, encode_attachments, encode_sender
-from bot.store.tool_grants import record_tool_grant
 from bot.store.turns import COUNT_QUEUED, IS_RUNNING, STOP_RUNNING
 
 ONCE_A_DAY = 24 * 3600.0

@@ -11,10 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from bot.domain import ChangeNote, InboundChange, TurnKind, TurnState
-from bot.store.connection import Connection, sql
+from bot.store.connection import Connection, decode_address, decode_sender, encode_address, sql
 from bot.store.interrupts import SET_INBOUND_TEXT
 from bot.store.new_turn import SET_STATE
-from bot.store.rows import decode_address, decode_sender, encode_address
 
 # Characters that the agent is told of an old text, by which it knows the message, and of the new one.
 OLD_SHOWN, NEW_SHOWN = 120, 2000

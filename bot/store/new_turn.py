@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bot.domain import Part, PartKind, ReplyAddress, Turn, TurnKind, TurnState
-from bot.store.connection import Connection, sql
-from bot.store.rows import encode_address, encode_choices
+from bot.store.connection import Connection, encode_address, encode_choices, sql
 
 # Insert a turn; returns its id.
 ADD_TURN = sql(

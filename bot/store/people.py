@@ -7,9 +7,8 @@ from enum import Enum, auto
 
 from bot.domain import Origin, ReplyAddress, Turn, person_of
 from bot.store.audit import Actor, AuditEvent, author_of, record_event
-from bot.store.connection import Connection, sql
+from bot.store.connection import Connection, decode_address, encode_address, sql
 from bot.store.new_turn import open_notice, record_answer
-from bot.store.rows import decode_address, encode_address
 
 MOST_WAITING = 5
 """So many strangers of one account wait at once with a code."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain import Part, Stopped, ToolStep, TurnKind, TurnMessage, TurnState
-from bot.store.connection import Connection, sql
-from bot.store.rows import NEWEST, OPEN, decode_message, decode_part, decode_steps
+from bot.store.connection import NEWEST, OPEN, Connection, decode_message, decode_part, decode_steps, sql
 from bot.store.usage import TurnUsage, decode_usage
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from bot.domain import InboundChange, InboundMessage, Sender, Turn
 from bot.store.audit import Actor, AuditEvent, record_event
-from bot.store.connection import Connection, sql
-from bot.store.rows import decode_sender, encode_sender
+from bot.store.connection import Connection, decode_sender, encode_sender, sql
 
 LONGEST = 4000
 """Characters that are kept of a message."""

@@ -13,11 +13,19 @@ from typing import Any
 import orjson
 
 from bot.domain import OPEN_STATES, Sender, TurnState
-from bot.store.connection import Connection, Statement, sql
+from bot.store.connection import (
+    OPEN,
+    Connection,
+    Statement,
+    decode_attachments,
+    decode_part,
+    decode_steps,
+    encode_sender,
+    sql,
+)
 from bot.store.database import Database
 from bot.store.message_edits import CLEAR_EDITS
 from bot.store.read_models import PARTS_OF_TURNS
-from bot.store.rows import OPEN, decode_attachments, decode_part, decode_steps, encode_sender
 from bot.store.web_sessions import delete_web_access
 
 STEP = 2000

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from bot.domain import ReplyAddress, Turn, TurnKind
 from bot.store.audit import Actor, AuditEvent, author_of, record_event
 from bot.store.budgets import Limit, count_message
-from bot.store.connection import Connection, sql
+from bot.store.connection import OPEN, Connection, decode_address, sql
 from bot.store.conversations import ConversationView
 from bot.store.interrupts import ADDRESS_OF, abandon_interrupt
 from bot.store.new_turn import open_turn, record_answer
-from bot.store.rows import OPEN, decode_address
 
 THE_LAST = -1
 """What a turn repeats that waits for the one before it: whatever was answered last by then."""

@@ -10,11 +10,10 @@ from typing import Any
 
 from bot.domain import ChatKind, ReplyAddress, TurnKind, TurnState
 from bot.store.audit import Actor, AuditEvent, is_recorded, record_event
-from bot.store.connection import Connection, sql
+from bot.store.connection import NEWEST, OPEN, Connection, encode_sender, sql
 from bot.store.conversations import TAKE_CONVERSATION
 from bot.store.interrupts import abandon_interrupt
 from bot.store.new_turn import ADD_INBOUND, SET_INBOUND_TURN, open_notice, open_turn
-from bot.store.rows import NEWEST, OPEN, encode_sender
 from bot.store.schedules import (
     BATCH,
     EVENT,

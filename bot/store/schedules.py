@@ -8,8 +8,7 @@ from typing import Any
 
 from bot.domain import ChatKind, Origin, ReplyAddress, Sender, person_of
 from bot.store.audit import Actor, AuditEvent, record_event
-from bot.store.connection import Connection, sql
-from bot.store.rows import NEWEST, decode_address, decode_sender, encode_sender
+from bot.store.connection import NEWEST, Connection, decode_address, decode_sender, encode_sender, sql
 
 BATCH = 100
 """So many rows are looked at in one go."""

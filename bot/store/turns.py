@@ -20,22 +20,29 @@ from bot.domain import (
 )
 from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.budgets import Limit, count_message, find_refusal
-from bot.store.connection import Connection, sql
-from bot.store.interrupts import CLOSE_INTERRUPT, STOP_TURN, decode_approval, give_up_approval, origin_of
-from bot.store.message_edits import list_notes, take_notes
-from bot.store.new_turn import SET_STATE, save_part
-from bot.store.retries import THE_LAST
-from bot.store.rows import (
+from bot.store.connection import (
     AT_WORK,
     OPEN,
+    Connection,
     decode_address,
     decode_message,
     decode_part,
     decode_turn,
     encode_steps,
+    sql,
 )
+from bot.store.interrupts import (
+    CLOSE_INTERRUPT,
+    STOP_TURN,
+    decode_approval,
+    give_up_approval,
+    list_granted_tools,
+    origin_of,
+)
+from bot.store.message_edits import list_notes, take_notes
+from bot.store.new_turn import SET_STATE, save_part
+from bot.store.retries import THE_LAST
 from bot.store.steering import join_messages
-from bot.store.tool_grants import list_granted_tools
 from bot.store.usage import TurnUsage, save_usage
 
 

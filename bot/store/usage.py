@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.store.connection import Connection, sql
-from bot.store.rows import decode_sender
+from bot.store.connection import Connection, decode_sender, sql
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from bot.domain import Sender, Turn, person_of
 from bot.store.audit import Actor, AuditEvent, author_of, record_event
-from bot.store.connection import Connection, sql
-from bot.store.rows import decode_sender, encode_sender
+from bot.store.connection import Connection, decode_sender, encode_sender, sql
 
 ASKED, SIGNED_IN, SIGNED_OUT = "page link", "signed in", "signed out"
 

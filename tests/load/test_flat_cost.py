@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.bus.lanes import TurnLanes
-from bot.bus.message_bus import MessageBus
+from bot.bus.message_bus import MessageBus, TurnLanes
 from bot.store.database import SqliteDatabase
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.clock import ManualClock

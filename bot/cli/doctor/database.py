@@ -13,7 +13,7 @@ from sqlalchemy.pool import NullPool
 
 from agent.shared.install_hints import install_command, own_extra
 from bot.cli.doctor.finding import Finding
-from bot.store.migrate import HEAD, REVISIONS, current
+from bot.store.schema import HEAD, REVISIONS, current
 
 SECONDS = 5
 

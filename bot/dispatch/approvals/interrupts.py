@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.dispatch.approvals.render_arguments import render_arguments, render_tool_name
 from bot.render.partial_markdown import close_fence
-from bot.store.tool_grants import GrantOffer
+from bot.store.interrupts import GrantOffer
 from bot.texts import Texts
 
 APPROVAL = "approval"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import HTTPException, Query
 
-from bot.store.rows import NEWEST
+from bot.store.connection import NEWEST
 
 Limit = Annotated[int, Query(ge=1, le=200, description="Maximum number of items to return.")]
 Cursor = Annotated[

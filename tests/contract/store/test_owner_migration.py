@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, text
 
 from bot.store import Database
-from bot.store.migrate import VERSION_TABLE, create, current, migrate
+from bot.store.schema import VERSION_TABLE, create, current, migrate
 from tests.contract.store.test_schema import empty
 
 CONVERSATIONS = (

@@ -27,7 +27,7 @@ from bot.cli.doctor.finding import Finding
 from bot.cli.doctor.service import service
 from bot.config import Config
 from bot.config.loader import load_file
-from bot.store.migrate import HEAD
+from bot.store.schema import HEAD
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.telegram import TelegramEmulator

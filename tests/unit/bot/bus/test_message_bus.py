@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.bus.lanes import RETRY, TurnLanes
+from bot.bus.message_bus import RETRY, TurnLanes
 from bot.testing.clock import ManualClock
 
 
