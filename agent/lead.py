@@ -40,8 +40,7 @@ from agent.memory.extraction import ExtractionModel
 from agent.memory.store import FileMemoryStore
 from agent.models.resolve import FallbackChain, build_fallback_chain, build_model
 from agent.models.spec import Catalog, ModelSpec
-from agent.sandbox.loading import load_provider
-from agent.sandbox.options import Surroundings
+from agent.sandbox.options import Surroundings, load_provider
 from agent.skills.library import SkillLibrary
 from agent.skills.skill import CATEGORIES, Skill, SkillSet, render_skills_section
 from agent.tools.assembly import agent_tools, always_shown, beside_built_in, sandbox_tools_for

@@ -51,7 +51,10 @@ class ThreadFiles:
 
     def _read_file(self, thread_id: str, path: str) -> tuple[bytes, str]:
         found = open_artifact(self._folders, thread_id, path)
-        with self._folders.opened(thread_id, path) as descriptor, os.fdopen(os.dup(descriptor), "rb") as file:
+        with (
+            self._folders.open_file(thread_id, path) as descriptor,
+            os.fdopen(os.dup(descriptor), "rb") as file,
+        ):
             return file.read(), found.mime_type
 
 

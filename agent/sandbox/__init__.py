@@ -1,1 +1,1 @@
-"""Where an agent's commands run."""
+"""Sandboxes in which agents run commands."""

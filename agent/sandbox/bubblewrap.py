@@ -1,8 +1,8 @@
-"""The command line that isolates a command with bubblewrap, and whether that works on this machine.
+"""Isolate a command with bubblewrap, and check that this works on this machine.
 
 Namespaces hide the host's processes, network, names and files; rlimits bound processes, open files and file
-sizes; a filter takes away dangerous system calls. An ordinary user gets a user namespace; for root, the
-command runs as a user of the thread's own (see `agent.sandbox.run_as`).
+sizes; a filter refuses dangerous system calls. An ordinary user gets a user namespace. If the service runs as
+root, the command runs as a user that belongs to the thread (see `agent.sandbox.run_as`).
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from agent.core.interfaces import SandboxUnavailable
-from agent.sandbox.limits import MEGABYTE, SandboxLimits
+from agent.sandbox.options import MEGABYTE, SandboxLimits
 from agent.sandbox.paths import WORKSPACE, Mount
-from agent.sandbox.python import PYTHON_ROOT, SandboxPython
 
-NEEDED = (0, 8)
+PYTHON_ROOT = "/opt/python"
+PYTHON_FOLDER = Path("sandbox", "python")
+"""Folder of the sandbox's Python in the data directory."""
+MIN_VERSION = (0, 8)
 TOOLS = ("prlimit", "setpriv")
 PROBE_SECONDS = 20.0
 PATHS = f"{PYTHON_ROOT}/bin:/usr/local/bin:/usr/bin:/bin"
@@ -50,9 +52,36 @@ _INSTEAD = (
 
 
 @dataclass(frozen=True, slots=True)
+class SandboxPython:
+    """A virtual environment made by `make setup-sandbox`, and the prefix of its base interpreter."""
+
+    folder: Path
+    base: Path
+
+    def binds(self) -> Sequence[tuple[Path, str]]:
+        """Return pairs of host folder and path in the sandbox, which has the system's interpreter already."""
+        own = (self.folder, PYTHON_ROOT)
+        system = self.base.is_relative_to("/usr")
+        return [own] if system else [own, (self.base, str(self.base))]
+
+
+def find_python(folder: Path) -> SandboxPython | None:
+    """Return the environment in a folder, None if there is none or its interpreter is gone. Blocks."""
+    try:
+        lines = (folder / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
+        real = (folder / "bin" / "python").resolve(strict=True)
+    except OSError:
+        return None
+    if not any(line.partition("=")[0].strip() == "home" for line in lines):
+        return None
+    return SandboxPython(folder.absolute(), real.parent.parent)
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
-    """What one command needs: `user` is the host's number of its user, `file_bytes` the most that a file may
-    have; `filter_fd` and `passwd_fd` are descriptors to read a system call filter and /etc/passwd from.
+    """A command's mounts and limits. `user` is its user id on the host, `file_bytes` the largest file.
+
+    The system call filter and /etc/passwd are read from the descriptors `filter_fd` and `passwd_fd`.
     """
 
     mounts: Sequence[Mount]
@@ -66,7 +95,7 @@ class Job:
 
 
 def environment(python: SandboxPython | None) -> dict[str, str]:
-    """All that a command finds in its environment."""
+    """Return all environment variables of a command."""
     known = {
         "PATH": PATHS if python else PATHS.partition(":")[2],
         "HOME": WORKSPACE,
@@ -79,26 +108,26 @@ def environment(python: SandboxPython | None) -> dict[str, str]:
         "MPLCONFIGDIR": f"{WORKSPACE}/.cache/matplotlib",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    # One thread for each of many cores would be more than the processes that are allowed.
+    # A thread for each core would exceed the process limit on large machines.
     threads = str(min(os.cpu_count() or 1, 8))
     return known | {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
 
 
 def arguments(job: Job, command: Sequence[str]) -> list[str]:
-    """The whole command line."""
+    """Return the command line that runs `command` in a sandbox."""
     line = ["bwrap", *_namespaces(job), *_system(job), *_devices(job), *_folders(job)]
     line += ["--remount-ro", "/", "--chdir", WORKSPACE]
     for name, value in environment(job.python).items():
         line += ["--setenv", name, value]
     if job.filter_fd is not None:
         line += ["--seccomp", str(job.filter_fd)]
-    return [*line, "--", *_dropped(job.user), *_limited(job), *command]
+    return [*line, "--", *_drop_root(job.user), *_set_limits(job), *command]
 
 
 def _namespaces(job: Job) -> list[str]:
     own = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox"]
     own += [] if job.network else ["--unshare-net"]
-    # The namespace of processes ends with us, and everything in it with the namespace.
+    # The PID namespace ends with this process, and every process in it with the namespace.
     own += ["--die-with-parent"]
     if os.geteuid():
         own += ["--unshare-user", "--disable-userns", "--cap-drop", "ALL"]
@@ -107,7 +136,7 @@ def _namespaces(job: Job) -> list[str]:
 
 
 def _system(job: Job) -> list[str]:
-    """The host's programs, and of its settings only what they need."""
+    """Mount the host's programs, and the settings in /etc that they need."""
     line = ["--ro-bind", "/usr", "/usr"]
     for name in _MERGED:
         path = Path("/", name)
@@ -115,7 +144,7 @@ def _system(job: Job) -> list[str]:
             line += ["--symlink", str(path.readlink()), str(path)]
         elif path.is_dir():
             line += ["--ro-bind", str(path), str(path)]
-    line += _made("/etc", "/etc/ssl", "/etc/pki", "/etc/pki/tls")
+    line += _create_folders("/etc", "/etc/ssl", "/etc/pki", "/etc/pki/tls")
     for name in (*_SETTINGS, *(_NETWORK_SETTINGS if job.network else ())):
         line += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     if job.passwd_fd is not None:
@@ -124,7 +153,7 @@ def _system(job: Job) -> list[str]:
 
 
 def _devices(job: Job) -> list[str]:
-    """`/proc` of the own namespace, `/dev` with what is harmless, and room for scratch files."""
+    """Mount `/proc` of the namespace, a `/dev` with harmless devices, and scratch folders."""
     size = str(job.limits.scratch_mb * MEGABYTE)
     line = ["--proc", "/proc", "--dev", "/dev"]
     for path in ("/dev/shm", "/tmp", "/run"):  # noqa: S108 - the sandbox's own
@@ -133,28 +162,33 @@ def _devices(job: Job) -> list[str]:
 
 
 def _folders(job: Job) -> list[str]:
-    line = _made(*(str(parent) for mount in job.mounts for parent in _above(mount.virtual)))
+    line = _create_folders(*(str(parent) for mount in job.mounts for parent in _parents(mount.virtual)))
     for mount in job.mounts:
         line += ["--bind" if mount.writable else "--ro-bind-try", str(mount.host), mount.virtual]
     if job.python is not None:
-        line += _made("/opt")
+        line += _create_folders("/opt")
         for host, inside in job.python.binds():
-            line += [*_made(*(str(parent) for parent in _above(inside))), "--ro-bind", str(host), inside]
+            line += [
+                *_create_folders(*(str(parent) for parent in _parents(inside))),
+                "--ro-bind",
+                str(host),
+                inside,
+            ]
     return line
 
 
-def _above(path: str) -> list[PurePosixPath]:
-    """The folders above a path, without the root, outermost first."""
+def _parents(path: str) -> list[PurePosixPath]:
+    """Return the parent folders of a path without the root, outermost first."""
     return list(PurePosixPath(path).parents)[-2::-1]
 
 
-def _made(*folders: str) -> list[str]:
-    """Folders that everybody may enter; those that come about by themselves are root's alone."""
+def _create_folders(*folders: str) -> list[str]:
+    """Create folders that every user may enter; bubblewrap's own would be accessible to root only."""
     return [word for path in dict.fromkeys(folders) for word in ("--perms", "0755", "--dir", path)]
 
 
-def _dropped(user: int) -> list[str]:
-    """Root becomes somebody else, for good."""
+def _drop_root(user: int) -> list[str]:
+    """Give up the rights of root."""
     if os.geteuid():
         return []
     return [
@@ -169,10 +203,10 @@ def _dropped(user: int) -> list[str]:
     ]
 
 
-def _limited(job: Job) -> list[str]:
+def _set_limits(job: Job) -> list[str]:
     limits = job.limits
     return [
-        # Who writes beyond the size of a file hears of it, rather than being killed.
+        # A write beyond the file size limit fails with an error instead of killing the program.
         "env",
         "--ignore-signal=XFSZ",
         "prlimit",
@@ -186,25 +220,25 @@ def _limited(job: Job) -> list[str]:
 
 
 def missing() -> str:
-    """What this machine lacks, as a sentence with what to do; "" where isolation works. Blocking."""
+    """Return a sentence about what this machine lacks and how to fix it, "" if nothing is missing. Blocks."""
     if not sys.platform.startswith("linux"):
         return "Commands can't be isolated here: bubblewrap needs Linux."
     if shutil.which("bwrap") is None:
         return "Commands can't be isolated here: bubblewrap is missing (Debian: apt install bubblewrap)."
     if lacking := [tool for tool in TOOLS if shutil.which(tool) is None]:
         return f"Commands can't be isolated here: {lacking[0]} is missing (Debian: apt install util-linux)."
-    if (version := _version()) < NEEDED:
-        found, needed = ".".join(map(str, version)) or "unknown", ".".join(map(str, NEEDED))
+    if (version := _version()) < MIN_VERSION:
+        found, needed = ".".join(map(str, version)) or "unknown", ".".join(map(str, MIN_VERSION))
         return f"Commands can't be isolated here: bubblewrap is too old ({found}; {needed} is needed)."
     return ""
 
 
 def check(job: Job, env: Mapping[str, str]) -> None:
-    """Try it. Raises SandboxUnavailable, which says what is missing. Blocking."""
+    """Run a command in a sandbox. Raises SandboxUnavailable, which says what is missing. Blocks."""
     if why := missing():
         raise SandboxUnavailable(f"{why} {_INSTEAD}")
     try:
-        tried = subprocess.run(  # noqa: S603 - our own words
+        tried = subprocess.run(  # noqa: S603 - our own command line
             arguments(job, ["true"]),
             env=dict(env),
             stdin=subprocess.DEVNULL,
@@ -216,19 +250,19 @@ def check(job: Job, env: Mapping[str, str]) -> None:
     except subprocess.TimeoutExpired:
         raise SandboxUnavailable(f"Commands can't be isolated here: bubblewrap hangs. {_INSTEAD}") from None
     if tried.returncode:
-        said = _first_line(tried.stderr, job.mounts)
-        raise SandboxUnavailable(f"Commands can't be isolated here: {said}. {_hint(said)}{_INSTEAD}")
+        reason = _first_line(tried.stderr, job.mounts)
+        raise SandboxUnavailable(f"Commands can't be isolated here: {reason}. {_hint(reason)}{_INSTEAD}")
 
 
-def _first_line(said: bytes, mounts: Iterable[Mount]) -> str:
-    text = said.decode(errors="replace").strip().partition("\n")[0].rstrip(".") or "bubblewrap failed"
+def _first_line(output: bytes, mounts: Iterable[Mount]) -> str:
+    text = output.decode(errors="replace").strip().partition("\n")[0].rstrip(".") or "bubblewrap failed"
     for mount in mounts:
         text = text.replace(str(mount.host), mount.virtual)
     return text
 
 
-def _hint(said: str) -> str:
-    if "namespace" in said or "uid map" in said or "Operation not permitted" in said:
+def _hint(reason: str) -> str:
+    if any(cause in reason for cause in ("namespace", "uid map", "Operation not permitted")):
         return (
             "The kernel, or the container that the service runs in, allows no new namespaces: enable them "
             "(sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap). "
@@ -238,13 +272,13 @@ def _hint(said: str) -> str:
 
 def _version() -> tuple[int, ...]:
     with suppress(OSError, subprocess.SubprocessError):
-        said = subprocess.run(
+        output = subprocess.run(
             ["bwrap", "--version"],  # noqa: S607 - found by the service's own search path
             capture_output=True,
             text=True,
             timeout=PROBE_SECONDS,
             check=False,
         ).stdout
-        if found := re.search(r"(\d+)\.(\d+)", said):
+        if found := re.search(r"(\d+)\.(\d+)", output):
             return tuple(map(int, found.groups()))
     return ()

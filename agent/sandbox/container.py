@@ -1,83 +1,84 @@
-"""Commands in containers of docker, podman or Apple's container; files in the thread's own folders.
+"""Sandboxes in containers of docker, podman or Apple's container, with files in the thread's folders.
 
-A thread's container is started with its first command and stays warm for the next ones, also over a restart
-of the service. It is removed when it was idle for long; when the service dies, it ends by itself.
+A thread's container starts with its first command and stays for the next ones, even if the service restarts.
+It is removed after an idle time; if the service dies, it ends by itself.
 """
 
 from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.core.interfaces import CommandResult, SandboxUnavailable
 from agent.sandbox import engine
-from agent.sandbox.disk_and_memory_usage import Held, companions
 from agent.sandbox.engine import Command
-from agent.sandbox.folder import HELD, FolderProvider, FolderSandbox
-from agent.sandbox.limits import SandboxLimits
-from agent.sandbox.options import ContainerOptions, Surroundings, read_options
-from agent.sandbox.resource_watch import Watch
+from agent.sandbox.folder import MAX_HELD, FolderProvider, FolderSandbox
+from agent.sandbox.options import ContainerOptions, SandboxLimits, Surroundings, read_options
+from agent.sandbox.resource_watch import DiskUse, ResourceWatch, namespace_processes
 from agent.sandbox.running import run
-from agent.sandbox.warm_container import Box, Setup
+from agent.sandbox.warm_container import ContainerSetup, WarmContainer
 from agent.shared.process import ProgramStart, run_to_end
 
 if TYPE_CHECKING:
     from agent.core.state import ThreadData
 
-LETTING_GO = 0.3
+PIPE_SECONDS = 0.3
+"""Seconds to wait for the end of the output, which background processes hold until they are killed."""
 
 
 class ContainerSandbox(FolderSandbox):
-    """A thread's container. See `agent.core.interfaces.Sandbox`. One command runs at a time."""
+    """A `Sandbox` in a thread's container. One command runs at a time."""
 
     def __init__(
         self,
         thread_id: str,
         folders: ThreadData,
         *,
-        boxes: Boxes,
+        containers: ContainerPool,
         limits: SandboxLimits,
         read_only: Mapping[str, Path],
     ) -> None:
         super().__init__(thread_id, folders, read_only=read_only, limits=limits)
-        self._boxes = boxes
+        self._containers = containers
 
     async def execute_command(self, command: str, *, seconds: float | None = None) -> CommandResult:
-        """See `Sandbox`. Raises SandboxUnavailable."""
+        """Run a command. Raises SandboxUnavailable."""
         self.check()
         await asyncio.to_thread(self.ready)
-        async with self._boxes.lent(self) as box:
-            held, room = await asyncio.to_thread(self._measured)
-            start = ProgramStart(box.execution(command, room), engine.engine_environment(), box.folder)
-            over = self._watch(box, held).over
-            # What was left in the background holds the output until it is swept.
-            result = await run(start, self.limits, seconds=seconds, over=over, letting_go=LETTING_GO)
+        async with self._containers.borrow(self) as container:
+            held, room = await asyncio.to_thread(self._measure)
+            start = ProgramStart(
+                container.command_line(command, room), engine.engine_environment(), container.folder
+            )
+            over = self._watch(container, held).over
+            result = await run(start, self.limits, seconds=seconds, over=over, letting_go=PIPE_SECONDS)
         return self.mask_result(result, room)
 
-    def _measured(self) -> tuple[Held, int]:
+    def _measure(self) -> tuple[DiskUse, int]:
         held = self.ready()
         return held, self.room(held)
 
-    def _watch(self, box: Box, held: Held) -> Watch:
+    def _watch(self, container: WarmContainer, held: DiskUse) -> ResourceWatch:
         def inside(_: int) -> list[int]:
-            return companions(box.pid) if box.pid else []
+            return namespace_processes(container.pid) if container.pid else []
 
-        return Watch(self.limits, self.own_folders, held=held, processes=inside)
+        return ResourceWatch(self.limits, self.own_folders, held=held, processes=inside)
 
 
-class Boxes:
-    """The containers that are warm, by thread, and the task that removes idle ones.
+class ContainerPool:
+    """The warm containers by thread, and a task that removes idle ones and ends when none is left.
 
-    `sleep` and `clock` are in seconds. The task ends with its loop, or when nothing is left to remove.
+    `sleep` and `clock` are in seconds.
     """
 
     def __init__(
         self,
-        setup: Setup,
+        setup: ContainerSetup,
         *,
         idle_seconds: float,
         clock: Callable[[], float] | None = None,
@@ -85,59 +86,70 @@ class Boxes:
     ) -> None:
         self._setup, self._idle, self._sleep = setup, idle_seconds, sleep
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
-        self._boxes: dict[str, Box] = {}
+        self._containers: dict[str, WarmContainer] = {}
         self._reaper: asyncio.Task[None] | None = None
 
-    def lent(self, sandbox: ContainerSandbox) -> _Lent:
-        """The thread's container for one command, alone; nothing of the command is left in it after."""
+    @asynccontextmanager
+    async def borrow(self, sandbox: ContainerSandbox) -> AsyncIterator[WarmContainer]:
+        """Use the thread's container exclusively for one command; its processes are killed afterwards."""
         name = f"roebot-{self._setup.home}-{sha256(sandbox.thread_id.encode()).hexdigest()[:16]}"
-        box = self._boxes.get(sandbox.thread_id)
-        if box is None:
-            box = self._boxes[sandbox.thread_id] = Box(name, self._setup, sandbox.paths.mounts, sandbox.user)
-        return _Lent(self, box)
+        container = self._containers.get(sandbox.thread_id)
+        if container is None:
+            container = self._containers[sandbox.thread_id] = WarmContainer(
+                name, self._setup, sandbox.paths.mounts, sandbox.user
+            )
+        async with container.use.lock:
+            self._mark_used(container)
+            await container.start()
+            try:
+                yield container
+            finally:
+                try:
+                    await run_to_end(container.sweep())
+                finally:
+                    self._mark_used(container)
 
-    def used(self, box: Box) -> None:
-        """A command has begun or ended in it."""
-        box.use.at = self._clock()
+    def _mark_used(self, container: WarmContainer) -> None:
+        container.use.at = self._clock()
         if self._reaper is None or self._reaper.done():
             self._reaper = asyncio.create_task(self._reap(), name="sandbox-reaper")
 
     async def missing(self) -> str:
-        """The image, where it was not made yet."""
+        """Return a sentence if the image was not built yet, else ""."""
         setup = self._setup
-        answer = await engine.ask(setup.command, "image", "inspect", setup.image)
-        if answer.good:
+        answer = await engine.call_engine(setup.command, "image", "inspect", setup.image)
+        if answer.ok:
             return ""
         return f"There is no image {setup.image}: make setup-sandbox builds it, sandbox.image names another."
 
     async def close(self) -> None:
-        """Remove all."""
+        """Remove all containers."""
         if self._reaper is not None:
             self._reaper.cancel()
-        boxes, self._boxes = list(self._boxes.values()), {}
-        await engine.remove(self._setup.command, [box.name for box in boxes])
+        containers, self._containers = list(self._containers.values()), {}
+        await engine.remove(self._setup.command, [container.name for container in containers])
 
     async def _reap(self) -> None:
-        while self._boxes:
-            first = min(box.use.at for box in self._boxes.values())
+        while self._containers:
+            first = min(container.use.at for container in self._containers.values())
             await self._sleep(max(0.0, first + self._idle - self._clock()))
-            for thread_id, box in list(self._boxes.items()):
-                if box.use.at + self._idle <= self._clock() and not box.use.alone.locked():
-                    async with box.use.alone:
-                        del self._boxes[thread_id]
-                        await engine.remove(self._setup.command, [box.name])
+            for thread_id, container in list(self._containers.items()):
+                if container.use.at + self._idle <= self._clock() and not container.use.lock.locked():
+                    async with container.use.lock:
+                        del self._containers[thread_id]
+                        await engine.remove(self._setup.command, [container.name])
 
 
 class _Lent:
-    """A container for one command. See `Boxes.lent`."""
+    """A container for one command. See `ContainerPool.lent`."""
 
-    def __init__(self, boxes: Boxes, box: Box) -> None:
-        self._boxes, self._box = boxes, box
+    def __init__(self, containers: ContainerPool, container: WarmContainer) -> None:
+        self._containers, self._box = containers, container
 
-    async def __aenter__(self) -> Box:
+    async def __aenter__(self) -> WarmContainer:
         await self._box.use.alone.acquire()
         try:
-            self._boxes.used(self._box)
+            self._containers.used(self._box)
             await self._box.start()
         except BaseException:
             self._box.use.alone.release()
@@ -148,60 +160,60 @@ class _Lent:
         try:
             await run_to_end(self._box.sweep())
         finally:
-            self._boxes.used(self._box)
+            self._containers.used(self._box)
             self._box.use.alone.release()
 
 
 class ContainerSandboxProvider(FolderProvider[ContainerSandbox]):
-    """Sandboxes in containers. See `SandboxProvider`. After a release the container stays warm."""
+    """A `SandboxProvider` of containers. After a release the container stays warm."""
 
     kind = "container"
 
     def __init__(
         self,
         folders: Callable[[str], ThreadData],
-        boxes: Boxes,
+        containers: ContainerPool,
         *,
         limits: SandboxLimits | None = None,
         read_only: Mapping[str, Path] | None = None,
-        held: int = HELD,
+        held: int = MAX_HELD,
     ) -> None:
         bounds, shared = limits or SandboxLimits(), read_only or {}
 
         def make(thread_id: str) -> ContainerSandbox:
             return ContainerSandbox(
-                thread_id, folders(thread_id), boxes=boxes, limits=bounds, read_only=shared
+                thread_id, folders(thread_id), containers=containers, limits=bounds, read_only=shared
             )
 
         super().__init__(make, held=held)
-        self.boxes = boxes
+        self.containers = containers
 
     async def missing(self) -> str:
-        """What keeps containers from being started: the engine or the image. Raises SandboxUnavailable."""
-        return await self.boxes.missing()
+        """Return a sentence about a missing image, "" if there is one. Raises SandboxUnavailable."""
+        return await self.containers.missing()
 
     async def close(self) -> None:
         """Remove the containers."""
-        await self.boxes.close()
+        await self.containers.close()
 
     @classmethod
     def from_config(cls, around: Surroundings, **keys: Any) -> ContainerSandboxProvider:
-        """By the further keys of the section `sandbox`. Raises SandboxUnavailable, naming a wrong one."""
+        """Create the provider from the keys of the section `sandbox`. Raises SandboxUnavailable."""
         options = read_options(ContainerOptions, keys)
         command: Command = tuple(shlex.split(options.command)) if options.command else engine.find_engine()
-        setup = Setup(command, options.image, around.home, options.limits(), options.network)
-        boxes = Boxes(setup, idle_seconds=options.idle_seconds)
-        return cls(around.folders, boxes, limits=options.limits(), read_only=around.read_only)
+        setup = ContainerSetup(command, options.image, around.home, options.limits(), options.network)
+        containers = ContainerPool(setup, idle_seconds=options.idle_seconds)
+        return cls(around.folders, containers, limits=options.limits(), read_only=around.read_only)
 
 
 async def remove_all(home: Path | None = None) -> list[str]:
-    """Remove our containers in every engine that is here or was used; of one home, or all. Their names."""
+    """Remove our containers of one data directory, or all, in every known engine, and return their names."""
     commands = [(name,) for name in ("container", "docker", "podman")]
-    remembered = await asyncio.to_thread(engine.used, home) if home else []
+    used = await asyncio.to_thread(engine.used_engines, home) if home else []
     removed: list[str] = []
-    for command in dict.fromkeys([*remembered, *commands]):
+    for command in dict.fromkeys([*used, *commands]):
         try:
-            names = await engine.ours(command, engine.home_of(home) if home else None)
+            names = await engine.list_containers(command, engine.home_of(home) if home else None)
         except SandboxUnavailable:
             continue
         await engine.remove(command, names)

@@ -1,4 +1,4 @@
-"""The command of a container engine: which there are, what is asked of them, and our containers in them."""
+"""Call a container engine, and find and remove our containers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Command = tuple[str, ...]
 LABEL, HOME_LABEL, SETUP_LABEL = "roebot.sandbox", "roebot.home", "roebot.setup"
 SECONDS = 120.0
 USED = Path("sandbox", "engines.json")
-"""Below the home: the engines that were used, with their options; `make stop` asks each of them."""
+"""File in the data directory with the engines that were used; `make stop` calls each of them."""
 _PASSED_ON = (
     "PATH",
     "HOME",
@@ -34,25 +34,25 @@ _PASSED_ON = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a call of the engine gave; `code` None: it took too long."""
+    """Result of a call of the engine; `code` is None if it took too long."""
 
     code: int | None
     output: str
     errors: str
 
     @property
-    def good(self) -> bool:
-        """Whether it worked."""
+    def ok(self) -> bool:
+        """True if the call succeeded."""
         return self.code == 0
 
 
 def known_engines() -> tuple[str, ...]:
-    """The programs that are looked for here, the best first."""
+    """Return the programs of engines on this platform, the preferred one first."""
     return ("container", "docker", "podman") if sys.platform == "darwin" else ("docker", "podman")
 
 
 def find_engine() -> Command:
-    """The first that is there. Raises SandboxUnavailable. Blocking."""
+    """Return the first engine that is installed. Raises SandboxUnavailable. Blocks."""
     for name in known_engines():
         if shutil.which(name):
             return (name,)
@@ -63,14 +63,16 @@ def find_engine() -> Command:
 
 
 def engine_environment() -> dict[str, str]:
-    """What an engine finds in its environment: podman hands proxies and their passwords down, so little."""
+    """Return the environment of an engine, without proxies, which podman would pass on to containers."""
     return {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
 
 
-async def ask(command: Command, *words: str, seconds: float = SECONDS, folder: Path | None = None) -> Answer:
-    """Call the engine. Raises SandboxUnavailable where its program is missing.
+async def call_engine(
+    command: Command, *words: str, seconds: float = SECONDS, folder: Path | None = None
+) -> Answer:
+    """Call the engine in `folder`. Raises SandboxUnavailable if its program is missing.
 
-    `folder`: where it is called; podman's monitor leaves a file there when a container runs out of memory.
+    Podman's monitor writes a file to this folder when a container runs out of memory.
     """
     output, errors = OutputBuffer(), OutputBuffer()
     try:
@@ -92,65 +94,66 @@ async def ask(command: Command, *words: str, seconds: float = SECONDS, folder: P
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """A container: `pid` is its first process as the host numbers it, 0 where that has no number here."""
+class ContainerState:
+    """State of a container; `pid` is its first process on this host, 0 if it has none here."""
 
     running: bool = False
     pid: int = 0
     setup: str = ""
 
 
-async def state(command: Command, name: str) -> State:
-    """How a container is; one that is not there does not run."""
-    answer = await ask(command, "inspect", name)
+async def inspect_container(command: Command, name: str) -> ContainerState:
+    """Return the state of a container; one that does not exist is not running."""
+    answer = await call_engine(command, "inspect", name)
     try:
-        found = json.loads(answer.output)[0] if answer.good else {}
+        found = json.loads(answer.output)[0] if answer.ok else {}
         inside, config = found.get("State") or {}, found.get("Config") or found.get("configuration") or {}
         labels = config.get("Labels") or config.get("labels") or {}
     except (ValueError, AttributeError, LookupError):
-        return State()
+        return ContainerState()
     running = bool(inside.get("Running")) or found.get("status") == "running"
-    return State(running, int(inside.get("Pid") or 0), str(labels.get(SETUP_LABEL, "")))
+    return ContainerState(running, int(inside.get("Pid") or 0), str(labels.get(SETUP_LABEL, "")))
 
 
 def is_apple(command: Command) -> bool:
-    """Whether it is Apple's, in which every container is a machine of its own."""
+    """Return whether the engine is Apple's, which runs each container in a virtual machine."""
     return Path(command[0]).name == "container"
 
 
 def home_of(folder: Path) -> str:
-    """What a home is called in labels and names."""
+    """Return the short name of a data directory for labels and container names."""
     return sha256(str(folder.absolute()).encode()).hexdigest()[:8]
 
 
 async def remove(command: Command, names: Iterable[str]) -> None:
-    """End containers and take them away; what is gone already is no error."""
-    found = list(names)
-    if found:
-        await ask(command, *(("delete", "--force") if is_apple(command) else ("rm", "--force")), *found)
+    """End and remove containers; missing ones are no error."""
+    if found := list(names):
+        await call_engine(
+            command, *(("delete", "--force") if is_apple(command) else ("rm", "--force")), *found
+        )
 
 
-async def ours(command: Command, home: str | None = None) -> list[str]:
-    """The names of our containers, those that ended too; of one home, or all."""
+async def list_containers(command: Command, home: str | None = None) -> list[str]:
+    """Return the names of our containers of one data directory, or all, including ended ones."""
     label = f"{HOME_LABEL}={home}" if home else f"{LABEL}=1"
     if is_apple(command):
-        listed = await ask(command, "list", "--all", "--format", "json")
-        return _apple_names(listed.output, *label.split("=")) if listed.good else []
+        listed = await call_engine(command, "list", "--all", "--format", "json")
+        return _apple_names(listed.output, *label.split("=")) if listed.ok else []
     words = ("ps", "--all", "--filter", f"label={label}", "--format", "{{.Names}}")
-    listed = await ask(command, *words)
-    return listed.output.split() if listed.good else []
+    listed = await call_engine(command, *words)
+    return listed.output.split() if listed.ok else []
 
 
 def remember(home: Path, command: Command) -> None:
-    """Note that this engine was used. Blocking."""
-    known = used(home)
+    """Record that this engine was used. Blocks."""
+    known = used_engines(home)
     if command not in known:
         make_private_folder((home / USED).parent)
         (home / USED).write_text(json.dumps([*map(list, known), list(command)]))
 
 
-def used(home: Path) -> list[Command]:
-    """The engines that were used. Blocking."""
+def used_engines(home: Path) -> list[Command]:
+    """Return the recorded engines. Blocks."""
     try:
         return [tuple(map(str, words)) for words in json.loads((home / USED).read_text())]
     except (OSError, ValueError, TypeError):

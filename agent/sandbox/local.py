@@ -1,4 +1,4 @@
-"""Commands on this host, each alone in a sandbox of bubblewrap; files in the thread's own folders."""
+"""Sandboxes on this machine: each command is isolated by bubblewrap; files are in the thread's folders."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agent.core.interfaces import CommandResult
 from agent.sandbox import bubblewrap, seccomp
-from agent.sandbox.disk_and_memory_usage import Held
-from agent.sandbox.folder import HELD, FolderProvider, FolderSandbox
-from agent.sandbox.limits import SandboxLimits
-from agent.sandbox.options import LocalOptions, Surroundings, read_options
+from agent.sandbox.bubblewrap import PYTHON_FOLDER, SandboxPython, find_python
+from agent.sandbox.folder import MAX_HELD, FolderProvider, FolderSandbox
+from agent.sandbox.options import LocalOptions, SandboxLimits, Surroundings, read_options
 from agent.sandbox.paths import WORKSPACE
-from agent.sandbox.python import FOLDER, SandboxPython, find_python
-from agent.sandbox.resource_watch import Watch
+from agent.sandbox.resource_watch import DiskUse, ResourceWatch
 from agent.sandbox.running import run
 from agent.shared.process import ProgramStart
 
@@ -31,9 +29,9 @@ Isolation = Literal["bubblewrap", "none"]
 
 @dataclass(slots=True)
 class Host:
-    """How commands run on this host, for all threads alike. `python`: where its own environment may be.
+    """Settings for commands of all threads. `python` is the folder of the sandbox's Python environment.
 
-    `isolation` none gives a command no protection at all: it can do what the service can.
+    With `isolation` "none", commands can do everything that the service can.
     """
 
     isolation: Isolation = "bubblewrap"
@@ -42,18 +40,18 @@ class Host:
     _works: bool = field(default=False, init=False)
 
     def check(self, job: bubblewrap.Job, env: Mapping[str, str]) -> None:
-        """Once it works, it is not tried again. Raises SandboxUnavailable. Blocking."""
+        """Check isolation unless it worked before. Raises SandboxUnavailable. Blocks."""
         if not self._works:
             bubblewrap.check(job, env)
             self._works = True
 
     def environment(self) -> SandboxPython | None:
-        """The sandbox's own Python, where it was made. Blocking."""
+        """Return the sandbox's Python, None if there is none. Blocks."""
         return find_python(self.python) if self.python else None
 
 
 class LocalSandbox(FolderSandbox):
-    """A thread's own folders. See `agent.core.interfaces.Sandbox`."""
+    """A `Sandbox` in a thread's folders."""
 
     def __init__(
         self,
@@ -68,15 +66,15 @@ class LocalSandbox(FolderSandbox):
         self._host = host
 
     async def execute_command(self, command: str, *, seconds: float | None = None) -> CommandResult:
-        """See `Sandbox`. The shell gets no variable of the service. Raises SandboxUnavailable."""
+        """Run a command, without the service's environment variables. Raises SandboxUnavailable."""
         self.check()
         with ExitStack() as stack:
-            prepared = await asyncio.to_thread(self._prepared, command, stack)
-            watch = Watch(self.limits, self.own_folders, held=prepared.held)
+            prepared = await asyncio.to_thread(self._prepare, command, stack)
+            watch = ResourceWatch(self.limits, self.own_folders, held=prepared.held)
             result = await run(prepared.start, self.limits, seconds=seconds, over=watch.over)
         return self.mask_result(result, prepared.room)
 
-    def _prepared(self, command: str, stack: ExitStack) -> _Prepared:
+    def _prepare(self, command: str, stack: ExitStack) -> _Prepared:
         held = self.ready()
         room = self.room(held)
         if self._host.isolation == "none":
@@ -97,7 +95,7 @@ class LocalSandbox(FolderSandbox):
     def _job(self, room: int, python: SandboxPython | None) -> Iterator[bubblewrap.Job]:
         inside = self.user if os.geteuid() == 0 else bubblewrap.INSIDE_USER
         account = f"agent:x:{inside}:{inside}::{WORKSPACE}:{_SHELL}\n"
-        with _content(seccomp.program()) as filter_fd, _content(account.encode()) as passwd_fd:
+        with _memory_file(seccomp.program()) as filter_fd, _memory_file(account.encode()) as passwd_fd:
             yield bubblewrap.Job(
                 mounts=self.paths.mounts,
                 user=self.user,
@@ -110,22 +108,21 @@ class LocalSandbox(FolderSandbox):
             )
 
     def _plain_environment(self) -> dict[str, str]:
-        given = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        return {**given, "HOME": str(self.own_folders[0])}
+        env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        return {**env, "HOME": str(self.own_folders[0])}
 
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
     start: ProgramStart
-    held: Held
+    held: DiskUse
     room: int
 
 
 class LocalSandboxProvider(FolderProvider[LocalSandbox]):
-    """Sandboxes in the folders that `folders` names for a thread. See `SandboxProvider`.
+    """A `SandboxProvider` for the folders that `folders` returns for a thread.
 
-    `read_only`: folders that every thread sees, by their virtual path. Of more than `held` that nobody
-    released, the ones acquired longest ago are given up.
+    `read_only` are folders that every thread sees, by virtual path.
     """
 
     kind = "local"
@@ -137,7 +134,7 @@ class LocalSandboxProvider(FolderProvider[LocalSandbox]):
         host: Host | None = None,
         limits: SandboxLimits | None = None,
         read_only: Mapping[str, Path] | None = None,
-        held: int = HELD,
+        held: int = MAX_HELD,
     ) -> None:
         how, bounds, shared = host or Host(), limits or SandboxLimits(), read_only or {}
 
@@ -147,15 +144,15 @@ class LocalSandboxProvider(FolderProvider[LocalSandbox]):
         super().__init__(make, held=held)
 
     async def missing(self) -> str:
-        """What keeps commands from running here; "" where one ran. Raises SandboxUnavailable."""
+        """Run a command as a check, and return "". Raises SandboxUnavailable."""
         await self._make("check").execute_command("true")
         return ""
 
     @classmethod
     def from_config(cls, around: Surroundings, **keys: Any) -> LocalSandboxProvider:
-        """By the further keys of the section `sandbox`. Raises SandboxUnavailable, naming a wrong one."""
+        """Create the provider from the keys of the section `sandbox`. Raises SandboxUnavailable."""
         options = read_options(LocalOptions, keys)
-        python = Path(options.python) if options.python else around.home / FOLDER
+        python = Path(options.python) if options.python else around.home / PYTHON_FOLDER
         return cls(
             around.folders,
             host=Host(isolation=options.isolation, network=options.network, python=python),
@@ -168,8 +165,7 @@ _SHELL = next((shell for shell in ("/bin/bash", "/bin/sh") if Path(shell).exists
 
 
 @contextmanager
-def _content(data: bytes | None) -> Iterator[int | None]:
-    """A descriptor from which a program can read these bytes; None for None."""
+def _memory_file(data: bytes | None) -> Iterator[int | None]:
     if data is None:
         yield None
         return

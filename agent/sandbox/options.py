@@ -1,9 +1,10 @@
-"""The further keys of the section `sandbox`, which belong to its provider."""
+"""Options of the sandbox providers, the limits made from them, and loading a provider."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -11,18 +12,44 @@ from pydantic import Field, ValidationError
 
 from agent.config.reader import unknown_key_message
 from agent.config.types import Count, Number, Secret, Section, Switch, Text, Url
-from agent.core.interfaces import SandboxUnavailable
-from agent.sandbox.limits import SandboxLimits
+from agent.core.interfaces import SandboxProvider, SandboxUnavailable
 
 if TYPE_CHECKING:
     from agent.core.state import ThreadData
 
 IMAGE = "localhost/roebot-sandbox"
+PROVIDER_METHODS = ("acquire", "get", "release", "close")
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxLimits:
+    """Limits of a command and of a thread's folders; megabytes have 1,000,000 bytes.
+
+    Of a command: `seconds`, `output_bytes` that are kept, `flood_bytes` of output that stop it, `processes`
+    and threads, `memory_mb` of all of them together, and `open_files` of each. Of a thread: `disk_mb` and
+    `disk_files`. `free_mb` of the disk stay free; `scratch_mb` is the size of `/tmp`.
+    """
+
+    seconds: float = 120.0
+    output_bytes: int = 400_000
+    flood_bytes: int = 50_000_000
+    processes: int = 256
+    memory_mb: int = 2_000
+    open_files: int = 1_024
+    disk_mb: int = 2_000
+    disk_files: int = 200_000
+    free_mb: int = 500
+    scratch_mb: int = 256
+
+    def time_for(self, seconds: float | None) -> float:
+        """Return the time limit of a command that asks for `seconds` (None: no wish)."""
+        return self.seconds if seconds is None else min(seconds, self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where a provider works: the folders of a thread, the home, and what every thread may read."""
+    """Folders of a thread, the data directory, and read-only folders by virtual path, for a provider."""
 
     folders: Callable[[str], ThreadData]
     home: Path
@@ -30,7 +57,7 @@ class Surroundings:
 
 
 class CommandLimits(Section):
-    """What commands may use, wherever they run."""
+    """Limits of commands on any machine."""
 
     seconds: Number = Field(120.0, gt=0, le=3_600, description="Seconds that a command may take.")
     memory_mb: Count = Field(2_000, description="Megabytes of memory that a command may use.")
@@ -38,7 +65,7 @@ class CommandLimits(Section):
     disk_mb: Count = Field(2_000, description="Megabytes that the folders of a thread may hold.")
 
     def limits(self) -> SandboxLimits:
-        """As the sandbox takes them."""
+        """Return the limits, with defaults for those that have no key."""
         return SandboxLimits(
             seconds=self.seconds,
             memory_mb=self.memory_mb,
@@ -48,7 +75,7 @@ class CommandLimits(Section):
 
 
 class LimitOptions(CommandLimits):
-    """What every sandbox on this host's disk keeps."""
+    """Options of sandboxes on this machine."""
 
     network: Switch = Field(
         False, description="Whether commands reach the network, this host's own included."
@@ -56,7 +83,7 @@ class LimitOptions(CommandLimits):
 
 
 class LocalOptions(LimitOptions):
-    """The keys of LocalSandboxProvider."""
+    """Options of LocalSandboxProvider."""
 
     isolation: Literal["bubblewrap", "none"] = Field(
         "bubblewrap",
@@ -68,7 +95,7 @@ class LocalOptions(LimitOptions):
 
 
 class ContainerOptions(LimitOptions):
-    """The keys of ContainerSandboxProvider."""
+    """Options of ContainerSandboxProvider."""
 
     command: Text | None = Field(
         None, description="The engine with its options, such as podman --runtime runc; null: what is found."
@@ -78,7 +105,7 @@ class ContainerOptions(LimitOptions):
 
 
 class RemoteOptions(Section):
-    """The keys of RemoteSandboxProvider."""
+    """Options of RemoteSandboxProvider."""
 
     url: Url = Field(description="The address of the service that runs the commands.")
     token: Secret | None = Field(None, description="What the service wants to see, as $NAME.")
@@ -99,13 +126,39 @@ OptionsT = TypeVar("OptionsT", bound=Section)
 
 
 def read_options(kind: type[OptionsT], keys: Mapping[str, Any]) -> OptionsT:
-    """The keys, checked. Raises SandboxUnavailable, which names the first that is wrong."""
+    """Validate options. Raises SandboxUnavailable, which names the first invalid key."""
     try:
         return kind(**keys)
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"])) or "?"
-        said = first["msg"]
+        problem = first["msg"]
         if first["type"] == "extra_forbidden":
-            said = unknown_key_message(name, list(kind.model_fields))
-        raise SandboxUnavailable(f"sandbox.{name} in the configuration: {said.rstrip('.')}.") from None
+            problem = unknown_key_message(name, list(kind.model_fields))
+        raise SandboxUnavailable(f"sandbox.{name} in the configuration: {problem.rstrip('.')}.") from None
+
+
+def load_provider(
+    use: str, around: Surroundings, settings: Mapping[str, Any] | None = None
+) -> SandboxProvider:
+    """Create a provider of the class `package.module:Class`, by its `from_config` if it has one.
+
+    Otherwise the class is called with these arguments. Raises SandboxUnavailable, without the values of
+    settings.
+    """
+    module_name, _, class_name = use.partition(":")
+    try:
+        found = getattr(import_module(module_name), class_name)
+    except ModuleNotFoundError as error:
+        raise SandboxUnavailable(f"The package of the sandbox {use} is missing: {error.name}.") from error
+    except AttributeError:
+        raise SandboxUnavailable(f"{module_name} has no {class_name} (sandbox.use: {use}).") from None
+    try:
+        made = getattr(found, "from_config", found)(around, **(settings or {}))
+    except (TypeError, ValueError) as error:
+        kind = type(error).__name__
+        raise SandboxUnavailable(f"The settings of the sandbox {use} don't fit ({kind}).") from error
+    if lacking := [name for name in PROVIDER_METHODS if not callable(getattr(made, name, None))]:
+        raise SandboxUnavailable(f"{use} is no sandbox provider: it has no method {lacking[0]}.")
+    provider: SandboxProvider = made
+    return provider

@@ -1,4 +1,4 @@
-"""The agent's paths and the host's: which stands for which, whole segments at a time."""
+"""Translate between the agent's paths and the host's, by whole path segments."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 WORKSPACE = f"{VIRTUAL_ROOT}/workspace"
 ACP_WORKSPACE = "/mnt/acp-workspace"
-# A name goes on where one of these follows; a dot ends a sentence unless a name follows it.
+# These characters continue a name; a dot ends a sentence unless a name follows it.
 _ENDS = r"(?![\w+@~%=-]|\.[\w-])"
 _BEGINS = r"(?<![\w.~/-])"
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A folder of the host and where the agent sees it."""
+    """A folder of the host, and its path for the agent."""
 
     virtual: str
     host: Path
@@ -31,30 +31,30 @@ class Mount:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A path below a mount, split into names; none of them is `..`."""
+class MountedPath:
+    """A path in a mount, split into names; none of them is `..`."""
 
     mount: Mount
     below: tuple[str, ...]
 
 
 class VirtualPaths:
-    """Translates both ways. `hidden`: host folders that must show up nowhere, by what stands for them."""
+    """Translates paths. `hidden` are further host folders that must not be shown, with their replacements."""
 
     def __init__(self, mounts: Iterable[Mount], hidden: Mapping[Path, str] | None = None) -> None:
         self.mounts: Sequence[Mount] = tuple(mounts)
         self._by_root = {PurePosixPath(mount.virtual).parts: mount for mount in self.mounts}
         to_virtual = {str(mount.host): mount.virtual for mount in self.mounts}
         to_virtual |= {str(path): shown for path, shown in (hidden or {}).items()}
-        # A home below a link is known by two names.
+        # A data directory reached through a link has two names.
         to_virtual |= {str(Path(host).resolve()): shown for host, shown in to_virtual.items()}
         self._to_virtual = to_virtual
         self._to_host = {mount.virtual: str(mount.host) for mount in self.mounts}
         self._hosts = _any_of(self._to_virtual)
         self._virtuals = _any_of(self._to_host, begins=_BEGINS)
 
-    def locate(self, path: str) -> Place:
-        """Where a path leads; a relative one begins in the workspace. Raises SandboxError."""
+    def locate(self, path: str) -> MountedPath:
+        """Resolve a path; a relative one starts in the workspace. Raises SandboxError."""
         if "\x00" in path or "\\" in path:
             raise SandboxError("This path is not allowed.")
         parts = [part for part in PurePosixPath(path).parts if part != "."]
@@ -62,24 +62,24 @@ class VirtualPaths:
             raise SandboxError("This path leads outside the sandbox.")
         if not path.startswith("/"):
             parts = [*PurePosixPath(WORKSPACE).parts, *parts]
-        # Two slashes at the beginning are one to the kernel, and a root of its own to pathlib.
+        # A leading `//` is `/` for the kernel, but another root for pathlib.
         parts = ["/", *parts[1:]]
         for length in range(len(parts), 1, -1):
             if mount := self._by_root.get(tuple(parts[:length])):
-                return Place(mount, tuple(parts[length:]))
+                return MountedPath(mount, tuple(parts[length:]))
         raise SandboxError(f"This path is outside the sandbox, which is {', '.join(self._to_host)}.")
 
     def to_host(self, command: str) -> str:
-        """A command with the host's paths in place of the agent's."""
+        """Replace the agent's paths in a command by the host's."""
         return self._virtuals.sub(lambda found: self._to_host[found[0]], command)
 
     def mask(self, text: str) -> str:
-        """A text with the agent's paths in place of the host's."""
+        """Replace the host's paths in a text by the agent's."""
         return self._hosts.sub(lambda found: self._to_virtual[found[0]], text)
 
 
 def mounts_of(folders: ThreadData, read_only: Mapping[str, Path]) -> list[Mount]:
-    """The thread's own folders, its copy of what an external agent made, and what all threads share."""
+    """Return the mounts of a thread: its folders, the copy of an external agent's files, shared folders."""
     own = [
         Mount(f"{VIRTUAL_ROOT}/{area}", Path(folders[f"{area}_path"]).absolute(), writable=True)  # type: ignore[literal-required]
         for area in AREAS
@@ -90,7 +90,7 @@ def mounts_of(folders: ThreadData, read_only: Mapping[str, Path]) -> list[Mount]
 
 
 def hidden_of(folders: ThreadData) -> dict[Path, str]:
-    """The folders above the thread's own, which a message may name but the agent never sees."""
+    """Return the parents of the thread's folders, which messages may contain, with their replacements."""
     user_data = Path(folders["workspace_path"]).absolute().parent
     thread = user_data.parent
     return {user_data: VIRTUAL_ROOT, thread: "/mnt", thread.parent: "[…]", thread.parent.parent: "[…]"}

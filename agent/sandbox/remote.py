@@ -20,9 +20,8 @@ from weakref import WeakValueDictionary
 
 from agent.core.home import make_private_folder
 from agent.core.interfaces import CommandResult, SandboxError, SandboxUnavailable
-from agent.sandbox.folder import HELD, FolderProvider, FolderSandbox
-from agent.sandbox.limits import SandboxLimits
-from agent.sandbox.options import RemoteOptions, Surroundings, read_options
+from agent.sandbox.folder import MAX_HELD, FolderProvider, FolderSandbox
+from agent.sandbox.options import RemoteOptions, SandboxLimits, Surroundings, read_options
 from agent.sandbox.provisioner.file_transfer import (
     EntryReader,
     FileEntry,
@@ -242,7 +241,7 @@ class RemoteSandboxProvider(FolderProvider[RemoteSandbox]):
         *,
         limits: SandboxLimits | None = None,
         read_only: Mapping[str, Path] | None = None,
-        held: int = HELD,
+        held: int = MAX_HELD,
     ) -> None:
         bounds, shared = limits or SandboxLimits(), read_only or {}
 

@@ -1,8 +1,8 @@
-"""Who a thread's commands run as when the service itself is root. Blocking.
+"""User ids of the commands of threads, for a service that runs as root. Functions block.
 
-Nothing of a stranger may run as root, not even in a namespace: to the kernel it is the same user, who may
-write /proc/sys and is counted by no limit of processes. So each thread has a user number of its own, and its
-folders belong to that number; no machine's users are in this range.
+A command must not run as root, not even in a namespace: for the kernel it is the same user, which may write
+/proc/sys and has no process limit. So each thread has its own user id, which owns its folders; the ids are
+above those of users.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def user_of(thread_id: str) -> int:
-    """The user number of a thread's commands: the service's own, unless it is root."""
+    """Return the user id of a thread's commands: the service's own unless that is root."""
     own = os.geteuid()
     return own or number_of(thread_id)
 
 
 def number_of(thread_id: str) -> int:
-    """The user number that a thread has of its own."""
+    """Return the user id that belongs to a thread."""
     return FIRST + int.from_bytes(sha256(thread_id.encode()).digest()[:8]) % COUNT
 
 
 def owning(user: int) -> Callable[[int], None]:
-    """What gives a file that we made to the user, by its descriptor."""
+    """Return a function that sets the owner of an open file."""
 
     def give(descriptor: int) -> None:
         if os.fstat(descriptor).st_uid != user:
@@ -40,10 +40,7 @@ def owning(user: int) -> Callable[[int], None]:
 
 
 def hand_over(folders: Iterable[Path], user: int) -> None:
-    """Give folders and what the service put into them to the user. Links are given, never followed.
-
-    The service makes no folders as deep as a command can, so that depth has an end.
-    """
+    """Set the owner of folders and their content, without following links, down to a depth of 50 folders."""
     for folder in folders:
         with suppress(FileNotFoundError):
             _give(os.open(folder, _FOLDER), user, DEPTH)

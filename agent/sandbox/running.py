@@ -1,4 +1,4 @@
-"""Runs a program to its end, or ends it: time, flood and whatever a watch finds. Leaves nothing behind."""
+"""Run a command with limits on time, output and resources, and leave no process behind."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from agent.core.interfaces import CommandResult
-from agent.sandbox.limits import SandboxLimits
+from agent.sandbox.options import SandboxLimits
 from agent.shared.process import Process, ProgramStart, kill_group, run_to_end, start_process
 
-PAUSE = 0.1
-LETTING_GO = 5.0
+WATCH_SECONDS = 0.1
+PIPE_SECONDS = 5.0
+"""Default seconds to wait until no process holds the output of an ended command."""
 _LINE = 4_096
 _GAP = b"\n[...]\n"
 
@@ -22,58 +23,58 @@ async def run(
     *,
     seconds: float | None = None,
     over: Callable[[int], str | None] | None = None,
-    letting_go: float = LETTING_GO,
+    letting_go: float = PIPE_SECONDS,
 ) -> CommandResult:
-    """Run it. `over` is asked, in a thread, whether it has to end. Raises OSError where it can't start.
+    """Run a program; `over` is called in a thread and returns why it has to end. Raises OSError on start.
 
-    Its process group is killed in the end, however that comes; a namespace of processes has to die with it.
-    `letting_go`: seconds for others to close its output then.
+    Its process group is killed afterwards, which has to end its PID namespace too. `letting_go` is how many
+    seconds other processes have to close the output then.
     """
-    watched = _Watched(limits.output_bytes, limits.flood_bytes)
-    program = await start_process(start, watched)
-    watched.flooding = program.ended.set
+    output = _CommandOutput(limits.output_bytes, limits.flood_bytes)
+    program = await start_process(start, output)
+    output.flooding = program.ended.set
     stopped: str | None = None
     code: int | None = None
     try:
         async with asyncio.timeout(limits.time_for(seconds)):
-            stopped = await _until_over(program, watched, over)
+            stopped = await _until_over(program, output, over)
         code = program.code if stopped is None else None
     except TimeoutError:
         pass
     finally:
-        # The group has whatever the command left in the background.
+        # Background processes of the command are in its group.
         kill_group(program.pid)
-        # Somebody outside of the group may hold the pipe; nobody waits for that one.
-        await run_to_end(_let_go(watched, letting_go))
+        # A process outside of the group may hold the pipe for ever.
+        await run_to_end(_wait_for_close(output, letting_go))
         program.close()
-    return CommandResult(watched.text, code, watched.truncated, stopped)
+    return CommandResult(output.text, code, output.truncated, stopped)
 
 
 async def _until_over(
-    program: Process, watched: _Watched, over: Callable[[int], str | None] | None
+    program: Process, output: _CommandOutput, over: Callable[[int], str | None] | None
 ) -> str | None:
-    """Wait for the end; why it has to come, if it does not come by itself."""
+    """Wait until the program ends, or return why it has to end."""
     while not program.ended.is_set():
         try:
-            async with asyncio.timeout(PAUSE if over else None):
+            async with asyncio.timeout(WATCH_SECONDS if over else None):
                 await program.ended.wait()
         except TimeoutError:
             reason = await asyncio.to_thread(over, program.pid) if over else None
             if reason and not program.ended.is_set():
                 return reason
-    return "It printed too much." if watched.flooded else None
+    return "It printed too much." if output.flooded else None
 
 
-async def _let_go(watched: _Watched, seconds: float) -> None:
+async def _wait_for_close(output: _CommandOutput, seconds: float) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            await watched.closed.wait()
+            await output.closed.wait()
 
 
-class _Watched(asyncio.Protocol):
-    """What a command prints: the first and the last half of what may be kept.
+class _CommandOutput(asyncio.Protocol):
+    """The output of a command: the first and last half of `limit` bytes.
 
-    `flooding` is called when it is too much; `closed`: nobody is left who could print.
+    `flooding` is called after `flood` bytes; `closed` is set once no process can write.
     """
 
     def __init__(self, limit: int, flood: int) -> None:
@@ -84,7 +85,6 @@ class _Watched(asyncio.Protocol):
         self.closed = asyncio.Event()
 
     def data_received(self, data: bytes) -> None:
-        """Keep what there is room for."""
         room = self._half - len(self._head)
         self._head += data[:room]
         self._tail += data[room:]
@@ -97,12 +97,11 @@ class _Watched(asyncio.Protocol):
             self.flooding()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nobody holds its output any more."""
         self.closed.set()
 
     @property
     def text(self) -> str:
-        """The output. It is cut between lines: half a path would not be known for one of the host."""
+        """The output, cut between lines, since half of a host path could not be masked."""
         head, tail = bytes(self._head), bytes(self._tail)
         if self.truncated:
             end, begin = head.rfind(b"\n", -_LINE), tail.find(b"\n", 0, _LINE)

@@ -1,8 +1,8 @@
-"""Files below a folder whose contents a stranger may change at any moment. Blocking.
+"""Access files in a folder that untrusted programs may change at any moment. Functions block.
 
-Every name is opened by itself, from the descriptor of the folder before it, and never through a link: what
-was checked is what is used, whoever swaps names in between. A file with a second name is refused too, since
-that name may be anywhere.
+Every name of a path is opened relative to the descriptor of its folder, and never through a link, so swapping
+names between check and use has no effect. A file with a second name (hard link) is refused, since it may be
+outside.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from agent.core.interfaces import DirEntry, SandboxError
 FILE_BYTES = 10_000_000
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# A pipe would keep its reader waiting for ever.
+# Without O_NONBLOCK, opening a pipe would wait for its other end.
 _FILE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _COPY = 1 << 20
 
 Own = Callable[[int], None]
-"""Gives a file that was made, by its descriptor, to who shall own it."""
+"""Sets the owner of a new file by its descriptor."""
 
 
-def nobody(_descriptor: int) -> None:
-    """Leaves it to who made it."""
+def keep_owner(_descriptor: int) -> None:
+    """Keep the owner."""
 
 
 def read(root: Path, below: Sequence[str], limit: int = FILE_BYTES) -> bytes:
-    """The content of a file of at most `limit` bytes. Raises SandboxError."""
-    with opened(root, below) as descriptor:
+    """Return the content of a file of at most `limit` bytes. Raises SandboxError."""
+    with open_file(root, below) as descriptor:
         if os.fstat(descriptor).st_size > limit:
             raise SandboxError(
                 f"The file is larger than {limit // 1_000_000} MB; read a part of it by a command."
@@ -46,8 +46,8 @@ def read(root: Path, below: Sequence[str], limit: int = FILE_BYTES) -> bytes:
 
 
 @contextmanager
-def opened(root: Path, below: Sequence[str]) -> Iterator[int]:
-    """The descriptor of a regular file, for reading. Raises SandboxError."""
+def open_file(root: Path, below: Sequence[str]) -> Iterator[int]:
+    """Open a regular file for reading, and yield its descriptor. Raises SandboxError."""
     with parent(root, below) as (folder, name):
         descriptor = _open(name, os.O_RDONLY | _FILE, folder)
     try:
@@ -58,16 +58,16 @@ def opened(root: Path, below: Sequence[str]) -> Iterator[int]:
 
 
 def write(
-    root: Path, below: Sequence[str], content: bytes, *, append: bool = False, own: Own = nobody
+    root: Path, below: Sequence[str], content: bytes, *, append: bool = False, own: Own = keep_owner
 ) -> None:
-    """Write or append, making the folders that are missing. Raises SandboxError."""
-    make(root)
+    """Write or append to a file, creating missing folders. Raises SandboxError."""
+    make_folder(root)
     with parent(root, below, own=own) as (folder, name):
         descriptor = _open(name, os.O_WRONLY | os.O_CREAT | (os.O_APPEND if append else 0) | _FILE, folder)
     try:
         _check_regular(descriptor)
         own(descriptor)
-        # Only now, when it is known which file it is.
+        # Not by O_TRUNC, since the file is checked only after opening.
         if not append:
             os.ftruncate(descriptor, 0)
         left = memoryview(content)
@@ -80,15 +80,16 @@ def write(
 
 
 def entries(root: Path, below: Sequence[str]) -> list[DirEntry]:
-    """The entries of a folder, by name; links are entries of size 0. Raises SandboxError."""
+    """Return the entries of a folder by name; links have size 0. Raises SandboxError."""
     with _folder(root, below) as folder:
         return [_entry(entry) for entry in sorted(os.scandir(folder), key=lambda entry: entry.name)]
 
 
 @contextmanager
 def parent(root: Path, below: Sequence[str], own: Own | None = None) -> Iterator[tuple[int, str]]:
-    """The descriptor of the folder that a path's last name is in, and that name; where
-    `own` says for whom, the folder is made. Raises SandboxError.
+    """Open the parent folder of a path, and yield its descriptor and the last name.
+
+    With `own`, missing folders are created. Raises SandboxError.
     """
     if not below:
         raise SandboxError("This is a folder.")
@@ -96,8 +97,8 @@ def parent(root: Path, below: Sequence[str], own: Own | None = None) -> Iterator
         yield folder, below[-1]
 
 
-def make(folder: Path) -> None:
-    """Make a folder of our own, mode 0700, and those above it."""
+def make_folder(folder: Path) -> None:
+    """Create a folder with mode 0700, and its parents."""
     make_private_folder(folder)
 
 
@@ -142,7 +143,6 @@ def _open(name: str, flags: int, folder: int, missing: str = "There is no such f
 
 
 def _describe_error(error: OSError, missing: str, at: tuple[int, str] | None = None) -> SandboxError:
-    """Why something can't be opened, in words."""
     is_link = at is not None and _is_link(*at)
     if error.errno == errno.ELOOP or is_link:
         return SandboxError("This path goes through a link, which may lead outside; use the file's own path.")

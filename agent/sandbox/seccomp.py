@@ -1,8 +1,8 @@
-"""A filter of system calls that no command needs, as the kernel's classic BPF.
+"""System call filter for commands, as classic BPF.
 
-It takes away the calls by which the kernel has been escaped before: new namespaces, mounts, other processes'
-memory, key rings (which no namespace holds apart), BPF, kernel modules, io_uring. Numbers are those of the
-kernel's tables `asm/unistd_64.h` and `asm-generic/unistd.h`.
+It refuses calls that were used to escape from sandboxes: new namespaces, mounts, other processes' memory, key
+rings (which no namespace separates), BPF, kernel modules, io_uring. The numbers are from the kernel's tables
+`asm/unistd_64.h` and `asm-generic/unistd.h`.
 """
 
 from __future__ import annotations
@@ -71,11 +71,9 @@ DENIED: dict[str, tuple[int, int]] = {
     "clock_adjtime": (305, 266),
     "adjtimex": (159, 171),
     "vhangup": (153, 58),
+    # This memory belongs to no process, so no limit counts it.
+    "shmget": (29, 194),
 }
-
-
-# Memory that belongs to no process, so that nobody counts it.
-DENIED["shmget"] = (29, 194)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +92,14 @@ _MACHINES = {
 
 
 def program(machine: str = "") -> bytes | None:
-    """The filter for this kind of machine (this one by default); None for one that it does not know."""
+    """Return the filter for a machine type (default: this one), None for an unknown type."""
     known = _MACHINES.get(machine or platform.machine())
     if known is None:
         return None
     refused = _ERRNO | errno.EPERM
     steps: list[tuple[int, int, int, int]] = [
         (_LOAD, 0, 0, _ARCHITECTURE),
-        # Calls of another architecture have other numbers.
+        # System calls of another architecture have other numbers.
         (_JUMP_EQUAL, 1, 0, known.audit),
         (_RETURN, 0, 0, _KILL),
         (_LOAD, 0, 0, _NUMBER),
@@ -110,7 +108,7 @@ def program(machine: str = "") -> bytes | None:
     ]
     for numbers in DENIED.values():
         steps += [(_JUMP_EQUAL, 0, 1, numbers[known.column]), (_RETURN, 0, 0, refused)]
-    # Its flags are in memory, where a filter can't look: programs fall back to clone.
+    # The flags of clone3 are in memory, which a filter can't read; programs fall back to clone.
     steps += [(_JUMP_EQUAL, 0, 1, known.clone3), (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
     steps += [
         (_JUMP_EQUAL, 0, 3, known.clone),
@@ -119,11 +117,11 @@ def program(machine: str = "") -> bytes | None:
         (_RETURN, 0, 0, refused),
         (_RETURN, 0, 0, _ALLOW),
     ]
-    return _packed(steps)
+    return _pack(steps)
 
 
 def profile() -> dict[str, Any]:
-    """The same, as container engines take it (`--security-opt seccomp=FILE`)."""
+    """Return the filter as container engines read it (`--security-opt seccomp=FILE`)."""
     refused = {"action": "SCMP_ACT_ERRNO", "errnoRet": errno.EPERM}
     bits = [1 << bit for bit in range(NAMESPACES.bit_length()) if NAMESPACES >> bit & 1]
     with_flag = [
@@ -138,5 +136,5 @@ def profile() -> dict[str, Any]:
     }
 
 
-def _packed(steps: Sequence[tuple[int, int, int, int]]) -> bytes:
+def _pack(steps: Sequence[tuple[int, int, int, int]]) -> bytes:
     return b"".join(struct.pack("=HBBI", *step) for step in steps)

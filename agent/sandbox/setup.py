@@ -1,8 +1,8 @@
-"""Makes what the sandbox needs: `python -m agent.sandbox.setup [--home HOME]`, that is `make setup-sandbox`.
+"""Set up the sandbox: `python -m agent.sandbox.setup [--home HOME]`, or `make setup-sandbox`.
 
-Its own Python environment, with what work with data needs, goes below the home. Where a container engine is
-installed, the image is built too: from `deploy/sandbox/Containerfile`, or, where no registry of images can be
-reached, from Debian's packages by debootstrap. Each part that can't be made says why; the others are made.
+Its Python environment with data packages is created in the data directory. If a container engine is
+installed, the image is built too: from `deploy/sandbox/Containerfile`, or from Debian packages by debootstrap
+if no image registry is reachable. A part that fails says why; the others are set up.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pathlib import Path
 
 from agent.core.home import make_private_folder
 from agent.sandbox import bubblewrap
+from agent.sandbox.bubblewrap import PYTHON_FOLDER, find_python
 from agent.sandbox.engine import Command, engine_environment, is_apple, known_engines
 from agent.sandbox.options import IMAGE
-from agent.sandbox.python import FOLDER, find_python
 
 ROOT = Path(__file__).parent.parent.parent
 LOCK = ROOT / "requirements-sandbox.lock"
@@ -37,11 +37,11 @@ PACKAGES = (
     "python3-pypdf",
     "python3-tabulate",
 )
-"""Of Debian, for the image."""
+"""Debian packages in the image."""
 
 
 def make_python(place: Path, lock: Path = LOCK) -> str:
-    """Make the environment anew, beside the one that is there, and put it in its place; what came of it."""
+    """Create the environment, replace the old one by it, and return a sentence about the outcome."""
     make_private_folder(place.parent)
     with tempfile.TemporaryDirectory(dir=place.parent, prefix="python-") as folder:
         made = Path(folder) / "python"
@@ -56,8 +56,8 @@ def make_python(place: Path, lock: Path = LOCK) -> str:
             done = _run(step)
             if done.returncode:
                 return f"The sandbox's Python can't be made: {_last_line(done)}"
-        # Whoever runs commands is another user than who made this.
-        _readable(made)
+        # Commands run as another user than this setup.
+        _make_readable(made)
         old = Path(folder) / "old"
         if place.exists():
             place.rename(old)
@@ -66,7 +66,7 @@ def make_python(place: Path, lock: Path = LOCK) -> str:
 
 
 def make_image(command: Command) -> str:
-    """Build the image; what came of it."""
+    """Build the image, and return a sentence about the outcome."""
     recipe = ["--file", str(CONTAINERFILE), str(CONTAINERFILE.parent)]
     built = _run([*command, "build", "--tag", IMAGE, *recipe])
     if built.returncode == 0:
@@ -95,25 +95,27 @@ def _from_debian(command: Command) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 if the environment could be made."""
+    """Set up the sandbox; return 0 if the Python environment works."""
     parser = argparse.ArgumentParser(prog="python -m agent.sandbox.setup", description=__doc__)
     parser.add_argument("--home", type=Path, default=Path(os.environ.get("ROEBOT_HOME") or ".roebot"))
-    parser.add_argument("--python", type=Path, help="the folder of the Python; default: below the home")
-    parser.add_argument("--engine", help="the container engine with its options; default: what is installed")
-    parser.add_argument("--only", choices=("python", "image"), help="one of the parts")
-    given = parser.parse_args(arguments)
+    parser.add_argument(
+        "--python", type=Path, help="folder of the Python environment (default: in the data directory)"
+    )
+    parser.add_argument("--engine", help="container engine with its options (default: the installed one)")
+    parser.add_argument("--only", choices=("python", "image"), help="set up only this part")
+    options = parser.parse_args(arguments)
     good = True
-    if given.only != "image":
+    if options.only != "image":
         print(f"· {bubblewrap.missing() or 'bubblewrap is there'}")  # noqa: T201
-        said = make_python((given.python or given.home / FOLDER).absolute())
-        good = said.endswith("is made.")
-        print(f"· {said}")  # noqa: T201
-    if given.only != "python":
-        print(f"· {_image(given.engine)}")  # noqa: T201
+        outcome = make_python((options.python or options.home / PYTHON_FOLDER).absolute())
+        good = outcome.endswith("is made.")
+        print(f"· {outcome}")  # noqa: T201
+    if options.only != "python":
+        print(f"· {_build_image(options.engine)}")  # noqa: T201
     return int(not good)
 
 
-def _image(engine: str | None) -> str:
+def _build_image(engine: str | None) -> str:
     found = shlex.split(engine) if engine else [name for name in known_engines() if shutil.which(name)][:1]
     return make_image(tuple(found)) if found else "no container engine is installed, so no image is built"
 
@@ -128,7 +130,7 @@ def _last_line(done: subprocess.CompletedProcess[str]) -> str:
     return lines[-1][:300]
 
 
-def _readable(folder: Path) -> None:
+def _make_readable(folder: Path) -> None:
     for path in (folder, *folder.rglob("*")):
         if not path.is_symlink():
             path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))

@@ -1,4 +1,4 @@
-"""One warm container: how it is started, used and swept."""
+"""Start and use one container, and kill what a command leaves in it."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from agent.core.home import make_private_folder
 from agent.core.interfaces import SandboxUnavailable
 from agent.sandbox import engine
 from agent.sandbox.bubblewrap import environment
-from agent.sandbox.engine import HOME_LABEL, LABEL, SETUP_LABEL, Command, ask
-from agent.sandbox.limits import MEGABYTE, SandboxLimits
+from agent.sandbox.engine import HOME_LABEL, LABEL, SETUP_LABEL, Command, call_engine
+from agent.sandbox.options import MEGABYTE, SandboxLimits
 from agent.sandbox.paths import WORKSPACE, Mount
 from agent.sandbox.seccomp import profile
 
 FILTER = Path("sandbox", "seccomp.json")
-"""Below the home."""
+"""Path in the data directory."""
 OLDEST = 12 * 3_600
 SWEEP_SECONDS = 20.0
-# The first process buries the orphans, outlives the sweep of its own kind and ends some day.
+# The first process reaps orphans, survives `kill -1`, and ends after some hours.
 _FIRST = 'end=$(($(date +%s)+{seconds})); while [ "$(date +%s)" -lt "$end" ]; do sleep 60 & wait $!; done'
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
-    """What all containers of a provider have in common. `command` is the engine, with its own options."""
+class ContainerSetup:
+    """Settings of all containers of a provider. `command` is the engine with its options."""
 
     command: Command
     image: str
@@ -40,80 +40,81 @@ class Setup:
 
     @property
     def home(self) -> str:
-        """What their home is called in labels and names."""
+        """Short name of the data directory for labels and container names."""
         return engine.home_of(self.home_folder)
 
 
 @dataclass(slots=True, weakref_slot=True)
-class Use:
-    """`alone` is held by who runs a command in a container; `at` is when it was used last, in seconds."""
+class ContainerUse:
+    """`lock` is held while a command runs in a container; `at` is the time of its last use in seconds."""
 
-    alone: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     at: float = 0.0
 
 
-_uses: WeakValueDictionary[tuple[int, str], Use] = WeakValueDictionary()
+_uses: WeakValueDictionary[tuple[int, str], ContainerUse] = WeakValueDictionary()
 
 
-def use_of(name: str) -> Use:
-    """The use of a container, the same for every provider of this loop: a configuration that is read again
-    brings another one, while runs still hold the one before.
+def use_of(name: str) -> ContainerUse:
+    """Return the use of a container, shared by all providers of this loop.
+
+    Reloading the configuration creates another provider while runs still use the old one.
     """
-    return _uses.setdefault((id(asyncio.get_running_loop()), name), Use())
+    return _uses.setdefault((id(asyncio.get_running_loop()), name), ContainerUse())
 
 
-class Box:
-    """A thread's container. `pid` is its first process."""
+class WarmContainer:
+    """A thread's container. `pid` is the id of its first process."""
 
-    def __init__(self, name: str, setup: Setup, mounts: Sequence[Mount], user: int) -> None:
+    def __init__(self, name: str, setup: ContainerSetup, mounts: Sequence[Mount], user: int) -> None:
         self.name, self.use, self.pid = name, use_of(name), 0
         self._setup, self._mounts, self._user = setup, mounts, user
 
     async def start(self) -> None:
-        """Make sure that it runs, as it should be. Raises SandboxUnavailable."""
-        if await self._as_it_should_be():
+        """Start the container unless it runs with this setup. Raises SandboxUnavailable."""
+        if await self._is_current():
             return
         command = self._setup.command
         await engine.remove(command, [self.name])
         await asyncio.to_thread(engine.remember, self._setup.home_folder, command)
-        words = await asyncio.to_thread(self.creation)
-        started = await ask(command, *words, folder=self.folder)
-        if not started.good:
-            raise SandboxUnavailable(self._why(started))
-        if not await self._as_it_should_be():
+        words = await asyncio.to_thread(self.start_arguments)
+        started = await call_engine(command, *words, folder=self.folder)
+        if not started.ok:
+            raise SandboxUnavailable(self._describe_failure(started))
+        if not await self._is_current():
             raise SandboxUnavailable("The container ended as soon as it was started.")
 
     @property
     def folder(self) -> Path:
-        """Where the engine is called."""
+        """Folder in which the engine is called."""
         return self._setup.home_folder / FILTER.parent
 
     async def sweep(self) -> None:
-        """End all that a command left; with the container, if it can't be done otherwise."""
+        """Kill all processes of a command; if that fails, remove the container."""
         words = ("exec", self.name, "sh", "-c", "kill -9 -1")
-        swept = await ask(self._setup.command, *words, seconds=SWEEP_SECONDS)
-        # The shell kills itself where it is the last that is left of its kind, or there is nobody.
+        swept = await call_engine(self._setup.command, *words, seconds=SWEEP_SECONDS)
+        # The shell exits with 137 if it killed itself, with 1 if there was nothing to kill.
         if swept.code not in {0, 1, 137}:
             await engine.remove(self._setup.command, [self.name])
 
-    def creation(self) -> list[str]:
-        """The words that start it. Blocking."""
+    def start_arguments(self) -> list[str]:
+        """Return the arguments that start the container. Blocks."""
         setup = self._setup
         words = ["run", "--detach", "--rm", "--name", self.name, "--user", f"{self._user}:{self._user}"]
         words += ["--label", f"{LABEL}=1", "--label", f"{HOME_LABEL}={setup.home}"]
         words += ["--label", f"{SETUP_LABEL}={self._fingerprint()}", "--memory", f"{setup.limits.memory_mb}m"]
         words += [] if setup.network else ["--network", "none"]
-        words += [] if engine.is_apple(setup.command) else self._hardened()
+        words += [] if engine.is_apple(setup.command) else self._hardening_options()
         for mount in self._mounts:
             if mount.host.exists():
                 kind = "" if mount.writable else ",readonly"
                 words += ["--mount", f"type=bind,source={mount.host},target={mount.virtual}{kind}"]
         return [*words, setup.image, "sh", "-c", _FIRST.format(seconds=OLDEST)]
 
-    def _hardened(self) -> list[str]:
-        """What a container needs that shares the host's kernel."""
+    def _hardening_options(self) -> list[str]:
+        """Return the options of a container that shares the host's kernel."""
         limits, size = self._setup.limits, self._setup.limits.scratch_mb * MEGABYTE
-        # Its first process hears no polite signal, so nobody need wait for an answer.
+        # The first process ignores SIGTERM, so waiting for it would be useless.
         words = ["--hostname", "sandbox", "--read-only", "--stop-timeout", "0", *self._same_user()]
         words += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
         words += ["--security-opt", f"seccomp={self._filter()}"]
@@ -121,21 +122,21 @@ class Box:
         words += ["--ulimit", f"nofile={limits.open_files}:{limits.open_files}", "--ulimit", "core=0:0"]
         words += ["--shm-size", str(size)]
         if os.geteuid() == 0:
-            # Counted for each user, and the thread has one of its own then.
+            # The kernel counts processes per user, and each thread has its own user here.
             words += ["--ulimit", f"nproc={limits.processes}:{limits.processes}"]
         for folder in ("/tmp", "/run", "/var/tmp"):  # noqa: S108 - the container's own
             words += ["--tmpfs", f"{folder}:rw,nosuid,nodev,size={size},mode=1777"]
         return words
 
     def _filter(self) -> Path:
-        """The file with the filter of system calls: those of engines differ, and some allow namespaces."""
+        """Write the system call filter; the engines' own differ, and some allow namespaces."""
         file = self._setup.home_folder / FILTER
         make_private_folder(file.parent)
         file.write_text(json.dumps(profile()))
         return file
 
-    def execution(self, command: str, file_bytes: int) -> list[str]:
-        """The whole command line that runs a command in it."""
+    def command_line(self, command: str, file_bytes: int) -> list[str]:
+        """Return the command line that runs a command in the container."""
         limits = self._setup.limits
         line = [*self._setup.command, "exec", "--workdir", WORKSPACE]
         for name, value in environment(None).items():
@@ -151,28 +152,28 @@ class Box:
         ]
         return [*line, "bash", "-c", command]
 
-    async def _as_it_should_be(self) -> bool:
-        state = await engine.state(self._setup.command, self.name)
+    async def _is_current(self) -> bool:
+        state = await engine.inspect_container(self._setup.command, self.name)
         self.pid = state.pid
         return state.running and state.setup == await asyncio.to_thread(self._fingerprint)
 
     def _fingerprint(self) -> str:
-        """Changes when a container would be started otherwise."""
+        """Return a hash of everything that a container is started with."""
         setup = self._setup
-        told = (setup.image, setup.limits, setup.network, self._user)
+        settings = (setup.image, setup.limits, setup.network, self._user)
         mounts = [mount for mount in self._mounts if mount.host.exists()]
-        return sha256(repr((told, mounts)).encode()).hexdigest()[:16]
+        return sha256(repr((settings, mounts)).encode()).hexdigest()[:16]
 
     def _same_user(self) -> list[str]:
-        """Rootless podman would give the folders to somebody else."""
+        """Return the options for rootless podman, which would change the owner of the folders."""
         rootless = Path(self._setup.command[0]).name == "podman" and os.geteuid() != 0
         return ["--userns", "keep-id"] if rootless else []
 
-    def _why(self, started: engine.Answer) -> str:
-        said = (started.errors.strip() or "it gave no reason").splitlines()[-1][:300]
+    def _describe_failure(self, started: engine.Answer) -> str:
+        reason = (started.errors.strip() or "it gave no reason").splitlines()[-1][:300]
         for mount in self._mounts:
-            said = said.replace(str(mount.host), mount.virtual)
+            reason = reason.replace(str(mount.host), mount.virtual)
         return (
-            f"No container of the image {self._setup.image} can be started: {said}. "
+            f"No container of the image {self._setup.image} can be started: {reason}. "
             "Build the image by make setup-sandbox, or name another by sandbox.image."
         )

@@ -15,7 +15,7 @@ from agent.core.home import make_private_folder
 from agent.core.interfaces import SandboxError
 from agent.core.virtual_paths import VIRTUAL_ROOT, check_thread_id, numbered, safe_name, split_virtual
 from agent.errors import BadIdentifier, FileMissing
-from agent.sandbox.safe_files import opened
+from agent.sandbox.safe_files import open_file
 from agent.shared.atomic_file import replace_file
 
 FOLDER_MODE = 0o700
@@ -76,7 +76,7 @@ class ThreadFolders:
         return real
 
     @contextmanager
-    def opened(self, thread_id: str, virtual_path: str) -> Iterator[int]:
+    def open_file(self, thread_id: str, virtual_path: str) -> Iterator[int]:
         """The descriptor of the regular file behind a virtual path, reached through no link.
 
         Raises BadIdentifier (a link, or outside) or FileMissing.
@@ -84,7 +84,7 @@ class ThreadFolders:
         found = self.find(thread_id, virtual_path)
         area, below = split_virtual(virtual_path)
         try:
-            with opened(self.area(thread_id, area), below) as descriptor:
+            with open_file(self.area(thread_id, area), below) as descriptor:
                 yield descriptor
         except SandboxError as error:
             if found.is_file():

@@ -236,7 +236,7 @@ class UploadStore:
 
     def _read(self, thread_id: str, filename: str, limit: int) -> bytes | None:
         try:
-            with self._folders.opened(thread_id, f"{UPLOADS}/{filename}") as descriptor:
+            with self._folders.open_file(thread_id, f"{UPLOADS}/{filename}") as descriptor:
                 if os.fstat(descriptor).st_size > limit:
                     return None
                 with os.fdopen(os.dup(descriptor), "rb") as file:

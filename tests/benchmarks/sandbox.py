@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from agent.core.interfaces import Sandbox, SandboxError
-from agent.sandbox.limits import SandboxLimits
+from agent.sandbox.options import SandboxLimits
 from tests.benchmarks.figures import Figure, table
 from tests.sandbox.engines import container
 from tests.sandbox.sandbox_fixtures import local, one, unprotected

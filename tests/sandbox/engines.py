@@ -6,10 +6,9 @@ import os
 import shlex
 from pathlib import Path
 
-from agent.sandbox.container import Boxes, ContainerSandboxProvider
-from agent.sandbox.limits import SandboxLimits
-from agent.sandbox.options import IMAGE
-from agent.sandbox.warm_container import Setup
+from agent.sandbox.container import ContainerPool, ContainerSandboxProvider
+from agent.sandbox.options import IMAGE, SandboxLimits
+from agent.sandbox.warm_container import ContainerSetup
 from tests.sandbox.sandbox_fixtures import folders
 
 # Without systemd; the storage driver is the one that the engine finds.
@@ -25,5 +24,5 @@ def container(
     home: Path, limits: SandboxLimits, *, idle_seconds: float = 600.0, image: str = IMAGE, **given: object
 ) -> ContainerSandboxProvider:
     """The provider with containers."""
-    boxes = Boxes(Setup(engine(), image, home, limits), idle_seconds=idle_seconds, **given)  # type: ignore[arg-type]
+    boxes = ContainerPool(ContainerSetup(engine(), image, home, limits), idle_seconds=idle_seconds, **given)  # type: ignore[arg-type]
     return ContainerSandboxProvider(folders(home), boxes, limits=limits)

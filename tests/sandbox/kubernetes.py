@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agent.sandbox.limits import SandboxLimits
+from agent.sandbox.options import SandboxLimits
 from agent.sandbox.provisioner.cluster import Cluster
 from agent.sandbox.provisioner.pod_sandbox import PodBackend
 from tests.sandbox.provisioning import listening, serving

@@ -18,9 +18,8 @@ import uvicorn
 import yaml
 from starlette.types import ASGIApp
 
-from agent.sandbox.limits import SandboxLimits
 from agent.sandbox.local import LocalSandboxProvider
-from agent.sandbox.options import Surroundings
+from agent.sandbox.options import SandboxLimits, Surroundings
 from agent.sandbox.provisioner.http_client import ServiceAddress
 from agent.sandbox.provisioner.local_stations import LocalBackend
 from agent.sandbox.provisioner.service import create_app

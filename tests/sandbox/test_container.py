@@ -15,7 +15,7 @@ import pytest_asyncio
 from agent.core.interfaces import SandboxProvider, SandboxUnavailable
 from agent.sandbox import engine as engines
 from agent.sandbox.container import ContainerSandbox, ContainerSandboxProvider, remove_all
-from agent.sandbox.limits import SandboxLimits
+from agent.sandbox.options import SandboxLimits
 from agent.testing.conformance import SandboxAttackSuite, SandboxSuite
 from agent.testing.conformance.attacks import LIMITS
 from agent.testing.conformance.attacks_base import SECRET
@@ -75,7 +75,7 @@ class TestAttacksOnContainers(SandboxAttackSuite):
 
 
 async def names(home: Path) -> list[str]:
-    return await engines.ours(engine(), engines.home_of(home))
+    return await engines.list_containers(engine(), engines.home_of(home))
 
 
 async def test_a_container_stays_warm(tmp_path: Path, provider: ContainerSandboxProvider) -> None:
@@ -202,7 +202,7 @@ async def test_limits_of_the_container(warm: Path, used: ContainerSandbox) -> No
     """As the engine and the kernel have them."""
     limit = "python3 -c 'import resource; print(resource.getrlimit(resource.RLIMIT_FSIZE)[0])'"
     assert 35_000_000 < int((await used.execute_command(limit)).output) <= 40_000_000
-    told = await engines.ask(engine(), "inspect", *await names(warm))
+    told = await engines.call_engine(engine(), "inspect", *await names(warm))
     config = json.loads(told.output)[0]["HostConfig"]
     assert config["PidsLimit"] == LIMITS.processes
     assert config["Memory"] == LIMITS.memory_mb * 1024 * 1024

@@ -15,10 +15,9 @@ import pytest
 from agent.core.interfaces import SandboxError, SandboxUnavailable
 from agent.sandbox import seccomp
 from agent.sandbox.bubblewrap import Job, arguments
-from agent.sandbox.disk_and_memory_usage import Held
-from agent.sandbox.limits import SandboxLimits
+from agent.sandbox.options import SandboxLimits
 from agent.sandbox.paths import WORKSPACE, Mount
-from agent.sandbox.resource_watch import Watch
+from agent.sandbox.resource_watch import DiskUse, ResourceWatch
 from agent.sandbox.run_as import FIRST, user_of
 from agent.testing.conformance.attacks_base import SECRET, list_marked_processes, run_python, wait_until_gone
 from tests.sandbox.sandbox_fixtures import local, one
@@ -208,7 +207,7 @@ def test_a_watch_lets_go_on_who_does_not_grow(tmp_path: Path) -> None:
     (tmp_path / "big").write_bytes(bytes(2_000_000))
     now = [0.0]
     limits = SandboxLimits(disk_mb=1, free_mb=0)
-    watch = Watch(limits, [tmp_path], held=Held(2_100_000, 1), clock=lambda: now[0])
+    watch = ResourceWatch(limits, [tmp_path], held=DiskUse(2_100_000, 1), clock=lambda: now[0])
     now[0] = 1.0
     assert watch.over(os.getpid()) is None
     (tmp_path / "more").write_bytes(bytes(1_500_000))

@@ -11,7 +11,7 @@ import pytest
 
 from agent.core.interfaces import SandboxUnavailable
 from agent.sandbox import engine
-from agent.sandbox.limits import SandboxLimits
+from agent.sandbox.options import SandboxLimits
 from agent.sandbox.running import run
 from agent.shared.process import ProgramStart
 
@@ -51,18 +51,18 @@ async def test_an_engine_may_leave_somebody_behind(tmp_path: Path) -> None:
         "    os.setsid(); os.closerange(0, 3); time.sleep(5)\n"
     )
     script.chmod(0o700)
-    answer = await engine.ask((str(script),), seconds=4)
+    answer = await engine.call_engine((str(script),), seconds=4)
     assert answer == engine.Answer(0, "started\n", "a word\n")
 
 
 async def test_a_slow_engine_is_given_up() -> None:
-    answer = await engine.ask(("sleep",), "30", seconds=0.2)
+    answer = await engine.call_engine(("sleep",), "30", seconds=0.2)
     assert answer == engine.Answer(None, "", "sleep did not answer within 0.2 seconds")
 
 
 async def test_a_missing_one_is_named() -> None:
     with pytest.raises(SandboxUnavailable, match="no-such-engine is missing"):
-        await engine.ask(("no-such-engine",))
+        await engine.call_engine(("no-such-engine",))
 
 
 async def test_a_cancelled_one_is_ended(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from agent.sandbox.provisioner.file_transfer import (
     find_removed,
 )
 from agent.sandbox.provisioner.files import DEPTH, ThreadFiles, receive_entry, send_files
-from agent.sandbox.safe_files import nobody
+from agent.sandbox.safe_files import keep_owner
 
 pytestmark = pytest.mark.may_block
 WORKSPACE = "/mnt/user-data/workspace"
@@ -32,7 +32,7 @@ def files(home: Path, *, most: int = 1_000, all_writable: bool = False) -> Threa
     top = home / "thread" / "user-data"
     folders = {f"{area}_path": str(top / area) for area in ("workspace", "uploads", "outputs")}
     shared = {"/mnt/skills/public": home / "thread" / "skills"}
-    made = ThreadFiles(VirtualPaths(mounts_of(folders, shared)), nobody, most, all_writable)  # type: ignore[arg-type]
+    made = ThreadFiles(VirtualPaths(mounts_of(folders, shared)), keep_owner, most, all_writable)  # type: ignore[arg-type]
     made.make()
     return made
 

@@ -31,7 +31,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Provisioner]:
 
 def kept(service: Provisioner) -> list[str]:
     """The containers of the service."""
-    return asyncio.run(engines.ours(engine(), engines.home_of(service.home)))
+    return asyncio.run(engines.list_containers(engine(), engines.home_of(service.home)))
 
 
 class TestRemoteContainers(SandboxSuite):

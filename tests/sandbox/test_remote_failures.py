@@ -21,8 +21,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agent.core.interfaces import SandboxError, SandboxUnavailable
-from agent.sandbox.loading import load_provider
-from agent.sandbox.options import Surroundings
+from agent.sandbox.options import Surroundings, load_provider
 from agent.sandbox.provisioner import http_client
 from agent.sandbox.remote import RemoteSandboxProvider
 from agent.testing.conformance.attacks import LIMITS

@@ -14,7 +14,7 @@ from agent.core.interfaces import SandboxProvider
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.middleware.sandbox import SandboxMiddleware
-from agent.sandbox.limits import SandboxLimits
+from agent.sandbox.options import SandboxLimits
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from agent.testing.sandbox import MemorySandboxProvider
 from agent.tools.sandbox import sandbox_tools

@@ -10,8 +10,7 @@ from tempfile import mkdtemp
 from agent.config.harness import SandboxConfig
 from agent.core.interfaces import SandboxProvider, SandboxUnavailable
 from agent.core.schemas import ConfigProblem
-from agent.sandbox.loading import load_provider
-from agent.sandbox.options import Surroundings
+from agent.sandbox.options import Surroundings, load_provider
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadStore
 

@@ -124,7 +124,7 @@ class FileRoutes:
         )
 
     def _open_file(self, thread_id: str, path: str) -> int:
-        with self._folders.opened(thread_id, path) as descriptor:
+        with self._folders.open_file(thread_id, path) as descriptor:
             return os.dup(descriptor)
 
     async def delete_thread_data(self, thread_id: str) -> DeletionResult:

@@ -19,8 +19,7 @@ import yaml
 
 from agent.config.harness import LOCAL_SANDBOX
 from agent.core.interfaces import SandboxError, SandboxProvider
-from agent.sandbox.loading import load_provider
-from agent.sandbox.options import Surroundings, read_options
+from agent.sandbox.options import Surroundings, load_provider, read_options
 from agent.sandbox.provisioner.cluster import in_cluster
 from agent.sandbox.provisioner.kubernetes import KubernetesBackend
 from agent.sandbox.provisioner.local_stations import LocalBackend

@@ -18,7 +18,7 @@ from secrets import token_hex
 
 from agent.core.interfaces import SandboxError
 from agent.sandbox import safe_files
-from agent.sandbox.paths import Mount, Place, VirtualPaths
+from agent.sandbox.paths import Mount, MountedPath, VirtualPaths
 from agent.sandbox.provisioner.file_transfer import EntryReader, FileEntry, FileTree
 from agent.sandbox.safe_files import Own
 
@@ -48,7 +48,7 @@ class ThreadFiles:
     def make(self) -> None:
         """Create the folders."""
         for mount in self._writable_mounts():
-            safe_files.make(mount.host)
+            safe_files.make_folder(mount.host)
 
     def tree(self, *, read_only: bool = True) -> FileTree:
         """List the files, without pipes, sockets and devices."""
@@ -76,7 +76,7 @@ class ThreadFiles:
                 target = os.fsencode(os.readlink(name, dir_fd=folder))
             yield _entry_of_link(path, target), _pipe_with(target)
             return
-        with safe_files.opened(place.mount.host, place.below) as descriptor:
+        with safe_files.open_file(place.mount.host, place.below) as descriptor:
             yield _entry_of_status(path, os.fstat(descriptor)), os.dup(descriptor)
 
     def make_folder(self, path: str) -> None:
@@ -143,14 +143,14 @@ class ThreadFiles:
     def _writable_mounts(self) -> Iterator[Mount]:
         return (mount for mount in self.paths.mounts if mount.writable or self.all_writable)
 
-    def _locate(self, path: str) -> Place:
+    def _locate(self, path: str) -> MountedPath:
         try:
             os.fsencode(path)
         except UnicodeEncodeError:
             raise SandboxError("This path is not allowed.") from None
         return self.paths.locate(path)
 
-    def _locate_writable(self, path: str) -> Place:
+    def _locate_writable(self, path: str) -> MountedPath:
         place = self._locate(path)
         if not (place.mount.writable or self.all_writable) or not place.below:
             raise SandboxError(f"{place.mount.virtual} can only be read.")
@@ -172,9 +172,9 @@ class ThreadFiles:
             raise SandboxError(f"The file can't be written: {why}.") from None
 
     @contextmanager
-    def _open_new_parent(self, place: Place) -> Iterator[tuple[int, str]]:
+    def _open_new_parent(self, place: MountedPath) -> Iterator[tuple[int, str]]:
         """Open the parent folder of a new entry, creating it if it is missing."""
-        safe_files.make(place.mount.host)
+        safe_files.make_folder(place.mount.host)
         with safe_files.parent(place.mount.host, place.below, own=self.own) as found:
             yield found
 

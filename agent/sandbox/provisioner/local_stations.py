@@ -16,12 +16,11 @@ from agent.core.interfaces import (
     SandboxUnavailable,
 )
 from agent.core.virtual_paths import AREAS
-from agent.sandbox.disk_and_memory_usage import free_on
 from agent.sandbox.folder import FolderSandbox
-from agent.sandbox.limits import MEGABYTE
-from agent.sandbox.options import Surroundings
+from agent.sandbox.options import MEGABYTE, Surroundings
 from agent.sandbox.provisioner.file_transfer import EntryReader, FileTree
 from agent.sandbox.provisioner.files import ThreadFiles, receive_entry, send_files
+from agent.sandbox.resource_watch import free_bytes
 from agent.sandbox.run_as import owning
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class FolderStation:
     def _get_limit(self) -> int:
         self._sandbox.ready()
         limits = self._sandbox.limits
-        if free_on(self._sandbox.own_folders[0]) < limits.free_mb * MEGABYTE:
+        if free_bytes(self._sandbox.own_folders[0]) < limits.free_mb * MEGABYTE:
             raise SandboxUnavailable("The disk of the sandbox service is nearly full.")
         return limits.disk_mb * MEGABYTE + OVERHEAD_BYTES
 

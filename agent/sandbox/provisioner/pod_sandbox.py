@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING
 from agent.core.interfaces import CommandResult, SandboxUnavailable
 from agent.core.virtual_paths import AREAS, VIRTUAL_ROOT
 from agent.sandbox.bubblewrap import PATHS, environment
-from agent.sandbox.disk_and_memory_usage import Held, descendants
 from agent.sandbox.folder import FolderSandbox
-from agent.sandbox.limits import MEGABYTE, SandboxLimits
+from agent.sandbox.options import MEGABYTE, SandboxLimits
 from agent.sandbox.provisioner.local_stations import FolderStation, check_read_only
-from agent.sandbox.resource_watch import Watch
+from agent.sandbox.resource_watch import DiskUse, ResourceWatch, child_processes
 from agent.sandbox.running import run
 from agent.shared.process import ProgramStart, run_to_end
 
@@ -59,8 +58,11 @@ class PodSandbox(FolderSandbox):
     async def execute_command(self, command: str, *, seconds: float | None = None) -> CommandResult:
         self.check()
         held, room = await asyncio.to_thread(self._measure)
-        watch = Watch(
-            self.limits, self.own_folders, held=held, processes=_list_others if self._first else descendants
+        watch = ResourceWatch(
+            self.limits,
+            self.own_folders,
+            held=held,
+            processes=_list_others if self._first else child_processes,
         )
         try:
             start = self._make_start(command, room)
@@ -70,7 +72,7 @@ class PodSandbox(FolderSandbox):
                 await run_to_end(_kill_others())
         return self.mask_result(result, room)
 
-    def _measure(self) -> tuple[Held, int]:
+    def _measure(self) -> tuple[DiskUse, int]:
         held = self.ready()
         return held, self.room(held)
 

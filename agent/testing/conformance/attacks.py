@@ -5,7 +5,7 @@ Subclass the suite. Its `provider` must enforce `LIMITS`, with thread folders be
 
 from __future__ import annotations
 
-from agent.sandbox.limits import SandboxLimits
+from agent.sandbox.options import SandboxLimits
 from agent.testing.conformance.attacks_files import FileAttacks
 from agent.testing.conformance.attacks_resources import ResourceAttacks
 from agent.testing.conformance.attacks_system import SystemAttacks

@@ -16,7 +16,7 @@ import structlog
 from pydantic import TypeAdapter, ValidationError
 
 from agent.core.interfaces import CommandResult
-from agent.sandbox.limits import MEGABYTE, SandboxLimits
+from agent.sandbox.options import MEGABYTE, SandboxLimits
 from agent.sandbox.running import run
 from agent.shared.process import ProgramStart
 from agent.uploads.documents.child import TOO_LARGE, Bounds
