@@ -1,6 +1,6 @@
 """The message bus: it stores events before the adapter acknowledges them, then wakes the dispatcher.
 
-`Lanes` run work in order within a key and concurrently between keys. A lane is a key (a conversation, a
+`TurnLanes` run work in order within a key and concurrently between keys. A lane is a key (a conversation, a
 control turn) with at most one worker. Waking a lane that is at work makes it look again when it is done, so
 that no wake-up is lost or counted twice.
 """

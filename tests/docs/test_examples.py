@@ -129,3 +129,12 @@ def test_every_page_is_linked() -> None:
                 pending.append(target)
     # NOTES.md lists known problems while an issue is in progress and is not part of the documentation.
     assert {page for page in pages() if page.name != "NOTES.md"} - reached == set()
+
+
+PATH = re.compile(r"`((?:bot|agent|scripts|tests|deploy)/[\w/.-]*)`")
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_named_files_and_folders_exist(page: Path) -> None:
+    named = {match[1] for match in PATH.finditer(page.read_text())}
+    assert sorted(name for name in named if not (ROOT / name).exists()) == []
