@@ -9,8 +9,7 @@ from pathlib import Path
 
 from agent.catalog.source import ModelSource
 from agent.core.schemas import DeletionResult, OperationResult, UploadInfo, UploadList, UploadResult
-from agent.uploads.artifacts import open_artifact
-from agent.uploads.folders import ThreadFolders
+from agent.uploads.folders import ThreadFolders, open_artifact
 from agent.uploads.store import UploadLimits, UploadStore
 
 FILES_PER_BATCH = 10

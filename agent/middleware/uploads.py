@@ -13,7 +13,7 @@ from agent.core.run_context import RunContext
 from agent.core.state import ThreadState, UploadedFile
 from agent.middleware.model_response import Handler, Request, Response, messages_since_user, with_update
 from agent.middleware.thread_data import default_store
-from agent.uploads.inline_images import NEW, ShowLimits, ShowUploads, listed_in
+from agent.uploads.inline_images import NEW, ShowLimits, ShowUploads, list_file_names
 
 
 class UploadsMiddleware(ShowUploads):
@@ -38,13 +38,13 @@ class UploadsMiddleware(ShowUploads):
         """Call the model with the files in view and new ones announced."""
         update = await self._find_new_files(request)
         if update is None:
-            return await handler(await self._showing(request))
+            return await handler(await self._add_uploads(request))
         told = {message.id: message for message in update.get("messages", ())}
         stored = [told.get(message.id, message) for message in request.state["messages"]]
         messages = [told.get(message.id, message) for message in request.messages]
         state: Any = {**request.state, **update, "messages": stored}
         announcing = request.override(messages=messages, state=state)
-        return with_update(await handler(await self._showing(announcing)), **update)
+        return with_update(await handler(await self._add_uploads(announcing)), **update)
 
     async def _find_new_files(self, request: Request) -> dict[str, Any] | None:
         """Return the state update for new files; None if there are none or the turn was checked before."""
@@ -58,7 +58,7 @@ class UploadsMiddleware(ShowUploads):
         known = state.get("uploaded_files") or []
         if now == known:
             return None
-        told = {name for earlier in state["messages"] for name in listed_in(earlier)}
+        told = {name for earlier in state["messages"] for name in list_file_names(earlier)}
         new = [file for file in now if file not in known and file["filename"] not in told]
         update: dict[str, Any] = {"uploaded_files": now}
         if new:

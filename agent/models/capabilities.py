@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from agent.errors import ModelUnavailable
 from agent.models.resolve import get_model_name
 from agent.models.spec import ModelSpec
-from agent.uploads.inline_images import listed_in
+from agent.uploads.inline_images import list_file_names
 
 Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 MESSAGE_TOKENS = 8
@@ -130,7 +130,7 @@ def _is_image(block: object) -> bool:
 
 def _brings_images(message: AnyMessage) -> bool:
     """Return whether the message lists an image among its files."""
-    return any(name.lower().endswith(_IMAGE_ENDINGS) for name in listed_in(message))
+    return any(name.lower().endswith(_IMAGE_ENDINGS) for name in list_file_names(message))
 
 
 class WithoutTools(AgentMiddleware[Any, Any]):

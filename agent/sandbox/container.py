@@ -140,30 +140,6 @@ class ContainerPool:
                         await engine.remove(self._setup.command, [container.name])
 
 
-class _Lent:
-    """A container for one command. See `ContainerPool.lent`."""
-
-    def __init__(self, containers: ContainerPool, container: WarmContainer) -> None:
-        self._containers, self._box = containers, container
-
-    async def __aenter__(self) -> WarmContainer:
-        await self._box.use.alone.acquire()
-        try:
-            self._containers.used(self._box)
-            await self._box.start()
-        except BaseException:
-            self._box.use.alone.release()
-            raise
-        return self._box
-
-    async def __aexit__(self, *_: object) -> None:
-        try:
-            await run_to_end(self._box.sweep())
-        finally:
-            self._containers.used(self._box)
-            self._box.use.alone.release()
-
-
 class ContainerSandboxProvider(FolderProvider[ContainerSandbox]):
     """A `SandboxProvider` of containers. After a release the container stays warm."""
 

@@ -11,9 +11,9 @@ from pathlib import PurePosixPath
 from agent.core.schemas import UploadInfo
 from agent.core.state import ThreadData
 from agent.core.virtual_paths import check_thread_id
-from agent.uploads.documents.child import Bounds, converted
+from agent.uploads.documents.child import Bounds, convert_document
 from agent.uploads.documents.kinds import kind_of
-from agent.uploads.documents.records import Record
+from agent.uploads.documents.records import DocumentRecord
 from agent.uploads.folders import UPLOADS
 
 _BOUNDS = Bounds(seconds=60, soft_seconds=60, memory=0, markdown=2_000_000)
@@ -24,7 +24,7 @@ class MemoryUploadStore:
 
     def __init__(self) -> None:
         self._files: dict[str, dict[str, bytes]] = {}
-        self._records: dict[str, dict[str, Record]] = {}
+        self._records: dict[str, dict[str, DocumentRecord]] = {}
 
     def put(self, thread_id: str, filename: str, content: bytes) -> None:
         """Add or replace a file."""
@@ -32,11 +32,11 @@ class MemoryUploadStore:
         files[filename] = content
         if kind := kind_of(filename):
             markdown = io.BytesIO()
-            report = converted(kind, io.BytesIO(content), markdown, _BOUNDS)
+            report = convert_document(kind, io.BytesIO(content), markdown, _BOUNDS)
             name = None if report.problem else f"{PurePosixPath(filename).stem}.md"
             if name:
                 files[name] = markdown.getvalue()
-            self._records.setdefault(thread_id, {})[filename] = Record.of(report, name)
+            self._records.setdefault(thread_id, {})[filename] = DocumentRecord.of(report, name)
 
     def remove(self, thread_id: str, filename: str) -> None:
         """Remove a file."""
@@ -63,7 +63,7 @@ class MemoryUploadStore:
 
 
 def _describe_upload(
-    thread_id: str, name: str, files: Mapping[str, bytes], record: Record | None
+    thread_id: str, name: str, files: Mapping[str, bytes], record: DocumentRecord | None
 ) -> UploadInfo:
     virtual = f"{UPLOADS}/{name}"
     return UploadInfo(

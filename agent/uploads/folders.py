@@ -1,14 +1,16 @@
-"""The folders of a thread below the home: `threads/{thread_id}/user-data/{workspace,uploads,outputs}`.
+"""Folders of a thread in the data directory: `threads/{thread_id}/user-data/{workspace,uploads,outputs}`.
 
-Blocking file work; call it through `asyncio.to_thread`.
+All functions block.
 """
 
 from __future__ import annotations
 
+import mimetypes
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from agent.core.home import make_private_folder
@@ -22,34 +24,38 @@ FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 UPLOADS = f"{VIRTUAL_ROOT}/uploads"
 OUTPUTS = f"{VIRTUAL_ROOT}/outputs"
+BINARY = "application/octet-stream"
+_INLINE = frozenset({"application/pdf", "application/json", "text/plain", "text/markdown", "text/csv"})
+_INLINE_FAMILIES = ("image/", "audio/", "video/")
+_ACTIVE = frozenset({"image/svg+xml"})
 
 
 class ThreadFolders:
-    """Where the files of threads are. Every method checks the thread id first and raises BadIdentifier."""
+    """The folders of all threads. Every method raises BadIdentifier for an invalid thread id."""
 
     def __init__(self, home: Path) -> None:
         self._threads = home / "threads"
 
     def thread(self, thread_id: str) -> Path:
-        """The thread's own folder; it need not exist."""
+        """Return the folder of a thread, which need not exist."""
         return self._threads / check_thread_id(thread_id)
 
     def area(self, thread_id: str, area: str) -> Path:
-        """The `workspace`, `uploads` or `outputs` folder; it need not exist."""
+        """Return the folder `workspace`, `uploads` or `outputs`, which need not exist."""
         return self.thread(thread_id) / "user-data" / area
 
     def make(self, thread_id: str, area: str) -> Path:
-        """The area, made with mode 0700 (as is every folder above it that is missing).
+        """Create an area and its missing parents with mode 0700.
 
-        Raises BadIdentifier when a part of it is a symbolic link.
+        Raises BadIdentifier if a part of its path is a symbolic link.
         """
-        return self._made(self.area(thread_id, area))
+        return self._create(self.area(thread_id, area))
 
     def make_acp_workspace(self, thread_id: str) -> Path:
-        """The folder in which agents of other makers work for the thread, made as `make` does."""
-        return self._made(self.thread(thread_id) / "acp-workspace")
+        """Create the folder in which external (ACP) agents work for the thread, like `make`."""
+        return self._create(self.thread(thread_id) / "acp-workspace")
 
-    def _made(self, path: Path) -> Path:
+    def _create(self, path: Path) -> Path:
         make_private_folder(path.parent)
         path.mkdir(mode=FOLDER_MODE, exist_ok=True)
         if path.resolve() != self._threads.resolve() / path.relative_to(self._threads):
@@ -57,9 +63,9 @@ class ThreadFolders:
         return path
 
     def find(self, thread_id: str, virtual_path: str) -> Path:
-        """Where the regular file behind a virtual path is. Raises BadIdentifier (outside) or FileMissing.
+        """Return the host path of a regular file. Raises BadIdentifier (outside) or FileMissing.
 
-        A command of the agent may put another in its place at any moment: read it by `opened`.
+        A command may replace the file at any moment; read it with `open_file`.
         """
         area, below = split_virtual(virtual_path)
         root = self.area(thread_id, area)
@@ -77,7 +83,7 @@ class ThreadFolders:
 
     @contextmanager
     def open_file(self, thread_id: str, virtual_path: str) -> Iterator[int]:
-        """The descriptor of the regular file behind a virtual path, reached through no link.
+        """Open a regular file without following links, and yield its descriptor.
 
         Raises BadIdentifier (a link, or outside) or FileMissing.
         """
@@ -92,7 +98,7 @@ class ThreadFolders:
             raise FileMissing("There is no such file.") from None
 
     def files(self, thread_id: str, area: str) -> Iterator[Path]:
-        """The regular files at the top of an area, by name; links and hidden files are left out."""
+        """Yield the regular files directly in an area by name, without links and hidden files."""
         folder = self.area(thread_id, area)
         if not folder.is_dir() or folder.is_symlink():
             return
@@ -101,7 +107,7 @@ class ThreadFolders:
                 yield path
 
     def write_output(self, thread_id: str, name: str, content: bytes) -> Path:
-        """Write a new file into `outputs` under a safe, unused name."""
+        """Write a new file to `outputs` under a safe, unused name, and return its path."""
         folder = self.make(thread_id, "outputs")
         path, descriptor = create_unique(folder, safe_name(name))
         with os.fdopen(descriptor, "wb") as file:
@@ -109,7 +115,7 @@ class ThreadFolders:
         return path
 
     def remove(self, thread_id: str) -> bool:
-        """Delete all local data of the thread; False when there was none. Links are removed, not followed."""
+        """Delete all local data of a thread without following links; return False if there was none."""
         path = self.thread(thread_id)
         if path.is_symlink():
             path.unlink()
@@ -121,7 +127,7 @@ class ThreadFolders:
 
 
 def create_unique(folder: Path, name: str) -> tuple[Path, int]:
-    """Create an empty file under the first free variant of `name`; its path and open descriptor."""
+    """Create an empty file under the first unused variant of `name`; return its path and descriptor."""
     number = 1
     while True:
         path = folder / numbered(name, number)
@@ -132,6 +138,33 @@ def create_unique(folder: Path, name: str) -> tuple[Path, int]:
 
 
 def put_private(path: Path, text: str) -> None:
-    """Replace a file, creating its folder if it is missing. Blocking. Raises OSError."""
+    """Replace a file, creating its folder if it is missing. Raises OSError."""
     path.parent.mkdir(mode=FOLDER_MODE, exist_ok=True)
     replace_file(path, text)
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A file for download; `inline` is true if a browser may show it, since it has no active content."""
+
+    path: Path
+    filename: str
+    mime_type: str
+    inline: bool
+
+
+def open_artifact(folders: ThreadFolders, thread_id: str, path: str) -> Artifact:
+    """Return the artifact at a virtual path. Raises BadIdentifier or FileMissing."""
+    real = folders.find(thread_id, path)
+    mime_type = mime_type_of(real.name)
+    inline = mime_type not in _ACTIVE and (mime_type in _INLINE or mime_type.startswith(_INLINE_FAMILIES))
+    return Artifact(real, real.name, mime_type, inline)
+
+
+def mime_type_of(name: str) -> str:
+    """Return the media type of a file name; compressed and unknown files are plain bytes."""
+    known = {".md": "text/markdown", ".svg": "image/svg+xml"}
+    if kind := known.get(Path(name).suffix.lower()):
+        return kind
+    guessed, encoding = mimetypes.guess_type(name)
+    return BINARY if guessed is None or encoding else guessed

@@ -1,9 +1,7 @@
-"""What the model sees of uploads: names always, small texts quoted, images where it can see, and of documents
-where their Markdown is and what is in it.
+"""Show uploads to the model: names, small texts, images if it takes them, and outlines of documents.
 
-A message of a person carries `additional_kwargs["files"]`, what came with it, and `["new_files"]`, what is
-new in the thread besides: lists of `{filename, size, path}`. The stored message stays as it is; only the copy
-for the model is filled in.
+A human message has `additional_kwargs["files"]`, the files sent with it, and `["new_files"]`, other new files
+of the thread: lists of `{filename, size, path}`. Only the copy of the message for the model is changed.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ _NOTES = {CAME: "Files that came with this message:", NEW: "New files in this co
 
 @dataclass(frozen=True, slots=True)
 class ShowLimits:
-    """How much is shown in one call: `texts` in bytes over all files (newest first), `images` in number."""
+    """Limits of a model call: bytes of `texts` of all files (newest first), and number of `images`."""
 
     texts: int = 65_536
     images: int = 4
@@ -47,7 +45,7 @@ class _Room:
 
 
 class ShowUploads(AgentMiddleware[Any, Any]):
-    """Puts uploads of this thread into the messages that came with them."""
+    """Adds uploads of the thread to the messages that list them."""
 
     def __init__(self, store: ThreadFileStore, limits: ShowLimits) -> None:
         super().__init__()
@@ -57,46 +55,46 @@ class ShowUploads(AgentMiddleware[Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Handler
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        """Call the model with the files in view."""
-        return await handler(await self._showing(request))
+        """Call the model with the uploads."""
+        return await handler(await self._add_uploads(request))
 
-    async def _showing(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+    async def _add_uploads(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         thread_id = RunContext.of(request.runtime).thread_id
-        if thread_id is None or not any(listed_in(message) for message in request.messages):
+        if thread_id is None or not any(list_file_names(message) for message in request.messages):
             return request
         shown = await with_uploads(request.messages, thread_id, self._store, self._limits)
         return request.override(messages=shown)
 
 
-def listed_in(message: AnyMessage) -> list[str]:
-    """The names of the files that a message lists, those that came with it first."""
+def list_file_names(message: AnyMessage) -> list[str]:
+    """Return the names of the files that a message lists, those sent with it first."""
     return [name for key in _NOTES for name in _names(message, key)]
 
 
 async def with_uploads(
     messages: Sequence[AnyMessage], thread_id: str, store: ThreadFileStore, limits: ShowLimits
 ) -> list[AnyMessage]:
-    """The messages with their files, newest first until the limits are reached."""
-    show = _Showing(
+    """Add files to the messages, to the newest first until the limits are reached."""
+    renderer = _UploadRenderer(
         thread_id,
         store,
         {upload.filename: upload for upload in await store.list_uploads(thread_id)},
         _Room(limits.texts, limits.images if limits.vision else 0),
     )
-    return [await show.message(message) for message in reversed(messages)][::-1]
+    return [await renderer.add_files(message) for message in reversed(messages)][::-1]
 
 
 @dataclass(frozen=True, slots=True)
-class _Showing:
-    """One call of a model: what is there, and how much may still be shown."""
+class _UploadRenderer:
+    """Renders the uploads for one model call; `room` is what is left of the limits."""
 
     thread_id: str
     store: ThreadFileStore
     uploads: Mapping[str, UploadInfo]
     room: _Room
 
-    async def message(self, message: AnyMessage) -> AnyMessage:
-        """The message with the files that it lists."""
+    async def add_files(self, message: AnyMessage) -> AnyMessage:
+        """Return the message with the files that it lists."""
         notes: list[str] = []
         images: list[dict[str, Any]] = []
         for key, title in _NOTES.items():
@@ -126,7 +124,7 @@ class _Showing:
         return lines
 
     async def _document(self, made: MarkdownInfo) -> list[str]:
-        """Its Markdown, quoted where it is small, else by its outline."""
+        """Quote a small document's Markdown, or list its headings."""
         if made.path is None:
             return [f"  It can't be read: {made.note} Say so to who sent it."]
         name = PurePosixPath(made.path).name
@@ -137,7 +135,7 @@ class _Showing:
         outline = [f"line {entry.line}: {entry.title}" for entry in made.outline[:OUTLINE]]
         if len(made.outline) > OUTLINE:
             outline.append(f"and {len(made.outline) - OUTLINE} more")
-        # What people wrote, like the text itself.
+        # Headings are user content, so they are quoted too.
         return [*lines, *([_quoted(f"{name}, its headings", "\n".join(outline))] if outline else [])]
 
     async def _image(self, upload: UploadInfo) -> dict[str, Any] | None:
@@ -174,13 +172,13 @@ def _names(message: AnyMessage, key: str) -> list[str]:
 
 
 def _images_of(message: AnyMessage) -> list[Any]:
-    """The blocks of a message that are no text."""
+    """Return the blocks of a message that are not text."""
     if isinstance(message.content, str):
         return []
     return [block for block in message.content if isinstance(block, dict) and block.get("type") != "text"]
 
 
 def _quoted(name: str, text: str) -> str:
-    """The text as quoted content; a closing mark inside it can't end the quotation."""
+    """Quote a text; a closing tag in it is escaped."""
     body = text.replace("</file", "<\\/file")
     return f'<file name="{name}">\n{body}\n</file>'

@@ -1,13 +1,16 @@
-"""Uploads of a thread: streamed to disk, kept all or not at all; documents get their Markdown beside them."""
+"""Uploads of a thread. A batch is stored completely or not at all, documents with their Markdown."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import mimetypes
 import os
 import secrets
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -18,18 +21,18 @@ from agent.core.state import ThreadData
 from agent.core.virtual_paths import check_name, safe_name
 from agent.errors import FileMissing, FileRefused
 from agent.uploads.documents.converter import Converter
-from agent.uploads.documents.kinds import kind_of, unread
-from agent.uploads.documents.records import Record, Records
+from agent.uploads.documents.kinds import explain_unsupported, kind_of
+from agent.uploads.documents.records import DocumentRecord, DocumentRecords
 from agent.uploads.documents.report import Report
-from agent.uploads.folders import FOLDER_MODE, UPLOADS, ThreadFolders, create_unique
-from agent.uploads.once import Once
+from agent.uploads.folders import FOLDER_MODE, UPLOADS, ThreadFolders, create_unique, put_private
 
+RECEIPTS_FOLDER = "uploads-once"
 _COPY_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class UploadLimits:
-    """Sizes in bytes of one file and of one batch, and files in a batch."""
+    """Largest size of a file and of a batch in bytes, and number of files in a batch."""
 
     file_bytes: int = 50_000_000
     batch_bytes: int = 200_000_000
@@ -46,15 +49,15 @@ class _Part:
 
     @property
     def markdown(self) -> Path:
-        """Where its Markdown waits."""
+        """Path of its Markdown until the batch is stored."""
         return self.path.with_suffix(".md")
 
 
 @dataclass(slots=True)
 class UploadBatch:
-    """Files on their way in; use as `async with`. Without `commit`, leaving it removes everything.
+    """An upload in progress, as an async context manager. Without `commit`, leaving it deletes everything.
 
-    `begin`, then `write` any number of times, for each file; all raise FileRefused over a limit.
+    For each file, call `begin` once and `write` repeatedly; they raise FileRefused over a limit.
     """
 
     folders: ThreadFolders
@@ -75,13 +78,13 @@ class UploadBatch:
         await asyncio.shield(asyncio.to_thread(self._clean))
 
     async def begin(self, filename: str) -> None:
-        """Start the next file under a safe form of its name."""
+        """Start the next file, with a safe form of its name."""
         if len(self._parts) >= self.limits.batch_files:
             raise FileRefused(f"At most {self.limits.batch_files} files at once.", status=413)
         await asyncio.to_thread(self._open, safe_name(filename))
 
     async def write(self, data: bytes) -> None:
-        """Add to the file that was begun last."""
+        """Append to the current file."""
         part = self._parts[-1]
         part.size += len(data)
         self._total += len(data)
@@ -93,9 +96,9 @@ class UploadBatch:
         await asyncio.to_thread(part.file.write, data)
 
     async def commit(self) -> list[UploadInfo]:
-        """Read the documents, then move all files to their place under unused names.
+        """Convert the documents, then store all files under unused names.
 
-        A document that can't be read is kept as it is, with a note. Raises FileRefused when there are none.
+        A document that can't be read is stored with a note. Raises FileRefused if there are no files.
         """
         if not self._parts:
             raise FileRefused("There is no file in this upload.")
@@ -108,7 +111,7 @@ class UploadBatch:
     async def _convert(self, part: _Part) -> None:
         if kind := kind_of(part.name):
             part.report = await self.converter.convert(part.path, kind, part.markdown)
-        elif why := unread(part.name):
+        elif why := explain_unsupported(part.name):
             part.report = Report(problem=why)
 
     def _make_incoming(self) -> Path:
@@ -123,33 +126,33 @@ class UploadBatch:
         self._parts.append(_Part(name, path, os.fdopen(descriptor, "wb")))
 
     def _publish(self) -> list[UploadInfo]:
-        records = Records(self.folders)
-        placed: list[Path] = []
-        kept: list[UploadInfo] = []
+        records = DocumentRecords(self.folders)
+        moved: list[Path] = []
+        stored: list[UploadInfo] = []
         try:
             for part in self._parts:
-                target = self._placed(part.path, part.name, placed)
+                target = self._move(part.path, part.name, moved)
                 if part.report is None:
-                    kept.append(describe(self.thread_id, target))
+                    stored.append(describe(self.thread_id, target))
                     continue
                 markdown = None
                 if not part.report.problem:
-                    markdown = self._placed(part.markdown, f"{target.stem}.md", placed)
-                record = Record.of(part.report, markdown.name if markdown else None)
+                    markdown = self._move(part.markdown, f"{target.stem}.md", moved)
+                record = DocumentRecord.of(part.report, markdown.name if markdown else None)
                 records.write(self.thread_id, target.name, record)
-                kept.append(describe(self.thread_id, target, record))
+                stored.append(describe(self.thread_id, target, record))
         except OSError:
-            for target in placed:
+            for target in moved:
                 target.unlink(missing_ok=True)
                 records.remove(self.thread_id, target.name)
             raise
-        return kept
+        return stored
 
-    def _placed(self, path: Path, name: str, placed: list[Path]) -> Path:
-        """Move a file to its place under an unused name, and count it among the placed ones."""
+    def _move(self, path: Path, name: str, moved: list[Path]) -> Path:
+        """Move a file to the uploads under an unused name, and add it to `moved`."""
         target, descriptor = create_unique(self.folders.make(self.thread_id, "uploads"), name)
         os.close(descriptor)
-        placed.append(target)
+        moved.append(target)
         return path.replace(target)
 
     def _close(self) -> None:
@@ -162,8 +165,33 @@ class UploadBatch:
             shutil.rmtree(self._incoming, ignore_errors=True)
 
 
+class UploadReceipts:
+    """File names that were stored for an upload's idempotency key. Methods block."""
+
+    def __init__(self, folders: ThreadFolders) -> None:
+        self._folders = folders
+
+    def names(self, thread_id: str, key: str) -> list[str]:
+        """Return the names that were stored for a key, [] if there are none or the record can't be read."""
+        with suppress(OSError, ValueError):
+            found = json.loads(self._path(thread_id, key).read_bytes())
+            return [str(name) for name in found] if isinstance(found, list) else []
+        return []
+
+    def write(self, thread_id: str, key: str, names: Sequence[str]) -> None:
+        """Store the names. Raises OSError."""
+        put_private(self._path(thread_id, key), json.dumps(list(names)))
+
+    def _path(self, thread_id: str, key: str) -> Path:
+        return (
+            self._folders.thread(thread_id)
+            / RECEIPTS_FOLDER
+            / f"{hashlib.sha256(key.encode()).hexdigest()}.json"
+        )
+
+
 class UploadStore:
-    """What people put into threads."""
+    """The uploads of all threads."""
 
     def __init__(
         self,
@@ -174,26 +202,26 @@ class UploadStore:
         self._folders = folders
         self._limits = limits or UploadLimits()
         self._converter = converter or Converter()
-        self._records = Records(folders)
+        self._records = DocumentRecords(folders)
 
     def batch(self, thread_id: str) -> UploadBatch:
-        """A new batch for the thread."""
+        """Start a batch for a thread."""
         return UploadBatch(self._folders, thread_id, self._limits, self._converter)
 
     async def commit_once(self, batch: UploadBatch, key: str) -> list[UploadInfo]:
-        """Commit it, unless files came under the same key before ("" is none) and are all still there."""
-        once, thread_id = Once(self._folders), batch.thread_id
-        names = await asyncio.to_thread(once.names, thread_id, key) if key else []
+        """Commit a batch unless its `key` was stored before and all files of it exist; "" is no key."""
+        receipts, thread_id = UploadReceipts(self._folders), batch.thread_id
+        names = await asyncio.to_thread(receipts.names, thread_id, key) if key else []
         known = {info.filename: info for info in await self.list_uploads(thread_id)} if names else {}
         if names and all(name in known for name in names):
             return [known[name] for name in names]
-        kept = await batch.commit()
+        stored = await batch.commit()
         if key:
-            await asyncio.to_thread(once.write, thread_id, key, [info.filename for info in kept])
-        return kept
+            await asyncio.to_thread(receipts.write, thread_id, key, [info.filename for info in stored])
+        return stored
 
     async def save_local(self, thread_id: str, paths: Sequence[Path]) -> list[UploadInfo]:
-        """Copy local files in. Directories and missing files are refused before anything is copied."""
+        """Store copies of local files. Folders and missing files are refused before anything is copied."""
         await asyncio.to_thread(_check_sources, paths)
         async with self.batch(thread_id) as batch:
             for path in paths:
@@ -204,18 +232,18 @@ class UploadStore:
             return await batch.commit()
 
     async def list_uploads(self, thread_id: str) -> list[UploadInfo]:
-        """The uploads of the thread, by name; none for an unknown thread.
+        """Return the uploads of a thread by name, [] for an unknown thread.
 
-        The Markdown of a document is told with it, not listed.
+        The Markdown of a document is part of its entry, not an entry itself.
         """
         return await asyncio.to_thread(self._list, thread_id)
 
     async def read(self, thread_id: str, filename: str, *, limit: int) -> bytes | None:
-        """The content of one; None where it is gone or larger than `limit` bytes."""
+        """Return the content of an upload, None if it is missing or larger than `limit` bytes."""
         return await asyncio.to_thread(self._read, thread_id, filename, limit)
 
     def folders(self, thread_id: str) -> ThreadData:
-        """The host paths of the thread's folders, which need not exist yet."""
+        """Return the host paths of a thread's folders, which need not exist yet."""
         return ThreadData(
             workspace_path=str(self._folders.area(thread_id, "workspace")),
             uploads_path=str(self._folders.area(thread_id, "uploads")),
@@ -223,15 +251,17 @@ class UploadStore:
         )
 
     async def delete(self, thread_id: str, filename: str) -> None:
-        """Delete one, with its Markdown. Raises BadIdentifier or FileMissing."""
+        """Delete an upload and its Markdown. Raises BadIdentifier or FileMissing."""
         await asyncio.to_thread(self._delete, thread_id, filename)
 
     def _list(self, thread_id: str) -> list[UploadInfo]:
         files = {path.name: path for path in self._folders.files(thread_id, "uploads")}
         records = self._records.of(thread_id, files.keys())
-        made = {record.markdown for record in records.values()}
+        markdown = {record.markdown for record in records.values()}
         return [
-            describe(thread_id, path, records.get(name)) for name, path in files.items() if name not in made
+            describe(thread_id, path, records.get(name))
+            for name, path in files.items()
+            if name not in markdown
         ]
 
     def _read(self, thread_id: str, filename: str, limit: int) -> bytes | None:
@@ -256,8 +286,8 @@ class UploadStore:
         self._records.remove(thread_id, name)
 
 
-def describe(thread_id: str, path: Path, record: Record | None = None) -> UploadInfo:
-    """The public description of an upload at `path`, a document's with what became of it."""
+def describe(thread_id: str, path: Path, record: DocumentRecord | None = None) -> UploadInfo:
+    """Describe the upload at `path`, a document with its Markdown."""
     virtual = f"{UPLOADS}/{path.name}"
     return UploadInfo(
         filename=path.name,
@@ -269,7 +299,7 @@ def describe(thread_id: str, path: Path, record: Record | None = None) -> Upload
     )
 
 
-def _markdown(thread_id: str, path: Path, record: Record) -> MarkdownInfo:
+def _markdown(thread_id: str, path: Path, record: DocumentRecord) -> MarkdownInfo:
     size = path.with_name(record.markdown).stat().st_size if record.markdown else 0
     return record.info(thread_id, size)
 

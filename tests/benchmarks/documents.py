@@ -19,9 +19,9 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from agent.uploads.documents.child import Bounds, converted
+from agent.uploads.documents.child import Bounds, convert_document
 from agent.uploads.documents.converter import Converter
-from agent.uploads.documents.kinds import Kind
+from agent.uploads.documents.kinds import DocumentKind
 from tests.benchmarks.figures import Figure, table
 from tests.harness import documents
 
@@ -32,19 +32,19 @@ AT_MOST_MORE = 1_500.0
 """Milliseconds that a document may take longer there than here."""
 
 
-def made() -> dict[str, tuple[Kind, bytes]]:
+def made() -> dict[str, tuple[DocumentKind, bytes]]:
     """A document of each kind, of a size that people send."""
     rows = [["name", "count", "share"], *([f"row {number}", number, number / 7] for number in range(900))]
     body = "".join(documents.paragraph(f"Sentence {number} of a contract. " * 12) for number in range(300))
     pages = ["\n".join(f"Line {line} of page {page}" for line in range(40)) for page in range(30)]
     lines = "".join(f"<p>Paragraph <b>{number}</b> of a page.</p>" for number in range(1_000))
     return {
-        "Excel, 3 sheets of 900 rows": (Kind.WORKBOOK, documents.workbook(A=rows, B=rows, C=rows)),
-        "Word, 300 paragraphs": (Kind.WORD, documents.word(body)),
-        "PDF, 30 pages": (Kind.PDF, documents.pdf(*pages)),
-        "PowerPoint, 2 slides": (Kind.SLIDES, documents.slides()),
-        "a web page, 1,000 paragraphs": (Kind.WEB, lines.encode()),
-        "CSV, 1,000 rows": (Kind.DELIMITED, b"a,b\n" + b"1,2\n" * 1_000),
+        "Excel, 3 sheets of 900 rows": (DocumentKind.WORKBOOK, documents.workbook(A=rows, B=rows, C=rows)),
+        "Word, 300 paragraphs": (DocumentKind.WORD, documents.word(body)),
+        "PDF, 30 pages": (DocumentKind.PDF, documents.pdf(*pages)),
+        "PowerPoint, 2 slides": (DocumentKind.SLIDES, documents.slides()),
+        "a web page, 1,000 paragraphs": (DocumentKind.WEB, lines.encode()),
+        "CSV, 1,000 rows": (DocumentKind.DELIMITED, b"a,b\n" + b"1,2\n" * 1_000),
     }
 
 
@@ -70,7 +70,7 @@ async def measured(folder: Path) -> list[Figure]:
     converter = Converter()
     source, target = folder / "source", folder / "made.md"
 
-    async def there(kind: Kind) -> None:
+    async def there(kind: DocumentKind) -> None:
         report = await converter.convert(source, kind, target)
         assert not report.problem, report
         target.unlink()
@@ -80,13 +80,13 @@ async def measured(folder: Path) -> list[Figure]:
         await process.communicate()
 
     source.write_bytes(b"a,b\n1,2\n")
-    one, other, ratio = await pairs(lambda: there(Kind.DELIMITED), bare)
+    one, other, ratio = await pairs(lambda: there(DocumentKind.DELIMITED), bare)
     figures.append(Figure(START[0], ratio, START[1], detail=f"{one:.0f} ms against {other:.0f} ms"))
     for name, (kind, content) in made().items():
         source.write_bytes(content)
 
-        async def here(kind: Kind = kind, content: bytes = content) -> None:
-            report = converted(kind, io.BytesIO(content), io.BytesIO(), BOUNDS)
+        async def here(kind: DocumentKind = kind, content: bytes = content) -> None:
+            report = convert_document(kind, io.BytesIO(content), io.BytesIO(), BOUNDS)
             assert not report.problem, report
 
         await here()

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agent.client import AgentClient
-from agent.uploads.documents.converter import AT_ONCE, ConvertLimits
-from agent.uploads.documents.kinds import kind_of, unread
+from agent.uploads.documents.converter import MAX_PARALLEL, ConvertLimits
+from agent.uploads.documents.kinds import explain_unsupported, kind_of
 from agent.uploads.documents.tables import COLUMNS, ROWS
 from agent.uploads.documents.workbook import SHEETS
 from agent.uploads.inline_images import TEXT_BYTES
@@ -25,7 +25,7 @@ def test_its_figures() -> None:
     assert f"{ROWS:,} rows, {COLUMNS} columns, {SHEETS} sheets" in text
     assert f"Up to {TEXT_BYTES // 1024} KB" in text
     assert f"{limits.seconds:.0f} seconds and {limits.memory_mb:,} MB at most" in text
-    assert AT_ONCE == 2
+    assert MAX_PARALLEL == 2
     assert "two at a time" in text
 
 
@@ -36,7 +36,7 @@ def test_its_endings() -> None:
         assert kind_of(f"a.{ending}")
     for ending in ("doc", "ppt", "rtf"):
         assert f"`.{ending}`" in text
-        assert unread(f"a.{ending}")
+        assert explain_unsupported(f"a.{ending}")
 
 
 def test_its_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,8 +24,7 @@ from agent.management.routes.base import (
 )
 from agent.management.routes.multipart import FileStart, read_files
 from agent.management.thread_files import ThreadFiles, describe_upload, limits_of
-from agent.uploads.artifacts import open_artifact
-from agent.uploads.folders import ThreadFolders
+from agent.uploads.folders import ThreadFolders, open_artifact
 from agent.uploads.store import UploadStore
 
 MULTIPART_OVERHEAD = 100_000

@@ -1,5 +1,5 @@
-"""Documents of people as Markdown: what is known of kinds, the readers, and the process that they run in.
+"""Convert uploaded documents to Markdown.
 
-The readers and `child` run in a process of their own with limits; they import neither configuration nor
-pydantic, so that it starts quickly. `converter` is the side of the service.
+The readers and `child` run in a child process with limits; they import neither configuration nor pydantic, so
+that it starts quickly. `converter` starts this process.
 """

@@ -1,7 +1,7 @@
-"""The process that reads one document: `python -m agent.uploads.documents.child KIND LIMITS FROM TO`.
+"""Convert one document in its own process: `python -m agent.uploads.documents.child KIND LIMITS FROM TO`.
 
-KIND is a `Kind`, LIMITS a JSON object (see `Bounds`), FROM and TO are descriptors that it was started with.
-It prints a `Report` as its only line. Nothing of the service is known here: no configuration, no secret.
+KIND is a `DocumentKind`, LIMITS a JSON object of `Bounds`, FROM and TO are inherited file descriptors. The
+process prints a `Report` as its only line. It knows no configuration and no secret of the service.
 """
 
 from __future__ import annotations
@@ -16,23 +16,22 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import BinaryIO
 
-from agent.uploads.documents.kinds import Kind
-from agent.uploads.documents.report import DAMAGED, Report, Unreadable
-from agent.uploads.documents.writer import MarkdownWriter
+from agent.uploads.documents.kinds import DocumentKind
+from agent.uploads.documents.report import DAMAGED, MarkdownWriter, Report, Unreadable
 
 Reader = Callable[[BinaryIO, list[str]], Iterator[str]]
 OPEN_FILES = 64
 NICE = 10
-READERS: Mapping[Kind, str] = {
-    Kind.PDF: "pdf",
-    Kind.WORD: "word",
-    Kind.SLIDES: "slides",
-    Kind.WORKBOOK: "workbook",
-    Kind.OLD_WORKBOOK: "old_workbook",
-    Kind.DELIMITED: "delimited",
-    Kind.WEB: "web",
+READERS: Mapping[DocumentKind, tuple[str, str]] = {
+    DocumentKind.PDF: ("pdf", "read_pdf"),
+    DocumentKind.WORD: ("office", "read_word"),
+    DocumentKind.SLIDES: ("office", "read_slides"),
+    DocumentKind.WORKBOOK: ("workbook", "read_workbook"),
+    DocumentKind.OLD_WORKBOOK: ("workbook", "read_old_workbook"),
+    DocumentKind.DELIMITED: ("tables", "read_delimited"),
+    DocumentKind.WEB: ("web", "read_web_page"),
 }
-"""The module beside this one whose `read` reads it."""
+"""Module in this package and function that read a kind; only what is needed is imported."""
 TOO_LARGE = "It needs more memory than a document may take."
 NESTED = "It is nested too deeply."
 NO_TEXT = "It has no text."
@@ -43,8 +42,9 @@ SLOW = "Only the beginning is in it: reading all of it takes too long."
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """`seconds` of the processor's time, `soft_seconds` after which no further part is begun, bytes of
-    `memory` and of `markdown`.
+    """Limits of the process: CPU `seconds`, and bytes of `memory` and `markdown`.
+
+    After `soft_seconds` no further part of the document is read.
     """
 
     seconds: float
@@ -52,45 +52,45 @@ class Bounds:
     memory: int
     markdown: int
 
-    def set(self) -> None:
-        """For this process and for good; the kernel ends it, or refuses, beyond."""
+    def apply(self) -> None:
+        """Set the limits of this process permanently."""
         import resource
 
-        for what, most in (
+        for limit, most in (
             (resource.RLIMIT_AS, self.memory),
             (resource.RLIMIT_CPU, math.ceil(self.seconds)),
             (resource.RLIMIT_FSIZE, self.markdown),
             (resource.RLIMIT_NOFILE, OPEN_FILES),
             (resource.RLIMIT_CORE, 0),
         ):
-            _, hard = resource.getrlimit(what)
+            _, hard = resource.getrlimit(limit)
             bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(what, (bound, bound))
+            resource.setrlimit(limit, (bound, bound))
         os.nice(NICE)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 once it has printed its report."""
+    """Convert the document, print the report, and return 0."""
     kind, limits, source, target = arguments
     bounds = Bounds(**json.loads(limits))
-    answer = _silenced()
-    bounds.set()
+    output = _redirect_output()
+    bounds.apply()
     with os.fdopen(int(source), "rb") as file, os.fdopen(int(target), "wb") as markdown:
-        report = converted(Kind(kind), file, markdown, bounds)
-    os.write(answer, report.dumps())
+        report = convert_document(DocumentKind(kind), file, markdown, bounds)
+    os.write(output, report.dumps())
     return 0
 
 
-def converted(
-    kind: Kind,
+def convert_document(
+    kind: DocumentKind,
     source: BinaryIO,
     target: BinaryIO,
     bounds: Bounds,
     clock: Callable[[], float] = time.monotonic,
 ) -> Report:
-    """Read `source` and write its Markdown to `target`; what came of it."""
+    """Read `source` and write its Markdown to `target`. Raises nothing: the report names the problem."""
     try:
-        return _written(kind, source, target, bounds, clock)
+        return _write_markdown(kind, source, target, bounds, clock)
     except Unreadable as error:
         return Report(problem=str(error))
     except ImportError as error:
@@ -99,17 +99,18 @@ def converted(
         return Report(problem=TOO_LARGE)
     except RecursionError:
         return Report(problem=NESTED)
-    except Exception as error:  # noqa: BLE001 - the bytes are a stranger's: parsers raise anything; it is reported
+    except Exception as error:  # noqa: BLE001 - parsers raise anything on hostile input; it is reported
         return Report(problem=DAMAGED, fault=type(error).__name__)
 
 
-def _written(
-    kind: Kind, source: BinaryIO, target: BinaryIO, bounds: Bounds, clock: Callable[[], float]
+def _write_markdown(
+    kind: DocumentKind, source: BinaryIO, target: BinaryIO, bounds: Bounds, clock: Callable[[], float]
 ) -> Report:
     until = clock() + bounds.soft_seconds
     notes: list[str] = []
     writer = MarkdownWriter(target, bounds.markdown)
-    read: Reader = import_module(f"agent.uploads.documents.{READERS[kind]}").read
+    module, function = READERS[kind]
+    read: Reader = getattr(import_module(f"agent.uploads.documents.{module}"), function)
     for block in read(source, notes):
         if not writer.write(block):
             notes.append(CUT)
@@ -123,14 +124,14 @@ def _written(
     return Report(notes=notes, headings=writer.headings, lines=writer.lines)
 
 
-def _silenced() -> int:
-    """Where the report goes; what libraries print or warn of goes nowhere."""
-    answer = os.dup(sys.stdout.fileno())
+def _redirect_output() -> int:
+    """Return a descriptor of stdout for the report, and discard everything that libraries print."""
+    output = os.dup(sys.stdout.fileno())
     nothing = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         os.dup2(nothing, stream.fileno())
     os.close(nothing)
-    return answer
+    return output
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Has documents read: outside of this process, a few at a time, within limits of time and memory."""
+"""Convert documents in child processes, two at a time, with limits on time and memory."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from agent.sandbox.options import MEGABYTE, SandboxLimits
 from agent.sandbox.running import run
 from agent.shared.process import ProgramStart
 from agent.uploads.documents.child import TOO_LARGE, Bounds
-from agent.uploads.documents.kinds import Kind
+from agent.uploads.documents.kinds import DocumentKind
 from agent.uploads.documents.report import DAMAGED, Report
 
 log = structlog.get_logger(__name__)
 ROOT = Path(__file__).parents[3]
-"""What holds the package `agent`."""
-AT_ONCE = 2
+"""Folder of the package `agent`."""
+MAX_PARALLEL = 2
 SOFT_SHARE = 0.7
 REPORT_BYTES = 200_000
 TOO_SLOW = "Reading it takes too long."
@@ -39,8 +39,8 @@ _rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKe
 
 @dataclass(frozen=True, slots=True)
 class ConvertLimits:
-    """Of one document: `seconds` it may take, `waiting_seconds` until its turn, `memory_mb` of the process,
-    `markdown_bytes` that are kept.
+    """Limits of one document: `seconds` to read it, `waiting_seconds` for its turn, `memory_mb` of the
+    process, and `markdown_bytes` that are kept.
     """
 
     seconds: float = 30.0
@@ -49,40 +49,40 @@ class ConvertLimits:
     markdown_bytes: int = 2_000_000
 
     def bounds(self) -> Bounds:
-        """As the process sets them."""
+        """Return the limits of the child process."""
         memory = self.memory_mb * MEGABYTE
         return Bounds(self.seconds, self.seconds * SOFT_SHARE, memory, self.markdown_bytes)
 
 
 class Converter:
-    """Makes Markdown of documents. On each loop `AT_ONCE` are read at a time, whoever asks."""
+    """Converts documents to Markdown, at most `MAX_PARALLEL` at a time per event loop."""
 
     def __init__(self, limits: ConvertLimits | None = None) -> None:
         self._limits = limits or ConvertLimits()
 
-    async def convert(self, source: Path, kind: Kind, target: Path) -> Report:
-        """Read `source` and write its Markdown into the new file `target`.
+    async def convert(self, source: Path, kind: DocumentKind, target: Path) -> Report:
+        """Read `source` and write its Markdown to the new file `target`, which exists only on success.
 
-        That file is there only if it worked. Raises nothing: what can't be read is told.
+        Raises nothing: the report names the problem.
         """
-        room = _rooms.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(AT_ONCE))
+        room = _rooms.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(MAX_PARALLEL))
         try:
             async with asyncio.timeout(self._limits.waiting_seconds):
                 await room.acquire()
         except TimeoutError:
             return Report(problem=BUSY)
         try:
-            report = await self._converted(source, kind, target)
+            report = await self._run_child(source, kind, target)
         finally:
             room.release()
         if report.problem:
             await asyncio.to_thread(target.unlink, missing_ok=True)
         return report
 
-    async def _converted(self, source: Path, kind: Kind, target: Path) -> Report:
+    async def _run_child(self, source: Path, kind: DocumentKind, target: Path) -> Report:
         descriptors: Sequence[int] = ()
         try:
-            descriptors = await asyncio.to_thread(_opened, source, target)
+            descriptors = await asyncio.to_thread(_open_files, source, target)
             result = await self._run(kind, descriptors)
         except OSError as error:
             log.warning("document_not_read", kind=kind.value, problem=type(error).__name__)
@@ -90,17 +90,17 @@ class Converter:
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
-        report = _report(result)
+        report = _parse_report(result)
         if report.fault or result.exit_code:
             log.warning(
                 "document_not_read", kind=kind.value, problem=report.fault, exit_code=result.exit_code
             )
         return report
 
-    async def _run(self, kind: Kind, descriptors: Sequence[int]) -> CommandResult:
+    async def _run(self, kind: DocumentKind, descriptors: Sequence[int]) -> CommandResult:
         limits = json.dumps(asdict(self._limits.bounds()))
         words = [sys.executable, "-m", "agent.uploads.documents.child", kind.value, limits]
-        # Numbers of threads: libraries that count with several would reserve memory for each.
+        # Numeric libraries would reserve memory for each thread.
         env = {
             "PATH": os.environ.get("PATH", os.defpath),
             "LANG": "C.UTF-8",
@@ -108,13 +108,13 @@ class Converter:
             "OPENBLAS_NUM_THREADS": "1",
         }
         start = ProgramStart([*words, *map(str, descriptors)], env, cwd=ROOT, fds=descriptors)
-        watched = SandboxLimits(
+        limits_of_run = SandboxLimits(
             seconds=self._limits.seconds, output_bytes=REPORT_BYTES, flood_bytes=REPORT_BYTES
         )
-        return await run(start, watched)
+        return await run(start, limits_of_run)
 
 
-def _opened(source: Path, target: Path) -> Sequence[int]:
+def _open_files(source: Path, target: Path) -> Sequence[int]:
     reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -124,13 +124,13 @@ def _opened(source: Path, target: Path) -> Sequence[int]:
         raise
 
 
-def _report(result: CommandResult) -> Report:
-    """What it said, or what its end means."""
+def _parse_report(result: CommandResult) -> Report:
+    """Return the report of the process, or one that explains its end."""
     if result.timed_out or result.exit_code == _SIGXCPU:
         return Report(problem=TOO_SLOW)
     if result.exit_code == 0:
         with suppress(ValidationError):
             return _REPORT.validate_json(result.output)
-    # Who gets no memory in the middle of a library dies of it.
+    # A library that gets no memory often crashes the process.
     ended = result.exit_code is not None and result.exit_code < 0
     return Report(problem=TOO_LARGE if ended else DAMAGED, fault="ended" if ended else "no report")

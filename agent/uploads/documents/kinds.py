@@ -1,4 +1,4 @@
-"""Which files are documents, told by the ending of their names."""
+"""Kinds of documents, by the extension of the file name."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 
 
-class Kind(StrEnum):
-    """How a document is read."""
+class DocumentKind(StrEnum):
+    """A kind of document that can be read."""
 
     PDF = "pdf"
     WORD = "word"
@@ -19,21 +19,21 @@ class Kind(StrEnum):
     WEB = "web"
 
 
-_ENDINGS: Mapping[str, Kind] = {
-    ".pdf": Kind.PDF,
-    ".docx": Kind.WORD,
-    ".docm": Kind.WORD,
-    ".pptx": Kind.SLIDES,
-    ".pptm": Kind.SLIDES,
-    ".xlsx": Kind.WORKBOOK,
-    ".xlsm": Kind.WORKBOOK,
-    ".xls": Kind.OLD_WORKBOOK,
-    ".csv": Kind.DELIMITED,
-    ".tsv": Kind.DELIMITED,
-    ".html": Kind.WEB,
-    ".htm": Kind.WEB,
+_ENDINGS: Mapping[str, DocumentKind] = {
+    ".pdf": DocumentKind.PDF,
+    ".docx": DocumentKind.WORD,
+    ".docm": DocumentKind.WORD,
+    ".pptx": DocumentKind.SLIDES,
+    ".pptm": DocumentKind.SLIDES,
+    ".xlsx": DocumentKind.WORKBOOK,
+    ".xlsm": DocumentKind.WORKBOOK,
+    ".xls": DocumentKind.OLD_WORKBOOK,
+    ".csv": DocumentKind.DELIMITED,
+    ".tsv": DocumentKind.DELIMITED,
+    ".html": DocumentKind.WEB,
+    ".htm": DocumentKind.WEB,
 }
-_INSTEAD = {
+_ALTERNATIVES = {
     ".doc": ".docx",
     ".dot": ".docx",
     ".rtf": ".docx",
@@ -46,14 +46,14 @@ _INSTEAD = {
 }
 
 
-def kind_of(name: str) -> Kind | None:
-    """The kind of a document; None for any other file."""
+def kind_of(name: str) -> DocumentKind | None:
+    """Return the kind of a document, None for any other file."""
     return _ENDINGS.get(_ending(name))
 
 
-def unread(name: str) -> str | None:
-    """Why a document of another format is not read, and what helps; None for any other file."""
-    instead = _INSTEAD.get(_ending(name))
+def explain_unsupported(name: str) -> str | None:
+    """Return why a document of this name is not read and what helps, None for any other file."""
+    instead = _ALTERNATIVES.get(_ending(name))
     if instead is None:
         return None
     return f"{_ending(name)} files can't be read here; save it as {instead} and send that."

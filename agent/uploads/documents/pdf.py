@@ -1,4 +1,4 @@
-"""PDF files: the text of each page."""
+"""Read PDF files: the text of each page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ PAGES = 1_000
 BOOKMARKS = 500
 NO_TEXT = "It has no text, only pictures of pages (a scan?), so nothing can be read from it."
 _MAGIC_WITHIN = 1_024
-# What its parser raises on strange input, beside its own errors.
-_STRANGE = (
+# Exceptions of pypdf on malformed input, in addition to its own.
+_PARSER_ERRORS = (
     ValueError,
     LookupError,
     TypeError,
@@ -29,8 +29,8 @@ _STRANGE = (
 )
 
 
-def read(file: BinaryIO, notes: list[str]) -> Iterator[str]:
-    """The Markdown, a block for each page; a page that can't be read is noted. Raises Unreadable."""
+def read_pdf(file: BinaryIO, notes: list[str]) -> Iterator[str]:
+    """Yield the Markdown, a block for each page, and note unreadable pages. Raises Unreadable."""
     if b"%PDF-" not in file.read(_MAGIC_WITHIN):
         raise Unreadable(DAMAGED)
     file.seek(0)
@@ -50,7 +50,7 @@ def read(file: BinaryIO, notes: list[str]) -> Iterator[str]:
     for index in range(min(count, PAGES)):
         try:
             text = reader.pages[index].extract_text().strip()
-        except (PyPdfError, *_STRANGE):
+        except (PyPdfError, *_PARSER_ERRORS):
             text, broken = "", broken + 1
         empty += not text
         if index + 1 == min(count, PAGES) and empty == index + 1:
@@ -68,7 +68,7 @@ def _note(notes: list[str], count: int, broken: int) -> None:
 
 
 def _titles(reader: PdfReader) -> Mapping[int, str]:
-    """The first bookmark of each page, by the page's index; none where they can't be read."""
+    """Return the first bookmark of each page by page index, {} if they can't be read."""
     from pypdf.errors import PyPdfError
 
     titles: dict[int, str] = {}
@@ -77,7 +77,7 @@ def _titles(reader: PdfReader) -> Mapping[int, str]:
             page = reader.get_destination_page_number(mark)
             if page is not None and len(titles) < BOOKMARKS:
                 titles.setdefault(page, cell(mark.title))
-    except (PyPdfError, *_STRANGE):
+    except (PyPdfError, *_PARSER_ERRORS):
         return {}
     return titles
 

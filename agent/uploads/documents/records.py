@@ -1,6 +1,6 @@
-"""What became of documents: `threads/{thread_id}/documents/{name}.json`, out of a sandbox's reach.
+"""Records of converted documents, in `threads/{thread_id}/documents/{name}.json`, out of reach of sandboxes.
 
-Blocking.
+All functions block.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ FOLDER = "documents"
 _ENDING = ".json"
 
 
-class Record(BaseModel):
-    """`markdown` is the name of the upload that is the document's Markdown; None where there is none."""
+class DocumentRecord(BaseModel):
+    """Result of a conversion. `markdown` is the upload with the Markdown, None if there is none."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -31,14 +31,14 @@ class Record(BaseModel):
     outline: list[OutlineEntry]
 
     @classmethod
-    def of(cls, report: Report, markdown: str | None) -> Record:
-        """As a report tells it."""
+    def of(cls, report: Report, markdown: str | None) -> DocumentRecord:
+        """Create the record of a report."""
         outline = [OutlineEntry(title=one.title, line=one.line) for one in report.headings]
         note = report.problem or " ".join(report.notes) or None
         return cls(markdown=markdown, note=note, lines=report.lines, outline=outline)
 
     def info(self, thread_id: str, size: int) -> MarkdownInfo:
-        """As it is told, of Markdown of `size` bytes."""
+        """Describe the Markdown, which has `size` bytes."""
         path = f"{UPLOADS}/{self.markdown}" if self.markdown else None
         return MarkdownInfo(
             path=path,
@@ -50,22 +50,22 @@ class Record(BaseModel):
         )
 
 
-class Records:
-    """The records of threads, by the name of the upload."""
+class DocumentRecords:
+    """The records of all threads, by the name of the upload."""
 
     def __init__(self, folders: ThreadFolders) -> None:
         self._folders = folders
 
-    def write(self, thread_id: str, name: str, record: Record) -> None:
-        """Put it in the place of what was known of this name. Raises OSError."""
+    def write(self, thread_id: str, name: str, record: DocumentRecord) -> None:
+        """Store a record, replacing an earlier one. Raises OSError."""
         put_private(self._path(thread_id, name), record.model_dump_json())
 
     def remove(self, thread_id: str, name: str) -> None:
-        """Forget what is known of this name."""
+        """Delete a record if it exists."""
         self._path(thread_id, name).unlink(missing_ok=True)
 
-    def of(self, thread_id: str, names: Collection[str]) -> Mapping[str, Record]:
-        """What is known of these uploads. One whose Markdown is gone is as if it had never been read."""
+    def of(self, thread_id: str, names: Collection[str]) -> Mapping[str, DocumentRecord]:
+        """Return the records of these uploads, without those whose Markdown was deleted."""
         known = set(self._known(thread_id))
         found = {}
         for name in names:
@@ -74,9 +74,9 @@ class Records:
                 found[name] = record
         return found
 
-    def _read(self, thread_id: str, name: str) -> Record | None:
+    def _read(self, thread_id: str, name: str) -> DocumentRecord | None:
         with suppress(OSError, ValidationError):
-            return Record.model_validate_json(self._path(thread_id, name).read_bytes())
+            return DocumentRecord.model_validate_json(self._path(thread_id, name).read_bytes())
         return None
 
     def _known(self, thread_id: str) -> Iterator[str]:

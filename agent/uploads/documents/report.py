@@ -1,22 +1,27 @@
-"""What the process that reads a document says in the end: one line of JSON."""
+"""Output of the process that reads a document: Markdown up to a size, and a report as one line of JSON."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass, field
+from typing import BinaryIO
 
 DAMAGED = "It is damaged, or not what its name says."
 LOCKED = "It is protected by a password; send a copy without one."
 MACROS = "It has macros; they are never run."
+HEADINGS = 200
+TITLE = 120
+_HEADING = re.compile(r"#{1,6} +(\S.*)")
 
 
 class Unreadable(Exception):
-    """Why a document can't be read: a sentence for people."""
+    """The document can't be read; the text is a sentence for people."""
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
-    """A heading of the Markdown, and its line, from 1 on."""
+class DocumentHeading:
+    """A heading of the Markdown; lines are counted from 1."""
 
     title: str
     line: int
@@ -24,17 +29,45 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`problem` says why there is no Markdown ("" where there is), `notes` what is missing in it.
+    """Outcome of reading a document: `problem` says why there is no Markdown, `notes` what is missing in it.
 
-    `fault` is for the log: the class of an error that nobody expected.
+    `fault` is the class of an unexpected error, for the log.
     """
 
     problem: str = ""
     notes: list[str] = field(default_factory=list)
-    headings: list[Heading] = field(default_factory=list)
+    headings: list[DocumentHeading] = field(default_factory=list)
     lines: int = 0
     fault: str = ""
 
     def dumps(self) -> bytes:
-        """As the line of JSON."""
+        """Return the report as a line of JSON."""
         return json.dumps(asdict(self)).encode()
+
+
+class MarkdownWriter:
+    """Writes at most `room` bytes of Markdown to a file, and collects its `lines` and `headings`."""
+
+    def __init__(self, file: BinaryIO, room: int) -> None:
+        self._file, self._room = file, room
+        self.lines = 0
+        self.headings: list[DocumentHeading] = []
+
+    def write(self, block: str) -> bool:
+        """Write a block of whole lines; return False if it was cut, so that nothing may follow."""
+        data = block.replace("\x00", "").encode(errors="replace")
+        fits = len(data) <= self._room
+        if not fits:
+            # An incomplete row or line would be taken for a complete one.
+            data = data[: data.rfind(b"\n", 0, self._room) + 1]
+        self._file.write(data)
+        self._room -= len(data)
+        self._collect_headings(data.decode())
+        return fits
+
+    def _collect_headings(self, text: str) -> None:
+        for line in text.splitlines():
+            self.lines += 1
+            found = _HEADING.match(line)
+            if found and len(self.headings) < HEADINGS:
+                self.headings.append(DocumentHeading(found[1].strip()[:TITLE], self.lines))

@@ -1,20 +1,31 @@
-"""Rows as a Markdown table."""
+"""Render rows as Markdown tables, and read delimited text such as CSV."""
 
 from __future__ import annotations
 
+import codecs
+import csv
+import io
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, time
 from itertools import islice
+from typing import BinaryIO
+
+from agent.uploads.documents.report import Unreadable
 
 ROWS = 1_000
 COLUMNS = 60
-LOOKED_AT = 20_000
+MAX_ROWS_READ = 20_000
 CELL = 500
+FIELD = 1_000_000
+_SAMPLE = 65_536
+_LINES = 20
+# In order of preference: commas occur in numbers too.
+_DELIMITERS = ("\t", ";", "|", ",")
 Row = Sequence[object]
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows, the first one as the head; columns at the right that are empty are left out."""
+    """Render rows, the first one as the header, without empty columns at the right."""
     texts = [[cell(value) for value in row] for row in rows]
     width = max((index for row in texts for index, text in enumerate(row, 1) if text), default=0)
     if not width:
@@ -24,20 +35,20 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def cut_table(rows: Iterable[Row], notes: list[str]) -> Iterator[str]:
-    """A table of the first rows that are not empty; a line and a note tell of what is left out."""
-    found = (row for row in islice(rows, LOOKED_AT) if _filled(row))
+    """Yield a table of the first rows that are not empty; a line and a note say what was cut."""
+    found = (row for row in islice(rows, MAX_ROWS_READ) if _has_content(row))
     kept = list(islice(found, ROWS + 2))
     text = table([row[:COLUMNS] for row in kept[: ROWS + 1]])
     yield f"{text}\n" if text else "(empty)\n\n"
     if len(kept) > ROWS + 1:
         yield f"(The first {ROWS:,} rows; the file itself has more.)\n\n"
         _note(notes, f"Of longer tables only the first {ROWS:,} rows are in it; the file itself has all.")
-    if any(_filled(row[COLUMNS:]) for row in kept):
+    if any(_has_content(row[COLUMNS:]) for row in kept):
         _note(notes, f"Of wider tables only the first {COLUMNS} columns are in it; the file itself has all.")
 
 
 def cell(value: object) -> str:
-    """A value as the text of a cell, in one line."""
+    """Render a value as the text of a cell, in one line."""
     text = " ".join(_plain(value).split())
     if len(text) > CELL:
         text = f"{text[:CELL]}…"
@@ -60,7 +71,7 @@ def _plain(value: object) -> str:
     return str(value)
 
 
-def _filled(row: Row) -> bool:
+def _has_content(row: Row) -> bool:
     return any(value is not None and value != "" for value in row)
 
 
@@ -71,3 +82,39 @@ def _line(cells: Iterable[str]) -> str:
 def _note(notes: list[str], note: str) -> None:
     if note not in notes:
         notes.append(note)
+
+
+def read_delimited(file: BinaryIO, notes: list[str]) -> Iterator[str]:
+    """Yield the table of a delimited text file. Raises Unreadable if it is not text."""
+    sample = file.read(_SAMPLE)
+    file.seek(0)
+    encoding = guess_encoding(sample)
+    text = io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
+    lines = sample.decode(encoding, errors="replace").splitlines()[:_LINES]
+    csv.field_size_limit(FIELD)
+    yield from cut_table(csv.reader(text, delimiter=guess_delimiter(lines)), notes)
+
+
+def guess_encoding(sample: bytes) -> str:
+    """Guess the encoding: UTF-16 by its byte order mark, UTF-8, else Windows-1252. Raises Unreadable."""
+    if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if b"\x00" in sample:
+        raise Unreadable("It is no text, whatever its name says.")
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample)
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8-sig"
+
+
+def guess_delimiter(lines: Sequence[str]) -> str:
+    """Return the delimiter that splits all lines into the same number of fields, the largest possible."""
+    best, most = ",", 0
+    for delimiter in _DELIMITERS:
+        counts = {line.count(delimiter) for line in lines if line.strip()}
+        if len(counts) == 1 and (count := counts.pop()) > most:
+            best, most = delimiter, count
+    if most:
+        return best
+    return max(_DELIMITERS, key=lambda one: sum(line.count(one) for line in lines)) if lines else ","

@@ -1,4 +1,4 @@
-"""Web pages as Markdown."""
+"""Read web pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agent.shared.html_charset import decode_html, guess_charset
 from agent.uploads.documents.tables import cell
 
 
-def read(file: BinaryIO, _notes: list[str]) -> Iterator[str]:
+def read_web_page(file: BinaryIO, _notes: list[str]) -> Iterator[str]:
     """Yield the Markdown. A page without a first-level heading starts with its title."""
     data = file.read()
     yield from _render(decode_html(data, guess_charset(data)))

@@ -1,22 +1,24 @@
-"""Excel workbooks: a table for each sheet, from the values that were stored. Nothing is computed."""
+"""Read Excel workbooks: a table for each sheet, from stored values; no formula is computed."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from agent.uploads.documents.archive import check_office
+from agent.uploads.documents.office import check_office
+from agent.uploads.documents.report import LOCKED, Unreadable
 from agent.uploads.documents.tables import COLUMNS, Row, cell, cut_table
 
 SHEETS = 50
 
 
-def read(file: BinaryIO, notes: list[str]) -> Iterator[str]:
-    """The Markdown in blocks. A formula without a stored value is shown as it is written."""
+def read_workbook(file: BinaryIO, notes: list[str]) -> Iterator[str]:
+    """Yield the Markdown in blocks. A formula without a stored value is shown itself."""
     check_office(file, notes)
     import openpyxl  # type: ignore[import-untyped]
 
-    # The declared size of a sheet is not relied on: rows are read as they come, up to a number of them.
+    # The declared size of a sheet may be wrong; rows are read one by one up to a limit.
     stored = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
     written = openpyxl.load_workbook(file, read_only=True, keep_links=False)
     sheets = list(zip(stored.worksheets, written.worksheets, strict=True))
@@ -41,5 +43,40 @@ def _rows(values: Any, formulas: Any) -> Iterator[Row]:
 
 
 def _formula(value: Any) -> object:
-    """A formula over several cells is an object that has it as its text."""
+    """Return a formula; one over several cells is an object with a text."""
     return getattr(value, "text", value)
+
+
+def read_old_workbook(file: BinaryIO, notes: list[str]) -> Iterator[str]:
+    """Yield the Markdown of a workbook from before 2007. Raises Unreadable if it is encrypted."""
+    import xlrd  # type: ignore[import-untyped]
+
+    try:
+        book = xlrd.open_workbook(file_contents=file.read(), logfile=io.StringIO(), ragged_rows=True)
+    except xlrd.XLRDError as error:
+        if "encrypted" in str(error):
+            raise Unreadable(LOCKED) from None
+        raise
+    for sheet in book.sheets()[:SHEETS]:
+        yield f"## Sheet: {cell(sheet.name)}{'' if sheet.visibility == 0 else ' (hidden)'}\n\n"
+        yield from cut_table(_old_rows(sheet, book.datemode), notes)
+    if book.nsheets > SHEETS:
+        notes.append(f"Only the first {SHEETS} of {book.nsheets} sheets are in it; the file itself has all.")
+
+
+def _old_rows(sheet: Any, date_mode: int) -> Iterator[Row]:
+    for number in range(sheet.nrows):
+        yield [_old_value(one, date_mode) for one in sheet.row(number)[: COLUMNS + 1]]
+
+
+def _old_value(one: Any, date_mode: int) -> object:
+    import xlrd
+
+    if one.ctype == xlrd.XL_CELL_DATE:
+        try:
+            return xlrd.xldate_as_datetime(one.value, date_mode)
+        except (ValueError, OverflowError):
+            return one.value
+    if one.ctype == xlrd.XL_CELL_ERROR:
+        return xlrd.error_text_from_code.get(one.value, "#ERROR")
+    return bool(one.value) if one.ctype == xlrd.XL_CELL_BOOLEAN else one.value

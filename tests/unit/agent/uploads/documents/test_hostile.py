@@ -13,10 +13,10 @@ import psutil
 import pytest
 
 from agent.uploads.documents import converter
-from agent.uploads.documents.archive import PARTS
 from agent.uploads.documents.child import CUT, NESTED, TOO_LARGE
 from agent.uploads.documents.converter import BUSY, NOT_STARTED, TOO_SLOW, Converter, ConvertLimits
-from agent.uploads.documents.kinds import Kind
+from agent.uploads.documents.kinds import DocumentKind
+from agent.uploads.documents.office import PARTS
 from agent.uploads.documents.report import DAMAGED, Report
 from tests.harness import documents
 from tests.unit.agent.uploads.documents.test_readers import read
@@ -54,12 +54,12 @@ def entity(declaration: str, encoding: str = "utf-8") -> bytes:
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 @pytest.mark.parametrize("declaration", [BOMB.format('<!ENTITY d "&c;&c;&c;">'), OUTSIDE])
 def test_entities_are_refused_wherever_they_hide(declaration: str, encoding: str) -> None:
-    report, text = read(Kind.WORD, entity(declaration, encoding))
+    report, text = read(DocumentKind.WORD, entity(declaration, encoding))
     assert report.problem == "It declares XML entities, which no honest document does."
     assert text == ""
     for kind, document, name in (
-        (Kind.WORKBOOK, documents.workbook(A=[["x"]]), "xl/worksheets/sheet1.xml"),
-        (Kind.SLIDES, documents.slides(), "ppt/slides/slide1.xml"),
+        (DocumentKind.WORKBOOK, documents.workbook(A=[["x"]]), "xl/worksheets/sheet1.xml"),
+        (DocumentKind.SLIDES, documents.slides(), "ppt/slides/slide1.xml"),
     ):
         changed = declaration + without_head(documents.part(document, name))
         hostile = documents.rewritten(document, {name: changed})
@@ -70,14 +70,14 @@ def test_entities_are_refused_wherever_they_hide(declaration: str, encoding: str
 @pytest.mark.parametrize("content", ["", "<!-- nothing -->"])
 def test_a_part_without_an_element_is_no_reason_to_refuse(content: str) -> None:
     document = documents.rewritten(documents.word(documents.paragraph("Hello.")), {"word/more.xml": content})
-    report, text = read(Kind.WORD, document)
+    report, text = read(DocumentKind.WORD, document)
     assert (report.problem, text.strip()) == ("", "Hello.")
 
 
 @pytest.mark.may_block
 def test_a_zip_bomb_is_not_unpacked() -> None:
     honest = documents.workbook(A=[["x"]])
-    told = read(Kind.WORKBOOK, documents.declaring(honest, 400_000_000))[0].problem
+    told = read(DocumentKind.WORKBOOK, documents.declaring(honest, 400_000_000))[0].problem
     assert told == "It would unpack to more than 300 MB."
 
 
@@ -86,7 +86,7 @@ def test_a_zip_bomb_that_says_less_is_not_unpacked_either() -> None:
     zeros = documents.office({"a.xml": b"<a>" + b" " * 30_000_000})
     assert len(zeros) < 100_000
     lying = documents.declaring(zeros, 1_000)
-    assert read(Kind.WORKBOOK, lying)[0].problem == DAMAGED
+    assert read(DocumentKind.WORKBOOK, lying)[0].problem == DAMAGED
 
 
 @pytest.mark.may_block
@@ -95,7 +95,9 @@ def test_an_archive_of_very_many_parts() -> None:
     with zipfile.ZipFile(file, "w") as archive:
         for number in range(PARTS + 1):
             archive.writestr(f"{number}.bin", b"")
-    assert read(Kind.SLIDES, file.getvalue())[0].problem == "It is packed from more than 10,000 parts."
+    assert (
+        read(DocumentKind.SLIDES, file.getvalue())[0].problem == "It is packed from more than 10,000 parts."
+    )
 
 
 @pytest.mark.may_block
@@ -106,7 +108,7 @@ def test_a_sheet_of_huge_dimensions() -> None:
     far = '<row r="1048576"><c r="XFD1048576"><v>9</v></c></row></sheetData>'
     huge = sheet.replace('ref="A1:B2"', 'ref="A1:XFD1048576"').replace("</sheetData>", far)
     assert huge.count("XFD1048576") == 2
-    report, text = read(Kind.WORKBOOK, documents.rewritten(honest, {name: huge}))
+    report, text = read(DocumentKind.WORKBOOK, documents.rewritten(honest, {name: huge}))
     assert "| name | count |\n| --- | --- |\n| a | 1 |" in text
     assert report.problem == ""
 
@@ -115,7 +117,7 @@ def test_a_sheet_of_huge_dimensions() -> None:
 def test_endless_formulas_are_not_computed() -> None:
     nested = "=" + "SUM(" * 2_000 + "A1" + ")" * 2_000
     circle = [["=B1", "=A1"], [nested, '=REPT("x",32767)'], ['=HYPERLINK("http://127.0.0.1:1","x")', 1]]
-    report, text = read(Kind.WORKBOOK, documents.workbook(A=circle))
+    report, text = read(DocumentKind.WORKBOOK, documents.workbook(A=circle))
     assert report.problem == ""
     assert "| =B1 | =A1 |" in text
     assert '| =HYPERLINK("http://127.0.0.1:1","x") | 1 |' in text
@@ -138,7 +140,7 @@ def test_endless_formulas_are_not_computed() -> None:
 )
 def test_malformed_pdf_files(content: bytes) -> None:
     """They give what can be read of them, or a line; none raises."""
-    report, text = read(Kind.PDF, content)
+    report, text = read(DocumentKind.PDF, content)
     assert report.problem or "text" in text or report.notes
     assert report.problem == "" or report.problem.endswith(".")
 
@@ -152,12 +154,14 @@ def test_a_page_that_unpacks_to_very_much() -> None:
     begin = honest.index(b"<< /Length")
     end = honest.index(b"endstream")
     bomb = b"<< /Filter /FlateDecode /Length %d >>\nstream\n%s\n" % (len(stream), stream)
-    report, text = read(Kind.PDF, honest[:begin] + bomb + honest[end:])
+    report, text = read(DocumentKind.PDF, honest[:begin] + bomb + honest[end:])
     assert "fine" in text
     assert report.notes == ["1 page could not be read."]
 
 
-async def converted(tmp_path: Path, kind: Kind, content: bytes | None, limits: ConvertLimits) -> Report:
+async def converted(
+    tmp_path: Path, kind: DocumentKind, content: bytes | None, limits: ConvertLimits
+) -> Report:
     """A document that is read as the service has it read; without content it is 400 MB of nothing."""
     source = tmp_path / "source"
 
@@ -174,23 +178,23 @@ async def converted(tmp_path: Path, kind: Kind, content: bytes | None, limits: C
 
 
 async def test_a_document_that_takes_for_ever(tmp_path: Path) -> None:
-    report = await converted(tmp_path, Kind.WEB, SLOW, ConvertLimits(seconds=1.5))
+    report = await converted(tmp_path, DocumentKind.WEB, SLOW, ConvertLimits(seconds=1.5))
     assert report.problem == TOO_SLOW
 
 
 async def test_a_document_that_takes_all_the_memory(tmp_path: Path) -> None:
-    report = await converted(tmp_path, Kind.WEB, None, ConvertLimits(memory_mb=300))
+    report = await converted(tmp_path, DocumentKind.WEB, None, ConvertLimits(memory_mb=300))
     assert report.problem == TOO_LARGE
 
 
 async def test_a_page_that_is_nested_without_end(tmp_path: Path) -> None:
-    report = await converted(tmp_path, Kind.WEB, b"<div>" * 20_000 + b"x", ConvertLimits())
+    report = await converted(tmp_path, DocumentKind.WEB, b"<div>" * 20_000 + b"x", ConvertLimits())
     assert report.problem == NESTED
 
 
 async def test_a_document_that_floods(tmp_path: Path) -> None:
     page = b"<p>word</p>" * 20_000
-    report = await converted(tmp_path, Kind.WEB, page, ConvertLimits(markdown_bytes=9_000))
+    report = await converted(tmp_path, DocumentKind.WEB, page, ConvertLimits(markdown_bytes=9_000))
     assert report.notes == [CUT]
     assert 8_000 < (tmp_path / "made.md").stat().st_size <= 9_000
 
@@ -204,7 +208,7 @@ async def test_it_waits_for_its_turn_and_not_for_ever(tmp_path: Path) -> None:
     async def converted_beside(folder: Path, limits: ConvertLimits) -> Report:
         source = folder / "source"
         await asyncio.to_thread(source.write_bytes, b"a,b\n1,2\n")
-        return await Converter(limits).convert(source, Kind.DELIMITED, folder / "made.md")
+        return await Converter(limits).convert(source, DocumentKind.DELIMITED, folder / "made.md")
 
     reports = await asyncio.gather(*(one(number, ConvertLimits()) for number in range(4)))
     assert [report.problem for report in reports] == [""] * 4
@@ -214,7 +218,7 @@ async def test_it_waits_for_its_turn_and_not_for_ever(tmp_path: Path) -> None:
 
 
 async def test_who_does_not_wait_leaves_no_process_behind(tmp_path: Path) -> None:
-    task = asyncio.create_task(converted(tmp_path, Kind.WEB, SLOW, ConvertLimits()))
+    task = asyncio.create_task(converted(tmp_path, DocumentKind.WEB, SLOW, ConvertLimits()))
     while not reading():
         await asyncio.sleep(0.01)
     task.cancel()
@@ -225,7 +229,7 @@ async def test_who_does_not_wait_leaves_no_process_behind(tmp_path: Path) -> Non
 
 async def test_what_reads_can_not_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(converter.sys, "executable", str(tmp_path / "no-python"))
-    report = await converted(tmp_path, Kind.WEB, b"<p>x", ConvertLimits())
+    report = await converted(tmp_path, DocumentKind.WEB, b"<p>x", ConvertLimits())
     assert report.problem == NOT_STARTED
 
 
@@ -244,7 +248,9 @@ async def test_what_reads_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ("yes", DAMAGED),
     ):
         await asyncio.to_thread(write, script)
-        assert (await converted(tmp_path, Kind.WEB, b"<p>x", ConvertLimits())).problem == problem, script
+        assert (await converted(tmp_path, DocumentKind.WEB, b"<p>x", ConvertLimits())).problem == problem, (
+            script
+        )
 
 
 async def test_it_knows_nothing_of_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,7 +263,7 @@ async def test_it_knows_nothing_of_the_service(tmp_path: Path, monkeypatch: pyte
     await asyncio.to_thread(write)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setattr(converter.sys, "executable", str(program))
-    await converted(tmp_path, Kind.WEB, b"<p>x", ConvertLimits())
+    await converted(tmp_path, DocumentKind.WEB, b"<p>x", ConvertLimits())
     seen = await asyncio.to_thread((tmp_path / "seen").read_text)
     assert "PATH=" in seen
     assert "sk-secret" not in seen

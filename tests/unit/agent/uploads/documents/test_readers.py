@@ -8,27 +8,33 @@ from datetime import date
 
 import pytest
 
-from agent.uploads.documents.child import CUT, NO_TEXT, SLOW, Bounds, converted
-from agent.uploads.documents.delimited import delimiter_of
-from agent.uploads.documents.kinds import Kind, kind_of, unread
-from agent.uploads.documents.report import DAMAGED, LOCKED, MACROS, Heading, Report
-from agent.uploads.documents.tables import CELL, COLUMNS, ROWS, cell, table
+from agent.uploads.documents.child import CUT, NO_TEXT, SLOW, Bounds, convert_document
+from agent.uploads.documents.kinds import DocumentKind, explain_unsupported, kind_of
+from agent.uploads.documents.report import (
+    DAMAGED,
+    HEADINGS,
+    LOCKED,
+    MACROS,
+    DocumentHeading,
+    MarkdownWriter,
+    Report,
+)
+from agent.uploads.documents.tables import CELL, COLUMNS, ROWS, cell, guess_delimiter, table
 from agent.uploads.documents.workbook import SHEETS
-from agent.uploads.documents.writer import HEADINGS, MarkdownWriter
 from tests.harness import documents
 
 pytestmark = pytest.mark.may_block
 BOUNDS = Bounds(seconds=60, soft_seconds=60, memory=0, markdown=1_000_000)
 
 
-def read(kind: Kind, content: bytes, bounds: Bounds = BOUNDS) -> tuple[Report, str]:
+def read(kind: DocumentKind, content: bytes, bounds: Bounds = BOUNDS) -> tuple[Report, str]:
     """The report, and the Markdown, of a document that is read here."""
     target = io.BytesIO()
-    report = converted(kind, io.BytesIO(content), target, bounds)
+    report = convert_document(kind, io.BytesIO(content), target, bounds)
     return report, target.getvalue().decode()
 
 
-def text_of(kind: Kind, content: bytes) -> str:
+def text_of(kind: DocumentKind, content: bytes) -> str:
     report, text = read(kind, content)
     assert report.problem == "", report
     assert report.lines == len(text.splitlines())
@@ -38,36 +44,38 @@ def text_of(kind: Kind, content: bytes) -> str:
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("a.pdf", Kind.PDF),
-        ("A.PDF", Kind.PDF),
-        ("a.b.docx", Kind.WORD),
-        ("a.docm", Kind.WORD),
-        ("a.xlsm", Kind.WORKBOOK),
-        ("a.xls", Kind.OLD_WORKBOOK),
-        ("a.pptx", Kind.SLIDES),
-        ("a.tsv", Kind.DELIMITED),
-        ("a.htm", Kind.WEB),
+        ("a.pdf", DocumentKind.PDF),
+        ("A.PDF", DocumentKind.PDF),
+        ("a.b.docx", DocumentKind.WORD),
+        ("a.docm", DocumentKind.WORD),
+        ("a.xlsm", DocumentKind.WORKBOOK),
+        ("a.xls", DocumentKind.OLD_WORKBOOK),
+        ("a.pptx", DocumentKind.SLIDES),
+        ("a.tsv", DocumentKind.DELIMITED),
+        ("a.htm", DocumentKind.WEB),
         ("a.md", None),
         ("pdf", None),
         (".pdf", None),
         ("a.pdf.txt", None),
     ],
 )
-def test_documents_are_known_by_their_ending(name: str, kind: Kind | None) -> None:
+def test_documents_are_known_by_their_ending(name: str, kind: DocumentKind | None) -> None:
     assert kind_of(name) is kind
-    assert unread(name) is None
+    assert explain_unsupported(name) is None
 
 
 def test_other_formats_are_told_what_helps() -> None:
-    assert unread("Letter.DOC") == ".doc files can't be read here; save it as .docx and send that."
+    assert (
+        explain_unsupported("Letter.DOC") == ".doc files can't be read here; save it as .docx and send that."
+    )
     assert kind_of("Letter.DOC") is None
-    assert unread("talk.odp") == ".odp files can't be read here; save it as .pptx and send that."
+    assert explain_unsupported("talk.odp") == ".odp files can't be read here; save it as .pptx and send that."
 
 
 def test_a_workbook_is_a_table_for_each_sheet() -> None:
     sums = [["sum"], ["=SUM(A1:A3)"], [None], [True]]
     content = documents.workbook(Sales=documents.SALES, Empty=[], Sums=sums)
-    report, text = read(Kind.WORKBOOK, content)
+    report, text = read(DocumentKind.WORKBOOK, content)
     assert text == (
         "## Sheet: Sales\n\n"
         "| month | region | revenue |\n| --- | --- | --- |\n"
@@ -76,9 +84,9 @@ def test_a_workbook_is_a_table_for_each_sheet() -> None:
         "## Sheet: Sums\n\n| sum |\n| --- |\n| =SUM(A1:A3) |\n| TRUE |\n\n"
     )
     assert report.headings == [
-        Heading("Sheet: Sales", 1),
-        Heading("Sheet: Empty", 9),
-        Heading("Sheet: Sums", 13),
+        DocumentHeading("Sheet: Sales", 1),
+        DocumentHeading("Sheet: Empty", 9),
+        DocumentHeading("Sheet: Sums", 13),
     ]
     assert report.notes == []
 
@@ -88,14 +96,16 @@ def test_a_stored_value_stands_for_its_formula() -> None:
     sheet = documents.part(content, "xl/worksheets/sheet1.xml")
     assert "<f>1+1</f><v" in sheet
     calculated = re.sub(r"<f>1\+1</f>(<v ?/>|<v></v>)", "<f>1+1</f><v>2</v>", sheet)
-    text = text_of(Kind.WORKBOOK, documents.rewritten(content, {"xl/worksheets/sheet1.xml": calculated}))
+    text = text_of(
+        DocumentKind.WORKBOOK, documents.rewritten(content, {"xl/worksheets/sheet1.xml": calculated})
+    )
     assert "| 2 |" in text
     assert "1+1" not in text
 
 
 def test_long_and_wide_sheets_are_cut_and_say_so() -> None:
     rows = [[f"c{number}" for number in range(COLUMNS + 5)], *([number] for number in range(ROWS + 50))]
-    report, text = read(Kind.WORKBOOK, documents.workbook(Long=rows, Short=[["a"]]))
+    report, text = read(DocumentKind.WORKBOOK, documents.workbook(Long=rows, Short=[["a"]]))
     assert f"| {ROWS - 1} |" in text
     assert f"| {ROWS} |" not in text
     assert f"c{COLUMNS - 1} |" in text
@@ -107,13 +117,15 @@ def test_long_and_wide_sheets_are_cut_and_say_so() -> None:
 
 def test_only_so_many_sheets() -> None:
     sheets = {f"s{number}": [[number]] for number in range(SHEETS + 2)}
-    report, text = read(Kind.WORKBOOK, documents.workbook(**sheets))
+    report, text = read(DocumentKind.WORKBOOK, documents.workbook(**sheets))
     assert text.count("## Sheet: ") == SHEETS
     assert report.notes == ["Only the first 50 of 52 sheets are in it; the file itself has all."]
 
 
 def test_an_old_workbook_is_read_too() -> None:
-    text = text_of(Kind.OLD_WORKBOOK, documents.old_workbook([["name", "count"], ["Zoë", 3.0], ["Bo", 2.5]]))
+    text = text_of(
+        DocumentKind.OLD_WORKBOOK, documents.old_workbook([["name", "count"], ["Zoë", 3.0], ["Bo", 2.5]])
+    )
     assert text.endswith("| name | count |\n| --- | --- |\n| Zoë | 3 |\n| Bo | 2.5 |\n\n")
     assert text.startswith("## Sheet: ")
 
@@ -132,17 +144,19 @@ def test_an_old_workbook_is_read_too() -> None:
     ],
 )
 def test_delimited_tables(content: bytes, first: str) -> None:
-    assert text_of(Kind.DELIMITED, content).splitlines()[0] == first
+    assert text_of(DocumentKind.DELIMITED, content).splitlines()[0] == first
 
 
 def test_what_splits_fields() -> None:
-    assert delimiter_of([]) == ","
-    assert delimiter_of(["a;b", "c,d;e"]) == ";"
-    assert delimiter_of(["a,b,c", "a,b"]) == ","
+    assert guess_delimiter([]) == ","
+    assert guess_delimiter(["a;b", "c,d;e"]) == ";"
+    assert guess_delimiter(["a,b,c", "a,b"]) == ","
 
 
 def test_a_long_table_is_cut() -> None:
-    report, text = read(Kind.DELIMITED, b"n\n" + b"".join(b"%d\n" % number for number in range(ROWS + 1)))
+    report, text = read(
+        DocumentKind.DELIMITED, b"n\n" + b"".join(b"%d\n" % number for number in range(ROWS + 1))
+    )
     assert len(text.splitlines()) == ROWS + 5
     assert report.notes == ["Of longer tables only the first 1,000 rows are in it; the file itself has all."]
 
@@ -159,23 +173,23 @@ def test_a_word_document() -> None:
             f"<w:tbl>{row}{row}</w:tbl>",
         ]
     )
-    report, text = read(Kind.WORD, documents.word(body))
+    report, text = read(DocumentKind.WORD, documents.word(body))
     assert text.startswith("# Contract\n\nEither party may leave.\n\n## Costs\n\n| k | v |\n| --- | --- |\n")
     assert [heading.title for heading in report.headings] == ["Contract", "Costs"]
 
 
 def test_macros_are_noted_and_nothing_else() -> None:
     content = documents.word(documents.paragraph("Hello"), word__vbaProject="x")
-    assert read(Kind.WORD, content)[0].notes == []
+    assert read(DocumentKind.WORD, content)[0].notes == []
     macros = documents.rewritten(content, {"word/vbaProject.bin": b"\xd0\xcf\x11\xe0"})
-    report, text = read(Kind.WORD, macros)
+    report, text = read(DocumentKind.WORD, macros)
     assert (report.notes, text) == ([MACROS], "Hello\n")
     book = documents.rewritten(documents.workbook(A=[["x"]]), {"xl/vbaProject.bin": b"x"})
-    assert read(Kind.WORKBOOK, book)[0].notes == [MACROS]
+    assert read(DocumentKind.WORKBOOK, book)[0].notes == [MACROS]
 
 
 def test_slides() -> None:
-    report, text = read(Kind.SLIDES, documents.slides())
+    report, text = read(DocumentKind.SLIDES, documents.slides())
     assert text.startswith(
         "## Slide 1: Plan for 2027\n\n- Grow\n  - in the North\n\nNotes: Say it slowly.\n\n"
     )
@@ -187,15 +201,17 @@ def test_slides() -> None:
 
 def test_a_pdf_file() -> None:
     content = documents.pdf("First line\nsecond", "", "Third page", bookmarks={"The end": 2, "again": 2})
-    report, text = read(Kind.PDF, content)
+    report, text = read(DocumentKind.PDF, content)
     assert text == (
         "## Page 1\n\nFirst line\nsecond\n\n## Page 2\n\n(no text)\n\n## Page 3: The end\n\nThird page\n\n"
     )
-    assert report.headings[-1] == Heading("Page 3: The end", 10)
+    assert report.headings[-1] == DocumentHeading("Page 3: The end", 10)
 
 
 def test_a_scan_says_that_it_has_no_text() -> None:
-    assert read(Kind.PDF, documents.pdf("", ""))[0].problem.startswith("It has no text, only pictures")
+    assert read(DocumentKind.PDF, documents.pdf("", ""))[0].problem.startswith(
+        "It has no text, only pictures"
+    )
 
 
 def test_a_web_page() -> None:
@@ -203,44 +219,46 @@ def test_a_web_page() -> None:
     <body><script>alert(1)</script><h2>Today</h2>
     <p>Rain, <b>much</b> of it <img src="data:x" alt="(a cloud)">.</p>
     <table><tr><td>a</td><td>b</td></tr><tr><td>1</td><td>2</td></tr></table></body></html>"""
-    report, text = read(Kind.WEB, page)
+    report, text = read(DocumentKind.WEB, page)
     assert text.startswith("# News & more\n\n## Today\n\nRain, **much** of it (a cloud).\n\n| a | b |\n")
     assert "alert" not in text
     assert "data:" not in text
     assert [heading.line for heading in report.headings] == [1, 3]
-    assert read(Kind.WEB, b"<title>x</title><h1>Own</h1>")[1] == "# Own\n"
-    assert read(Kind.WEB, b"<head><title>x</title><body><p>no end")[1] == "# x\n\nno end\n"
+    assert read(DocumentKind.WEB, b"<title>x</title><h1>Own</h1>")[1] == "# Own\n"
+    assert read(DocumentKind.WEB, b"<head><title>x</title><body><p>no end")[1] == "# x\n\nno end\n"
 
 
-@pytest.mark.parametrize("kind", [Kind.WORD, Kind.WEB, Kind.PDF])
-def test_nothing_at_all(kind: Kind) -> None:
-    content = {Kind.WORD: documents.word(""), Kind.WEB: b"<p></p>", Kind.PDF: b""}[kind]
+@pytest.mark.parametrize("kind", [DocumentKind.WORD, DocumentKind.WEB, DocumentKind.PDF])
+def test_nothing_at_all(kind: DocumentKind) -> None:
+    content = {DocumentKind.WORD: documents.word(""), DocumentKind.WEB: b"<p></p>", DocumentKind.PDF: b""}[
+        kind
+    ]
     report, text = read(kind, content)
-    assert report.problem == (DAMAGED if kind is Kind.PDF else NO_TEXT)
+    assert report.problem == (DAMAGED if kind is DocumentKind.PDF else NO_TEXT)
     assert text == ""
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_bytes_that_are_something_else(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", list(DocumentKind))
+def test_bytes_that_are_something_else(kind: DocumentKind) -> None:
     report, _ = read(kind, b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" * 9)
-    if kind is not Kind.WEB:
+    if kind is not DocumentKind.WEB:
         assert report.problem in {DAMAGED, "It is no text, whatever its name says."}
 
 
 def test_what_is_locked() -> None:
     container = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 600
-    for kind in (Kind.WORD, Kind.SLIDES, Kind.WORKBOOK):
+    for kind in (DocumentKind.WORD, DocumentKind.SLIDES, DocumentKind.WORKBOOK):
         assert read(kind, container)[0].problem == LOCKED
-    assert read(Kind.PDF, documents.pdf("x", password="secret"))[0].problem == LOCKED
+    assert read(DocumentKind.PDF, documents.pdf("x", password="secret"))[0].problem == LOCKED
     flagged = bytearray(documents.workbook(A=[["x"]]))
     central = flagged.index(b"PK\x01\x02")
     flagged[central + 8] |= 1
-    assert read(Kind.WORKBOOK, bytes(flagged))[0].problem == LOCKED
+    assert read(DocumentKind.WORKBOOK, bytes(flagged))[0].problem == LOCKED
 
 
 def test_the_beginning_of_a_document_that_is_too_long() -> None:
     bounds = Bounds(seconds=60, soft_seconds=60, memory=0, markdown=100)
-    report, text = read(Kind.PDF, documents.pdf("one " * 9, "two " * 9, "three"), bounds)
+    report, text = read(DocumentKind.PDF, documents.pdf("one " * 9, "two " * 9, "three"), bounds)
     assert report.notes == [CUT]
     assert len(text.encode()) <= 100
     assert text.startswith("## Page 1\n\none one")
@@ -252,7 +270,7 @@ def test_the_beginning_of_a_document_that_takes_too_long() -> None:
     ticks = iter(range(99))
     target = io.BytesIO()
     content = io.BytesIO(documents.pdf("one", "two", "three"))
-    report = converted(Kind.PDF, content, target, bounds, clock=lambda: next(ticks))
+    report = convert_document(DocumentKind.PDF, content, target, bounds, clock=lambda: next(ticks))
     assert report.notes == [SLOW]
     assert target.getvalue() == b"## Page 1\n\none\n\n"
 
@@ -270,5 +288,5 @@ def test_headings_are_counted_up_to_a_number() -> None:
     assert writer.write("".join(f"# h{number}\n\n" for number in range(HEADINGS + 5)))
     assert writer.write("#hash\n####### seven\n   # indented\n\ud800\n")
     assert len(writer.headings) == HEADINGS
-    assert writer.headings[-1] == Heading(f"h{HEADINGS - 1}", 2 * HEADINGS - 1)
+    assert writer.headings[-1] == DocumentHeading(f"h{HEADINGS - 1}", 2 * HEADINGS - 1)
     assert writer.lines == 2 * (HEADINGS + 5) + 4

@@ -1,0 +1,155 @@
+"""Read Word documents and PowerPoint presentations, and check Office files before they are unpacked."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import IO, Any, BinaryIO
+from xml.parsers import expat
+
+from agent.uploads.documents.report import DAMAGED, LOCKED, MACROS, Unreadable
+from agent.uploads.documents.tables import cell, table
+from agent.uploads.documents.web import render_fragment
+
+PARTS = 10_000
+UNPACKED = 300_000_000
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_CHUNK = 65_536
+_ENCRYPTED = 0x1
+
+
+def check_office(file: BinaryIO, notes: list[str]) -> None:
+    """Check an Office file before it is unpacked, and note macros. Raises Unreadable.
+
+    zipfile returns no more of a part than the archive declares, so the declared sizes are reliable; the
+    memory limit of the process bounds what it unpacks.
+    """
+    begin = file.read(len(_OLE))
+    file.seek(0)
+    if begin == _OLE:
+        # An encrypted Office file is inside an OLE container.
+        raise Unreadable(LOCKED)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            infos = archive.infolist()
+            _check_sizes(infos)
+            for info in infos:
+                if info.filename.endswith((".xml", ".rels")):
+                    with archive.open(info) as part:
+                        _check_beginning(part)
+    except (zipfile.BadZipFile, NotImplementedError, expat.ExpatError, EOFError):
+        raise Unreadable(DAMAGED) from None
+    file.seek(0)
+    if any(info.filename.endswith("vbaProject.bin") for info in infos):
+        notes.append(MACROS)
+
+
+def _check_sizes(infos: list[zipfile.ZipInfo]) -> None:
+    if len(infos) > PARTS:
+        raise Unreadable(f"It is packed from more than {PARTS:,} parts.")
+    if sum(info.file_size for info in infos) > UNPACKED:
+        raise Unreadable(f"It would unpack to more than {UNPACKED // 1_000_000} MB.")
+    if any(info.flag_bits & _ENCRYPTED for info in infos):
+        raise Unreadable(LOCKED)
+
+
+def _check_beginning(part: IO[bytes]) -> None:
+    """Refuse a document type declaration, which precedes the first element."""
+    begun = False
+
+    def element(_name: str, _attributes: dict[str, str]) -> None:
+        nonlocal begun
+        begun = True
+
+    def declaration(*_arguments: object) -> None:
+        raise Unreadable("It declares XML entities, which no honest document does.")
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = element
+    parser.StartDoctypeDeclHandler = declaration
+    while not begun and (chunk := part.read(_CHUNK)):
+        parser.Parse(chunk, False)
+    if not begun:
+        # Newer versions of expat parse a token at the end of a chunk only after the final call. A part
+        # without an element is for the reader to judge.
+        with suppress(expat.ExpatError):
+            parser.Parse(b"", True)
+
+
+def read_word(file: BinaryIO, notes: list[str]) -> Iterator[str]:
+    """Yield the Markdown of a Word document; pictures are counted in a note."""
+    check_office(file, notes)
+    import mammoth  # type: ignore[import-untyped]
+
+    pictures: list[str] = []
+
+    def skip_picture(picture: Any) -> list[Any]:
+        pictures.append(picture.alt_text or "")
+        return []
+
+    # mammoth would use the name of a file, here a number, as the folder of linked pictures.
+    whole = io.BytesIO(file.read())
+    yield render_fragment(mammoth.convert_to_html(whole, convert_image=skip_picture).value)
+    if pictures:
+        notes.append(f"Its pictures ({len(pictures)}) are not in it.")
+
+
+def read_slides(file: BinaryIO, notes: list[str]) -> Iterator[str]:
+    """Yield the Markdown of a presentation, a block for each slide; pictures are counted in a note."""
+    check_office(file, notes)
+    from pptx import Presentation
+
+    deck: Any = Presentation(file)
+    pictures = 0
+    for number, slide in enumerate(deck.slides, 1):
+        shapes = list(_flatten(slide.shapes))
+        title = slide.shapes.title
+        name = f": {cell(title.text_frame.text)}" if title is not None and title.has_text_frame else ""
+        blocks = [f"## Slide {number}{name}\n"]
+        blocks += [text for shape in shapes if shape != title and (text := _text_of(shape))]
+        if slide.has_notes_slide and (speaker_notes := slide.notes_slide.notes_text_frame):
+            blocks += [f"Notes: {speaker_notes.text.strip()}\n"] if speaker_notes.text.strip() else []
+        pictures += sum(str(shape.element.tag).endswith("}pic") for shape in shapes)
+        yield "".join(f"{block}\n" for block in blocks)
+    if pictures:
+        notes.append(f"Its pictures ({pictures}) are not in it.")
+
+
+def _flatten(shapes: Iterable[Any]) -> Iterator[Any]:
+    """Yield all shapes, including those in groups."""
+    from pptx.shapes.group import GroupShape
+
+    for shape in shapes:
+        if isinstance(shape, GroupShape):
+            yield from _flatten(shape.shapes)
+        else:
+            yield shape
+
+
+def _text_of(shape: Any) -> str:
+    if shape.has_table:
+        return table([[one.text for one in row.cells] for row in shape.table.rows])
+    if shape.has_chart:
+        return _chart(shape.chart)
+    if not shape.has_text_frame:
+        return ""
+    lines = [(each.level, cell(each.text)) for each in shape.text_frame.paragraphs]
+    return "".join(f"{'  ' * level}- {text}\n" for level, text in lines if text)
+
+
+def _chart(chart: Any) -> str:
+    """Render the values of a chart as a table, an unsupported chart as a note."""
+    try:
+        title = cell(chart.chart_title.text_frame.text) if chart.has_title else ""
+        plot = chart.plots[0]
+        series = list(plot.series)
+        columns = [list(one.values) for one in series]
+        rows = [
+            [str(category), *(column[index] if index < len(column) else None for column in columns)]
+            for index, category in enumerate(plot.categories)
+        ]
+    except (ValueError, NotImplementedError, LookupError, AttributeError):
+        return "(a chart)\n"
+    return f"Chart{f': {title}' if title else ''}\n\n" + table([["", *(one.name for one in series)], *rows])
