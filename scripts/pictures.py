@@ -20,6 +20,8 @@ from bot.server.console.page import SECTIONS  # noqa: E402
 from bot.store.usage import TurnUsage  # noqa: E402
 from tests.browser.conftest import ARGUMENTS, CHROMIUM  # noqa: E402
 from tests.browser.tab import PHONE, opened  # noqa: E402
+from tests.harness.picture_agent import QUESTIONS  # noqa: E402
+from tests.harness.service import ServiceProcess  # noqa: E402
 from tests.platforms.web.serving import MODELS, World, world  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
@@ -39,6 +41,12 @@ PEOPLE = (("telegram:1001", "admin"), ("slack:U0ANN", "member"), ("slack:team:T0
 TOKENS = (1200, 5400, 2600)
 AGENTS = (("poet", "Writes the toast for whoever leaves."), ("release", "Knows how we write release notes."))
 MCP = {"tickets": {"enabled": False, "type": "http", "url": "http://127.0.0.1:9/mcp"}}
+CONVERSATION = """config_version: 1
+models: [{name: claude, display_name: Claude, use: "tests.harness.picture_agent:PictureModel"}]
+title: {enabled: false}
+memory: {enabled: false}
+server: {port: 0}
+"""
 SHOTS = (
     ("schedules-calendar", "schedules/calendar", {"viewport": WIDE}),
     ("turn", "turns/1", {"viewport": WIDE}),
@@ -86,6 +94,27 @@ async def shot(browser: Browser, service: World, name: str, address: str, option
         print(f"wrote {path.relative_to(ROOT)}")
 
 
+async def conversation_shot(browser: Browser, home: Path) -> None:
+    """Take the picture of the README: a conversation whose second answer is in progress."""
+    service = ServiceProcess(home, CONVERSATION)
+    service.start()
+    try:
+        found = await service.ready()
+        context = await browser.new_context(viewport={"width": 1_200, "height": 760})
+        page = await context.new_page()
+        await page.goto(found.url)
+        for question, shown in QUESTIONS:
+            await page.fill("#text", question)
+            await page.keyboard.press("Enter")
+            await expect(page.locator(".answer").last).to_contain_text(shown, timeout=20_000)
+        await page.evaluate("document.activeElement?.blur()")
+        await page.screenshot(path=IMAGES / "console.png", animations="disabled")
+        print("wrote docs/images/console.png")
+        await context.close()
+    finally:
+        service.stop()
+
+
 async def main() -> None:
     """Take all screenshots."""
     options: dict[str, Any] = {"viewport": WIDE}
@@ -96,6 +125,7 @@ async def main() -> None:
             await furnish(service)
             for name, address, more in shots:
                 await shot(browser, service, name, address, dict(more))
+            await conversation_shot(browser, Path(home, "conversation"))
             await browser.close()
 
 

@@ -1,6 +1,6 @@
 // The message field: text, files, command suggestions.
 
-import { $, el, say, show } from "./dom.js";
+import { $, el, fileLabel, say, show } from "./dom.js";
 import { Hints } from "./command-hints.js";
 
 export class Composer {
@@ -97,7 +97,7 @@ export class Composer {
         this.drawFiles();
         this.field.focus();
       });
-      return el("li", {}, el("span", {}, `📎 ${file.name}`), remove);
+      return el("li", {}, fileLabel(file.name), remove);
     });
     $("files").replaceChildren(...items);
     show($("files"), items.length > 0);

@@ -13,6 +13,12 @@ export function el(tag, properties = {}, ...children) {
   return made;
 }
 
+/** A file name after a paperclip, the icon of the attach button. */
+export function fileLabel(name) {
+  const icon = $("attach").querySelector("svg").cloneNode(true);
+  return el("span", { className: "file-label" }, icon, name);
+}
+
 export function show(element, visible) {
   element.hidden = !visible;
 }

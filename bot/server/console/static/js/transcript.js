@@ -1,6 +1,6 @@
 // The messages of one conversation. Turns are redrawn from the state that the service sends.
 
-import { $, el, say, show } from "./dom.js";
+import { $, el, fileLabel, say, show } from "./dom.js";
 import { copyButtons, render } from "./markdown.js";
 
 const OPEN = new Set(["accepted", "running", "waiting", "delivering"]);
@@ -182,7 +182,7 @@ function asked(message) {
   box.dataset.event = message.event_id;
   if (message.text) box.append(el("p", { className: "bubble" }, message.text));
   if (message.files?.length) {
-    const chips = message.files.map((file) => el("span", { className: "chip" }, `📎 ${file.filename}`));
+    const chips = message.files.map((file) => el("span", { className: "chip" }, fileLabel(file.filename)));
     box.append(el("p", { className: "chips" }, ...chips));
   }
   return box;
@@ -226,7 +226,7 @@ function drawPart(answer, part) {
 
 function download(part) {
   const link = el("a", { className: "file", href: `${part.url}?download=true`, download: part.filename });
-  link.append(el("span", {}, `📎 ${part.filename}`), el("small", {}, "Download"));
+  link.append(fileLabel(part.filename), el("small", {}, "Download"));
   return link;
 }
 
