@@ -43,7 +43,7 @@ from agent.models.spec import Catalog, ModelSpec
 from agent.sandbox.options import Surroundings, load_provider
 from agent.skills.library import SkillLibrary
 from agent.skills.skill import CATEGORIES, Skill, SkillSet, render_skills_section
-from agent.tools.assembly import agent_tools, always_shown, beside_built_in, sandbox_tools_for
+from agent.tools.assembly import agent_tools, always_shown, sandbox_tools_for, without_built_in
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadStore
 
@@ -219,7 +219,7 @@ class LeadAgent:
         )
         chain = build_chain(parts, self._additions.features, self._additions.extra_middleware)
         built_in = [tool.name for one in chain for tool in middleware_tools(one)]
-        tools = beside_built_in(tools, built_in)
+        tools = without_built_in(tools, built_in)
         names = [*(tool.name for tool in tools), *built_in]
         prompt = system_prompt(
             wanted.today,

@@ -11,7 +11,7 @@ from agent.guardrails.loading import load_guardrail
 from agent.guardrails.policy import PolicyProvider
 from agent.models.resolve import check_settings, load_model_class
 from agent.models.spec import spec_from_entry
-from agent.tools.loading import load_tool
+from agent.tools.assembly import load_tool
 
 TOOL_ADVICE = "Correct this entry of tools, or remove it."
 GUARDRAIL_ADVICE = "Correct guardrails.provider, or set guardrails.enabled: false."

@@ -18,8 +18,8 @@ from agent.middleware.model_response import Handler, Request, Response, get_answ
 from agent.middleware.thread_data import default_store
 from agent.middleware.tool_journal import Result, ToolHandler
 from agent.sandbox.local import LocalSandboxProvider
-from agent.tools.budget import CHARACTERS, within_budget
-from agent.tools.sandbox import PROMPT, present_files, sandbox_tools, using
+from agent.tools.budget import CHARACTERS, limit_output
+from agent.tools.sandbox import PROMPT, present_files, sandbox_tools, use_sandbox
 
 REMEMBERED = 10_000
 
@@ -129,13 +129,13 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
     async def _run_tool(
         self, request: ToolCallRequest, handler: ToolHandler, sandbox: Sandbox | None
     ) -> Result:
-        with using(sandbox):
+        with use_sandbox(sandbox):
             result = await handler(request)
         if not isinstance(result, ToolMessage) or not isinstance(result.content, str):
             return result
         call = request.tool_call
         name = f"{call['name']}-{call['id']}"
-        text = await within_budget(result.content, name=name, sandbox=sandbox, limit=self._characters)
+        text = await limit_output(result.content, name=name, sandbox=sandbox, limit=self._characters)
         return result if text is result.content else result.model_copy(update={"content": text})
 
     async def _finish_call(self, sandbox_id: str, *, ending: bool) -> None:

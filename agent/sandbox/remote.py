@@ -29,7 +29,7 @@ from agent.sandbox.provisioner.file_transfer import (
     find_changed,
     find_removed,
 )
-from agent.sandbox.provisioner.files import ThreadFiles, receive_entry, send_files
+from agent.sandbox.provisioner.files import SandboxFiles, receive_entry, send_files
 from agent.sandbox.provisioner.http_client import RemoteStation, ServiceAddress
 from agent.sandbox.provisioner.local_stations import OVERHEAD_BYTES
 from agent.sandbox.run_as import owning
@@ -96,7 +96,7 @@ class RemoteCopy:
 
     def __init__(self, sandbox: RemoteSandbox, station: RemoteStation) -> None:
         self._sandbox, self._station = sandbox, station
-        self._files = ThreadFiles(sandbox.paths, owning(sandbox.user), sandbox.limits.disk_files)
+        self._files = SandboxFiles(sandbox.paths, owning(sandbox.user), sandbox.limits.disk_files)
         self._base = FileTree({})
 
     async def send(self) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Long outputs of tools: kept in a file, and shown by their beginning and end."""
+"""Shorten long outputs of tools: the whole is written to a file, the model sees the beginning and end."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ CHARACTERS = 20_000
 BEGINNING, END = 6_000, 3_000
 FOLDER = f"{WORKSPACE}/.tool-outputs"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
-_KEPT = """[This output has {characters:,} characters in {lines:,} lines. All of it is in {path}:
+_STORED_OUTPUT = """[This output has {characters:,} characters in {lines:,} lines. All of it is in {path}:
 read parts of it with read_file (start_line, end_line), or search it with bash. It begins:]
 {beginning}
 [… {left:,} characters are left out here. It ends:]
 {end}"""
-_LOST = """[This output has {characters:,} characters in {lines:,} lines; it could not be kept ({why}).
+_LOST_OUTPUT = """[This output has {characters:,} characters in {lines:,} lines; it could not be kept ({why}).
 It begins:]
 {beginning}
 [… {left:,} characters are left out here. It ends:]
 {end}"""
 
 
-async def within_budget(text: str, *, name: str, sandbox: Sandbox | None, limit: int = CHARACTERS) -> str:
-    """The text, or a synopsis of one that is longer than `limit` characters.
+async def limit_output(text: str, *, name: str, sandbox: Sandbox | None, limit: int = CHARACTERS) -> str:
+    """Return the text, or its beginning and end if it is longer than `limit` characters.
 
-    The whole is then in the sandbox, in a file called after `name`.
+    The whole text is then in a file in the sandbox, named after `name`.
     """
     if len(text) <= limit:
         return text
-    shown = {
+    fields = {
         "characters": len(text),
         "lines": text.count("\n") + 1,
         "beginning": text[: min(BEGINNING, limit // 2)],
         "end": text[-min(END, limit // 4) :],
     }
-    shown["left"] = len(text) - len(str(shown["beginning"])) - len(str(shown["end"]))
+    fields["left"] = len(text) - len(str(fields["beginning"])) - len(str(fields["end"]))
     path = f"{FOLDER}/{_UNSAFE.sub('-', name)[:80]}.txt"
     try:
         if sandbox is None:
             raise SandboxError("there is no sandbox")
         await sandbox.write_file(path, text.encode())
     except SandboxError as error:
-        return _LOST.format(**shown, why=str(error).rstrip("."))
-    return _KEPT.format(**shown, path=path)
+        return _LOST_OUTPUT.format(**fields, why=str(error).rstrip("."))
+    return _STORED_OUTPUT.format(**fields, path=path)

@@ -1,4 +1,4 @@
-"""A list of tools that can be searched."""
+"""Search a list of tools."""
 
 from __future__ import annotations
 
@@ -14,17 +14,15 @@ IN_NAME, IN_DESCRIPTION = 3, 1
 
 
 class ListedTools:
-    """See `ToolCatalogue`. A word in a name counts three times; a tool with no word of the query is out."""
+    """A `ToolCatalogue` that ranks tools by query words: three points in the name, one in the description."""
 
     def __init__(self, tools: Iterable[BaseTool]) -> None:
         self._tools = {tool.name: tool for tool in tools}
 
     def entries(self) -> Sequence[CatalogueEntry]:
-        """See `ToolCatalogue`."""
         return [_entry(tool) for tool in self._tools.values()]
 
     def search(self, query: str, *, limit: int) -> Sequence[CatalogueEntry]:
-        """See `ToolCatalogue`."""
         named = [name.strip() for name in query.split(",")]
         exact = [self._tools[name] for name in dict.fromkeys(named) if name in self._tools]
         if exact and len(exact) == len(set(named)):
@@ -35,7 +33,6 @@ class ListedTools:
         return [_entry(tool) for _, tool in best[:limit]]
 
     def get(self, name: str) -> BaseTool | None:
-        """See `ToolCatalogue`."""
         return self._tools.get(name)
 
 

@@ -1,4 +1,4 @@
-"""The tool that opens an image for a model that can see."""
+"""Tool that shows an image to a model with vision."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from langgraph.types import Command
 
 from agent.core.interfaces import SandboxError
 from agent.core.state import ViewedImage
-from agent.tools.sandbox import in_use
+from agent.tools.sandbox import current_sandbox
 
 IMAGE_BYTES = 5_000_000
-"""Providers take no larger ones."""
+"""Limit of the providers."""
 
 
 @tool
@@ -24,7 +24,7 @@ async def view_image(path: str, tool_call_id: Annotated[str, InjectedToolCallId]
     Args:
         path: A PNG, JPEG, GIF or WebP file in the sandbox.
     """
-    content = await in_use().read_file(path)
+    content = await current_sandbox().read_file(path)
     mime_type = image_type(content)
     if mime_type is None:
         raise SandboxError(f"{path} is no PNG, JPEG, GIF or WebP image.")
@@ -36,7 +36,7 @@ async def view_image(path: str, tool_call_id: Annotated[str, InjectedToolCallId]
 
 
 def image_type(content: bytes) -> str | None:
-    """The type of an image, told by how it begins; None for anything else."""
+    """Detect the media type of an image by its first bytes, None for anything else."""
     if content.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if content.startswith(b"\xff\xd8\xff"):

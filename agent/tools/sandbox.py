@@ -1,7 +1,7 @@
-"""The tools that work in the sandbox: commands and files.
+"""Tools for commands and files in the sandbox.
 
-The middleware of the sandbox brings them and says which sandbox they work in; `tools` of the configuration
-may name them one by one (`use: agent.tools.sandbox:bash`).
+The sandbox middleware adds them and sets their sandbox; `tools` of the configuration may name single ones
+(`use: agent.tools.sandbox:bash`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from agent.sandbox.paths import WORKSPACE
 
 OUTPUTS = f"{VIRTUAL_ROOT}/outputs"
 READ_CHARACTERS = 16_000
-LISTED = 300
+MAX_LISTED = 300
 LEVELS = 2
-_in_use: ContextVar[Sandbox | None] = ContextVar("roebot_sandbox", default=None)
-_changing: WeakKeyDictionary[Sandbox, asyncio.Lock] = WeakKeyDictionary()
+_current: ContextVar[Sandbox | None] = ContextVar("roebot_sandbox", default=None)
+_change_locks: WeakKeyDictionary[Sandbox, asyncio.Lock] = WeakKeyDictionary()
 
 PROMPT = f"""You work in a sandbox of this conversation, with its own files:
 - {WORKSPACE}: your own files; commands start here, and relative paths begin here.
@@ -38,18 +38,18 @@ Python script and run it."""
 
 
 @contextmanager
-def using(sandbox: Sandbox | None) -> Iterator[None]:
-    """Tools that are called inside work in this sandbox."""
-    token = _in_use.set(sandbox)
+def use_sandbox(sandbox: Sandbox | None) -> Iterator[None]:
+    """Use this sandbox in tools that are called in the context."""
+    token = _current.set(sandbox)
     try:
         yield
     finally:
-        _in_use.reset(token)
+        _current.reset(token)
 
 
-def in_use() -> Sandbox:
-    """The sandbox of the tool call that is being made. Raises SandboxError."""
-    sandbox = _in_use.get()
+def current_sandbox() -> Sandbox:
+    """Return the sandbox of the current tool call. Raises SandboxError."""
+    sandbox = _current.get()
     if sandbox is None:
         raise SandboxError("This agent has no sandbox; switch the feature sandbox on.")
     return sandbox
@@ -65,7 +65,7 @@ async def bash(command: str, seconds: float | None = None) -> str:
         command: The command, or several lines of a script.
         seconds: How long it may take; less than the sandbox's own limit.
     """
-    return format_result(await in_use().execute_command(command, seconds=seconds))
+    return format_result(await current_sandbox().execute_command(command, seconds=seconds))
 
 
 @tool
@@ -77,9 +77,9 @@ async def ls(path: str = WORKSPACE) -> str:
     """
     if path.rstrip("/") in {"", "/mnt", VIRTUAL_ROOT}:
         return "\n".join(f"{VIRTUAL_ROOT}/{area}/" for area in AREAS)
-    lines = await _tree(in_use(), path.rstrip("/"), LEVELS, "")
-    shown = lines[:LISTED]
-    more = [f"[{len(lines) - LISTED} more; list a folder inside]"] if len(lines) > LISTED else []
+    lines = await _list_tree(current_sandbox(), path.rstrip("/"), LEVELS, "")
+    shown = lines[:MAX_LISTED]
+    more = [f"[{len(lines) - MAX_LISTED} more; list a folder inside]"] if len(lines) > MAX_LISTED else []
     return "\n".join([*shown, *more]) or "(empty)"
 
 
@@ -92,13 +92,13 @@ async def read_file(path: str, start_line: int | None = None, end_line: int | No
         start_line: The first line to show, from 1 on.
         end_line: The last line to show.
     """
-    text = _text(await in_use().read_file(path))
+    text = _decode_text(await current_sandbox().read_file(path))
     lines = text.splitlines(keepends=True)
     first = max(1, start_line or 1)
     last = min(len(lines), end_line or len(lines))
     if lines and first > max(last, 1):
         raise SandboxError(f"The file has {len(lines)} lines; ask for lines from 1 to {len(lines)}.")
-    return _fitting(lines, first, last) or "(empty)"
+    return _join_lines(lines, first, last) or "(empty)"
 
 
 @tool
@@ -110,8 +110,8 @@ async def write_file(path: str, content: str, append: bool = False) -> str:
         content: All of its text, or what is appended.
         append: Whether the text comes after what the file holds instead of in its place.
     """
-    sandbox = in_use()
-    async with _alone(sandbox):
+    sandbox = current_sandbox()
+    async with _change_lock(sandbox):
         await sandbox.write_file(path, content.encode(), append=append)
     return f"{'Appended to' if append else 'Wrote'} {path} ({len(content):,} characters)."
 
@@ -128,9 +128,9 @@ async def str_replace(path: str, old_str: str, new_str: str, replace_all: bool =
     """
     if not old_str:
         raise SandboxError("old_str is empty; give the text that is to be replaced.")
-    sandbox = in_use()
-    async with _alone(sandbox):
-        text = _text(await sandbox.read_file(path))
+    sandbox = current_sandbox()
+    async with _change_lock(sandbox):
+        text = _decode_text(await sandbox.read_file(path))
         count = text.count(old_str)
         if not count:
             raise SandboxError(f"{path} does not hold this text; read the file and give it exactly.")
@@ -147,10 +147,10 @@ async def present_files(paths: list[str], tool_call_id: Annotated[str, InjectedT
     Args:
         paths: Files in /mnt/user-data/outputs.
     """
-    sandbox = in_use()
+    sandbox = current_sandbox()
     if not paths:
         raise SandboxError("No file is named; give paths of files.")
-    shown = [await _presented(sandbox, path) for path in paths]
+    shown = [await _check_presentable(sandbox, path) for path in paths]
     message = ToolMessage(f"Presented: {', '.join(shown)}.", tool_call_id=tool_call_id, name="present_files")
     return Command(update={"messages": [message], "artifacts": shown})
 
@@ -160,19 +160,19 @@ GROUPS: Mapping[str, Sequence[BaseTool]] = {
     READ: (ls, read_file),
     WRITE: (write_file, str_replace, present_files),
 }
-"""The tools by the group that an agent of one's own takes them by."""
-for _reading in (ls, read_file, present_files):
-    _reading.metadata = {"idempotent": True}
+"""Tools by the name of their group, for custom agents."""
+for _read_only in (ls, read_file, present_files):
+    _read_only.metadata = {"idempotent": True}
 
 
 def sandbox_tools(groups: Collection[str] | None = None, without: Collection[str] = ()) -> list[BaseTool]:
-    """The tools of these groups, of all without `groups`; `without` names some that come from elsewhere."""
+    """Return the tools of these groups (None: all groups), without those named in `without`."""
     wanted = [tool for group, tools in GROUPS.items() if groups is None or group in groups for tool in tools]
     return [tool for tool in wanted if tool.name not in without]
 
 
 def format_result(result: CommandResult) -> str:
-    """What the model hears of a command."""
+    """Format the result of a command for the model."""
     output = result.output.rstrip("\n")
     if result.stopped:
         note = f"[stopped: {result.stopped}]"
@@ -185,8 +185,8 @@ def format_result(result: CommandResult) -> str:
     return "\n".join(filter(None, [output, note]))
 
 
-async def _presented(sandbox: Sandbox, path: str) -> str:
-    """The path of a file that may be shown. Raises SandboxError."""
+async def _check_presentable(sandbox: Sandbox, path: str) -> str:
+    """Check that a file may be presented, and return its path. Raises SandboxError."""
     folder, _, name = path.rpartition("/")
     if not (f"{folder}/").startswith(f"{OUTPUTS}/") or not name:
         raise SandboxError(f"{path} is not in {OUTPUTS}; copy it there first.")
@@ -196,14 +196,14 @@ async def _presented(sandbox: Sandbox, path: str) -> str:
     return path
 
 
-async def _tree(sandbox: Sandbox, path: str, levels: int, indent: str) -> list[str]:
+async def _list_tree(sandbox: Sandbox, path: str, levels: int, indent: str) -> list[str]:
     lines: list[str] = []
     for entry in await sandbox.list_dir(path):
         if entry.name.startswith("."):
             continue
         lines.append(f"{indent}{_format_entry(entry)}")
         if entry.is_dir and levels > 1:
-            lines += await _tree(sandbox, f"{path}/{entry.name}", levels - 1, f"{indent}  ")
+            lines += await _list_tree(sandbox, f"{path}/{entry.name}", levels - 1, f"{indent}  ")
     return lines
 
 
@@ -211,14 +211,14 @@ def _format_entry(entry: DirEntry) -> str:
     return f"{entry.name}/" if entry.is_dir else f"{entry.name} ({entry.size:,} bytes)"
 
 
-def _text(content: bytes) -> str:
+def _decode_text(content: bytes) -> str:
     if b"\x00" in content[:8_192]:
         raise SandboxError("This is no text file; look into it by a command.")
     return content.decode(errors="replace")
 
 
-def _fitting(lines: Sequence[str], first: int, last: int) -> str:
-    """The lines, as many as fit; then where to go on."""
+def _join_lines(lines: Sequence[str], first: int, last: int) -> str:
+    """Join as many lines as fit, followed by a note where to continue."""
     shown: list[str] = []
     size, at = 0, first
     while at <= last and (size + len(lines[at - 1]) <= READ_CHARACTERS or not shown):
@@ -231,6 +231,6 @@ def _fitting(lines: Sequence[str], first: int, last: int) -> str:
     return text
 
 
-def _alone(sandbox: Sandbox) -> asyncio.Lock:
-    """Calls of one answer run side by side: a file is changed by one of them at a time."""
-    return _changing.setdefault(sandbox, asyncio.Lock())
+def _change_lock(sandbox: Sandbox) -> asyncio.Lock:
+    """Return the lock for changes of files, since calls of one message run in parallel."""
+    return _change_locks.setdefault(sandbox, asyncio.Lock())

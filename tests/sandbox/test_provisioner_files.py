@@ -21,18 +21,18 @@ from agent.sandbox.provisioner.file_transfer import (
     find_changed,
     find_removed,
 )
-from agent.sandbox.provisioner.files import DEPTH, ThreadFiles, receive_entry, send_files
+from agent.sandbox.provisioner.files import DEPTH, SandboxFiles, receive_entry, send_files
 from agent.sandbox.safe_files import keep_owner
 
 pytestmark = pytest.mark.may_block
 WORKSPACE = "/mnt/user-data/workspace"
 
 
-def files(home: Path, *, most: int = 1_000, all_writable: bool = False) -> ThreadFiles:
+def files(home: Path, *, most: int = 1_000, all_writable: bool = False) -> SandboxFiles:
     top = home / "thread" / "user-data"
     folders = {f"{area}_path": str(top / area) for area in ("workspace", "uploads", "outputs")}
     shared = {"/mnt/skills/public": home / "thread" / "skills"}
-    made = ThreadFiles(VirtualPaths(mounts_of(folders, shared)), keep_owner, most, all_writable)  # type: ignore[arg-type]
+    made = SandboxFiles(VirtualPaths(mounts_of(folders, shared)), keep_owner, most, all_writable)  # type: ignore[arg-type]
     made.make()
     return made
 
@@ -53,7 +53,7 @@ async def read(reader: EntryReader) -> list[tuple[FileEntry, bytes]]:
     return found
 
 
-async def copied(source: ThreadFiles, target: ThreadFiles, paths: Sequence[str]) -> None:
+async def copied(source: SandboxFiles, target: SandboxFiles, paths: Sequence[str]) -> None:
     reader = EntryReader(send_files(source, paths), limit=10_000_000)
     while (entry := await reader.next_entry()) is not None:
         await receive_entry(target, entry, reader, recursive=True)

@@ -33,7 +33,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadFiles:
+class SandboxFiles:
     """The folders of one thread; methods block. `own` sets the owner of new files.
 
     At most `most` entries are listed. With `all_writable`, folders that the agent may only read are written
@@ -260,7 +260,7 @@ def _pipe_with(data: bytes) -> int:
 
 
 async def receive_entry(
-    files: ThreadFiles, entry: FileEntry, reader: EntryReader, *, recursive: bool
+    files: SandboxFiles, entry: FileEntry, reader: EntryReader, *, recursive: bool
 ) -> None:
     """Apply an entry of a stream to `files`. Raises SandboxError."""
     if entry.kind == "gone":
@@ -276,7 +276,7 @@ async def receive_entry(
         await _receive_file(files, entry, reader)
 
 
-async def _receive_file(files: ThreadFiles, entry: FileEntry, reader: EntryReader) -> None:
+async def _receive_file(files: SandboxFiles, entry: FileEntry, reader: EntryReader) -> None:
     writing = files.write_file(entry)
     write = await asyncio.to_thread(writing.__enter__)
     try:
@@ -288,7 +288,7 @@ async def _receive_file(files: ThreadFiles, entry: FileEntry, reader: EntryReade
     await asyncio.to_thread(writing.__exit__, None, None, None)
 
 
-async def send_files(files: ThreadFiles, paths: Sequence[str]) -> AsyncGenerator[bytes, None]:
+async def send_files(files: SandboxFiles, paths: Sequence[str]) -> AsyncGenerator[bytes, None]:
     """Yield files and links as a stream, without those that can't be read.
 
     Raises SandboxError if a file shrinks meanwhile.

@@ -19,7 +19,7 @@ from agent.core.virtual_paths import AREAS
 from agent.sandbox.folder import FolderSandbox
 from agent.sandbox.options import MEGABYTE, Surroundings
 from agent.sandbox.provisioner.file_transfer import EntryReader, FileTree
-from agent.sandbox.provisioner.files import ThreadFiles, receive_entry, send_files
+from agent.sandbox.provisioner.files import SandboxFiles, receive_entry, send_files
 from agent.sandbox.resource_watch import free_bytes
 from agent.sandbox.run_as import owning
 
@@ -42,7 +42,7 @@ class FolderStation:
     def __init__(self, sandbox: FolderSandbox, commands: Sandbox) -> None:
         self._sandbox, self._commands = sandbox, commands
         limits = sandbox.limits
-        self._files = ThreadFiles(sandbox.paths, owning(sandbox.user), limits.disk_files, all_writable=True)
+        self._files = SandboxFiles(sandbox.paths, owning(sandbox.user), limits.disk_files, all_writable=True)
 
     async def is_alive(self) -> bool:
         return True

@@ -1,4 +1,1 @@
-"""Tools that look into the web, one module for each service; `use:` names them.
-
-How they are configured: docs/howto/add-web-tools.md.
-"""
+"""Web tools, one module per service, for `use:` of the configuration; see docs/howto/add-web-tools.md."""

@@ -1,6 +1,6 @@
-"""Images by DuckDuckGo, as its own page searches them: a token from the page, then the list. No key.
+"""Search images with DuckDuckGo as its web page does: a token from the page, then the list. No API key.
 
-There is no published API; what is asked and answered was seen in open clients of it (2026-11).
+There is no published API; requests and answers follow open clients (2026-11).
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from pydantic import Field
 
 from agent.errors import WebFailed
 from agent.tools.community.rendering import format_results
-from agent.tools.community.service import Service
-from agent.tools.community.settings import SearchSettings, ServiceSettings
+from agent.tools.community.service import SearchSettings, ServiceSettings, WebService
 
 _TOKEN = re.compile(r"vqd=[\"']?(?P<token>\d[\d-]{5,80})")
 
 
 class DuckDuckGoImages(SearchSettings, ServiceSettings):
-    """Further keys: `region` such as us-en or cn-zh (wt-wt: none), `safe_search`."""
+    """Settings: `region` such as us-en or cn-zh (wt-wt: none), and `safe_search`."""
 
     base_url: str = "https://duckduckgo.com"
     region: str = Field("wt-wt", pattern=r"^[a-z]{2}-[a-z]{2,4}$")
@@ -28,7 +27,7 @@ class DuckDuckGoImages(SearchSettings, ServiceSettings):
 
 
 def image_search_tool(**keys: Any) -> BaseTool:
-    """The tool `image_search`. Raises ValueError for keys that do not fit."""
+    """Create the tool `image_search`. Raises ValueError for invalid keys."""
     settings = DuckDuckGoImages.of(keys)
 
     @tool
@@ -45,14 +44,14 @@ def image_search_tool(**keys: Any) -> BaseTool:
 
 
 async def search(query: str, settings: DuckDuckGoImages) -> str:
-    """The images that were found, as a list. Raises WebFailed."""
+    """Search images and return them as a list. Raises WebFailed."""
     headers = {"referer": f"{settings.base_url}/"}
-    service = Service("DuckDuckGo", settings.base_url, settings.timeout_seconds, headers)
+    service = WebService("DuckDuckGo", settings.base_url, settings.timeout_seconds, headers)
     page = await service.text("GET", "/", params={"q": query, "iax": "images", "ia": "images"})
     token = _TOKEN.search(page)
     if token is None:
         raise WebFailed("DuckDuckGo gave no token for a search; it may limit how often it is asked")
-    asked = {
+    query_params = {
         "q": query,
         "l": settings.region,
         "o": "json",
@@ -60,7 +59,7 @@ async def search(query: str, settings: DuckDuckGoImages) -> str:
         "p": "1" if settings.safe_search else "-1",
         "vqd": token["token"],
     }
-    found = (await service.json("GET", "/i.js", params=asked)).get("results") or []
+    found = (await service.json("GET", "/i.js", params=query_params)).get("results") or []
     images = [one for one in found if str(one.get("image") or "").startswith(("http://", "https://"))]
     return format_results(_result(one) for one in images[: settings.max_results])
 

@@ -1,29 +1,32 @@
-"""Fetches a page for a model: guarded, through few redirects, within limits of time and size."""
+"""Fetch a page for a model through the guard, with limits on redirects, time and size."""
 
 from __future__ import annotations
 
 import asyncio
+import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import httpx
 
 from agent.errors import WebFailed
 from agent.shared.tls import tls_context
-from agent.tools.community.bodies import ACCEPTED, read_bounded
-from agent.tools.community.guard import Guard, PinnedTransport, checked_url
+from agent.tools.community.guard import Guard, PinnedTransport, parse_url
 
 USER_AGENT = "Mozilla/5.0 (compatible; Roebot)"
 CONNECT_SECONDS = 5.0
+ACCEPTED_ENCODINGS = "gzip"
+_COMPRESSED = frozenset({"gzip", "x-gzip", "deflate"})
 _HEADERS = {
     "user-agent": USER_AGENT,
     "accept": "text/html,application/xhtml+xml,text/*;q=0.9,application/json;q=0.9,*/*;q=0.1",
-    "accept-encoding": ACCEPTED,
+    "accept-encoding": ACCEPTED_ENCODINGS,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """Seconds for all of it, bytes of the body, redirects that are followed."""
+    """Limits: total `seconds`, bytes of the `body`, and number of `redirects`."""
 
     seconds: float = 20.0
     body: int = 2_000_000
@@ -31,8 +34,8 @@ class FetchLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
-    """A body: `url` is where it came from in the end; `cut` says that it was longer."""
+class FetchedPage:
+    """A body from `url` after redirects; `cut` is true if it was longer."""
 
     url: str
     media_type: str
@@ -41,9 +44,9 @@ class Fetched:
     cut: bool
 
 
-async def fetch(address: str, *, guard: Guard, limits: FetchLimits) -> Fetched:
-    """What an address that a model wrote gives. Raises WebRefused or WebFailed."""
-    url = checked_url(address)
+async def fetch(address: str, *, guard: Guard, limits: FetchLimits) -> FetchedPage:
+    """Fetch an address that a model wrote. Raises WebRefused or WebFailed."""
+    url = parse_url(address)
     try:
         async with asyncio.timeout(limits.seconds):
             context = await asyncio.to_thread(tls_context)
@@ -56,15 +59,15 @@ async def fetch(address: str, *, guard: Guard, limits: FetchLimits) -> Fetched:
                 headers=_HEADERS,
                 trust_env=False,
             ) as client:
-                return await _followed(client, url, limits)
+                return await _follow_redirects(client, url, limits)
     except (TimeoutError, httpx.TimeoutException):
         raise WebFailed(f"{url.host} did not answer within {limits.seconds:g} seconds") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise WebFailed(f"{url.host} can't be read ({type(error).__name__})") from None
 
 
-async def _followed(client: httpx.AsyncClient, url: httpx.URL, limits: FetchLimits) -> Fetched:
-    """Redirects are followed here: the client would read their bodies, however long they are."""
+async def _follow_redirects(client: httpx.AsyncClient, url: httpx.URL, limits: FetchLimits) -> FetchedPage:
+    """Follow redirects without reading their bodies, which the client would do."""
     for _ in range(limits.redirects + 1):
         async with client.stream("GET", url) as response:
             if response.next_request is None:
@@ -73,10 +76,45 @@ async def _followed(client: httpx.AsyncClient, url: httpx.URL, limits: FetchLimi
     raise WebFailed(f"it leads on and on, more than {limits.redirects} times")
 
 
-async def _read_response(response: httpx.Response, limits: FetchLimits) -> Fetched:
+async def _read_response(response: httpx.Response, limits: FetchLimits) -> FetchedPage:
     if not response.is_success:
         answered = f"{response.status_code} {response.reason_phrase}".strip()
         raise WebFailed(f"{response.url.host} answered {answered}")
     body, cut = await read_bounded(response, limits.body)
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return Fetched(str(response.url), kind, response.charset_encoding, body, cut)
+    return FetchedPage(str(response.url), kind, response.charset_encoding, body, cut)
+
+
+async def read_bounded(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
+    """Return at most `limit` bytes of the decompressed body, and whether there was more. Raises WebFailed."""
+    decompress = _make_decompressor(response.headers.get("content-encoding", ""))
+    parts: list[bytes] = []
+    size = received = 0
+    async for chunk in response.aiter_raw():
+        received += len(chunk)
+        part = decompress(chunk, limit + 1 - size)
+        parts.append(part)
+        size += len(part)
+        if size > limit or received > limit:
+            break
+    body = b"".join(parts)
+    return body[:limit], size > limit or received > limit
+
+
+def _make_decompressor(encoding: str) -> Callable[[bytes, int], bytes]:
+    """Return a function that decompresses a chunk to at most a number of bytes."""
+    name = encoding.strip().lower()
+    if name in {"", "identity"}:
+        return lambda chunk, most: chunk[:most]
+    if name not in _COMPRESSED:
+        raise WebFailed("the answer is packed in a way that is not known here")
+    # A window of 15 bits; 32 detects gzip or zlib.
+    decompressor = zlib.decompressobj(wbits=15 + 32)
+
+    def decompress(chunk: bytes, most: int) -> bytes:
+        try:
+            return decompressor.decompress(chunk, most)
+        except zlib.error:
+            raise WebFailed("the answer is not packed as it says") from None
+
+    return decompress

@@ -1,4 +1,4 @@
-"""Firecrawl scrapes a page to Markdown (https://docs.firecrawl.dev, API v2, seen 2026-11)."""
+"""Read pages with Firecrawl, which returns Markdown (https://docs.firecrawl.dev, API v2, 2026-11)."""
 
 from __future__ import annotations
 
@@ -9,40 +9,39 @@ from langchain_core.tools import BaseTool
 from pydantic import Field
 
 from agent.errors import WebFailed
-from agent.tools.community.guard import Guard, checked_url
-from agent.tools.community.rendering import fetch_tool, titled
-from agent.tools.community.service import Service, bearer
-from agent.tools.community.settings import FetchSettings, ServiceSettings
+from agent.tools.community.guard import Guard, parse_url
+from agent.tools.community.rendering import add_title, fetch_tool
+from agent.tools.community.service import FetchSettings, ServiceSettings, WebService, bearer
 
 
 class FirecrawlFetch(FetchSettings, ServiceSettings):
-    """Further keys of the fetch; a Firecrawl of one's own needs `base_url`, and no `api_key`."""
+    """Settings of the tool; a self-hosted Firecrawl needs `base_url` but no `api_key`."""
 
     base_url: str = "https://api.firecrawl.dev"
     timeout_seconds: float = Field(40.0, gt=0, le=300)
 
 
 def web_fetch_tool(**keys: Any) -> BaseTool:
-    """The tool `web_fetch`. Raises ValueError for keys that do not fit."""
+    """Create the tool `web_fetch`. Raises ValueError for invalid keys."""
     settings = FirecrawlFetch.of(keys)
-    service = Service("Firecrawl", settings.base_url, settings.timeout_seconds, bearer(settings.key))
+    service = WebService("Firecrawl", settings.base_url, settings.timeout_seconds, bearer(settings.key))
     return fetch_tool(partial(read, service=service, guard=Guard()), most=settings.max_characters)
 
 
-async def read(url: str, *, service: Service, guard: Guard) -> str:
-    """The text of a page. Raises WebRefused or WebFailed."""
-    await guard.addresses(checked_url(url))
-    asked = {
+async def read(url: str, *, service: WebService, guard: Guard) -> str:
+    """Return the text of a page. Raises WebRefused or WebFailed."""
+    await guard.addresses(parse_url(url))
+    body = {
         "url": url.strip(),
         "formats": ["markdown"],
         "onlyMainContent": True,
         "timeout": max(1_000, int(service.seconds * 900)),
     }
-    found = await service.json("POST", "/v2/scrape", body=asked)
+    found = await service.json("POST", "/v2/scrape", body=body)
     data = found.get("data")
     if not found.get("success") or not isinstance(data, dict):
         raise WebFailed(f"Firecrawl can't read it: {str(found.get('error') or 'no reason given')[:120]}")
     about = data.get("metadata") or {}
     if isinstance(status := about.get("statusCode"), int) and status >= 400:
         raise WebFailed(f"the page answered {status}")
-    return titled(str(about.get("title") or ""), str(data.get("markdown") or ""))
+    return add_title(str(about.get("title") or ""), str(data.get("markdown") or ""))

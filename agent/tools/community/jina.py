@@ -1,4 +1,4 @@
-"""Jina Reader renders a page in a browser; what is readable in it is found here (https://jina.ai/reader)."""
+"""Read pages with Jina Reader, which renders them in a browser (https://jina.ai/reader)."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from typing import Any
 
 from langchain_core.tools import BaseTool
 
-from agent.tools.community.guard import Guard, checked_url
-from agent.tools.community.readable import readable
-from agent.tools.community.rendering import fetch_tool, titled
-from agent.tools.community.service import Service, bearer
-from agent.tools.community.settings import FetchSettings, ServiceSettings
+from agent.tools.community.guard import Guard, parse_url
+from agent.tools.community.readable import extract_article
+from agent.tools.community.rendering import add_title, fetch_tool
+from agent.tools.community.service import FetchSettings, ServiceSettings, WebService, bearer
 
 
 class JinaFetch(FetchSettings, ServiceSettings):
-    """Further keys of the fetch; without `api_key` Jina answers a few calls a minute."""
+    """Settings of the tool; without `api_key` Jina answers only a few calls per minute."""
 
     base_url: str = "https://r.jina.ai"
 
 
 def web_fetch_tool(**keys: Any) -> BaseTool:
-    """The tool `web_fetch`. Raises ValueError for keys that do not fit."""
+    """Create the tool `web_fetch`. Raises ValueError for invalid keys."""
     settings = JinaFetch.of(keys)
     headers = {
         "x-return-format": "html",
@@ -31,13 +30,13 @@ def web_fetch_tool(**keys: Any) -> BaseTool:
         "accept": "text/plain",
         **bearer(settings.key),
     }
-    service = Service("Jina", settings.base_url, settings.timeout_seconds, headers)
+    service = WebService("Jina", settings.base_url, settings.timeout_seconds, headers)
     return fetch_tool(partial(read, service=service, guard=Guard()), most=settings.max_characters)
 
 
-async def read(url: str, *, service: Service, guard: Guard) -> str:
-    """The text of a page. Raises WebRefused or WebFailed."""
-    await guard.addresses(checked_url(url))
+async def read(url: str, *, service: WebService, guard: Guard) -> str:
+    """Return the text of a page. Raises WebRefused or WebFailed."""
+    await guard.addresses(parse_url(url))
     page = await service.text("POST", "/", body={"url": url.strip()})
-    found = await asyncio.to_thread(readable, page, url.strip())
-    return titled(found.title, found.text)
+    found = await asyncio.to_thread(extract_article, page, url.strip())
+    return add_title(found.title, found.text)

@@ -1,4 +1,4 @@
-"""The readable part of a web page as Markdown: its article, without what stands around it. Blocking."""
+"""Extract the article of a web page as Markdown, without navigation. Functions block."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from agent.shared.html import parse_html, render_markdown
 
 ENOUGH = 200
-"""Characters from which on a part that calls itself the main one is taken at its word."""
+"""Characters that a `main` or `article` element needs to be used."""
 SHARE = 0.4
-"""Of the text of all paragraphs, from which on the part that holds them is the article."""
+"""Share of the text of all paragraphs that an element needs to be the article."""
 CANDIDATES = 40
 _MAIN = "//main | //article | //*[@role='main']"
 _AROUND = "//nav | //aside | //footer | //*[@role='navigation' or @role='banner' or @role='search']"
@@ -19,29 +19,29 @@ _HIDDEN = "//*[@hidden or @aria-hidden='true' or contains(translate(@style, ' ',
 
 
 @dataclass(frozen=True, slots=True)
-class Readable:
-    """A page: its title ("" for none) and its text as Markdown."""
+class ReadablePage:
+    """Title of a page ("" for none), and its text as Markdown."""
 
     title: str
     text: str
 
 
-def readable(page: str, url: str = "") -> Readable:
-    """The article of a page; links are made whole by `url`. What is hidden from people is left out."""
+def extract_article(page: str, url: str = "") -> ReadablePage:
+    """Extract the article of a page without hidden elements; `url` is the base of relative links."""
     root = parse_html(page)
     if root is None:
-        return Readable("", "")
+        return ReadablePage("", "")
     title = " ".join(root.xpath("string(//head/title)").split()) or " ".join(
         root.xpath("string(//h1)").split()
     )
     for found in [*root.xpath(_HIDDEN), *root.xpath(_AROUND)]:
         if found.tag not in {"html", "body"}:
             found.clear(keep_tail=True)
-    return Readable(title[:300], render_markdown(_article(root), url))
+    return ReadablePage(title[:300], render_markdown(_find_article(root), url))
 
 
-def _article(root: Any) -> Any:
-    """The part that holds the text: what says so, else what holds most paragraphs, else everything."""
+def _find_article(root: Any) -> Any:
+    """Return the main element: by its tag, else the one with most paragraphs, else the body."""
     named = root.xpath(_MAIN)[:CANDIDATES]
     best = max(named, key=_length, default=None)
     if best is not None and _length(best) >= ENOUGH:
@@ -63,7 +63,7 @@ def _article(root: Any) -> Any:
 
 
 def _length(element: Any) -> int:
-    """Characters of its text outside of links."""
+    """Return the number of characters outside of links."""
     whole = sum(len(text) for text in element.itertext())
     linked = sum(len(text) for link in element.iter("a") for text in link.itertext())
     return whole - linked

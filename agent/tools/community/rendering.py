@@ -1,4 +1,4 @@
-"""What web tools give a model: pages cut to length, results as a list."""
+"""Format pages and search results for a model."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from langchain_core.tools import BaseTool, tool
 
 from agent.errors import WebFailed
 from agent.shared.html_charset import decode_html
-from agent.tools.community.fetching import Fetched
+from agent.tools.community.fetching import FetchedPage
 
 Read = Callable[[str], Awaitable[str]]
-"""The text of the page at an address. Raises WebError."""
+"""Returns the text of the page at an address. Raises WebError."""
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXTS = frozenset({"application/json", "application/xml", "application/javascript", "application/yaml"})
 
 
 def fetch_tool(read: Read, *, most: int) -> BaseTool:
-    """The tool `web_fetch` over a way to read pages; `most` characters of one are given out."""
+    """Create the tool `web_fetch` with a function that reads pages, of which it returns `most` characters."""
 
     @tool
     async def web_fetch(url: str) -> str:
@@ -30,14 +30,14 @@ def fetch_tool(read: Read, *, most: int) -> BaseTool:
         Args:
             url: The whole address, with https://.
         """
-        return shortened(await read(url), most)
+        return shorten(await read(url), most)
 
     web_fetch.metadata = {"idempotent": True}
     return web_fetch
 
 
-def shortened(text: str, most: int) -> str:
-    """The text, or its beginning and how much is left out."""
+def shorten(text: str, most: int) -> str:
+    """Return the text, cut to `most` characters with a note. Raises WebFailed if it is empty."""
     text = text.strip()
     if not text:
         raise WebFailed("there is no text on this page")
@@ -46,15 +46,15 @@ def shortened(text: str, most: int) -> str:
     return f"{text[:most].rstrip()}\n\n[{len(text) - most:,} more characters are left out]"
 
 
-def titled(title: str, text: str) -> str:
-    """A page's text below its title."""
+def add_title(title: str, text: str) -> str:
+    """Return the text with its title as a heading."""
     if not title or not text.strip() or text.lstrip().startswith(f"# {title}"):
         return text
     return f"# {title}\n\n{text}"
 
 
 def format_results(found: Iterable[tuple[str, Iterable[str]]]) -> str:
-    """Results, each by a title and its further lines; a line where there are none."""
+    """Format results, each with a title and further lines, as a numbered list."""
     lines: list[str] = []
     for number, (title, more) in enumerate(found, 1):
         lines.append(f"{number}. {_line(title) or '(no title)'}")
@@ -62,8 +62,8 @@ def format_results(found: Iterable[tuple[str, Iterable[str]]]) -> str:
     return "\n".join(lines) or "Nothing was found."
 
 
-async def page_text(fetched: Fetched) -> str:
-    """The text of what was fetched; of HTML the article as Markdown. Raises WebFailed."""
+async def page_text(fetched: FetchedPage) -> str:
+    """Return the text of a page, of HTML the article as Markdown. Raises WebFailed."""
     kind = fetched.media_type
     html = kind in _HTML or (not kind and fetched.body.lstrip()[:1] == b"<")
     is_text = kind.startswith("text/") or kind in _TEXTS or kind.endswith(("+json", "+xml"))
@@ -72,13 +72,13 @@ async def page_text(fetched: Fetched) -> str:
     return await asyncio.to_thread(_text_of, fetched, html=html)
 
 
-def _text_of(fetched: Fetched, *, html: bool) -> str:
+def _text_of(fetched: FetchedPage, *, html: bool) -> str:
     text = decode_html(fetched.body, fetched.charset)
     if html:
-        from agent.tools.community.readable import readable
+        from agent.tools.community.readable import extract_article
 
-        page = readable(text, fetched.url)
-        text = titled(page.title, page.text)
+        page = extract_article(text, fetched.url)
+        text = add_title(page.title, page.text)
     note = "\n\n[the page is longer than what is read of one]" if fetched.cut else ""
     return f"{text}{note}" if text.strip() else ""
 

@@ -1,20 +1,21 @@
-"""Calls of a service's HTTP API: one try, within limits, failures in words that help."""
+"""Settings of web tools, which are further keys of their entries, and calls of a service's HTTP API."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import httpx
 import orjson
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from agent.errors import WebFailed
 from agent.shared.html_charset import decode_html
 from agent.shared.tls import tls_context
-from agent.tools.community.bodies import ACCEPTED, read_bounded
-from agent.tools.community.fetching import USER_AGENT
+from agent.tools.community.fetching import ACCEPTED_ENCODINGS, USER_AGENT, read_bounded
 
 ANSWER_BYTES = 5_000_000
 _DETAIL = 120
@@ -26,21 +27,73 @@ _REFUSALS: Mapping[int, str] = {
     432: "wants to be paid: the quota of its API key is used up",
     433: "wants to be paid: the quota of its API key is used up",
 }
+FETCHED_CHARACTERS = 4_096
+SettingsT = TypeVar("SettingsT", bound="WebSettings")
+
+
+class WebSettings(BaseModel):
+    """Settings of every web tool."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    timeout_seconds: float = Field(20.0, gt=0, le=300)
+
+    @classmethod
+    def of(cls: type[SettingsT], keys: Mapping[str, Any]) -> SettingsT:
+        """Validate settings. Raises ValueError, in one line and without values."""
+        try:
+            return cls.model_validate(keys)
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False)[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise ValueError(f"{place}: {first['msg']}") from None
+
+
+class FetchSettings(WebSettings):
+    """Settings of a tool that reads pages. The model gets `max_characters` of a page."""
+
+    max_characters: int = Field(FETCHED_CHARACTERS, ge=200, le=200_000)
+
+
+class SearchSettings(WebSettings):
+    """Settings of a search tool."""
+
+    max_results: int = Field(5, ge=1, le=20)
+
+
+class ServiceSettings(WebSettings):
+    """Settings of a tool that calls a service; `base_url` is the root of its API."""
+
+    api_key: SecretStr | None = None
+    base_url: str
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_an_address(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+            raise ValueError("expected the root of an API, such as https://host")
+        return value.rstrip("/")
+
+    @property
+    def key(self) -> str:
+        """The API key as text, "" for none."""
+        return self.api_key.get_secret_value() if self.api_key else ""
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
-    """A service by the name that people know; `seconds` for a call. Redirects are not followed."""
+class WebService:
+    """An HTTP API, called once per request for at most `seconds`. Redirects are not followed."""
 
     name: str
     base_url: str
     seconds: float
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
-    async def json(self, method: str, path: str, **parts: Any) -> dict[str, Any]:
-        """The JSON object that it answers; `parts` as for `text`. Raises WebFailed."""
+    async def json(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        """Call the service and return its JSON object; `options` as for `text`. Raises WebFailed."""
         try:
-            found = orjson.loads(await self.text(method, path, **parts))
+            found = orjson.loads(await self.text(method, path, **options))
         except orjson.JSONDecodeError:
             raise WebFailed(f"{self.name} sent something that can't be read") from None
         if not isinstance(found, dict):
@@ -55,19 +108,19 @@ class Service:
         body: Mapping[str, Any] | None = None,
         params: Mapping[str, str] | None = None,
     ) -> str:
-        """What it answers. Raises WebFailed."""
+        """Call the service and return the text of its answer. Raises WebFailed."""
         try:
             async with asyncio.timeout(self.seconds):
-                return await self._answer(method, path, body, params)
+                return await self._call(method, path, body, params)
         except (TimeoutError, httpx.TimeoutException):
             raise WebFailed(f"{self.name} did not answer within {self.seconds:g} seconds") from None
         except httpx.HTTPError as error:
             raise WebFailed(f"{self.name} can't be reached ({type(error).__name__})") from None
 
-    async def _answer(
+    async def _call(
         self, method: str, path: str, body: Mapping[str, Any] | None, params: Mapping[str, str] | None
     ) -> str:
-        headers = {"user-agent": USER_AGENT, "accept-encoding": ACCEPTED, **self.headers}
+        headers = {"user-agent": USER_AGENT, "accept-encoding": ACCEPTED_ENCODINGS, **self.headers}
         context = await asyncio.to_thread(tls_context)
         async with (
             httpx.AsyncClient(verify=context, timeout=self.seconds, headers=headers) as client,
@@ -83,7 +136,7 @@ class Service:
 
 
 def bearer(key: str) -> dict[str, str]:
-    """The header that carries an API key; none without one."""
+    """Return the header with an API key, {} without one."""
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
@@ -91,12 +144,12 @@ def _refusal(status: int, text: str) -> str:
     known = _REFUSALS.get(status)
     if known is None and status >= 500:
         known = f"is out of order (it answered {status})"
-    said = _error_detail(text)
-    return f"{known or f'answered {status}'}{f': {said}' if said else ''}"
+    detail = _error_detail(text)
+    return f"{known or f'answered {status}'}{f': {detail}' if detail else ''}"
 
 
 def _error_detail(text: str) -> str:
-    """What the body of an error says, if it says it in one of the usual ways."""
+    """Return the message of an error body in one of the usual formats, else ""."""
     try:
         found = orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""Tavily: search, and pages by its extraction (https://docs.tavily.com, seen 2026-11)."""
+"""Search and read pages with Tavily (https://docs.tavily.com, 2026-11)."""
 
 from __future__ import annotations
 
@@ -9,32 +9,31 @@ from langchain_core.tools import BaseTool, tool
 from pydantic import SecretStr
 
 from agent.errors import WebFailed
-from agent.tools.community.guard import Guard, checked_url
-from agent.tools.community.rendering import fetch_tool, format_results, titled
-from agent.tools.community.service import Service, bearer
-from agent.tools.community.settings import FetchSettings, SearchSettings, ServiceSettings
+from agent.tools.community.guard import Guard, parse_url
+from agent.tools.community.rendering import add_title, fetch_tool, format_results
+from agent.tools.community.service import FetchSettings, SearchSettings, ServiceSettings, WebService, bearer
 
 ROOT = "https://api.tavily.com"
 SNIPPET = 1_000
-"""Characters of a result that the model sees."""
+"""Characters of a search result for the model."""
 
 
 class TavilySearch(SearchSettings, ServiceSettings):
-    """Further keys of the search."""
+    """Settings of the search tool."""
 
     api_key: SecretStr
     base_url: str = ROOT
 
 
 class TavilyFetch(FetchSettings, ServiceSettings):
-    """Further keys of the fetch."""
+    """Settings of the fetch tool."""
 
     api_key: SecretStr
     base_url: str = ROOT
 
 
 def web_search_tool(**keys: Any) -> BaseTool:
-    """The tool `web_search`. Raises ValueError for keys that do not fit."""
+    """Create the tool `web_search`. Raises ValueError for invalid keys."""
     settings = TavilySearch.of(keys)
     service = _service(settings)
 
@@ -45,8 +44,8 @@ def web_search_tool(**keys: Any) -> BaseTool:
         Args:
             query: What to look for, in a few words or as a question.
         """
-        asked = {"query": query, "max_results": settings.max_results, "search_depth": "basic"}
-        found = (await service.json("POST", "/search", body=asked)).get("results") or []
+        body = {"query": query, "max_results": settings.max_results, "search_depth": "basic"}
+        found = (await service.json("POST", "/search", body=body)).get("results") or []
         return format_results(_result(one) for one in found[: settings.max_results])
 
     web_search.metadata = {"idempotent": True}
@@ -54,26 +53,26 @@ def web_search_tool(**keys: Any) -> BaseTool:
 
 
 def web_fetch_tool(**keys: Any) -> BaseTool:
-    """The tool `web_fetch`. Raises ValueError for keys that do not fit."""
+    """Create the tool `web_fetch`. Raises ValueError for invalid keys."""
     settings = TavilyFetch.of(keys)
     reading = partial(read, service=_service(settings), guard=Guard())
     return fetch_tool(reading, most=settings.max_characters)
 
 
-async def read(url: str, *, service: Service, guard: Guard) -> str:
-    """The text of a page. Raises WebRefused or WebFailed."""
-    await guard.addresses(checked_url(url))
-    asked = {"urls": [url.strip()], "extract_depth": "basic", "format": "markdown"}
-    found = await service.json("POST", "/extract", body=asked)
+async def read(url: str, *, service: WebService, guard: Guard) -> str:
+    """Return the text of a page. Raises WebRefused or WebFailed."""
+    await guard.addresses(parse_url(url))
+    body = {"urls": [url.strip()], "extract_depth": "basic", "format": "markdown"}
+    found = await service.json("POST", "/extract", body=body)
     if failed := found.get("failed_results"):
         raise WebFailed(f"Tavily can't read it: {str(failed[0].get('error') or 'no reason given')[:120]}")
     if not (results := found.get("results")):
         raise WebFailed("Tavily found no text there")
-    return titled(str(results[0].get("title") or ""), str(results[0].get("raw_content") or ""))
+    return add_title(str(results[0].get("title") or ""), str(results[0].get("raw_content") or ""))
 
 
-def _service(settings: ServiceSettings) -> Service:
-    return Service("Tavily", settings.base_url, settings.timeout_seconds, bearer(settings.key))
+def _service(settings: ServiceSettings) -> WebService:
+    return WebService("Tavily", settings.base_url, settings.timeout_seconds, bearer(settings.key))
 
 
 def _result(one: dict[str, Any]) -> tuple[str, list[str]]:

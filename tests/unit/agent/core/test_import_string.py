@@ -17,7 +17,7 @@ from agent.errors import GuardrailUnavailable, ModelUnavailable, ToolUnavailable
 from agent.guardrails.loading import load_guardrail
 from agent.models.resolve import load_model_class
 from agent.shared.install_hints import install_command, python_command
-from agent.tools.loading import ToolEntry, load_tool
+from agent.tools.assembly import ToolEntry, load_tool
 
 MODULES = {
     "half_there": "import no_such_package_here",

@@ -16,7 +16,7 @@ from agent.config import ModelEntry, ToolEntry, ToolGroup
 from agent.config.document import parse_document
 from agent.config.harness import AcpAgent
 from agent.config.upgrade import example_text
-from agent.tools.loading import load_tool
+from agent.tools.assembly import load_tool
 from bot.config import AccessOverrides, Config, TelegramAccount, WebAccount, schema
 
 if TYPE_CHECKING:

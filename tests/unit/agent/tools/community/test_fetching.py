@@ -12,7 +12,7 @@ import pytest
 
 from agent.errors import WebFailed
 from agent.shared.html_charset import decode_html
-from agent.tools.community.fetching import Fetched, FetchLimits, fetch
+from agent.tools.community.fetching import FetchedPage, FetchLimits, fetch
 from agent.tools.community.rendering import page_text
 from tests.unit.agent.tools.community.local_site import PUBLIC, Site, guard, site
 
@@ -26,7 +26,7 @@ async def here() -> AsyncIterator[Site]:
         yield made
 
 
-async def fetched(here: Site, limits: FetchLimits = LIMITS) -> Fetched:
+async def fetched(here: Site, limits: FetchLimits = LIMITS) -> FetchedPage:
     return await fetch(here.url(), guard=BY, limits=limits)
 
 
@@ -150,7 +150,7 @@ async def test_a_port_where_nobody_is(here: Site) -> None:
         await fetch("http://site.test:9/", guard=BY, limits=LIMITS)
 
 
-page = partial(Fetched, "https://site.test/", charset=None, cut=False)
+page = partial(FetchedPage, "https://site.test/", charset=None, cut=False)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ async def test_what_cannot(kind: str, body: bytes) -> None:
 
 
 async def test_that_a_page_was_cut_is_told() -> None:
-    cut = Fetched("https://site.test/", "text/plain", None, b"text", cut=True)
+    cut = FetchedPage("https://site.test/", "text/plain", None, b"text", cut=True)
     assert (await page_text(cut)).startswith("text\n\n[the page is longer")
 
 

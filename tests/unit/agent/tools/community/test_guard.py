@@ -9,7 +9,7 @@ import pytest
 
 from agent.errors import WebFailed, WebRefused
 from agent.tools.community.fetching import FetchLimits, fetch
-from agent.tools.community.guard import Guard, PinnedTransport, checked_url, resolved
+from agent.tools.community.guard import Guard, PinnedTransport, parse_url, resolve_host
 from tests.unit.agent.tools.community.local_site import PRIVATE, PUBLIC, Names, Site, guard, site
 
 LIMITS = FetchLimits(seconds=20.0, body=10_000, redirects=3)
@@ -94,7 +94,7 @@ async def test_addresses_of_another_kind(url: str, why: str) -> None:
 )
 async def test_ports_of_the_web_are_taken(url: str) -> None:
     names = Names({"a.test": [["8.8.8.8"]]})
-    assert list(await Guard(names).addresses(checked_url(url))) == ["8.8.8.8"]
+    assert list(await Guard(names).addresses(parse_url(url))) == ["8.8.8.8"]
 
 
 async def test_one_address_inside_is_enough_to_refuse_a_host(here: Site) -> None:
@@ -184,8 +184,8 @@ async def test_the_next_address_is_tried_where_one_does_not_answer(here: Site) -
 
 
 async def test_the_system_is_asked_for_names() -> None:
-    assert PUBLIC in await resolved("localhost", 80) or "::1" in await resolved("localhost", 80)
-    assert list(await resolved("2130706433", 80)) == [PUBLIC]
+    assert PUBLIC in await resolve_host("localhost", 80) or "::1" in await resolve_host("localhost", 80)
+    assert list(await resolve_host("2130706433", 80)) == [PUBLIC]
 
 
 async def test_a_name_that_is_none_is_not_found() -> None:

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import lists, sampled_from
 
-from agent.tools.community.readable import readable
+from agent.tools.community.readable import extract_article
 
 LONG = "A sentence that is long enough to be a part of the article itself. " * 5
 URL = "https://site.test/a/b.html"
 
 
 def text_of(body: str) -> str:
-    return readable(f"<html><body>{body}</body></html>", URL).text
+    return extract_article(f"<html><body>{body}</body></html>", URL).text
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_list_of_links_is_no_article() -> None:
     ],
 )
 def test_the_title(page: str, title: str) -> None:
-    assert readable(page).title == title
+    assert extract_article(page).title == title
 
 
 @pytest.mark.parametrize(
@@ -103,22 +103,22 @@ def test_the_title(page: str, title: str) -> None:
     ["", "  \n", "<!-- only -->", "<?xml version='1.0' encoding='latin-1'?>", "<!doctype html>"],
 )
 def test_a_page_with_nothing(page: str) -> None:
-    assert readable(page).text == ""
+    assert extract_article(page).text == ""
 
 
 def test_an_encoding_that_the_page_claims_does_not_count_any_more() -> None:
     page = "<?xml version='1.0' encoding='latin-1'?><html><meta charset='gbk'><p>grüß 你 \ud800"
-    assert readable(page).text == "grüß 你 ?"
+    assert extract_article(page).text == "grüß 你 ?"
 
 
 @pytest.mark.parametrize("tag", ["div", "ul><li", "table><tr><td", "b", "a href='x'", "blockquote", "pre"])
 def test_no_page_is_nested_too_deep(tag: str) -> None:
     page = f"<{tag}>" * 20_000 + "deep"
-    assert len(readable(page).text) < 100_000
+    assert len(extract_article(page).text) < 100_000
 
 
 def test_many_hidden_parts_cost_no_more_than_their_number() -> None:
-    assert readable("<p hidden>a</p>b" * 50_000).text.startswith("b\n\nb\n\nb")
+    assert extract_article("<p hidden>a</p>b" * 50_000).text.startswith("b\n\nb\n\nb")
 
 
 TAGS = ["<div>", "</div>", "<p>", "<li>", "</li>", "<ul>", "</ul>", "<ol>", "<td>", "<tr>", "</tr>", "<a>"]
@@ -126,5 +126,5 @@ TAGS = ["<div>", "</div>", "<p>", "<li>", "</li>", "<ul>", "</ul>", "<ol>", "<td
 
 @given(lists(sampled_from([*TAGS, "</a>", "<pre>", "</pre>", "<h2>", "</h2>", "<table>", "</table>", "x"])))
 def test_every_mixture_of_tags_can_be_read(parts: list[str]) -> None:
-    text = readable("".join(parts)).text
+    text = extract_article("".join(parts)).text
     assert text.count("x") == parts.count("x")

@@ -17,7 +17,7 @@ from agent.errors import WebFailed, WebRefused
 from agent.tools.community import duckduckgo, firecrawl, jina, tavily
 from agent.tools.community.guard import PORTS
 from agent.tools.community.rendering import fetch_tool
-from agent.tools.community.service import ANSWER_BYTES, Service, bearer
+from agent.tools.community.service import ANSWER_BYTES, WebService, bearer
 from tests.unit.agent.tools.community.local_site import PRIVATE, PUBLIC, guard
 
 BY = guard(site_test=PUBLIC, inner_test=PRIVATE)
@@ -73,7 +73,7 @@ class TestTavily:
         assert text == "Nothing was found."
 
     def reader(self, **more: Any) -> BaseTool:
-        service = Service("Tavily", "https://api.tavily.com", 5.0, bearer("k"))
+        service = WebService("Tavily", "https://api.tavily.com", 5.0, bearer("k"))
         return fetch_tool(partial(tavily.read, service=service, guard=BY), most=more.get("most", 4_096))
 
     async def test_a_page_is_cut_at_four_kilobytes(self, api: respx.MockRouter) -> None:
@@ -106,7 +106,7 @@ class TestTavily:
 
 class TestJina:
     def reader(self) -> BaseTool:
-        service = Service("Jina", "https://r.jina.ai", 5.0)
+        service = WebService("Jina", "https://r.jina.ai", 5.0)
         return fetch_tool(partial(jina.read, service=service, guard=BY), most=4_096)
 
     async def test_the_article_of_what_it_renders(self, api: respx.MockRouter) -> None:
@@ -141,7 +141,7 @@ class TestFirecrawl:
     SCRAPE = "https://api.firecrawl.dev/v2/scrape"
 
     def reader(self) -> BaseTool:
-        service = Service("Firecrawl", "https://api.firecrawl.dev", 40.0, bearer("fc-x"))
+        service = WebService("Firecrawl", "https://api.firecrawl.dev", 40.0, bearer("fc-x"))
         return fetch_tool(partial(firecrawl.read, service=service, guard=BY), most=4_096)
 
     async def test_a_page(self, api: respx.MockRouter) -> None:
@@ -219,7 +219,7 @@ class TestDuckDuckGo:
     "url", ["http://inner.test/", "http://none.test/", "file:///x", "http://site.test:22/"]
 )
 async def test_no_service_hears_of_an_address_inside(api: respx.MockRouter, url: str) -> None:
-    service = Service("S", "https://s.test", 5.0)
+    service = WebService("S", "https://s.test", 5.0)
     by = replace(BY, ports=PORTS)
     for read in (tavily.read, jina.read, firecrawl.read):
         with pytest.raises((WebRefused, WebFailed)):
@@ -228,7 +228,7 @@ async def test_no_service_hears_of_an_address_inside(api: respx.MockRouter, url:
 
 
 class TestTrouble:
-    service = Service("S", "https://s.test", 5.0, bearer("secret-key"))
+    service = WebService("S", "https://s.test", 5.0, bearer("secret-key"))
 
     @pytest.mark.parametrize(
         ("status", "body", "told"),
