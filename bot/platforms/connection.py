@@ -10,7 +10,7 @@ from typing import Generic, NoReturn, Protocol, TypeVar
 
 from bot.clock import Clock
 from bot.domain import AccountState, Live
-from bot.errors import AccountError, AccountLost, DeliveryCategory, DeliveryError
+from bot.errors import AccountError, AccountLost, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext
 
 REPORT_INTERVAL = 1.0
@@ -217,6 +217,23 @@ class ConnectedAdapter(ABC, Generic[SessionT]):
                 await session.run()
             finally:
                 self._session, self._closing = None, True
+
+
+class CredentialWatch:
+    """Ends an account whose credentials a call found refused; `describe` builds the error from a reason."""
+
+    def __init__(self, describe: Callable[[str], AccountRefused]) -> None:
+        self._describe = describe
+        self._reason: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def report(self, reason: str = "") -> None:
+        """Record that the platform refused the credentials."""
+        if not self._reason.done():
+            self._reason.set_result(reason)
+
+    async def run(self) -> NoReturn:
+        """Wait for a report, and raise AccountRefused."""
+        raise self._describe(await self._reason)
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from typing import Any
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext
 from bot.platforms.choice_markers import ChoiceMarkers
-from bot.platforms.connection import AccountHealth, open_task_group
+from bot.platforms.connection import AccountHealth, CredentialWatch, open_task_group
 from bot.platforms.discord.backfill import DiscordBackfill
 from bot.platforms.discord.channel_cache import ChannelCache
 from bot.platforms.discord.components import DiscordClickAnswers
@@ -51,8 +51,8 @@ class DiscordSession:
         self.application = application
         self.rest = rest
         self._name = name
-        self._refused = asyncio.Event()
-        rest.on_unauthorized = self._refused.set
+        self._credentials = CredentialWatch(lambda _: refused_token(name))
+        rest.on_unauthorized = self._credentials.report
         places = ChannelCache(identity.id)
         inbound = DiscordInbound(name, identity, places)
         kept, threads, asks = read_cursor(cursor)
@@ -101,13 +101,9 @@ class DiscordSession:
                 (self._run_gateway(), "gateway"),
                 (self.receiver.run(), "worker"),
                 (self.watch.run(self.client), "watch"),
-                (self._watch_refusal(), "refused"),
+                (self._credentials.run(), "refused"),
             ):
                 group.create_task(work, name=f"discord:{self._name}:{name}")
-
-    async def _watch_refusal(self) -> None:
-        await self._refused.wait()
-        raise refused_token(self._name)
 
     async def close(self) -> None:
         """Close every connection; what does not close in time is cut."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 
 import orjson
@@ -10,6 +11,7 @@ import structlog
 from bot.clock import Clock
 from bot.errors import RoebotError
 from bot.platforms.base import WebhookAnswer, WebhookRequest
+from bot.platforms.connection import AccountHealth
 from bot.platforms.feishu.crypto import BadCipher, decrypt, is_signed
 from bot.platforms.feishu.event_handler import FeishuEventHandler
 from bot.platforms.feishu.payload import parse_object
@@ -37,6 +39,7 @@ class FeishuCallback:
         account: str,
         events: FeishuEventHandler,
         clock: Clock,
+        health: AccountHealth,
         *,
         encrypt_key: str,
         verification_token: str,
@@ -44,8 +47,14 @@ class FeishuCallback:
         self._account = account
         self._events = events
         self._clock = clock
+        self._health = health
         self._key = encrypt_key
         self._token = verification_token
+
+    async def run(self) -> None:
+        """Wait until cancelled: Feishu connects to the service's HTTP port."""
+        self._health.mark_live()
+        await asyncio.Event().wait()
 
     async def receive(self, request: WebhookRequest) -> WebhookAnswer:
         """Answer one request. 400: not an event; 401: not from Feishu; 503: not stored, send it again."""

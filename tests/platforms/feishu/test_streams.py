@@ -53,8 +53,7 @@ async def stepped(emulator: FeishuEmulator) -> AsyncIterator[Running]:
 
 
 def streams(running: Running) -> FeishuStreams:
-    assert running.adapter._outbound is not None
-    return running.adapter._outbound._streams
+    return running.adapter.session.streams
 
 
 async def test_a_stream_that_lives_long_is_opened_again(stepped: Running) -> None:

@@ -140,7 +140,7 @@ async def test_a_refusal_goes_to_slack_or_nowhere(running: Running, url: str) ->
     address = await running.asked()
     ts = await running.adapter.send(replace(final("Where to?", address), choices=CHOICES))
     click = SlackClick(address.chat, ts, PERSON, CHOICES[0], "Where to?", (), url)
-    await running.adapter._outbound.refuse_click(click, "Not yours.")  # type: ignore[union-attr]
+    await running.adapter.session.outbound.refuse_click(click, "Not yours.")
     assert len(running.shown()) == 1
 
 
@@ -155,10 +155,10 @@ async def test_as_many_buttons_as_slack_takes(running: Running) -> None:
 
 async def test_the_emulator_knows_the_limits_of_blocks(running: Running) -> None:
     address = await running.asked()
-    web = running.adapter._client.web  # type: ignore[union-attr]
+    web = running.adapter.session.client.web
     wrong = [*button_blocks(["a"])[0]["elements"]] * (MAX_CHOICES + 1)
     with pytest.raises(DeliveryError, match="invalid_blocks"):
-        await running.adapter._outbound._web_api.await_call(  # type: ignore[union-attr]
+        await running.adapter.session.outbound._web_api.await_call(
             web.chat_postMessage(
                 channel=address.chat, text="x", blocks=[{"type": "actions", "elements": wrong}]
             ),

@@ -42,7 +42,7 @@ async def test_a_page_is_a_file_too(running: Running) -> None:
 
 async def test_a_sign_in_page_is_no_file(running: Running) -> None:
     attachment = await received(running, data=b"secret")
-    running.adapter._client._token = "xoxb-without-files-read"  # type: ignore[union-attr]
+    running.adapter.session.client._token = "xoxb-without-files-read"
     with pytest.raises(DeliveryError, match="files:read") as refused:
         await content(running, attachment)
     assert refused.value.category is DeliveryCategory.PERMISSION

@@ -116,7 +116,7 @@ async def test_after_a_restart_the_thread_is_still_known(emulator: Any) -> None:
 
 async def test_a_thread_below_the_bots_own_message_is_for_the_bot(running: Running) -> None:
     team = running.emulator.people.make_channel("team")
-    await running.adapter._client.web.chat_postMessage(channel=team, text="the digest")  # type: ignore[union-attr]
+    await running.adapter.session.client.web.chat_postMessage(channel=team, text="the digest")
     [posted] = running.shown(team)
     running.emulator.people.says("more about it", channel=team, thread=posted["ts"])
     [message] = await running.shelf.until(1)
@@ -128,7 +128,7 @@ async def test_while_slack_limits_the_question_the_event_is_not_lost(running: Ru
     team = running.emulator.people.make_channel("team")
     root = running.emulator.people.says("@roebot hi", channel=team)
     await eventually(lambda: running.adapter.counts.messages == 2)
-    running.adapter._receiver._places._threads.pop(f"{team}:{root.ts}")  # type: ignore[union-attr]
+    running.adapter.session.events._places._threads.pop(f"{team}:{root.ts}")
     running.emulator.fault("error", method="conversations.replies", status=429, description="ratelimited")
     running.emulator.people.says("go on", channel=team, thread=root.ts)
     messages = await running.shelf.until(2)
@@ -139,7 +139,7 @@ async def test_while_slack_limits_the_question_the_event_is_not_lost(running: Ru
 async def test_own_messages_and_other_bots_are_ignored(running: Running) -> None:
     team = running.emulator.people.make_channel("team")
     running.emulator.people.other_bot_says("@roebot hello", channel=team)
-    await running.adapter._client.web.chat_postMessage(channel=team, text="mine")  # type: ignore[union-attr]
+    await running.adapter.session.client.web.chat_postMessage(channel=team, text="mine")
     running.emulator.people.says("@roebot yes", channel=team)
     await running.shelf.until(1)
     assert running.shelf.texts == ["yes"]
@@ -185,7 +185,7 @@ async def test_a_command_from_a_foreign_direct_message_is_answered_in_the_bots_o
 
 async def test_a_click_is_a_message_in_the_thread_of_its_button(running: Running) -> None:
     address = await running.asked("@roebot x", channel=running.emulator.people.make_channel("team"))
-    web = running.adapter._client.web  # type: ignore[union-attr]
+    web = running.adapter.session.client.web
     posted = await web.chat_postMessage(
         channel=address.chat, thread_ts=address.topic, text="?", blocks=[{"type": "actions"}]
     )

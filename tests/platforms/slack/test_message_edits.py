@@ -89,7 +89,7 @@ async def test_the_preview_of_a_link_is_no_edit(running: Running) -> None:
 
 async def test_the_bots_own_messages_are_no_matter(running: Running) -> None:
     team = running.emulator.people.make_channel("team")
-    web = running.adapter._client.web  # type: ignore[union-attr]
+    web = running.adapter.session.client.web
     posted = await web.chat_postMessage(channel=team, text="mine")
     running.emulator.people.edits(team, str(posted["ts"]), "other")
     running.emulator.people.deletes(team, str(posted["ts"]))

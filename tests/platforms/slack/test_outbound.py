@@ -199,7 +199,7 @@ async def test_another_ones_message_is_not_ours_to_delete(running: Running) -> N
 
 async def test_a_server_that_is_gone_was_never_reached(emulator: SlackEmulator, running: Running) -> None:
     address = await running.asked()
-    running.adapter._client.web.base_url = "http://127.0.0.1:9/api/"  # type: ignore[union-attr]
+    running.adapter.session.client.web.base_url = "http://127.0.0.1:9/api/"
     with pytest.raises(DeliveryError) as unreachable:
         await running.adapter.send(final("hi", address))
     assert unreachable.value.category is DeliveryCategory.TRANSIENT
