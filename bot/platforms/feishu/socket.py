@@ -17,8 +17,8 @@ import orjson
 import structlog
 
 from bot.clock import Clock
-from bot.errors import AccountLost, AccountRefused, RoebotError
-from bot.platforms.connection import AccountHealth
+from bot.errors import AccountRefused, RoebotError
+from bot.platforms.connection import AccountHealth, ReconnectBackoff
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.errors import FeishuRefused, FeishuUnreached
 from bot.platforms.feishu.event_handler import FeishuEventHandler
@@ -31,8 +31,6 @@ log = structlog.get_logger(__name__)
 PING_SECONDS = 30.0
 """Longest ping interval (s), even if the server asks for a longer one: pings reveal a dead connection."""
 SILENT_PINGS = 2
-LOST_AFTER = 120.0
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
 _PIECES, _COMBINING = 64, 32
 _PASSING_CODES = frozenset({1, 1000040343, 1000040350})
 """System busy, internal error, too many connections: trying again helps (lark-oapi 1.7.5, ws/const.py)."""
@@ -54,24 +52,20 @@ class FeishuSocket:
         self._events = events
         self._clock = clock
         self._health = health
-        self._heard_at = clock.now()
-        self._failures = 0
+        self._backoff = ReconnectBackoff(clock)
         self._unanswered = 0
 
     async def run(self) -> None:
-        """Connect, receive, connect again. Raises AccountRefused or AccountLost."""
+        """Connect, receive and reconnect until cancelled. Raises AccountRefused or AccountLost."""
         while True:
             reason = await self._connect_once()
-            silent = self._clock.now() - self._heard_at
-            if silent >= LOST_AFTER:
-                raise AccountLost(f"no connection to Feishu for {silent:.0f} s: {reason}")
+            self._backoff.give_up_if_lost("no connection to Feishu", reason)
             self._health.mark_deaf(f"connecting to Feishu again: {reason}")
             log.info("feishu.reconnecting", account=self._account, reason=reason)
-            await self._clock.sleep(min(FIRST_PAUSE * 2**self._failures, LONGEST_PAUSE))
-            self._failures += 1
+            await self._backoff.pause()
 
     async def _connect_once(self) -> str:
-        """One connection; why it ended."""
+        """Receive over one connection; return why it ended."""
         try:
             endpoint = await self._client.endpoint()
             url = endpoint.get("URL")
@@ -102,7 +96,6 @@ class FeishuSocket:
     ) -> str:
         self._events.counts.connections += 1
         self._note_frame()
-        self._failures = self._unanswered = 0
         pinging = asyncio.create_task(
             self._ping(socket, _ping_interval(endpoint), service), name="feishu-ping"
         )
@@ -156,11 +149,11 @@ class FeishuSocket:
             try:
                 await socket.send_bytes(WsFrame(CONTROL, {"type": "ping"}, b"", service).encode())
             except (aiohttp.ClientError, OSError):
-                return  # the receiving side learns it too
+                return  # The receiving side notices it too.
             await self._clock.sleep(every)
 
     def _note_frame(self) -> None:
-        self._heard_at = self._clock.now()
+        self._backoff.mark_connected()
         self._unanswered = 0
         self._health.mark_live()
 

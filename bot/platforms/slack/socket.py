@@ -1,4 +1,7 @@
-"""Socket Mode: a connection of our own, so that it ends at once and its silence is noticed."""
+"""Socket Mode over a WebSocket of this package.
+
+The SDK's own client retries for ever, with a revoked token too, and does not notice a dead connection.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,16 @@ import structlog
 from slack_sdk.errors import SlackApiError
 
 from bot.clock import Clock
-from bot.errors import AccountLost, AccountRefused
+from bot.errors import AccountRefused
 from bot.faults import Step, reach
-from bot.platforms.connection import AccountHealth
+from bot.platforms.connection import AccountHealth, ReconnectBackoff
 from bot.platforms.slack.client import SlackClient
 from bot.platforms.slack.errors import CALL_ERRORS, DEAD_TOKEN, read_retry_after, refusal_name
 
 log = structlog.get_logger(__name__)
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
-LOST_AFTER = 120.0
 AT_ONCE = 64
-"""Envelopes that are worked on at the same time; more wait in the socket."""
+"""Envelopes that are stored at the same time; more wait in the socket."""
 _REFUSED = DEAD_TOKEN | {"missing_scope", "connections_not_enabled", "socket_mode_disabled", "forbidden_team"}
 _ENDED = (
     aiohttp.WSMsgType.CLOSE,
@@ -35,38 +36,35 @@ Take = Callable[[dict[str, Any]], Awaitable[bool]]
 
 
 class SlackSocket:
-    """The receive loop of one account. `take` stores a payload and says whether to acknowledge it."""
+    """The receive loop of one account. `take` stores a payload and returns True where to acknowledge it."""
 
     def __init__(
         self, account: str, client: SlackClient, take: Take, clock: Clock, health: AccountHealth
     ) -> None:
-        self.connections = 0
         self._account = account
         self._client = client
         self._take = take
         self._clock = clock
         self._health = health
-        self._failures = 0
-        self._lost_at: float | None = None
+        self._backoff = ReconnectBackoff(clock)
+        self._greeted = False
         self._room = asyncio.Semaphore(AT_ONCE)
 
     async def run(self) -> None:
         """Receive until cancelled. Raises AccountRefused or AccountLost."""
         while True:
-            problem = await self._once()
-            now = self._clock.now()
-            self._lost_at = now if self._lost_at is None else self._lost_at
-            silent = now - self._lost_at
-            if silent >= LOST_AFTER:
-                raise AccountLost(f"no connection to Slack for {silent:.0f} s: {problem}")
+            self._greeted = False
+            problem = await self._connect_once()
+            if self._greeted:
+                self._backoff.mark_connected()
+            self._backoff.give_up_if_lost("no connection to Slack", problem)
             if problem:
                 self._health.mark_deaf(f"no connection to Slack: {problem}")
                 log.warning("slack.connection_lost", account=self._account, reason=problem)
-                await self._clock.sleep(min(FIRST_PAUSE * 2**self._failures, LONGEST_PAUSE))
-                self._failures += 1
+                await self._backoff.pause()
 
-    async def _once(self) -> str:
-        """One connection; why it ended, "" where Slack asked for a new one."""
+    async def _connect_once(self) -> str:
+        """Receive over one connection; return why it ended, "" where Slack asked for a new one."""
         try:
             address = await self._client.socket_address()
             async with self._client.socket(address) as socket:
@@ -85,25 +83,25 @@ class SlackSocket:
             return f"the connection broke off ({type(error).__name__})"
 
     async def _receive(self, socket: aiohttp.ClientWebSocketResponse) -> str:
-        self.connections += 1
         async with asyncio.TaskGroup() as group:
             while True:
                 frame = await socket.receive()
                 if frame.type in _ENDED:
                     return "closed by Slack"
-                message = _parsed(frame)
+                message = _parse_frame(frame)
                 if message.get("type") == "disconnect":
                     log.info("slack.reconnecting", account=self._account, reason=str(message.get("reason")))
                     return ""
                 if message.get("type") == "hello":
-                    self._failures, self._lost_at = 0, None
+                    self._greeted = True
+                    self._backoff.mark_connected()
                     self._health.mark_live()
                 elif isinstance(message.get("envelope_id"), str):
                     await self._room.acquire()
                     group.create_task(self._handle(socket, message))
 
     async def _handle(self, socket: aiohttp.ClientWebSocketResponse, message: dict[str, Any]) -> None:
-        """Store one payload, then acknowledge it; what cannot be told comes again and is known then."""
+        """Store one payload, then acknowledge it; Slack sends it again where that fails."""
         try:
             payload = message.get("payload")
             if await self._take(payload if isinstance(payload, dict) else {}):
@@ -116,7 +114,7 @@ class SlackSocket:
             self._room.release()
 
 
-def _parsed(frame: aiohttp.WSMessage) -> dict[str, Any]:
+def _parse_frame(frame: aiohttp.WSMessage) -> dict[str, Any]:
     if frame.type is not aiohttp.WSMsgType.TEXT:
         return {}
     try:

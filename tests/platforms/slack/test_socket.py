@@ -10,7 +10,7 @@ import pytest
 
 from bot.domain import Live
 from bot.errors import AccountLost, AccountRefused
-from bot.platforms.slack.socket import LOST_AFTER
+from bot.platforms.connection import LOST_AFTER
 from bot.testing.emulators.slack import SlackEmulator
 
 from .conftest import PERSON, QuickClock, Running, Shelf, account, eventually
