@@ -1,17 +1,25 @@
-"""The HTTP client of an account: one aiohttp session, bounded answers, two errors, nothing repeated."""
+"""The HTTP client of an account, with the environment's proxy and a certificate store that works everywhere.
+
+One aiohttp session, bounded answers, errors that tell whether a request has left; nothing is repeated.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+import ssl
+import urllib.request
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
+import certifi
 
-from bot.errors import DeliveryCategory, DeliveryError
-from bot.platforms.proxy_and_tls import find_route
+from bot.errors import AccountRefused, DeliveryCategory, DeliveryError
 
 CONNECT_SECONDS = 10.0
 """For a free place among the connections and a connection, together."""
@@ -23,7 +31,9 @@ CLOSE_SECONDS = 0.5
 ANSWER_LIMIT = 64 * 1024 * 1024
 """Bytes of an answer that is read as a whole."""
 CHUNK = 64 * 1024
-_UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
+UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
+"""Errors of aiohttp that are raised before anything of a request has left."""
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class HttpError(Exception):
@@ -58,22 +68,32 @@ class HttpAnswer:
 class PlatformHttp:
     """Requests to one platform, through the proxy that the environment names. Redirects are not followed.
 
-    `platform` is its name in error texts; `options` go to the aiohttp session.
+    `platform` is its name in error texts; `convert_error` makes the platform's own error of an HttpError;
+    `options` go to the aiohttp session. `connections` 0 means any number.
     """
 
-    def __init__(self, platform: str, base_url: str, *, connections: int = 64, **options: Any) -> None:
+    def __init__(
+        self,
+        platform: str,
+        base_url: str,
+        *,
+        convert_error: Callable[[HttpError], Exception] = lambda error: error,
+        connections: int = 64,
+        **options: Any,
+    ) -> None:
         self.proxy: str | None = None
         self._platform = platform
         self._base_url = base_url
+        self._convert_error = convert_error
         self._connections = connections
         self._options = options
         self._session: aiohttp.ClientSession | None = None
 
     @property
     def session(self) -> aiohttp.ClientSession:
-        """The open session. Raises RequestNotSent where there is none."""
+        """The open session. Raises RequestNotSent, converted, where there is none."""
         if self._session is None or self._session.closed:
-            raise RequestNotSent("the client is closed")
+            raise self._convert_error(RequestNotSent("the client is closed"))
         return self._session
 
     async def open(self) -> None:
@@ -92,13 +112,21 @@ class PlatformHttp:
         )
 
     async def call(
-        self, method: str, url: str, *, seconds: float = ANSWER_SECONDS, **options: Any
+        self,
+        method: str,
+        url: str,
+        *,
+        seconds: float = ANSWER_SECONDS,
+        limit_total: bool = True,
+        **options: Any,
     ) -> HttpAnswer:
-        """Make a request and read its answer, which may take `seconds`. Raises HttpError."""
-        timeout = aiohttp.ClientTimeout(
-            total=CONNECT_SECONDS + seconds, connect=CONNECT_SECONDS, sock_read=seconds
-        )
-        with self._translate_errors():
+        """Make a request and read its answer. Raises HttpError, converted.
+
+        `seconds` bounds the silence of the server, and unless `limit_total` is False the whole request.
+        """
+        total = CONNECT_SECONDS + seconds if limit_total else None
+        timeout = aiohttp.ClientTimeout(total=total, connect=CONNECT_SECONDS, sock_read=seconds)
+        with self.translate_errors():
             async with self.session.request(
                 method, url, timeout=timeout, allow_redirects=False, **options
             ) as response:
@@ -106,9 +134,9 @@ class PlatformHttp:
 
     @asynccontextmanager
     async def stream(self, url: str, **options: Any) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Get a URL and yield the response, to be read in chunks. Raises HttpError."""
+        """Get a URL and yield the response, to be read in chunks. Raises HttpError, converted."""
         timeout = aiohttp.ClientTimeout(connect=CONNECT_SECONDS, sock_read=ANSWER_SECONDS)
-        with self._translate_errors():
+        with self.translate_errors():
             async with self.session.get(url, timeout=timeout, allow_redirects=False, **options) as response:
                 yield response
 
@@ -123,21 +151,27 @@ class PlatformHttp:
             pass
 
     @contextmanager
-    def _translate_errors(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
+        """Convert errors of aiohttp, whose texts may hold a URL with a token, except a refused handshake."""
         try:
             yield
-        except _UNSENT:
-            raise RequestNotSent(f"cannot connect to {self._platform}") from None
+        except aiohttp.WSServerHandshakeError:
+            raise
+        except HttpError as error:
+            raise self._convert_error(error) from None
+        except UNSENT:
+            raise self._convert_error(RequestNotSent(f"cannot connect to {self._platform}")) from None
         except TimeoutError:
-            raise AnswerTimeout("no answer within the time allowed") from None
+            raise self._convert_error(AnswerTimeout("no answer within the time allowed")) from None
         except (aiohttp.ClientError, OSError) as error:
-            raise NoAnswer(f"the connection broke off ({type(error).__name__})") from None
+            reason = f"the connection broke off ({type(error).__name__})"
+            raise self._convert_error(NoAnswer(reason)) from None
         except asyncio.CancelledError:
             # Closing cancels the futures of requests that wait for a connection, not their tasks.
             task = asyncio.current_task()
             if self._session is None or not self._session.closed or task is None or task.cancelling():
                 raise
-            raise RequestNotSent("the client is closed") from None
+            raise self._convert_error(RequestNotSent("the client is closed")) from None
 
 
 async def _read_bounded(response: aiohttp.ClientResponse) -> bytes:
@@ -172,4 +206,49 @@ def build_form(fields: Mapping[str, str]) -> aiohttp.FormData:
 
 def printable_name(filename: str) -> str:
     """Replace the characters of a file name that must not appear in a header."""
-    return "".join(sign if sign.isprintable() else "_" for sign in filename)
+    return "".join(character if character.isprintable() else "_" for character in filename)
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkRoute:
+    """`proxy` is a URL or None; `tls` True means aiohttp's default context (the system's store)."""
+
+    proxy: str | None = None
+    tls: ssl.SSLContext | bool = True
+
+
+async def find_route(base_url: str) -> NetworkRoute:
+    """Return the route to an address, resolved in a thread. Raises AccountRefused for an unusable proxy.
+
+    The environment is read once: aiohttp's `trust_env` reads it, and a netrc file, for every request.
+    """
+    return await asyncio.to_thread(_resolve_route, base_url)
+
+
+def _resolve_route(base_url: str) -> NetworkRoute:
+    return NetworkRoute(proxy_for(base_url), _tls_context() if urlsplit(base_url).scheme == "https" else True)
+
+
+def proxy_for(base_url: str) -> str | None:
+    """Return the environment's proxy for an address; None for loopback. Raises AccountRefused."""
+    parts = urlsplit(base_url)
+    host = parts.hostname or ""
+    proxies = urllib.request.getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if host in _LOOPBACK or not proxy or urllib.request.proxy_bypass(host):
+        return None
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    scheme = urlsplit(proxy).scheme
+    if scheme not in ("http", "https"):
+        raise AccountRefused(
+            f"the environment names a {scheme} proxy for {host}: only HTTP proxies are supported"
+        )
+    return proxy
+
+
+@cache
+def _tls_context() -> ssl.SSLContext | bool:
+    paths = ssl.get_default_verify_paths()
+    if paths.cafile or (paths.capath and any(Path(paths.capath).iterdir())):
+        return True
+    return ssl.create_default_context(cafile=certifi.where())

@@ -28,7 +28,6 @@ from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord
 from bot.platforms.discord.threads import DiscordThreads
 from bot.platforms.payload import Json, Malformed, get_string
-from bot.platforms.proxy_and_tls import proxy_for
 
 CLOSE_SECONDS = 0.5
 STORE_SECONDS = 0.5
@@ -75,7 +74,7 @@ class DiscordSession:
         cls, name: str, token: str, base_url: str | None, context: AdapterContext, health: AccountHealth
     ) -> DiscordSession:
         """Sign in. Raises AccountRefused and AccountLost; nothing is left open then."""
-        rest = DiscordRest(base_url, proxy_for(base_url or Route.BASE), context.clock.now)
+        rest = DiscordRest(base_url, context.clock.now)
         try:
             me = await _await_answer(name, rest.static_login(token))
             found = await _await_answer(name, rest.request(Route("GET", "/oauth2/applications/@me")))

@@ -1,4 +1,4 @@
-"""Files both ways: attachments are fetched by their message, artifacts go out as attachments."""
+"""Downloads attachments by their message, and uploads files."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from bot.platforms.discord.outbound import (
 )
 from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord
-
-CHUNK = 64 * 1024
+from bot.platforms.http import limit_size, printable_name
 
 
 class DiscordFiles:
@@ -36,7 +35,7 @@ class DiscordFiles:
         """Post a file; Discord shows pictures by itself."""
         if len(file.data) > MANIFEST.max_file_out:
             raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Discord takes files of up to 10 MB")
-        name = _printable(file.filename)
+        name = printable_name(file.filename)[:200] or "file"
         body = {
             **self._outbound.build_nonce(file.key),
             **reply_reference(file.address),
@@ -56,21 +55,17 @@ class DiscordFiles:
         return number
 
     async def fetch(self, attachment: Attachment) -> AsyncGenerator[bytes, None]:
-        """The content of an attachment, in chunks. Raises DeliveryError.
+        """Yield the content of an attachment in chunks. Raises DeliveryError.
 
-        Its address is signed for a day only, so it is asked for anew.
+        Its address is signed for a day only, so its message is read again.
         """
         limit = MANIFEST.max_file_in
         if attachment.size > limit:
             raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "the file is over 20 MB")
         url = await self._find_url(attachment.ref)
-        received = 0
         try:
-            async with aclosing(self._rest.download(url, CHUNK)) as chunks:
+            async with aclosing(limit_size(self._rest.download(url), limit)) as chunks:
                 async for chunk in chunks:
-                    received += len(chunk)
-                    if received > limit:
-                        raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "the file is over 20 MB")
                     yield chunk
         except discord.DiscordException as error:
             raise self._outbound.to_delivery_error(error, posting=False) from None
@@ -87,8 +82,4 @@ class DiscordFiles:
         for file in files if isinstance(files, list) else []:
             if isinstance(file, dict) and file.get("id") == number and isinstance(file.get("url"), str):
                 return str(file["url"])
-        raise DeliveryError(DeliveryCategory.NOT_FOUND, "the file is not in its message any more")
-
-
-def _printable(name: str) -> str:
-    return "".join(sign if sign.isprintable() else "_" for sign in name)[:200] or "file"
+        raise DeliveryError(DeliveryCategory.NOT_FOUND, "the file is no longer in its message")

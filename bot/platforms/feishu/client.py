@@ -1,12 +1,12 @@
-"""Calls of one app over HTTPS: the tenant access token, one connection pool, nothing repeated but a call that
-an expired token was refused for.
+"""Calls of one app over HTTPS with its tenant access token.
+
+Nothing is repeated but a call that was refused because of an expired token.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -16,25 +16,29 @@ import orjson
 
 from bot.clock import Clock
 from bot.platforms.feishu.errors import BAD_SECRET, BAD_TOKEN, FeishuRefused, FeishuUnreached
-from bot.platforms.proxy_and_tls import find_route
+from bot.platforms.http import (
+    ANSWER_SECONDS,
+    CHUNK,
+    CONNECT_SECONDS,
+    UPLOAD_SECONDS,
+    HttpError,
+    PlatformHttp,
+    RequestNotSent,
+    build_form,
+)
 
 ROOTS = {"feishu": "https://open.feishu.cn", "lark": "https://open.larksuite.com"}
-CONNECTIONS = 64
-CONNECT_SECONDS = 10.0
-ANSWER_SECONDS = 30.0
-UPLOAD_SECONDS = 120.0
-IDLE_SECONDS = 10.0
-CLOSE_SECONDS = 0.3
-CHUNK = 64 * 1024
+SOCKET_CLOSE_SECONDS = 0.3
 TOKEN_EARLY = 300.0
-"""A token is renewed so many seconds before its end."""
-_UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
+"""Seconds before its end at which a token is renewed."""
+_JSON = {"Content-Type": "application/json; charset=utf-8"}
 
 
 @dataclass(frozen=True, slots=True)
 class FeishuAnswer:
-    """An answer of the API: the `data` object of its body, the whole `body`, and the server's time when it
-    answered (epoch seconds, whole; 0.0 unknown)."""
+    """An answer of the API: the `data` object of its `body`, and the server's time (whole epoch seconds; 0.0
+    unknown).
+    """
 
     data: dict[str, Any]
     body: dict[str, Any]
@@ -42,41 +46,31 @@ class FeishuAnswer:
 
 
 class FeishuClient:
-    """One app. Every call raises ApiRefused or Unreached; neither holds the secret or a token.
+    """The client of one app. Calls raise FeishuRefused or FeishuUnreached; neither text holds a secret.
 
-    `on_refused` is told when Feishu does not know the app's id or secret.
+    `on_refused` is called with the reason when Feishu does not know the app's id or secret.
     """
 
     def __init__(
         self, app_id: str, app_secret: str, root: str, clock: Clock, on_refused: Callable[[str], None]
     ) -> None:
-        self.root = root.rstrip("/")
+        self._root = root.rstrip("/")
         self._app_id = app_id
         self._secret = app_secret
         self._clock = clock
         self._on_refused = on_refused
-        self._session: aiohttp.ClientSession | None = None
+        self._http = PlatformHttp("Feishu", self._root, convert_error=_to_unreached)
         self._token = ""
         self._token_until = 0.0
         self._renewing = asyncio.Lock()
 
     async def open(self) -> None:
-        """Make ready for calls. Raises AccountRefused for a proxy that cannot be used."""
-        route = await find_route(self.root)
-        connector = aiohttp.TCPConnector(limit=CONNECTIONS, keepalive_timeout=IDLE_SECONDS, ssl=route.tls)
-        self._session = aiohttp.ClientSession(
-            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), proxy=route.proxy
-        )
+        """Open the session in the running loop. Raises AccountRefused for an unusable proxy."""
+        await self._http.open()
 
     async def close(self) -> None:
         """Cut every connection."""
-        session, self._session = self._session, None
-        if session is not None:
-            try:
-                async with asyncio.timeout(CLOSE_SECONDS):
-                    await session.close()
-            except TimeoutError:
-                pass
+        await self._http.close()
 
     async def call(
         self,
@@ -87,10 +81,13 @@ class FeishuClient:
         query: Mapping[str, str] | None = None,
         seconds: float = ANSWER_SECONDS,
     ) -> FeishuAnswer:
-        """Call a method below /open-apis/ with a JSON body."""
+        """Call a method of /open-apis/ with a JSON body."""
         data = orjson.dumps(body) if body is not None else None
-        return await self._with_token(
-            lambda token: self._request(verb, f"/open-apis/{path}", data, token, query, seconds)
+        options: dict[str, Any] = {"params": dict(query or {}), "seconds": seconds}
+        return await self._call_with_token(
+            lambda token: self._request(
+                verb, f"/open-apis/{path}", data=data, headers=_JSON | _authorization(token), **options
+            )
         )
 
     async def upload(
@@ -98,77 +95,68 @@ class FeishuClient:
     ) -> FeishuAnswer:
         """Post a form with one file."""
 
-        def form() -> aiohttp.FormData:
-            made = aiohttp.FormData(quote_fields=False)
-            for key, value in fields.items():
-                made.add_field(key, value)
-            made.add_field(part, data, filename=name, content_type="application/octet-stream")
-            return made
+        def post(token: str) -> Awaitable[FeishuAnswer]:
+            form = build_form(fields)
+            form.add_field(part, data, filename=name, content_type="application/octet-stream")
+            return self._request(
+                "POST",
+                f"/open-apis/{path}",
+                data=form,
+                headers=_authorization(token),
+                seconds=UPLOAD_SECONDS,
+            )
 
-        return await self._with_token(
-            lambda token: self._request("POST", f"/open-apis/{path}", form(), token, None, UPLOAD_SECONDS)
-        )
+        return await self._call_with_token(post)
 
     async def download(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
-        """The content behind a method that answers with bytes, in chunks."""
-        token = await self._fresh_token()
-        timeout = aiohttp.ClientTimeout(connect=CONNECT_SECONDS, sock_read=ANSWER_SECONDS)
-        with self._translated():
-            async with self._opened().get(
-                f"{self.root}/open-apis/{path}",
-                params=dict(query),
-                headers={"Authorization": f"Bearer {token}"},
-                timeout=timeout,
-                allow_redirects=False,
-            ) as response:
-                if response.status != 200 or response.content_type == "application/json":
-                    _check_answer(response, await response.read())
-                    return
-                async for chunk in response.content.iter_chunked(CHUNK):
-                    yield chunk
+        """Yield the bytes that a method answers with, in chunks."""
+        headers = _authorization(await self._fetch_token())
+        url = f"{self._root}/open-apis/{path}"
+        async with self._http.stream(url, params=dict(query), headers=headers) as response:
+            if response.status != 200 or response.content_type == "application/json":
+                _check_answer(response, await response.read())
+                return
+            async for chunk in response.content.iter_chunked(CHUNK):
+                yield chunk
 
-    async def endpoint(self) -> dict[str, Any]:
-        """The `data` of the long connection's endpoint: URL and ClientConfig."""
+    async def find_endpoint(self) -> dict[str, Any]:
+        """Return the `data` of the long connection's endpoint: URL and ClientConfig."""
         body = orjson.dumps({"AppID": self._app_id, "AppSecret": self._secret})
-        answer = await self._request("POST", "/callback/ws/endpoint", body, "", None, ANSWER_SECONDS)
+        answer = await self._request("POST", "/callback/ws/endpoint", data=body, headers=_JSON)
         return answer.data
 
     async def connect(self, url: str) -> aiohttp.ClientWebSocketResponse:
-        """Open a WebSocket. Raises aiohttp.WSServerHandshakeError, or Unreached."""
-        timeout = aiohttp.ClientWSTimeout(ws_close=CLOSE_SECONDS)
-        with self._translated():
+        """Open a WebSocket. Raises aiohttp.WSServerHandshakeError or FeishuUnreached."""
+        timeout = aiohttp.ClientWSTimeout(ws_close=SOCKET_CLOSE_SECONDS)
+        with self._http.translate_errors():
             async with asyncio.timeout(CONNECT_SECONDS):
-                return await self._opened().ws_connect(url, timeout=timeout, max_msg_size=16 * 1024 * 1024)
+                return await self._http.session.ws_connect(
+                    url, timeout=timeout, max_msg_size=16 * 1024 * 1024
+                )
 
     async def authorize(self) -> None:
-        """Get a token, to know that the app's id and secret are good."""
-        await self._fresh_token()
+        """Fetch a token, which proves the app's id and secret."""
+        await self._fetch_token()
 
-    async def _with_token(self, request: Callable[[str], Any]) -> FeishuAnswer:
-        token = await self._fresh_token()
+    async def _call_with_token(self, request: Callable[[str], Awaitable[FeishuAnswer]]) -> FeishuAnswer:
+        token = await self._fetch_token()
         try:
-            answer: FeishuAnswer = await request(token)
+            return await request(token)
         except FeishuRefused as error:
             if error.code not in BAD_TOKEN:
                 raise
             if self._token == token:
                 self._token = ""
-            answer = await request(await self._fresh_token())
-        return answer
+            return await request(await self._fetch_token())
 
-    async def _fresh_token(self) -> str:
+    async def _fetch_token(self) -> str:
         async with self._renewing:
             if self._token and self._clock.now() < self._token_until:
                 return self._token
+            body = orjson.dumps({"app_id": self._app_id, "app_secret": self._secret})
+            path = "/open-apis/auth/v3/tenant_access_token/internal"
             try:
-                answer = await self._request(
-                    "POST",
-                    "/open-apis/auth/v3/tenant_access_token/internal",
-                    orjson.dumps({"app_id": self._app_id, "app_secret": self._secret}),
-                    "",
-                    None,
-                    ANSWER_SECONDS,
-                )
+                answer = await self._request("POST", path, data=body, headers=_JSON)
             except FeishuRefused as error:
                 if error.code in BAD_SECRET:
                     self._on_refused(str(error))
@@ -180,54 +168,21 @@ class FeishuClient:
             self._token_until = self._clock.now() + max(expire - TOKEN_EARLY, expire / 2)
             return token
 
-    async def _request(
-        self,
-        verb: str,
-        path: str,
-        data: Any,
-        token: str,
-        query: Mapping[str, str] | None,
-        seconds: float,
-    ) -> FeishuAnswer:
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        if not isinstance(data, aiohttp.FormData):
-            headers["Content-Type"] = "application/json; charset=utf-8"
-        timeout = aiohttp.ClientTimeout(
-            total=CONNECT_SECONDS + seconds, connect=CONNECT_SECONDS, sock_read=seconds
-        )
-        with self._translated():
-            async with self._opened().request(
-                verb,
-                self.root + path,
-                data=data,
-                params=dict(query or {}),
-                headers=headers,
-                timeout=timeout,
-                allow_redirects=False,
-            ) as response:
-                return _check_answer(response, await response.read())
+    async def _request(self, verb: str, path: str, **options: Any) -> FeishuAnswer:
+        answer = await self._http.call(verb, self._root + path, **options)
+        return _check_answer(answer.response, answer.body)
 
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            raise FeishuUnreached("the client is closed", sent=False)
-        return self._session
 
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except _UNSENT:
-            raise FeishuUnreached("cannot connect to Feishu", sent=False) from None
-        except TimeoutError:
-            raise FeishuUnreached("no answer within the time allowed", sent=True) from None
-        except aiohttp.WSServerHandshakeError:
-            raise
-        except (aiohttp.ClientError, OSError) as error:
-            raise FeishuUnreached(f"the connection broke off ({type(error).__name__})", sent=True) from None
+def _to_unreached(error: HttpError) -> FeishuUnreached:
+    return FeishuUnreached(str(error), sent=not isinstance(error, RequestNotSent))
+
+
+def _authorization(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
 
 
 def _check_answer(response: aiohttp.ClientResponse, payload: bytes) -> FeishuAnswer:
-    """The answer, if it is a success. Raises ApiRefused, or Unreached where it is none of the API's."""
+    """Return a successful answer. Raises FeishuRefused, or FeishuUnreached for one that is not the API's."""
     try:
         body = orjson.loads(payload)
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""Files both ways: attachments are streamed in, artifacts go out as picture or file."""
+"""Downloads attachments, and uploads files as picture or file."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.errors import FeishuError, FeishuUnreached
 from bot.platforms.feishu.outbound import FeishuOutbound
+from bot.platforms.http import limit_size, printable_name
 
 IMAGE_LIMIT = 10 * 1024 * 1024
 """Bytes of an uploaded picture (im-v1 image/create)."""
 FILE_LIMIT = 30 * 1024 * 1024
 """Bytes of an uploaded file (im-v1 file/create)."""
 DOWNLOAD_LIMIT = 100 * 1024 * 1024
-"""Bytes that a message's resource is given out up to (im-v1 message-resource/get)."""
+"""Bytes of a resource that Feishu hands out (im-v1 message-resource/get)."""
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp"})
 _TYPES = {"pdf": "pdf", "doc": "doc", "docx": "doc", "xls": "xls", "xlsx": "xls", "ppt": "ppt", "pptx": "ppt"}
 
@@ -35,7 +36,7 @@ class FeishuFiles:
         self._outbound = outbound
 
     async def send(self, file: OutboundFile) -> str:
-        """Post a file; a picture that Feishu does not take as one goes as a file."""
+        """Post a file; a picture that Feishu refuses as such goes as a file."""
         if not file.data or len(file.data) > FILE_LIMIT:
             raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Feishu takes files of 1 byte to 30 MB")
         if file.mime in _IMAGES and len(file.data) <= IMAGE_LIMIT:
@@ -47,17 +48,14 @@ class FeishuFiles:
         return await self._send(file, "file")
 
     async def fetch(self, attachment: Attachment) -> AsyncGenerator[bytes, None]:
-        """The content of an attachment, in chunks. Raises DeliveryError."""
+        """Yield the content of an attachment in chunks. Raises DeliveryError."""
         message_id, _, key = attachment.ref.partition("/")
         kind = "image" if attachment.kind is AttachmentKind.IMAGE else "file"
         path = f"im/v1/messages/{quote(message_id, safe='')}/resources/{quote(key, safe='')}"
-        received = 0
         try:
-            async with aclosing(self._client.download(path, {"type": kind})) as chunks:
+            download = self._client.download(path, {"type": kind})
+            async with aclosing(limit_size(download, DOWNLOAD_LIMIT)) as chunks:
                 async for chunk in chunks:
-                    received += len(chunk)
-                    if received > DOWNLOAD_LIMIT:
-                        raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "the file is over 100 MB")
                     yield chunk
         except FeishuError as problem:
             raise self._outbound.to_delivery_error(problem, posting=False) from None
@@ -71,7 +69,7 @@ class FeishuFiles:
         return str(answer.data["message_id"])
 
     async def _upload(self, file: OutboundFile, kind: str) -> str:
-        name = "".join(sign if sign.isprintable() else "_" for sign in file.filename) or "file"
+        name = printable_name(file.filename) or "file"
         if kind == "image":
             fields = {"image_type": "message"}
         else:

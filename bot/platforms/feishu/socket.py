@@ -67,7 +67,7 @@ class FeishuSocket:
     async def _connect_once(self) -> str:
         """Receive over one connection; return why it ended."""
         try:
-            endpoint = await self._client.endpoint()
+            endpoint = await self._client.find_endpoint()
             url = endpoint.get("URL")
             if not isinstance(url, str) or urlsplit(url).scheme not in ("ws", "wss"):
                 return "Feishu names no address for the long connection"

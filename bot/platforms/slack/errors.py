@@ -6,9 +6,10 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
+from bot.platforms.http import UNSENT, HttpError, RequestNotSent
 
-CALL_ERRORS = (SlackClientError, aiohttp.ClientError, TimeoutError, OSError)
-"""Errors that a call of the SDK may raise."""
+CALL_ERRORS = (SlackClientError, aiohttp.ClientError, HttpError, TimeoutError, OSError)
+"""Errors that a call may raise."""
 DEAD_TOKEN = frozenset(
     {
         "account_inactive",
@@ -70,10 +71,10 @@ def refusal_name(error: Exception) -> str:
 
 
 def delivery_error(error: Exception, *, posting: bool) -> DeliveryError:
-    """The error to raise; `posting` says that repeating the call would show something twice."""
+    """Convert an error of a call; with `posting`, repeating the call would show something twice."""
     if isinstance(error, SlackApiError):
         return _convert_refusal(error, posting)
-    never_sent = isinstance(error, aiohttp.ClientConnectorError)
+    never_sent = isinstance(error, (*UNSENT, RequestNotSent))
     detail = f"the connection to Slack broke off ({type(error).__name__})"
     return DeliveryError(DeliveryCategory.TRANSIENT, detail, unknown_outcome=posting and not never_sent)
 

@@ -10,6 +10,7 @@ from slack_sdk.errors import SlackRequestError
 
 from bot.domain import Attachment, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
+from bot.platforms.http import CHUNK, limit_size
 from bot.platforms.payload import Json, get_objects
 from bot.platforms.slack.client import SlackClient
 from bot.platforms.slack.directory import RecentValues
@@ -21,7 +22,6 @@ log = structlog.get_logger(__name__)
 
 FILE_LIMIT = 100 * 1024 * 1024
 """Bytes that we move; Slack's own limit is 1 GB."""
-CHUNK = 64 * 1024
 _FILE_KINDS = frozenset({"text/html", "application/xhtml+xml"})
 
 
@@ -89,7 +89,8 @@ class SlackFiles:
             raise DeliveryError(DeliveryCategory.NOT_FOUND, "Slack has no such file any more")
         if not self._client.trusted(address):
             raise DeliveryError(DeliveryCategory.PERMISSION, "the file is not kept by Slack")
-        async with aclosing(self._download(address, str(described.get("mimetype") or ""))) as chunks:
+        download = self._download(address, str(described.get("mimetype") or ""))
+        async with aclosing(limit_size(download, FILE_LIMIT)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
@@ -113,7 +114,6 @@ class SlackFiles:
         return ""
 
     async def _download(self, address: str, mime: str) -> AsyncGenerator[bytes, None]:
-        received = 0
         try:
             async with self._client.download(address) as response:
                 if response.status != 200:
@@ -123,9 +123,6 @@ class SlackFiles:
                         DeliveryCategory.PERMISSION, "Slack shows a sign-in page: the app lacks files:read"
                     )
                 async for chunk in response.content.iter_chunked(CHUNK):
-                    received += len(chunk)
-                    if received > FILE_LIMIT:
-                        raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "the file is over 100 MB")
                     yield chunk
         except CALL_ERRORS as error:
             raise delivery_error(error, posting=False) from None

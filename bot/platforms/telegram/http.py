@@ -11,7 +11,7 @@ import asyncio
 import io
 import mimetypes
 from collections.abc import AsyncGenerator, Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import aiohttp
 import orjson
@@ -59,6 +59,7 @@ class TelegramTransport(BaseRequest):
         self._http = PlatformHttp(
             "Telegram",
             base_url,
+            convert_error=_to_telegram_error,
             connections=connections,
             headers={"User-Agent": self.USER_AGENT},
             skip_auto_headers=("Accept", "Accept-Encoding"),
@@ -92,22 +93,16 @@ class TelegramTransport(BaseRequest):
             body, seconds = self._json_body(request_data), ANSWER_SECONDS
         if isinstance(read_timeout, int | float):
             seconds = float(read_timeout)
-        try:
-            answer = await self._http.call(method, url, data=body, seconds=seconds)
-        except HttpError as error:
-            _raise_as_telegram(error)
+        answer = await self._http.call(method, url, data=body, seconds=seconds)
         return check_status(answer.status, answer.body)
 
     async def download(self, url: str) -> AsyncGenerator[bytes, None]:
         """Yield the content behind a URL. Raises the errors of `do_request`."""
-        try:
-            async with self._http.stream(url) as response:
-                if response.status != 200:
-                    raise TelegramRefused(response.status, f"HTTP status {response.status}", {})
-                async for chunk in response.content.iter_chunked(CHUNK):
-                    yield chunk
-        except HttpError as error:
-            _raise_as_telegram(error)
+        async with self._http.stream(url) as response:
+            if response.status != 200:
+                raise TelegramRefused(response.status, f"HTTP status {response.status}", {})
+            async for chunk in response.content.iter_chunked(CHUNK):
+                yield chunk
 
     @staticmethod
     def parse_json_payload(payload: bytes) -> dict[str, Any]:
@@ -193,12 +188,10 @@ class TelegramClient:
         await asyncio.gather(self._polling.shutdown(), self._calls.shutdown())
 
 
-def _raise_as_telegram(error: HttpError) -> NoReturn:
+def _to_telegram_error(error: HttpError) -> NetworkError:
     if isinstance(error, RequestNotSent):
-        raise TelegramNotSent(str(error)) from None
-    if isinstance(error, AnswerTimeout):
-        raise TimedOut(str(error)) from None
-    raise NetworkError(str(error)) from None
+        return TelegramNotSent(str(error))
+    return TimedOut(str(error)) if isinstance(error, AnswerTimeout) else NetworkError(str(error))
 
 
 def _upload_form(data: RequestData) -> aiohttp.FormData:

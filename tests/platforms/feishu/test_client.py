@@ -174,7 +174,7 @@ async def test_a_token_that_is_none(
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    client.root = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    client._root = f"http://127.0.0.1:{runner.addresses[0][1]}"
     with pytest.raises(FeishuUnreached, match="no tenant access token"):
         await client.call("GET", "x")
     await runner.cleanup()

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.errors import AccountRefused
-from bot.platforms.proxy_and_tls import proxy_for
+from bot.platforms.http import proxy_for
 from bot.platforms.slack.method_limits import MINUTE, STARTS, STOPS, StreamBudget
 from tests.harness.profile import examples
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from bot.errors import AccountRefused
-from bot.platforms import proxy_and_tls
-from bot.platforms.proxy_and_tls import NetworkRoute, find_route, proxy_for
+from bot.platforms import http
+from bot.platforms.http import NetworkRoute, find_route, proxy_for
 from bot.platforms.telegram.errors import TelegramNotSent, TelegramRefused
 from bot.platforms.telegram.http import TelegramClient
 
@@ -25,9 +25,9 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in NAMES:
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    proxy_and_tls._tls_context.cache_clear()
+    http._tls_context.cache_clear()
     yield
-    proxy_and_tls._tls_context.cache_clear()
+    http._tls_context.cache_clear()
 
 
 def test_a_proxy_is_used_where_the_environment_names_one(monkeypatch: pytest.MonkeyPatch) -> None:
