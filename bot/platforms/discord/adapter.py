@@ -1,22 +1,136 @@
-"""One bot account on Discord."""
+"""The adapter of one bot account on Discord."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
 from bot.config import DiscordAccount
 from bot.domain import Attachment, HistoryMessage, OutboundFile, OutboundMessage, ReplyAddress
-from bot.errors import AccountRefused
+from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext, CommandHint
-from bot.platforms.connection import AccountHealth, ConnectedAdapter
-from bot.platforms.discord.components import MAX_CHOICES
-from bot.platforms.discord.connection import DiscordSession
-from bot.platforms.discord.receiver import DiscordCounts
-from bot.platforms.discord.rest import Route
+from bot.platforms.choice_markers import ChoiceMarkers
+from bot.platforms.connection import AccountHealth, ConnectedAdapter, CredentialWatch, open_task_group
+from bot.platforms.discord.channel_cache import ChannelCache
+from bot.platforms.discord.components import MAX_CHOICES, DiscordClickAnswers
+from bot.platforms.discord.cursor import read_cursor
+from bot.platforms.discord.errors import DiscordLimited
+from bot.platforms.discord.files import DiscordFiles
+from bot.platforms.discord.gateway import GatewayClient, HeartbeatWatchdog
+from bot.platforms.discord.history import DiscordBackfill, DiscordThreads
+from bot.platforms.discord.inbound import DiscordIdentity, DiscordInbound
+from bot.platforms.discord.interactions import CommandUses
+from bot.platforms.discord.outbound import DiscordOutbound
+from bot.platforms.discord.receiver import DiscordCounts, DiscordReceiver
+from bot.platforms.discord.rest import DiscordRest, Route
+from bot.platforms.discord.sdk import discord
+from bot.platforms.discord.snowflake import snowflake
+from bot.platforms.payload import Json, Malformed, get_string
 from bot.render.discord import DISCORD
 from bot.render.renderer import Renderer
+
+CLOSE_SECONDS = 0.5
+STORE_SECONDS = 0.5
+AUTHENTICATION_FAILED = 4004
+
+
+class DiscordSession:
+    """The parts of a connected account."""
+
+    def __init__(
+        self,
+        name: str,
+        rest: DiscordRest,
+        identity: DiscordIdentity,
+        application: str,
+        cursor: str,
+        context: AdapterContext,
+        health: AccountHealth,
+    ) -> None:
+        self.application = application
+        self.rest = rest
+        self._name = name
+        self._credentials = CredentialWatch(lambda _: refused_token(name))
+        rest.on_unauthorized = self._credentials.report
+        places = ChannelCache(identity.id)
+        inbound = DiscordInbound(name, identity, places)
+        kept, threads, asks = read_cursor(cursor)
+        for thread in threads:
+            inbound.note_own_thread(thread)
+        self.asks = CommandUses(rest, application, context.clock)
+        self.asks.restore(asks)
+        gaps = DiscordBackfill(name, rest, places, context.clock)
+        signs = ChoiceMarkers()
+        clicks = DiscordClickAnswers(rest, signs)
+        self.receiver = DiscordReceiver(name, inbound, places, gaps, self.asks, clicks, context, health, kept)
+        self.outbound = DiscordOutbound(name, identity.id, rest, self.asks, signs, health, context.clock)
+        self.files = DiscordFiles(rest, self.outbound)
+        self.threads = DiscordThreads(self.outbound, inbound, places)
+        self.watch = HeartbeatWatchdog(context.clock, health, self.asks)
+        self.client = GatewayClient(rest, self.receiver.event_readers, self.watch.note_lost, context.clock)
+
+    async def finish(self) -> None:
+        """Store what was received: backfill does not find a new person's direct message."""
+        await self.receiver.finish(STORE_SECONDS)
+
+    async def run(self) -> None:
+        """Receive until cancelled. Raises AccountRefused and AccountLost."""
+        async with open_task_group() as group:
+            for work, name in (
+                (self._run_gateway(), "gateway"),
+                (self.receiver.run(), "worker"),
+                (self.watch.run(self.client), "watch"),
+                (self._credentials.run(), "refused"),
+            ):
+                group.create_task(work, name=f"discord:{self._name}:{name}")
+
+    async def _run_gateway(self) -> None:
+        """Run the SDK's loop, which reconnects by itself where that can help."""
+        try:
+            async with self.client:
+                await self.client.connect()
+        except discord.PrivilegedIntentsRequired:
+            raise AccountRefused(
+                f"Discord refuses account {self._name} the Message Content Intent: switch it on in the "
+                "developer portal, page Bot, under Privileged Gateway Intents, and save"
+            ) from None
+        except discord.ConnectionClosed as error:
+            if error.code == AUTHENTICATION_FAILED:
+                raise refused_token(self._name) from None
+            raise AccountLost(f"Discord closed the connection (code {error.code})") from None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise AccountLost(f"the gateway sent what cannot be read ({type(error).__name__})") from None
+        raise AccountLost("the connection to Discord has ended")
+
+
+def refused_token(account: str) -> AccountRefused:
+    """Describe a token that Discord does not know."""
+    return AccountRefused(
+        f"Discord refuses the token of account {account}: it is wrong or was reset; "
+        "the developer portal gives a new one (page Bot, Reset Token)"
+    )
+
+
+async def _await_answer(account: str, work: Awaitable[Any]) -> Json:
+    """Await an answer while signing in. Raises AccountRefused and AccountLost."""
+    try:
+        answer = await work
+    except discord.LoginFailure:
+        raise refused_token(account) from None
+    except DiscordLimited as error:
+        raise AccountLost(f"Discord asks to wait {error.retry_after:g} s before signing in") from None
+    except discord.HTTPException as error:
+        if error.status == 401:
+            raise refused_token(account) from None
+        raise AccountLost(f"Discord answers {error.status}: {error.text}") from None
+    except discord.DiscordException as error:
+        raise AccountLost(f"cannot reach Discord: {error}") from None
+    if not isinstance(answer, dict):
+        raise AccountLost("Discord's answers are not those of its API")
+    return answer
+
 
 COMMANDS_LIMIT = 100
 DESCRIPTION_LIMIT = 100
@@ -47,13 +161,30 @@ class DiscordAdapter(ConnectedAdapter[DiscordSession]):
         token = self._config.bot_token
         if token is None:
             raise AccountRefused(f"account {self.name} has no bot_token")
-        session = await DiscordSession.sign_in(
-            self.name, token.get_secret_value(), self._config.base_url, context, health
-        )
+        rest = DiscordRest(self._config.base_url, context.clock.now)
         try:
-            yield session
+            identity, application = await self._sign_in(rest, token.get_secret_value())
+            health.identity = f"@{identity.name}"
+            cursor = await context.inbox.cursor()
+            session = DiscordSession(self.name, rest, identity, application, cursor, context, health)
+            try:
+                yield session
+            finally:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(CLOSE_SECONDS):
+                        await session.client.close()
         finally:
-            await session.close()
+            await rest.close()
+
+    async def _sign_in(self, rest: DiscordRest, token: str) -> tuple[DiscordIdentity, str]:
+        """Return the bot's identity and its application's id. Raises AccountRefused and AccountLost."""
+        me = await _await_answer(self.name, rest.static_login(token))
+        application = await _await_answer(self.name, rest.request(Route("GET", "/oauth2/applications/@me")))
+        try:
+            identity = DiscordIdentity(snowflake(me, "id"), get_string(me, "username"))
+            return identity, snowflake(application, "id")
+        except Malformed:
+            raise AccountLost("Discord's answers are not those of its API") from None
 
     async def send(self, message: OutboundMessage) -> str:
         return await self.session.outbound.send(message)
@@ -62,7 +193,7 @@ class DiscordAdapter(ConnectedAdapter[DiscordSession]):
         await self.session.outbound.edit(message, message_id)
 
     def streaming(self, address: ReplyAddress, message_id: str) -> bool:
-        """See StreamsNatively: a message has a stop button while it grows."""
+        """Return True while a message grows: it has a stop button then."""
         return self._session is not None and self._session.outbound.is_growing(message_id)
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
@@ -83,7 +214,7 @@ class DiscordAdapter(ConnectedAdapter[DiscordSession]):
         return await self.session.threads.read_history(address, before, limit)
 
     async def register_commands(self, commands: Sequence[CommandHint]) -> None:
-        """See RegistersCommands: application commands everywhere, with one free field for words."""
+        """Register the commands in all servers and chats, each with one optional text field."""
         hints = [_command_json(command) for command in commands[:COMMANDS_LIMIT]]
         session = self.session
         route = Route("PUT", "/applications/{application_id}/commands", application_id=session.application)
@@ -91,7 +222,7 @@ class DiscordAdapter(ConnectedAdapter[DiscordSession]):
 
 
 def create(name: str, config: DiscordAccount) -> DiscordAdapter:
-    """The factory that the manifest names."""
+    """Create the adapter of an account; the manifest names this factory."""
     return DiscordAdapter(name, config)
 
 

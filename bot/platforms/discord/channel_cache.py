@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from bot.platforms.discord.payload import optional_snowflake, snowflake
+from bot.platforms.discord.snowflake import optional_snowflake, snowflake
 from bot.platforms.payload import Json, Malformed, get_int, get_object, get_objects
 
 DM, GROUP_DM = 1, 3

@@ -1,7 +1,11 @@
-"""Outcomes of a call other than an answer; Discord's refusals are the SDK's own errors."""
+"""Errors of calls other than the SDK's own for refusals, and their conversion to delivery errors.
+
+The codes are those of docs.discord.com/developers/topics/opcodes-and-status-codes#json.
+"""
 
 from __future__ import annotations
 
+from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.discord.sdk import discord
 
 
@@ -19,4 +23,44 @@ class DiscordNotSent(discord.DiscordException):
 
 
 class DiscordNoAnswer(discord.DiscordException):
-    """The request left, and no answer that can be read came back."""
+    """The request left, and no readable answer came back."""
+
+
+_BY_STATUS = {
+    400: DeliveryCategory.INVALID_PAYLOAD,
+    401: DeliveryCategory.AUTH,
+    403: DeliveryCategory.PERMISSION,
+    404: DeliveryCategory.NOT_FOUND,
+    409: DeliveryCategory.CONFLICT,
+    413: DeliveryCategory.INVALID_PAYLOAD,
+}
+UNKNOWN_MESSAGE = 10008
+OLD_EDITS = 30046
+"""A message older than an hour was edited too often; later edits work again (discord-api-docs#4381)."""
+TOKEN_OVER = frozenset({10008, 10015, 10062, 50027})
+"""Codes of an interaction that can no longer be answered."""
+_ADVICE = {
+    50001: "the bot was removed from the server or cannot see the channel; invite it again or let it in",
+    50007: "this person takes no direct messages from the bot",
+    50013: "the bot may not write there: its role lacks Send Messages, the same in threads, or Attach Files",
+    160005: "the thread is locked",
+}
+
+
+def delivery_error(error: discord.DiscordException, *, posting: bool) -> DeliveryError:
+    """Convert an error of a call; with `posting`, repeating the call might show something twice."""
+    if isinstance(error, DiscordLimited):
+        return RateLimited(error.retry_after, account_wide=error.everywhere)
+    if isinstance(error, discord.HTTPException):
+        return _convert_refusal(error, posting)
+    sent = not isinstance(error, DiscordNotSent)
+    return DeliveryError(DeliveryCategory.TRANSIENT, str(error), unknown_outcome=posting and sent)
+
+
+def _convert_refusal(error: discord.HTTPException, posting: bool) -> DeliveryError:
+    detail = _ADVICE.get(error.code) or error.text or f"HTTP status {error.status}"
+    if error.code == OLD_EDITS:
+        return DeliveryError(DeliveryCategory.TRANSIENT, detail)
+    if error.status >= 500:
+        return DeliveryError(DeliveryCategory.TRANSIENT, detail, unknown_outcome=posting)
+    return DeliveryError(_BY_STATUS.get(error.status, DeliveryCategory.INVALID_PAYLOAD), detail)

@@ -18,8 +18,7 @@ from bot.domain import (
 )
 from bot.platforms.discord.channel_cache import ChannelCache, DiscordChannel
 from bot.platforms.discord.components import STOP, DiscordClick, pressed_label
-from bot.platforms.discord.payload import optional_snowflake, snowflake
-from bot.platforms.discord.snowflake import snowflake_time
+from bot.platforms.discord.snowflake import optional_snowflake, snowflake, snowflake_time
 from bot.platforms.payload import (
     Json,
     Malformed,

@@ -12,10 +12,9 @@ from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.connection import AccountHealth
-from bot.platforms.discord.api_errors import TOKEN_OVER, UNKNOWN_MESSAGE, delivery_error
 from bot.platforms.discord.components import choice_rows, list_button_ids, stop_button
 from bot.platforms.discord.cursor import CommandUse
-from bot.platforms.discord.errors import DiscordLimited
+from bot.platforms.discord.errors import TOKEN_OVER, UNKNOWN_MESSAGE, DiscordLimited, delivery_error
 from bot.platforms.discord.interactions import CommandUses
 from bot.platforms.discord.reconcile import PAGE, EarlierPosts
 from bot.platforms.discord.rest import DiscordRest, Route

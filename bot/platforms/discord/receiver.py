@@ -20,15 +20,14 @@ from bot.errors import StoreError
 from bot.faults import Step, reach
 from bot.platforms.base import AdapterContext
 from bot.platforms.connection import AccountHealth
-from bot.platforms.discord.backfill import DiscordBackfill
 from bot.platforms.discord.channel_cache import ChannelCache, DiscordChannel
 from bot.platforms.discord.components import DiscordClick, DiscordClickAnswers
 from bot.platforms.discord.cursor import DiscordCursor
 from bot.platforms.discord.gateway import Reader
+from bot.platforms.discord.history import DiscordBackfill
 from bot.platforms.discord.inbound import DiscordInbound
 from bot.platforms.discord.interactions import CommandUses
-from bot.platforms.discord.payload import optional_snowflake, snowflake
-from bot.platforms.discord.snowflake import snowflake_at
+from bot.platforms.discord.snowflake import optional_snowflake, snowflake, snowflake_at
 from bot.platforms.payload import Json, Malformed, get_objects, get_string, get_strings
 
 log = structlog.get_logger(__name__)

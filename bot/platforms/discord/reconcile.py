@@ -10,8 +10,7 @@ import structlog
 
 from bot.clock import Clock
 from bot.domain import OutboundFile, OutboundMessage, ReplyAddress
-from bot.platforms.discord.payload import snowflake
-from bot.platforms.discord.snowflake import snowflake_at
+from bot.platforms.discord.snowflake import snowflake, snowflake_at
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, require_object
 from bot.render.discord import render_discord
 

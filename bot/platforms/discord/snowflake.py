@@ -1,6 +1,8 @@
-"""Converts between Discord's ids and the time that they contain."""
+"""Reads Discord's ids from JSON, and converts between ids and the time that they contain."""
 
 from __future__ import annotations
+
+from bot.platforms.payload import Json, Malformed
 
 EPOCH = 1_420_070_400.0
 """Discord's epoch, the first second of 2015 (docs.discord.com/developers/reference#snowflakes)."""
@@ -12,5 +14,18 @@ def snowflake_time(snowflake: str | int) -> float:
 
 
 def snowflake_at(seconds: float) -> int:
-    """The least id of that time."""
+    """Return the smallest id of a time (epoch seconds)."""
     return max(0, int((seconds - EPOCH) * 1000)) << 22
+
+
+def snowflake(parent: Json, key: str) -> str:
+    """Return a required id, a string of digits. Raises Malformed."""
+    value = parent.get(key)
+    if not isinstance(value, str) or not value.isascii() or not value.isdecimal() or len(value) > 20:
+        raise Malformed(f"{key} is not an id")
+    return value
+
+
+def optional_snowflake(parent: Json, key: str) -> str:
+    """Return an id, "" where absent. Raises Malformed."""
+    return snowflake(parent, key) if parent.get(key) is not None else ""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import orjson
+
 from bot.domain import Attachment, AttachmentKind
 from bot.platforms.feishu.files import resource_ref
-from bot.platforms.feishu.payload import parse_object
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string, require_string
 
 _FILES = ("file", "media")
@@ -136,3 +137,22 @@ _NODES: dict[str, Callable[[Json, FeishuMentions], str]] = {
     "code_block": _code_text,
     "hr": _rule_text,
 }
+
+
+def parse_object(data: bytes | str) -> Json:
+    """A JSON object. Raises Malformed."""
+    try:
+        loaded = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        raise Malformed("not JSON") from None
+    if not isinstance(loaded, dict):
+        raise Malformed("no JSON object")
+    return loaded
+
+
+def read_time(parent: Json, key: str) -> float:
+    """A time that is written as a string of milliseconds, in seconds; 0.0 where absent."""
+    text = str(parent.get(key) or "0")
+    if not text.isdecimal() or len(text) > 16:
+        raise Malformed(f"{key} is no time")
+    return int(text) / 1000

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from bot.domain import ChatKind, InboundChange, InboundMessage, Origin, Sender
 from bot.platforms.feishu.cards import SAY
 from bot.platforms.feishu.contacts import FeishuContacts, FeishuPerson
-from bot.platforms.feishu.content import read_content
-from bot.platforms.feishu.payload import read_time
+from bot.platforms.feishu.content import read_content, read_time
 from bot.platforms.payload import Json, get_object, get_string, require_string
 
 MESSAGE = "im.message.receive_v1"

@@ -20,9 +20,9 @@ from bot.clock import Clock
 from bot.errors import AccountRefused, RoebotError
 from bot.platforms.connection import AccountHealth, ReconnectBackoff
 from bot.platforms.feishu.client import FeishuClient
+from bot.platforms.feishu.content import parse_object
 from bot.platforms.feishu.errors import FeishuRefused, FeishuUnreached
 from bot.platforms.feishu.event_handler import FeishuEventHandler
-from bot.platforms.feishu.payload import parse_object
 from bot.platforms.feishu.ws_frame import CONTROL, DATA, BadFrame, WsFrame, decode
 from bot.platforms.payload import Malformed
 

@@ -9,10 +9,9 @@ from bot.domain import HistoryMessage, ReplyAddress, Sender
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.contacts import FeishuContacts
-from bot.platforms.feishu.content import read_content
+from bot.platforms.feishu.content import read_content, read_time
 from bot.platforms.feishu.errors import FeishuError, delivery_error
 from bot.platforms.feishu.inbound import FeishuIdentity
-from bot.platforms.feishu.payload import read_time
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string, require_string
 
 PAGE = 50

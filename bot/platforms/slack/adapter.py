@@ -18,20 +18,16 @@ from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
 from bot.platforms.connection import AccountHealth, ConnectedAdapter, CredentialWatch, open_task_group
 from bot.platforms.slack.app_manifest import BOT_SCOPES
 from bot.platforms.slack.choices import MAX_CHOICES, SlackClick
-from bot.platforms.slack.client import SlackClient
-from bot.platforms.slack.directory import SlackDirectory
+from bot.platforms.slack.client import SlackClient, SlackWebApi
+from bot.platforms.slack.directory import GROUPS_SCOPE, SlackDirectory, SlackUserGroups
 from bot.platforms.slack.errors import CALL_ERRORS, DEAD_TOKEN, refusal_name
-from bot.platforms.slack.events import SlackCounts, SlackReceiver
+from bot.platforms.slack.events import SlackCounts, SlackReceiver, SlackWebhook
 from bot.platforms.slack.files import SlackFiles
 from bot.platforms.slack.inbound import SlackIdentity
 from bot.platforms.slack.outbound import SlackOutbound
 from bot.platforms.slack.socket import SlackSocket
 from bot.platforms.slack.streams import SlackStreams
 from bot.platforms.slack.threads import SlackThreads
-from bot.platforms.slack.usergroups import SCOPE as GROUPS_SCOPE
-from bot.platforms.slack.usergroups import UserGroups
-from bot.platforms.slack.web_api import SlackWebApi
-from bot.platforms.slack.webhook import SlackWebhook
 from bot.render.renderer import Renderer
 from bot.render.slack import SLACK
 
@@ -128,7 +124,7 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
             identity = _read_identity(me)
             health.identity = f"@{identity.name}"
             scopes = self._read_scopes(me, health)
-            groups = UserGroups(client, context.clock, granted=GROUPS_SCOPE in scopes)
+            groups = SlackUserGroups(client, context.clock, granted=GROUPS_SCOPE in scopes)
             directory = SlackDirectory(client, identity.user, identity.team, context.clock, groups)
             async with open_task_group() as group:
                 watch = CredentialWatch(self._refuse_token)
@@ -154,7 +150,7 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
                 if config.mode == "socket":
                     receiver = SlackSocket(self.name, client, events.receive_envelope, context.clock, health)
                 else:
-                    receiver = SlackWebhook(signing_secret, events.receive_request, health)
+                    receiver = SlackWebhook(signing_secret, events, health)
                 files = SlackFiles(client, calls, outbound)
                 threads = SlackThreads(calls, directory, identity)
                 yield SlackSession(client, events, outbound, files, threads, receiver)

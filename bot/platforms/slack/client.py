@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
+from slack_sdk.models.messages.chunk import Chunk
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from bot.domain import OutboundMessage, ReplyAddress
+from bot.errors import DeliveryCategory, DeliveryError, RateLimited
+from bot.platforms.connection import AccountHealth
 from bot.platforms.http import ANSWER_SECONDS, CONNECT_SECONDS, UPLOAD_SECONDS, PlatformHttp
+from bot.platforms.payload import Json
+from bot.platforms.slack.choices import (
+    FALLBACK_LIMIT,
+    SlackClick,
+    answered_blocks,
+    button_blocks,
+    message_content,
+)
+from bot.platforms.slack.errors import CALL_ERRORS, STREAM_OVER, delivery_error, refusal_name
+from bot.platforms.slack.task_list import DISPLAY
 
 PUBLIC_API = "https://slack.com/api/"
 HEARTBEAT = 10.0
@@ -71,3 +87,175 @@ class SlackClient:
     async def close(self) -> None:
         """Cut every connection."""
         await self._http.close()
+
+
+EVENT_TYPE = "roebot_part"
+"""Marks our messages, so that one of unknown outcome is found again."""
+PAGE, PAGES = 200, 5
+T = TypeVar("T")
+
+
+class StreamOver(DeliveryError):
+    """Slack has ended the native stream of a message."""
+
+    def __init__(self) -> None:
+        super().__init__(DeliveryCategory.CONFLICT, "the stream has ended")
+
+
+class SlackWebApi:
+    """Posts, updates and streams of one account. Raises DeliveryError; `on_refused` hears of a dead token."""
+
+    def __init__(
+        self, account: str, client: SlackClient, health: AccountHealth, on_refused: Callable[[str], None]
+    ) -> None:
+        self._account = account
+        self._on_refused = on_refused
+        self._client = client
+        self._health = health
+
+    def build_metadata(self, key: str) -> Json:
+        """The metadata of a message."""
+        return {"event_type": EVENT_TYPE, "event_payload": {"key": f"{self._account}:{key}"}}
+
+    async def post(self, message: OutboundMessage) -> str:
+        """A new message in its thread; its ts."""
+        address = message.address
+        call = self._client.web.chat_postMessage(
+            channel=address.chat,
+            thread_ts=address.topic or None,
+            metadata=self.build_metadata(message.key),
+            unfurl_links=False,
+            **message_content(message.text, message.choices),
+        )
+        return _read_ts(await self.await_call(call, posting=True))
+
+    async def post_alone(self, message: OutboundMessage) -> str:
+        """A message that one person sees; its ts, by which nothing can be done with it.
+
+        In a thread that nobody has answered in yet Slack shows none, so there it goes above it.
+        """
+        address = message.address
+        call = self._client.web.chat_postEphemeral(
+            channel=address.chat,
+            user=message.alone,
+            thread_ts=address.topic if address.topic not in ("", address.reply_to) else None,
+            **message_content(message.text, message.choices),
+        )
+        return _read_ts(await self.await_call(call, posting=True), "message_ts")
+
+    async def update(self, message: OutboundMessage, ts: str) -> None:
+        """Replace the whole text of a message."""
+        call = self._client.web.chat_update(
+            channel=message.address.chat,
+            ts=ts,
+            metadata=self.build_metadata(message.key),
+            **message_content(message.text, message.choices),
+        )
+        await self.await_call(call, posting=False)
+
+    async def replace_buttons(self, click: SlackClick) -> None:
+        """Put what was chosen in the place of the buttons."""
+        call = self._client.web.chat_update(
+            channel=click.chat, ts=click.ts, text=click.text[:FALLBACK_LIMIT], blocks=answered_blocks(click)
+        )
+        await self.await_call(call, posting=False)
+
+    async def delete(self, address: ReplyAddress, ts: str) -> None:
+        """Take a message back."""
+        await self.await_call(self._client.web.chat_delete(channel=address.chat, ts=ts), posting=False)
+
+    async def start_stream(
+        self, address: ReplyAddress, chunks: Sequence[Chunk], recipient: tuple[str, str]
+    ) -> str:
+        """Open a native stream; its ts."""
+        user, team = recipient
+        call = self._client.web.chat_startStream(
+            channel=address.chat,
+            thread_ts=address.topic,
+            chunks=chunks,
+            task_display_mode=DISPLAY,
+            recipient_user_id=user or None,
+            recipient_team_id=team or None,
+        )
+        return _read_ts(await self.await_call(call, posting=True))
+
+    async def append_to_stream(self, chat: str, ts: str, chunks: Sequence[Chunk]) -> None:
+        """Add to a stream. Raises StreamOver."""
+        call = self._client.web.chat_appendStream(channel=chat, ts=ts, chunks=chunks)
+        await self.await_call(call, posting=True)
+
+    async def stop_stream(
+        self, chat: str, ts: str, key: str, chunks: Sequence[Chunk] = (), choices: tuple[str, ...] = ()
+    ) -> None:
+        """Add the last chunks and close the stream. Raises StreamOver."""
+        call = self._client.web.chat_stopStream(
+            channel=chat,
+            ts=ts,
+            chunks=chunks or None,
+            blocks=button_blocks(choices) or None,
+            metadata=self.build_metadata(key),
+        )
+        await self.await_call(call, posting=True)
+
+    async def set_status(self, address: ReplyAddress, text: str) -> None:
+        """The status line of a thread, shown until the next message there."""
+        call = self._client.web.assistant_threads_setStatus(
+            channel_id=address.chat, thread_ts=address.topic, status=text
+        )
+        await self.await_call(call, posting=False)
+
+    async def read_thread(self, address: ReplyAddress, oldest: str) -> list[Json]:
+        """Return the messages of a thread (or, outside one, of the chat) since `oldest`, with metadata."""
+        found: list[Json] = []
+        cursor = ""
+        for _ in range(PAGES):
+            where: dict[str, Any] = {"channel": address.chat, "limit": PAGE, "oldest": oldest}
+            where |= {"include_all_metadata": True, "cursor": cursor or None}
+            web = self._client.web
+            if address.topic:
+                call = web.conversations_replies(ts=address.topic, **where)
+            else:
+                call = web.conversations_history(**where)
+            answer = await self.await_call(call, posting=False)
+            messages = answer.get("messages")
+            found += [one for one in messages or [] if isinstance(one, dict)]
+            cursor = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
+            if not cursor:
+                break
+        return found
+
+    async def await_call(self, call: Awaitable[AsyncSlackResponse], *, posting: bool) -> AsyncSlackResponse:
+        """Await a call of the SDK. A limit is also reported."""
+        try:
+            answer = await call
+        except CALL_ERRORS as error:
+            if refusal_name(error) in STREAM_OVER:
+                raise StreamOver from None
+            raise self.to_delivery_error(error, posting=posting) from None
+        self._health.record_accepted_call()
+        return answer
+
+    def to_delivery_error(self, error: Exception, *, posting: bool) -> DeliveryError:
+        """The error to raise for one of the client."""
+        failure = delivery_error(error, posting=posting)
+        if isinstance(failure, RateLimited):
+            self._health.mark_limited(failure.retry_after)
+        elif failure.category is DeliveryCategory.AUTH:
+            self._on_refused(failure.detail)
+        return failure
+
+
+def read_key(message: Json) -> str:
+    """The key that `label` gave a message, with its account; "" for none."""
+    metadata: Any = message.get("metadata")
+    if not isinstance(metadata, dict) or metadata.get("event_type") != EVENT_TYPE:
+        return ""
+    payload = metadata.get("event_payload")
+    return str(payload.get("key") or "") if isinstance(payload, dict) else ""
+
+
+def _read_ts(answer: AsyncSlackResponse, name: str = "ts") -> str:
+    ts = answer.get(name)
+    if not isinstance(ts, str):
+        raise DeliveryError(DeliveryCategory.UNKNOWN, "Slack's answer names no message", unknown_outcome=True)
+    return ts

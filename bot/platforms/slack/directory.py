@@ -1,4 +1,4 @@
-"""Cached lookups about people and threads: names, thread roots, recipients of answers."""
+"""Cached lookups about people, user groups and threads."""
 
 from __future__ import annotations
 
@@ -11,48 +11,96 @@ import structlog
 
 from bot.clock import Clock
 from bot.domain import ChatKind, ReplyAddress, Sender
-from bot.platforms.payload import Json
+from bot.platforms.payload import Json, Malformed, get_objects, get_string, get_strings
 from bot.platforms.slack.client import SlackClient
 from bot.platforms.slack.errors import CALL_ERRORS, refusal_name
-from bot.platforms.slack.usergroups import UserGroups
 
 log = structlog.get_logger(__name__)
 V = TypeVar("V")
 
-ASK_SECONDS = 1.5
-"""Slack waits 3 s for the acknowledgement of an event."""
-KNOWN_SECONDS = 3600.0
+LOOKUP_SECONDS = 1.5
+"""Maximum duration of a lookup: Slack waits 3 s for the acknowledgement of an event."""
+PERSON_SECONDS = 3600.0
 """Lifetime of a cached person (s)."""
+GROUPS_SCOPE = "usergroups:read"
+GROUPS_SECONDS = 600.0
+"""Lifetime of the cached user groups (s)."""
+GROUPS_RETRY_SECONDS = 60.0
+"""Seconds without lookups of user groups after a refusal."""
 
 
 class RecentValues(Generic[V]):
-    """The values used last, by key; older ones are forgotten."""
+    """A bounded map that drops the values used least recently."""
 
     def __init__(self, most: int = 4096) -> None:
         self._most = most
         self._values: OrderedDict[str, V] = OrderedDict()
 
     def get(self, key: str) -> V | None:
-        """The value, None where unknown."""
+        """Return a value, None where unknown."""
         if key in self._values:
             self._values.move_to_end(key)
         return self._values.get(key)
 
     def put(self, key: str, value: V) -> None:
-        """Keep a value."""
+        """Store a value."""
         self._values[key] = value
         self._values.move_to_end(key)
         if len(self._values) > self._most:
             self._values.popitem(last=False)
 
     def pop(self, key: str) -> V | None:
-        """Forget a value."""
+        """Remove a value and return it, None where unknown."""
         return self._values.pop(key, None)
+
+
+class SlackUserGroups:
+    """The user groups of one workspace, which access rules may name (`usergroups.list`, tier 2).
+
+    Without its scope (`granted`) nobody is in a group.
+    """
+
+    def __init__(self, client: SlackClient, clock: Clock, *, granted: bool) -> None:
+        self._client = client
+        self._clock = clock
+        self._granted = granted
+        self._members: dict[str, tuple[str, ...]] = {}
+        self._next = 0.0
+        self._asking = asyncio.Lock()
+
+    async def find_groups(self, user: str) -> tuple[str, ...]:
+        """Return the ids of a person's groups, as far as they are known."""
+        if self._granted and self._clock.now() >= self._next:
+            async with self._asking:
+                if self._clock.now() >= self._next:
+                    await self._reload()
+        return self._members.get(user, ())
+
+    async def _reload(self) -> None:
+        try:
+            async with asyncio.timeout(LOOKUP_SECONDS):
+                answer = await self._client.web.usergroups_list(include_users=True)
+            self._members = read_memberships(answer.data if isinstance(answer.data, dict) else {})
+            self._next = self._clock.now() + GROUPS_SECONDS
+        except (*CALL_ERRORS, Malformed) as error:
+            log.info("slack.usergroups_unknown", reason=type(error).__name__)
+            self._next = self._clock.now() + GROUPS_RETRY_SECONDS
+
+
+def read_memberships(answer: Json) -> dict[str, tuple[str, ...]]:
+    """Return the groups of each person in an answer to `usergroups.list`."""
+    found: dict[str, tuple[str, ...]] = {}
+    for group in get_objects(answer, "usergroups"):
+        if group.get("date_delete"):
+            continue
+        for user in get_strings(group, "users"):
+            found[user] = (*found.get(user, ()), get_string(group, "id"))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class SlackPerson:
-    """Somebody as Slack describes them; one whom it does not describe counts as a guest of no workspace."""
+    """A person as Slack describes them; an unknown one counts as a guest of no workspace."""
 
     name: str = ""
     teams: tuple[str, ...] = ()
@@ -61,10 +109,10 @@ class SlackPerson:
 
 
 class SlackDirectory:
-    """Remembers for one account; everything can be asked again after a restart."""
+    """Caches lookups for one account; all of them can be repeated after a restart."""
 
     def __init__(
-        self, client: SlackClient, bot: str, team: str, clock: Clock, groups: UserGroups | None = None
+        self, client: SlackClient, bot: str, team: str, clock: Clock, groups: SlackUserGroups | None = None
     ) -> None:
         self._client = client
         self._groups = groups
@@ -79,20 +127,20 @@ class SlackDirectory:
         self._alone: RecentValues[bool] = RecentValues(256)
 
     async def find_sender(self, user: str, name: str = "") -> Sender:
-        """A person with what Slack tells of them."""
-        known = await self._person(user)
+        """Return a person with name, workspaces and groups, as far as Slack answers in time."""
+        known = await self._fetch_person(user)
         teams = tuple(f"team:{team}" for team in known.teams)
         groups = await self._groups.find_groups(user) if self._groups is not None else ()
         belongs = (*teams, *(f"usergroup:{group}" for group in groups))
         return Sender(user, name or known.name, belongs=belongs, guest=known.guest)
 
-    async def _person(self, user: str) -> SlackPerson:
+    async def _fetch_person(self, user: str) -> SlackPerson:
         now = self._clock.now()
         known = self._people.get(user)
-        if known is not None and now - known.asked_at < KNOWN_SECONDS:
+        if known is not None and now - known.asked_at < PERSON_SECONDS:
             return known
         try:
-            async with asyncio.timeout(ASK_SECONDS):
+            async with asyncio.timeout(LOOKUP_SECONDS):
                 answer = await self._client.web.users_info(user=user)
         except CALL_ERRORS as error:
             log.info("slack.person_unknown", reason=refusal_name(error) or type(error).__name__)
@@ -102,15 +150,15 @@ class SlackDirectory:
         return found
 
     async def is_own_thread(self, chat: str, thread: str) -> bool:
-        """Return True for a thread that was begun with the bot, so that its messages are addressed to it.
+        """Return True for a thread that the bot or a mention of it opened: its messages address the bot.
 
-        Raises the call's errors where Slack does not answer; False where it refuses.
+        Raises the errors of the call.
         """
         key = f"{chat}:{thread}"
         known = self._threads.get(key)
         if known is not None:
             return known
-        async with asyncio.timeout(ASK_SECONDS):
+        async with asyncio.timeout(LOOKUP_SECONDS):
             answer = await self._client.web.conversations_replies(channel=chat, ts=thread, limit=1)
         messages = answer.get("messages") or []
         root = messages[0] if messages and isinstance(messages[0], dict) else {}
@@ -119,32 +167,32 @@ class SlackDirectory:
         return begun
 
     def note_own_thread(self, chat: str, thread: str) -> None:
-        """A mention opened this thread."""
+        """Record a thread that a mention of the bot opened."""
         self._threads.put(f"{chat}:{thread}", True)
 
     async def find_direct_chat(self, user: str) -> str:
-        """The bot's own direct message with a person."""
+        """Return the bot's direct message channel with a person, "" where there is none."""
         known = self._direct.get(user)
         if known is None:
-            async with asyncio.timeout(ASK_SECONDS):
+            async with asyncio.timeout(LOOKUP_SECONDS):
                 answer = await self._client.web.conversations_open(users=user)
             known = str((answer.get("channel") or {}).get("id") or "")
             self._direct.put(user, known)
         return known
 
     def note_asker(self, chat: str, topic: str, user: str, team: str) -> None:
-        """Somebody wrote there: an answer streams to them."""
+        """Record the person to whom the next answer in a thread streams."""
         self._asked.put(f"{chat}:{topic}", (user, team))
 
     def find_recipient(self, address: ReplyAddress) -> tuple[str, str] | None:
-        """Person and workspace that an answer there streams to; needed outside direct messages."""
+        """Return the person and workspace that an answer streams to; both "" in direct messages."""
         found = self._asked.get(f"{address.chat}:{address.topic}")
         if found is None and address.chat_kind is ChatKind.PRIVATE:
             return "", ""
         return found
 
     def note_response_url(self, message: str, url: str) -> None:
-        """A command can be answered at this address for half an hour."""
+        """Record the address at which a command can be answered for half an hour."""
         self._responses.put(message, url)
 
     def note_private_answer(self, message: str) -> None:
@@ -156,7 +204,7 @@ class SlackDirectory:
         return self._alone.get(message) or False
 
     def find_response_url(self, message: str) -> str:
-        """The response URL of a command, "" where there is none."""
+        """Return the response URL of a command, "" where there is none."""
         return self._responses.get(message) or ""
 
 

@@ -1,4 +1,4 @@
-"""Bolt's side of receiving: signatures, handshakes, and a middleware that stores before it answers."""
+"""Receives events through Bolt: signatures, handshakes, and a middleware that stores before it answers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from slack_bolt.middleware.async_middleware_error_handler import AsyncMiddleware
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
+from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain import ChatKind, InboundChange, InboundMessage
-from bot.platforms.base import Inbox
+from bot.platforms.base import Inbox, WebhookAnswer, WebhookRequest
 from bot.platforms.connection import AccountHealth
 from bot.platforms.payload import Malformed
 from bot.platforms.slack.choices import SlackClick
@@ -30,6 +31,7 @@ log = structlog.get_logger(__name__)
 
 UNREADABLE = (AttributeError, KeyError, IndexError, TypeError, ValueError)
 """Errors that Bolt raises for payloads of an unexpected shape."""
+TIMESTAMP = "x-slack-request-timestamp"
 SILENT_LOGGER = logging.getLogger("slack_bolt.roebot")
 SILENT_LOGGER.setLevel(logging.CRITICAL)
 
@@ -47,9 +49,9 @@ class SlackCounts:
 
 
 class SlackReceiver:
-    """Takes payloads of one account, by socket or by request, and stores what they say.
+    """Stores the payloads of one account, which arrive by socket or by request.
 
-    `settle` is called with each click, and why it counts for nothing (None where it counts).
+    `settle` is called with each stored click and the text that refuses it (None for an accepted one).
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class SlackReceiver:
         self._app = self._make_app(signing_secret)
 
     async def receive_envelope(self, payload: dict[str, Any]) -> bool:
-        """Take the payload of an envelope; whether it may be acknowledged."""
+        """Store the payload of an envelope; return True where it may be acknowledged."""
         try:
             request = AsyncBoltRequest(body=payload, mode="socket_mode")
         except UNREADABLE as error:
@@ -84,7 +86,7 @@ class SlackReceiver:
         return int(response.status) == 200
 
     async def receive_request(self, body: str, headers: dict[str, str]) -> BoltResponse:
-        """Take a signed request; the answer to give."""
+        """Store the content of a signed request and return Bolt's answer."""
         try:
             request = AsyncBoltRequest(body=body, headers=dict(headers))
         except UNREADABLE as error:
@@ -93,7 +95,7 @@ class SlackReceiver:
         return await self._app.async_dispatch(request)
 
     def _count_unreadable(self, error: Exception) -> None:
-        """Count what cannot even be looked at; it would come again as it is."""
+        """Count and log a payload that Bolt cannot parse. It is acknowledged: a repeat would be the same."""
         self.counts.events += 1
         self.counts.malformed += 1
         log.warning("slack.event_skipped", account=self._account, reason=type(error).__name__)
@@ -125,34 +127,34 @@ class SlackReceiver:
         return app
 
     async def _store(self, body: dict[str, Any]) -> None:
-        """Store what a payload says; an error means that Slack is not told "received"."""
+        """Store the content of a payload. An error means that Slack gets no acknowledgement."""
         self.counts.events += 1
         self._health.mark_live()
         try:
-            heard = self._inbound.read(body)
+            event = self._inbound.read(body)
         except Malformed as error:
             self.counts.malformed += 1
             log.warning("slack.event_skipped", account=self._account, reason=str(error))
             return
-        if isinstance(heard, Ignored):
+        if isinstance(event, Ignored):
             self.counts.ignored += 1
             return
-        origin = heard.origin if isinstance(heard, InboundChange) else heard.message.origin
+        origin = event.origin if isinstance(event, InboundChange) else event.message.origin
         order = self._orders.setdefault(origin.chat, asyncio.Lock())
         async with order:
-            if isinstance(heard, InboundChange):
+            if isinstance(event, InboundChange):
                 self.counts.edits += 1
-                await self._inbox.accept([await self._with_editor(heard)])
+                await self._inbox.accept([await self._with_editor(event)])
                 return
-            message = await self._complete_message(heard)
+            message = await self._complete_message(event)
             refused = await self._inbox.accept([message])
         self.counts.messages += 1
-        if heard.click is not None:
-            self._answer_click(heard.click, refused.get(message.event_id))
+        if event.click is not None:
+            self._answer_click(event.click, refused.get(message.event_id))
 
-    async def _complete_message(self, heard: SlackMessage) -> InboundMessage:
-        message = heard.message
-        if heard.thread and await self._is_in_own_thread(message.origin.chat, heard.thread):
+    async def _complete_message(self, event: SlackMessage) -> InboundMessage:
+        message = event.message
+        if event.thread and await self._is_in_own_thread(message.origin.chat, event.thread):
             message = replace(message, addressed=True)
         origin = message.origin
         if not message.addressed and not self._inbox.records(origin.chat):
@@ -160,21 +162,21 @@ class SlackReceiver:
         if not message.addressed:
             sender = await self._places.find_sender(origin.sender.id, origin.sender.name)
             return replace(message, origin=replace(origin, sender=sender))
-        if heard.in_direct_chat:
+        if event.in_direct_chat:
             origin = replace(
                 origin, chat=await self._places.find_direct_chat(origin.sender.id) or origin.chat
             )
-        if heard.response_url:
-            self._places.note_response_url(origin.message_id, heard.response_url)
+        if event.response_url:
+            self._places.note_response_url(origin.message_id, event.response_url)
         if origin.topic:
             self._places.note_asker(
-                origin.chat, origin.topic, origin.sender.id, heard.team or self._identity.team
+                origin.chat, origin.topic, origin.sender.id, event.team or self._identity.team
             )
             if origin.chat_kind is ChatKind.GROUP and origin.topic == origin.message_id:
                 self._places.note_own_thread(origin.chat, origin.topic)
         sender = await self._places.find_sender(origin.sender.id, origin.sender.name)
         message = replace(message, origin=replace(origin, sender=sender))
-        if heard.response_url and self._inbox.alone(message):
+        if event.response_url and self._inbox.alone(message):
             self._places.note_private_answer(origin.message_id)
         return message
 
@@ -204,3 +206,33 @@ class _FailureHandler(AsyncMiddlewareErrorHandler):
     ) -> None:
         self._receiver.counts.failed += 1
         log.warning("slack.event_not_accepted", error=type(error).__name__)
+
+
+class SlackWebhook:
+    """Receives the signed requests of one account, as the service's HTTP port passes them on."""
+
+    def __init__(self, secret: str, receiver: SlackReceiver, health: AccountHealth) -> None:
+        self._receiver = receiver
+        self._health = health
+        self._verifier = SignatureVerifier(secret) if secret else None
+
+    async def run(self) -> None:
+        """Wait until cancelled: Slack connects to the service's HTTP port."""
+        self._health.mark_live()
+        await asyncio.Event().wait()
+
+    async def answer(self, request: WebhookRequest) -> WebhookAnswer:
+        """Store one request. 400: not readable; 401: not from Slack; 500: not stored, to be sent again."""
+        if not request.headers.get(TIMESTAMP, "").isdecimal():
+            return WebhookAnswer(401)
+        try:
+            # Bolt checks the signature too, but only after it has parsed the body.
+            if self._verifier is None or not self._verifier.is_valid_request(request.body, request.headers):
+                return WebhookAnswer(401)
+            response = await self._receiver.receive_request(
+                request.body.decode("utf-8"), dict(request.headers)
+            )
+        except ValueError:
+            return WebhookAnswer(400)
+        kind = str(response.headers.get("content-type", ["text/plain; charset=utf-8"])[0])
+        return WebhookAnswer(response.status, response.body.encode(), kind)

@@ -12,11 +12,10 @@ from bot.domain import Attachment, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.http import CHUNK, limit_size
 from bot.platforms.payload import Json, get_objects
-from bot.platforms.slack.client import SlackClient
+from bot.platforms.slack.client import SlackClient, SlackWebApi
 from bot.platforms.slack.directory import RecentValues
 from bot.platforms.slack.errors import CALL_ERRORS, delivery_error
 from bot.platforms.slack.outbound import SlackOutbound
-from bot.platforms.slack.web_api import SlackWebApi
 
 log = structlog.get_logger(__name__)
 

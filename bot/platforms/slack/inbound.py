@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from bot.domain import (
-    Attachment,
-    AttachmentKind,
-    ChatKind,
-    InboundChange,
-    InboundMessage,
-    Origin,
-    Sender,
-)
+from bot.domain import Attachment, AttachmentKind, ChatKind, InboundChange, InboundMessage, Origin, Sender
 from bot.platforms.payload import (
     Json,
     Malformed,
@@ -23,8 +16,6 @@ from bot.platforms.payload import (
     require_string,
 )
 from bot.platforms.slack.choices import SlackClick
-from bot.platforms.slack.mrkdwn import read_text
-from bot.platforms.slack.payload import require_ts
 
 _READ = frozenset({"", "file_share", "thread_broadcast", "me_message"})
 """Subtypes of `message` that somebody has written."""
@@ -255,3 +246,64 @@ def _build_attachment(file: Json) -> Attachment:
     if len(file_id) > 64:
         raise Malformed("id of a file is too long")
     return Attachment(kind, get_string(file, "name") or file_id, file_id, get_int(file, "size", -1), mime)
+
+
+_TOKEN = re.compile(r"<([@#!][^<>\n]*|[a-z][a-z0-9+.-]*:[^<>\n]*)>")
+_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
+
+
+@dataclass(frozen=True, slots=True)
+class SlackText:
+    """A text without the bot's mention.
+
+    `named`: the bot was mentioned; `other`: somebody else was mentioned first.
+    """
+
+    text: str
+    named: bool = False
+    other: bool = False
+
+
+def read_text(text: str, bot: str) -> SlackText:
+    """The text of a message (docs.slack.dev/messaging/formatting-message-text)."""
+    mentions = [token[1:].partition("|")[0] for token in _TOKEN.findall(text) if token.startswith("@")]
+    named = bot in mentions
+    shown = _TOKEN.sub(lambda found: _resolve_token(found[1], bot), text)
+    for entity, sign in _ENTITIES:
+        shown = shown.replace(entity, sign)
+    return SlackText(_close_gaps(shown) if named else shown, named, bool(mentions) and mentions[0] != bot)
+
+
+def _resolve_token(token: str, bot: str) -> str:
+    target, _, label = token.partition("|")
+    if target == f"@{bot}":
+        return "\x00"
+    if target.startswith("@"):
+        return f"@{label or target[1:]}"
+    if target.startswith("#"):
+        return f"#{label or target[1:]}"
+    if target.startswith("!"):
+        return _resolve_special(target[1:], label)
+    address = target.removeprefix("mailto:").removeprefix("tel:")
+    return f"{label} ({address})" if label and label not in (address, target) else address
+
+
+def _resolve_special(target: str, label: str) -> str:
+    if target.startswith(("subteam^", "date^")):
+        return label or target.partition("^")[2]
+    return f"@{label.lstrip('@') or target}"
+
+
+def _close_gaps(text: str) -> str:
+    """Close the gaps that the bot's name left."""
+    text = re.sub(r"^\s*\x00[\s,:]*", "", text)
+    return re.sub(r"[ \t]*\x00", "", text).strip()
+
+
+def require_ts(parent: Json, key: str) -> str:
+    """A time stamp, Slack's id of a message: seconds, a point, six digits."""
+    value = require_string(parent, key)
+    whole, _, part = value.partition(".")
+    if not (value.isascii() and whole.isdecimal() and part.isdecimal() and len(value) < 32):
+        raise Malformed(f"{key} is no time stamp")
+    return value

@@ -13,13 +13,12 @@ from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.payload import Json
 from bot.platforms.slack.choices import FALLBACK_LIMIT, SlackClick, button_blocks
-from bot.platforms.slack.client import SlackClient
+from bot.platforms.slack.client import SlackClient, SlackWebApi, StreamOver, read_key
 from bot.platforms.slack.directory import RecentValues, SlackDirectory
 from bot.platforms.slack.errors import CALL_ERRORS
 from bot.platforms.slack.inbound import SlackIdentity
 from bot.platforms.slack.method_limits import MINUTE, RESERVED_UPDATES, UPDATES
 from bot.platforms.slack.streams import SlackStreams
-from bot.platforms.slack.web_api import SlackWebApi, StreamOver, read_key
 from bot.render.partial_markdown import close_open
 from bot.render.progress import checklist
 from bot.render.slack import PART_LIMIT

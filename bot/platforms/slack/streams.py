@@ -16,9 +16,9 @@ import structlog
 from bot.clock import Clock
 from bot.domain import OutboundMessage
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
+from bot.platforms.slack.client import SlackWebApi, StreamOver
 from bot.platforms.slack.method_limits import StreamBudget
 from bot.platforms.slack.task_list import TaskList, end_tasks, growth_chunks, may_follow, merge_tasks
-from bot.platforms.slack.web_api import SlackWebApi, StreamOver
 
 log = structlog.get_logger(__name__)
 

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 from bot.domain import HistoryMessage, ReplyAddress
 from bot.platforms.payload import Json, Malformed, get_string
+from bot.platforms.slack.client import SlackWebApi
 from bot.platforms.slack.directory import SlackDirectory
-from bot.platforms.slack.inbound import SlackIdentity, is_by_person
-from bot.platforms.slack.mrkdwn import read_text
-from bot.platforms.slack.payload import require_ts
-from bot.platforms.slack.web_api import SlackWebApi
+from bot.platforms.slack.inbound import SlackIdentity, is_by_person, read_text, require_ts
 
 
 class SlackThreads:

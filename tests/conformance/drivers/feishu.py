@@ -12,7 +12,7 @@ import orjson
 
 from bot.platforms.base import Adapter, WebhookRequest
 from bot.platforms.feishu.adapter import create
-from bot.platforms.feishu.crypto import encrypt, signature
+from bot.platforms.feishu.callback import encrypt, signature
 from bot.testing.clock import QuickClock
 from bot.testing.conformance import ANN, Ability, Seen, Where
 from bot.testing.emulators.feishu import FeishuEmulator

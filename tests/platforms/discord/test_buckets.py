@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.platforms.discord.buckets import MOST, Buckets
+from bot.platforms.discord.rest import MOST, Buckets
 
 POST, EDIT = "POST /channels/{channel_id}/messages", "PATCH /channels/{channel_id}/messages/{message_id}"
 

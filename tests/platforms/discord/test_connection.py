@@ -14,7 +14,7 @@ from bot.platforms.base import AdapterContext
 from bot.platforms.connection import AccountHealth
 from bot.platforms.discord.adapter import DiscordAdapter
 from bot.platforms.discord.cursor import read_cursor
-from bot.platforms.discord.heartbeat_watchdog import describe_heartbeat
+from bot.platforms.discord.gateway import describe_heartbeat
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.people import PERSON

@@ -14,7 +14,7 @@ from bot.domain import Live
 from bot.errors import AccountRefused
 from bot.platforms.base import ReceivesWebhooks, WebhookAnswer, WebhookRequest
 from bot.platforms.feishu.adapter import FeishuAdapter
-from bot.platforms.feishu.crypto import encrypt, signature
+from bot.platforms.feishu.callback import encrypt, signature
 from bot.testing.emulators.feishu import FeishuEmulator
 from tests.harness.platforms import Port
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.contacts import FeishuContacts
+from bot.platforms.feishu.content import parse_object
 from bot.platforms.feishu.inbound import FeishuIdentity, FeishuInbound
-from bot.platforms.feishu.payload import parse_object
 from bot.platforms.payload import Malformed
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.feishu import FeishuEmulator

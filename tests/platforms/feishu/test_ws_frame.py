@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.feishu.crypto import BadCipher, decrypt, encrypt, is_signed, signature
+from bot.platforms.feishu.callback import BadCipher, decrypt, encrypt, is_signed, signature
 from bot.platforms.feishu.ws_frame import CONTROL, DATA, BadFrame, WsFrame, decode
 from tests.harness.lark import AESCipher, SdkFrame
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from bot.domain import AttachmentKind, ChatKind
 from bot.platforms.payload import Malformed
-from bot.platforms.slack.inbound import Ignored, SlackIdentity, SlackInbound, SlackMessage
-from bot.platforms.slack.mrkdwn import read_text
+from bot.platforms.slack.inbound import Ignored, SlackIdentity, SlackInbound, SlackMessage, read_text
 from tests.harness.profile import examples
 
 from .conftest import PERSON, Running, eventually

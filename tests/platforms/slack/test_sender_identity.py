@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.domain import Sender
-from bot.platforms.slack.directory import KNOWN_SECONDS, read_person
+from bot.platforms.slack.directory import PERSON_SECONDS, read_person
 from bot.testing.emulators.slack import SlackEmulator
 
 from .conftest import PERSON, Running, eventually
@@ -57,7 +57,7 @@ async def test_what_was_said_of_somebody_is_believed_for_an_hour(by_hand: Runnin
     assert not (await heard(by_hand)).guest
     by_hand.emulator.world.user(PERSON).is_guest = True
     assert not (await heard(by_hand)).guest
-    await by_hand.clock.advance(KNOWN_SECONDS)
+    await by_hand.clock.advance(PERSON_SECONDS)
     assert (await heard(by_hand)).guest
 
 

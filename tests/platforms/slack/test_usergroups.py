@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.platforms.slack.usergroups import KNOWN_SECONDS, RETRY_SECONDS, SCOPE
+from bot.platforms.slack.directory import GROUPS_RETRY_SECONDS, GROUPS_SCOPE, GROUPS_SECONDS
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.slack import SlackEmulator
 
@@ -31,25 +31,25 @@ async def test_without_the_scope_nobody_is_in_any(emulator: SlackEmulator) -> No
 
 async def test_with_it_they_come_and_go(emulator: SlackEmulator) -> None:
     world = emulator.world
-    world.scopes += f",{SCOPE}"
+    world.scopes += f",{GROUPS_SCOPE}"
     world.usergroups |= {"S0ADMINS": [PERSON, "U0OTHER"], "S0OTHERS": ["U0OTHER"]}
     running = await started(emulator)
     assert await groups(running) == ["usergroup:S0ADMINS"]
     world.usergroups["S0ADMINS"].remove(PERSON)
     assert await groups(running) == ["usergroup:S0ADMINS"]
-    await running.clock.advance(KNOWN_SECONDS)
+    await running.clock.advance(GROUPS_SECONDS)
     assert await groups(running) == []
     await running.stop()
 
 
 async def test_a_refusal_lets_nobody_in_and_is_asked_about_again(emulator: SlackEmulator) -> None:
-    emulator.world.scopes += f",{SCOPE}"
+    emulator.world.scopes += f",{GROUPS_SCOPE}"
     emulator.world.usergroups["S0ADMINS"] = [PERSON]
     emulator.fault(
         "error", method="usergroups.list", status=200, description="plan_upgrade_required", times=1
     )
     running = await started(emulator)
     assert await groups(running) == []
-    await running.clock.advance(RETRY_SECONDS)
+    await running.clock.advance(GROUPS_RETRY_SECONDS)
     assert await groups(running) == ["usergroup:S0ADMINS"]
     await running.stop()

@@ -11,7 +11,7 @@ import httpx
 import orjson
 
 from agent.shared.tls import tls_context
-from bot.platforms.feishu.crypto import encrypt, signature
+from bot.platforms.feishu.callback import encrypt, signature
 from bot.testing.emulators.feishu.pushes import Push
 
 

@@ -1,19 +1,21 @@
-"""Reads what was said while the bot was not connected, page by page, within bounds."""
+"""Reads messages of the past: those sent while the bot was not connected, and the history of a thread."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 import structlog
 
 from bot.clock import Clock
+from bot.domain import HistoryMessage, ReplyAddress
 from bot.platforms.discord.channel_cache import ChannelCache, DiscordChannel
 from bot.platforms.discord.errors import DiscordLimited
-from bot.platforms.discord.payload import snowflake
+from bot.platforms.discord.inbound import DiscordInbound
+from bot.platforms.discord.outbound import DiscordOutbound
 from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord
-from bot.platforms.discord.snowflake import snowflake_at
+from bot.platforms.discord.snowflake import snowflake, snowflake_at
 from bot.platforms.payload import Json, Malformed
 
 log = structlog.get_logger(__name__)
@@ -21,15 +23,15 @@ log = structlog.get_logger(__name__)
 PAGE = 100
 """Messages of one call (docs.discord.com/developers/resources/message#get-channel-messages)."""
 PAGES = 20
-"""Pages of one channel: more than that is not read back."""
+"""Maximum number of pages that are read back of one channel."""
 OLDEST = 24 * 3600.0
-"""Seconds: what is older is not answered any more."""
+"""Seconds after which a message is no longer answered."""
 TRIES = 5
 FIRST_PAUSE = 1.0
 
 
 class DiscordBackfill:
-    """Reads channels of one account."""
+    """Reads the messages that one account missed."""
 
     def __init__(self, account: str, rest: DiscordRest, places: ChannelCache, clock: Clock) -> None:
         self._account = account
@@ -38,7 +40,7 @@ class DiscordBackfill:
         self._clock = clock
 
     async def read_pages(self, place: DiscordChannel, since: int) -> AsyncGenerator[list[Json], None]:
-        """Pages of messages after an id, oldest first. What cannot be read is left out, and logged."""
+        """Yield pages of messages after an id, oldest first. Unreadable pages are skipped and logged."""
         after = max(since, snowflake_at(self._clock.now() - OLDEST))
         route = Route("GET", "/channels/{channel_id}/messages", channel_id=place.id)
         for _ in range(PAGES):
@@ -52,19 +54,17 @@ class DiscordBackfill:
         log.warning("discord.gap_too_long", account=self._account, channel=place.id)
 
     async def fetch_channel(self, channel: str, guild: str) -> DiscordChannel:
-        """A channel that the gateway has not told of; an ordinary one where it cannot be asked for."""
-        found = await self._call_patiently(Route("GET", "/channels/{channel_id}", channel_id=channel))
+        """Fetch a channel that the gateway did not report; a plain text channel where that fails."""
+        answer = await self._call_patiently(Route("GET", "/channels/{channel_id}", channel_id=channel))
         try:
-            return (
-                self._places.put_channel(found, guild)
-                if isinstance(found, dict)
-                else DiscordChannel(channel, 0, guild)
-            )
+            if isinstance(answer, dict):
+                return self._places.put_channel(answer, guild)
         except Malformed:
-            return DiscordChannel(channel, 0, guild)
+            pass
+        return DiscordChannel(channel, 0, guild)
 
     async def _call_patiently(self, route: Any, **options: Any) -> Any:
-        """The answer; None where Discord refuses, or where trying again is no use."""
+        """Return the answer after up to TRIES attempts; None where Discord refuses or does not answer."""
         pause = FIRST_PAUSE
         for _ in range(TRIES):
             try:
@@ -83,7 +83,7 @@ class DiscordBackfill:
 
 
 def sort_messages(found: Any) -> list[Json]:
-    """The messages of a page, oldest first, without what is none."""
+    """Sort the messages of a page, oldest first, and drop everything that is not a message."""
     page: list[tuple[int, Json]] = []
     for message in found if isinstance(found, list) else []:
         try:
@@ -91,3 +91,33 @@ def sort_messages(found: Any) -> list[Json]:
         except (Malformed, AttributeError):
             continue
     return [message for _, message in sorted(page, key=lambda one: one[0])]
+
+
+class DiscordThreads:
+    """Reads the history of a thread in which somebody addressed the bot."""
+
+    def __init__(self, outbound: DiscordOutbound, inbound: DiscordInbound, places: ChannelCache) -> None:
+        self._outbound = outbound
+        self._inbound = inbound
+        self._places = places
+
+    async def read_history(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
+        """Return earlier messages, oldest first. The starter message is in its channel."""
+        place = self._places.get(address.topic)
+        if place is None:
+            return ()
+        route = Route("GET", "/channels/{channel_id}/messages", channel_id=place.id)
+        params = {"before": before, "limit": str(min(limit, PAGE))}
+        found = await self._outbound.call(route, posting=False, params=params)
+        read = (self._read(message, place) for message in sort_messages(found))
+        return [one for one in read if one is not None]
+
+    def _read(self, message: Json, place: DiscordChannel) -> HistoryMessage | None:
+        try:
+            one = self._inbound.convert(message, place)
+        except Malformed:
+            return None
+        if one is None:
+            return None
+        origin = one.origin
+        return HistoryMessage(origin.message_id, origin.sender, one.text, one.sent_at, one.link)
