@@ -1,11 +1,15 @@
-"""The adapter of an account whose chats live in this service: always connected, every call idempotent."""
+"""The adapters of web console and terminal, whose chats are in this service.
+
+They are always connected, and every call is idempotent.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from bot.domain import (
     AccountState,
@@ -24,31 +28,26 @@ from bot.faults import Step, reach
 from bot.platforms.base import AdapterContext
 from bot.platforms.local.files import read_inbox
 from bot.platforms.local.hub import ReplyFrame, ReplyHub
-from bot.render.renderer import Renderer
+from bot.render.renderer import TERMINAL, WEB, Renderer, Splitter
 
 OWNER = "owner"
 
 
 class LocalAdapter:
-    """Web console or terminal. Message ids are `<account>:<turn>:<part>`, derived from the key, so a repeated
-    send is the same message.
+    """The adapter of the terminal, and base of the web console's.
+
+    Message ids are `<account>:<turn>:<part>`, derived from the key, so a repeated send is the same message.
     """
+
+    repeats_safely = True
 
     def __init__(self, account: str, platform: str, renderer: Renderer) -> None:
         self.account = account
         self.platform = platform
         self.hub = ReplyHub()
-        self._renderer = renderer
+        self.renderer = renderer
         self._context: AdapterContext | None = None
         self._stopped = asyncio.Event()
-
-    @property
-    def renderer(self) -> Renderer:
-        return self._renderer
-
-    @property
-    def repeats_safely(self) -> bool:
-        return True
 
     async def start(self, context: AdapterContext) -> None:
         self._stopped.clear()
@@ -132,7 +131,7 @@ class LocalAdapter:
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
         """Delete a message. The shown text is that of the store; there is nothing else to delete."""
         turn, _ = part_of(message_id.removeprefix(f"{self.account}:"))
-        self.hub.settle(address.chat, turn)
+        self.hub.mark_stored(address.chat, turn)
 
     async def typing(self, address: ReplyAddress) -> None:
         self.hub.typing(address.chat)
@@ -140,7 +139,7 @@ class LocalAdapter:
     async def send_file(self, file: OutboundFile) -> str:
         """Announce a file; the reader downloads the artifact itself."""
         turn, _ = part_of(file.key)
-        self.hub.settle(file.address.chat, turn)
+        self.hub.mark_stored(file.address.chat, turn)
         return f"{self.account}:{file.key}"
 
     async def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
@@ -155,16 +154,49 @@ class LocalAdapter:
     def _publish(self, message: OutboundMessage) -> None:
         turn, index = part_of(message.key)
         if message.final:
-            self.hub.settle(message.address.chat, turn)
+            self.hub.mark_stored(message.address.chat, turn)
         else:
             self.hub.publish_frame(message.address.chat, ReplyFrame(turn, index, message.text))
 
 
-def part_of(key: str) -> tuple[int, int]:
-    """Turn and part that the key of an outbound message names (`<turn>:<part>`).
+class WebAdapter(LocalAdapter):
+    """The web console: in addition to the terminal it has buttons."""
 
-    Raises DeliveryError for anything else.
-    """
+    most_choices = 20
+    """Buttons of one question; nobody reads more in a column."""
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalRenderer:
+    """Renders Markdown as written: printed text cannot be changed, so a frame closes nothing."""
+
+    name: str = TERMINAL.name
+
+    def split(self, markdown: str) -> list[str]:
+        return TERMINAL.split(markdown)
+
+    def growing(self) -> Splitter:
+        return TERMINAL.growing()
+
+    def frame(self, markdown: str) -> str:
+        return markdown.rstrip()
+
+    def framing(self) -> Callable[[str], str]:
+        return self.frame
+
+
+def create_web(name: str, _config: Any) -> LocalAdapter:
+    """Create the adapter of the web console, whose chats are written and watched through the API."""
+    return WebAdapter(name, "web", WEB)
+
+
+def create_terminal(name: str, _config: Any) -> LocalAdapter:
+    """Create the adapter of the terminal; `roebot chat` talks to it through the API."""
+    return LocalAdapter(name, "terminal", TerminalRenderer())
+
+
+def part_of(key: str) -> tuple[int, int]:
+    """Return the turn and part in the key of an outbound message (`<turn>:<part>`). Raises DeliveryError."""
     turn, _, index = key.partition(":")
     if not (turn.isdecimal() and index.isdecimal()):
         raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, f"not a part of a turn: {key}")

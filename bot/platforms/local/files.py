@@ -34,15 +34,15 @@ class InboxFiles:
         self._folder = home / FOLDER
 
     async def store_file(self, source: BinaryIO, limit: int) -> tuple[Path, int]:
-        """Copy a file in; its path and size. Raises FileTooLarge, and keeps nothing then."""
+        """Store a file; return its path and size. Raises FileTooLarge, and stores nothing then."""
         return await asyncio.to_thread(self._keep, source, limit)
 
     async def delete_file(self, path: Path) -> None:
-        """Remove one again; none is fine."""
+        """Delete a file; a missing one is not an error."""
         await asyncio.to_thread(path.unlink, missing_ok=True)
 
     async def delete_expired(self, now: float) -> int:
-        """Remove what is no longer needed; how many files."""
+        """Delete the files that are no longer needed; return their number."""
         return await asyncio.to_thread(self._sweep, now - KEPT)
 
     def _keep(self, source: BinaryIO, limit: int) -> tuple[Path, int]:
@@ -72,7 +72,7 @@ class InboxFiles:
 
 
 async def read_inbox(path: Path) -> AsyncIterator[bytes]:
-    """The content of a kept file. Raises OSError where there is none, and for a path of any other place."""
+    """Yield the content of a stored file. Raises OSError for a missing file or a path outside the folder."""
     if path.parent.name != FOLDER or not _NAME.fullmatch(path.name):
         raise FileNotFoundError(path.name)
     source = await asyncio.to_thread(path.open, "rb")

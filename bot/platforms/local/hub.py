@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-# A reply that grows belongs to an open turn; this many chats with one are remembered at most.
 MOST_CHATS = 4096
+"""Maximum number of chats with a growing reply, each of an open turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class ReplyHub:
         self._watchers: dict[str, set[Watcher]] = {}
 
     def publish_frame(self, chat: str, frame: ReplyFrame) -> None:
-        """A reply has grown. A chat has one growing reply at a time, so a newer turn ends the older."""
+        """Publish a grown reply; a newer turn ends the older reply of the chat."""
         known = self._growing.pop(chat, {})
         if any(other.turn != frame.turn for other in known.values()):
             known = {}
@@ -64,7 +64,7 @@ class ReplyHub:
         for watcher in self._watchers.get(chat, ()):
             watcher.frame(frame)
 
-    def settle(self, chat: str, turn: int) -> None:
+    def mark_stored(self, chat: str, turn: int) -> None:
         """Drop the frames of a turn whose text is in the store now."""
         if any(frame.turn == turn for frame in self._growing.get(chat, {}).values()):
             del self._growing[chat]
@@ -72,17 +72,17 @@ class ReplyHub:
             watcher.nudge()
 
     def typing(self, chat: str) -> None:
-        """An answer is on its way in a chat."""
+        """Announce that an answer is being written in a chat."""
         for watcher in self._watchers.get(chat, ()):
             watcher.type()
 
     def list_frames(self, chat: str, turn: int) -> Mapping[int, ReplyFrame]:
-        """The frames of a turn that still grows, by part ({} where it does not)."""
+        """Return the frames of a growing turn by part, {} for any other."""
         return {index: frame for index, frame in self._growing.get(chat, {}).items() if frame.turn == turn}
 
     @contextmanager
     def watch(self, chat: str, watcher: Watcher) -> Iterator[None]:
-        """Tell `watcher` of the chat while the context lasts."""
+        """Notify `watcher` of the chat while the context is open."""
         watchers = self._watchers.setdefault(chat, set())
         watchers.add(watcher)
         try:

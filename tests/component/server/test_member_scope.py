@@ -261,7 +261,7 @@ async def test_who_is_shut_out_sees_no_more_of_what_they_watch(tmp_path: Path) -
             await give(service, ANNS, "blocked")
             now = [one for one in await service.service.db.run(list_conversations, "web")]
             adapter = service.adapter()
-            adapter.hub.settle(now[0].key.chat, turn)
+            adapter.hub.mark_stored(now[0].key.chat, turn)
             async with asyncio.timeout(20):
                 rest = [line async for line in lines]
         assert not [line for line in rest if line.startswith("event:")]

@@ -11,10 +11,8 @@ from pathlib import Path
 
 from bot.domain import Attachment, AttachmentKind, OutboundMessage, Sender
 from bot.platforms.base import Adapter
-from bot.platforms.local.adapter import LocalAdapter, part_of
+from bot.platforms.local.adapter import LocalAdapter, create_terminal, create_web, part_of
 from bot.platforms.local.files import InboxFiles
-from bot.platforms.terminal.adapter import create as create_terminal
-from bot.platforms.web.adapter import create as create_web
 from bot.render.html import render_html
 from bot.testing.conformance import ANN, Ability, Driver, Seen, Where
 from tests.conformance.viewer import Read, read_html

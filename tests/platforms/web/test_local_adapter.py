@@ -34,12 +34,10 @@ from bot.platforms.base import (
     SendsFiles,
     ShowsTyping,
 )
-from bot.platforms.local.adapter import LocalAdapter, part_of
+from bot.platforms.local.adapter import LocalAdapter, create_terminal, create_web, part_of
 from bot.platforms.local.files import KEPT, FileTooLarge, InboxFiles, read_inbox
 from bot.platforms.local.hub import MOST_CHATS, ReplyFrame, ReplyHub
-from bot.platforms.terminal.adapter import create as create_terminal
 from bot.platforms.terminal.manifest import MANIFEST as TERMINAL
-from bot.platforms.web.adapter import create as create_web
 from bot.platforms.web.manifest import MANIFEST as WEB
 from bot.testing.clock import ManualClock
 
