@@ -30,7 +30,7 @@ class DiscordChannel:
 
 
 def read_channel(channel: Json, guild: str = "") -> DiscordChannel:
-    """A channel object. Raises Malformed."""
+    """Read a channel object. Raises Malformed."""
     return DiscordChannel(
         snowflake(channel, "id"),
         get_int(channel, "type"),
@@ -51,11 +51,11 @@ class ChannelCache:
         self._roles: dict[str, str] = {}
 
     def get(self, channel: str) -> DiscordChannel | None:
-        """A channel, None where the gateway has not told of it."""
+        """Return a channel, None where the gateway did not report it."""
         return self._places.get(channel)
 
     def find_bot_role(self, guild: str) -> str:
-        """The role that stands for the bot alone there ("" if none): people mention it for the bot."""
+        """Return the role that stands for the bot alone ("" if none): people mention it for the bot."""
         return self._roles.get(guild, "")
 
     @property
@@ -64,7 +64,7 @@ class ChannelCache:
         return tuple(self._guilds)
 
     def list_channels(self, guild: str) -> list[DiscordChannel]:
-        """The places of a server, those with the newest messages first."""
+        """List the channels of a server, those with the newest messages first."""
         found = [self._places[channel] for channel in self._guilds.get(guild, ())]
         return sorted(found, key=lambda place: place.newest, reverse=True)
 
@@ -106,7 +106,7 @@ class ChannelCache:
             self._guilds.get(place.guild, set()).discard(place.id)
 
     def sync_threads(self, data: Json) -> None:
-        """Threads of a channel that the bot has been let into."""
+        """Add the threads of a channel to which the bot got access."""
         guild = snowflake(data, "guild_id")
         for thread in get_objects(data, "threads"):
             try:

@@ -48,7 +48,7 @@ class DiscordClick:
 
 
 def choice_rows(choices: Sequence[str]) -> list[Json]:
-    """The rows of buttons below a question; none where there is nothing to choose."""
+    """Build the rows of buttons below a question, none without choices."""
     made = [
         _button(choice, f"{_PREFIX}{number}", _GREY) for number, choice in enumerate(choices[:MAX_CHOICES])
     ]
@@ -56,7 +56,7 @@ def choice_rows(choices: Sequence[str]) -> list[Json]:
 
 
 def stop_button() -> list[Json]:
-    """The row below a message that grows."""
+    """Build the row below a growing message."""
     return [_action_row([_button(STOP_LABEL, STOP, _GREY)])]
 
 
@@ -72,7 +72,7 @@ def pressed_label(message: Json, pressed: str) -> str:
 
 
 def list_button_ids(message: Json) -> list[str]:
-    """The ids of the buttons of a message, as sent or as answered."""
+    """List the ids of the buttons of a message, as sent or as received."""
     rows = message.get("components") or []
     return [str(button.get("custom_id")) for row in rows for button in row.get("components", [])]
 

@@ -36,14 +36,14 @@ class DiscordCursor:
     dms: OrderedDict[str, None] = field(default_factory=OrderedDict)
 
     def note_direct_chat(self, channel: str) -> None:
-        """A direct message came from there."""
+        """Record a channel of direct messages as the latest one."""
         self.dms[channel] = None
         self.dms.move_to_end(channel)
         while len(self.dms) > DMS:
             self.dms.popitem(last=False)
 
     def dump(self, seen: int, threads: Iterable[str], asks: Iterable[CommandUse]) -> str:
-        """The whole as text."""
+        """Return the whole state as text."""
         known = list(asks)
         kept = {
             "seen": str(seen),

@@ -55,7 +55,7 @@ class DiscordInbound:
         self._places = places
 
     def convert(self, message: Json, place: DiscordChannel) -> InboundMessage | None:
-        """The message as the bus takes it; None where it is nothing to act on. Raises Malformed."""
+        """Convert a message; None for one that is not from a person. Raises Malformed."""
         author = get_object(message, "author")
         kind = get_int(message, "type")
         if kind == THREAD_STARTER:
@@ -104,8 +104,10 @@ class DiscordInbound:
         return InboundChange(f"{number}:deleted", replace(origin, sender=Sender("")), None, now)
 
     def convert_click(self, interaction: Json, place: DiscordChannel) -> DiscordClick:
-        """A button below a question, or the stop, was pressed. The label stands in the message that the event
-        brings, so it is known after any restart. Raises Malformed."""
+        """Convert a click on a choice or the stop button. Raises Malformed.
+
+        The label is read from the message in the event, so it is known after a restart too.
+        """
         member = get_object(interaction, "member")
         person = get_object(member, "user") or get_object(interaction, "user")
         pressed = get_object(interaction, "message")
@@ -122,7 +124,7 @@ class DiscordInbound:
         )
 
     def convert_command(self, interaction: Json, place: DiscordChannel) -> InboundMessage | None:
-        """A use of one of our commands, as if it had been written. Raises Malformed."""
+        """Convert a use of one of our commands to a written message. Raises Malformed."""
         member = get_object(interaction, "member")
         author = get_object(member, "user") or get_object(interaction, "user")
         data = get_object(interaction, "data")
@@ -139,7 +141,7 @@ class DiscordInbound:
         )
 
     def note_own_thread(self, thread: str) -> None:
-        """A thread is one of the bot's."""
+        """Record a thread that belongs to the bot."""
         self.own_threads[thread] = None
         self.own_threads.move_to_end(thread)
         while len(self.own_threads) > OURS:
@@ -180,13 +182,13 @@ class DiscordInbound:
         return place.thread and (place.owner == me or place.id in self.own_threads)
 
     def _note_starter(self, message: Json, place: DiscordChannel) -> None:
-        """A thread begins with the message that it grew from."""
+        """Record a thread that grew from one of the bot's messages."""
         first = get_object(get_object(message, "referenced_message"), "author")
         if first.get("id") == self._identity.id:
             self.note_own_thread(place.id)
 
     def _read_text(self, message: Json, place: DiscordChannel) -> str:
-        """The text without the bot's name; other people's names instead of their ids."""
+        """Return the text without the bot's name, and with other people's names in place of their ids."""
         text = get_string(message, "content")
         snapshots = get_objects(message, "message_snapshots")
         if not text and snapshots:
@@ -204,7 +206,7 @@ class DiscordInbound:
 
 
 def _parse_time(timestamp: str) -> float:
-    """An ISO 8601 time in seconds since 1970. Raises Malformed."""
+    """Parse an ISO 8601 time to epoch seconds. Raises Malformed."""
     try:
         return datetime.fromisoformat(timestamp).timestamp()
     except ValueError:

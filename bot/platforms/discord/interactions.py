@@ -43,7 +43,7 @@ class CommandUses:
 
     @property
     def open_uses(self) -> Iterable[CommandUse]:
-        """Uses without an answer, and those whose private answer may continue."""
+        """Return the uses without an answer, and those whose private answer may continue."""
         return [ask for ask in self._open.values() if ask.alone or ask.id not in self._taken]
 
     def restore(self, asks: Iterable[CommandUse]) -> None:
@@ -53,7 +53,7 @@ class CommandUses:
             self._restored.add(ask.id)
 
     def add(self, ask_id: str, token: str, channel: str, *, alone: bool = False) -> None:
-        """A command was used; before its message is stored, so that an answer finds it."""
+        """Record a use before its message is stored, so that an answer finds it."""
         self._open[ask_id] = CommandUse(ask_id, token, channel, snowflake_time(ask_id) + TOKEN_SECONDS, alone)
         self._deferred[ask_id] = asyncio.Event()
         while len(self._open) > MOST:
@@ -113,7 +113,7 @@ class CommandUses:
         return await self._rest.request(route, json={**body, "flags": FOR_ONE}, params={"wait": "true"})
 
     def release(self, ask: CommandUse) -> None:
-        """It cannot be answered: the reply goes out as an ordinary message."""
+        """Drop a use that cannot be answered: the reply goes out as an ordinary message."""
         self._drop(ask.id)
 
     async def expire(self) -> None:

@@ -142,7 +142,7 @@ class DiscordOutbound:
         return await self.call(route, posting=True, json={**body, **self.build_nonce(message.key)})
 
     async def _read_page_after(self, address: ReplyAddress, after: int) -> Any:
-        """The first page of what stands behind an id."""
+        """Return the first page of messages after an id."""
         route = Route("GET", "/channels/{channel_id}/messages", channel_id=channel_of(address))
         query = {"after": str(after), "limit": str(PAGE)}
         return await self.call(route, posting=False, params=query)
@@ -180,7 +180,7 @@ class DiscordOutbound:
             raise self.to_delivery_error(error, posting=True) from None
 
     def _next_nonce(self, key: str) -> None:
-        """The message of this key was deleted: the next post of it is a new one."""
+        """Change the nonce of a deleted message, so that the next post of its key is a new message."""
         self._again[key] = self._again.get(key, 0) + 1
         self._again.move_to_end(key)
         while len(self._again) > REMEMBERED:
@@ -188,19 +188,19 @@ class DiscordOutbound:
 
 
 def channel_of(address: ReplyAddress) -> str:
-    """A thread is a channel of its own."""
+    """Return the channel to write to; a thread is a channel of its own."""
     return check_id(address.topic or address.chat)
 
 
 def reply_reference(address: ReplyAddress) -> dict[str, Any]:
-    """The message that a post answers; one that is gone does not keep it back."""
+    """Build the reference to the message that a post answers; the post succeeds if that is gone."""
     if not address.reply_to or address.chat_kind is ChatKind.PRIVATE:
         return {}
     return {"message_reference": {"message_id": check_id(address.reply_to), "fail_if_not_exists": False}}
 
 
 def message_id_of(posted: Any) -> str:
-    """The id in an answer."""
+    """Return the id of the message in an answer."""
     found = posted.get("id") if isinstance(posted, dict) else None
     if not isinstance(found, str):
         raise DeliveryError(
@@ -210,7 +210,7 @@ def message_id_of(posted: Any) -> str:
 
 
 def check_id(value: str) -> str:
-    """An id, as it may stand in a path."""
+    """Return an id that is safe in a path. Raises DeliveryError for any other."""
     if not value.isascii() or not value.isdecimal():
         raise DeliveryError(DeliveryCategory.NOT_FOUND, f"{value!r} is no id of Discord")
     return value

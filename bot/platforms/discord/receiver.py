@@ -108,7 +108,7 @@ class DiscordReceiver:
 
     @property
     def event_readers(self) -> Mapping[str, Reader]:
-        """Handlers by event name; none of them raises."""
+        """Return the handlers by event name; none of them raises."""
         return {
             "READY": self._guard(self._on_ready),
             "RESUMED": self._guard(lambda data: None),
@@ -166,7 +166,7 @@ class DiscordReceiver:
         log.warning("discord.event_skipped", account=self._account, reason=str(error))
 
     def _on_ready(self, data: Json) -> None:
-        """A new session: nothing says what came between the old one and this."""
+        """Start a new session: Discord does not send the events since the old one."""
         self._held = self._gap_start()
         self._waiting = {snowflake(guild, "id") for guild in get_objects(data, "guilds")}
         self._enqueue(_Fill("", self._held))

@@ -41,14 +41,14 @@ class EarlierPosts:
         self._posted: OrderedDict[str, None] = OrderedDict()
 
     def note_posted(self, message_id: str) -> None:
-        """A message was posted, and its id is known."""
+        """Record the id of a posted message."""
         _put_bounded(self._posted, message_id, None)
 
     async def find(self, sent: OutboundMessage | OutboundFile) -> Json | None:
-        """The message that an earlier try of this one has posted, None where there is none.
+        """Return the message that an earlier attempt has posted, None where there is none.
 
-        Asked for only where there may have been one, longer ago than nonces are relied on. Raises what `read`
-        raises.
+        The channel is read only if there may have been an attempt, and its nonce may be forgotten by now.
+        Raises the errors of `read`.
         """
         now = self._clock.now()
         tried = self._tried.get(sent.key)

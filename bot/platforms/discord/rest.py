@@ -53,7 +53,7 @@ class Buckets:
         self._everywhere = 0.0
 
     def wait(self, route: str, major: str) -> tuple[float, bool]:
-        """Seconds until this call may be made, and whether that holds for all calls. 0.0 counts the call."""
+        """Return the seconds until a call may be made, and True if all calls wait. 0.0 counts the call."""
         now = self._now()
         if self._everywhere > now:
             return self._everywhere - now, True

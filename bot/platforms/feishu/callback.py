@@ -39,7 +39,7 @@ def is_signed(given: str, timestamp: str, nonce: str, encrypt_key: str, body: by
 
 
 def decrypt(encrypted: str, encrypt_key: str) -> bytes:
-    """The content of `{"encrypt": …}`: AES-256-CBC, the first block is the vector. Raises BadCipher."""
+    """Decrypt `{"encrypt": …}` (AES-256-CBC, the first block is the vector). Raises BadCipher."""
     try:
         data = base64.b64decode(encrypted, validate=True)
     except (binascii.Error, ValueError):
@@ -55,7 +55,7 @@ def decrypt(encrypted: str, encrypt_key: str) -> bytes:
 
 
 def encrypt(content: bytes, encrypt_key: str, vector: bytes) -> str:
-    """The counterpart of `decrypt`; `vector` is 16 random bytes."""
+    """Encrypt, as `decrypt` reads it; `vector` is 16 random bytes."""
     pad = _BLOCK - len(content) % _BLOCK
     key = hashlib.sha256(encrypt_key.encode()).digest()
     cipher = AES.new(key, AES.MODE_CBC, vector).encrypt(content + bytes([pad]) * pad)
@@ -131,7 +131,7 @@ class FeishuCallback:
         return await self._events.store_event(payload)
 
     def _decode_body(self, body: bytes) -> Json:
-        """The content of a body; a plain one is refused where there is a key."""
+        """Return the content of a body; a plain one is refused where there is an encrypt key."""
         try:
             payload = parse_object(body)
             if not self._key:

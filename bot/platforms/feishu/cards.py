@@ -27,7 +27,7 @@ _SUMMARY_SOURCE = 600
 def build_card(
     text: str, address: ReplyAddress, *, streaming: bool = False, choices: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """A card that shows Markdown; one that streams has a stop button, a question has its choices."""
+    """Build a card that shows Markdown, with a stop button while it streams, or with choices."""
     elements: list[dict[str, Any]] = [{"tag": "markdown", "element_id": TEXT, "content": card_markdown(text)}]
     if streaming:
         elements.append(_button("stop", STOP_LABEL, _button_value("/stop", address)))
@@ -40,7 +40,7 @@ def build_card(
 
 
 def build_plain_card(text: str) -> dict[str, Any]:
-    """A card that shows the text as it is written: for one that Feishu does not take as Markdown."""
+    """Build a card that shows the text as written, if Feishu refuses it as Markdown."""
     element = {
         "tag": "div",
         "element_id": TEXT,
@@ -61,13 +61,13 @@ def dump_json(value: Any) -> str:
 
 
 def summarize(text: str) -> str:
-    """The line that the list of chats and a notification show."""
+    """Return the line for the list of chats and for notifications."""
     shown = " ".join(render_plain(text[:_SUMMARY_SOURCE]).split())
     return shown if len(shown) <= SUMMARY_LENGTH else f"{shown[:SUMMARY_LENGTH]}…"
 
 
 def _button_value(words: str, address: ReplyAddress, **more: Any) -> dict[str, Any]:
-    """The value of a button: a click tells neither the kind of its chat nor the topic, so they are in it."""
+    """Build the value of a button. It names kind of chat and topic, which the event of a click lacks."""
     return {SAY: words, "group": address.chat_kind is ChatKind.GROUP, "topic": address.topic, **more}
 
 

@@ -82,7 +82,7 @@ class FeishuContacts:
         return found
 
     def note_own_message(self, message_id: str) -> None:
-        """A message of the bot's own."""
+        """Record the id of one of the bot's messages."""
         _put_bounded(self._own, message_id, True)
 
     async def is_own(self, message_id: str) -> bool:
@@ -106,11 +106,11 @@ class FeishuContacts:
         return own
 
     def note_private_chat(self, open_id: str, chat: str) -> None:
-        """The p2p chat of a person."""
+        """Record the p2p chat of a person."""
         _put_bounded(self._chats, open_id, chat)
 
     def find_private_chat(self, open_id: str) -> str:
-        """The p2p chat of a person; the open id itself, which can be written to, where it is not known."""
+        """Return the p2p chat of a person, or their open id, which is a valid address too."""
         return self._chats.get(open_id, open_id)
 
 

@@ -38,7 +38,7 @@ class FeishuMentions:
             self._names[key] = "" if ours else f"@{get_string(mention, 'name') or 'somebody'}"
 
     def resolve(self, text: str) -> str:
-        """The text with names for placeholders; the bot's own is left out."""
+        """Replace placeholders by names, and remove the bot's own."""
         # Longest first: @_user_1 begins @_user_10.
         for key in sorted(self._names, key=len, reverse=True):
             name = self._names[key]
@@ -53,7 +53,7 @@ class FeishuMentions:
 
 
 def read_content(message: Json, bot: str) -> FeishuContent:
-    """The content of a message. Raises Malformed."""
+    """Read the content of a message. Raises Malformed."""
     mentions = FeishuMentions(message, bot)
     kind, message_id = require_string(message, "message_type"), require_string(message, "message_id")
     content = parse_object(get_string(message, "content") or "{}")
@@ -78,7 +78,7 @@ def _image_attachment(message_id: str, key: str) -> Attachment:
 
 
 def _read_post(content: Json, message_id: str, mentions: FeishuMentions) -> FeishuContent:
-    """A rich text; one that names a language has its content one level below."""
+    """Read a rich text; one that names a language has its content one level deeper."""
     if "content" not in content:
         content = next((get_object(content, key) for key in _LOCALES if key in content), content)
     paragraphs = content.get("content")
@@ -140,7 +140,7 @@ _NODES: dict[str, Callable[[Json, FeishuMentions], str]] = {
 
 
 def parse_object(data: bytes | str) -> Json:
-    """A JSON object. Raises Malformed."""
+    """Parse a JSON object. Raises Malformed."""
     try:
         loaded = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -151,7 +151,7 @@ def parse_object(data: bytes | str) -> Json:
 
 
 def read_time(parent: Json, key: str) -> float:
-    """A time that is written as a string of milliseconds, in seconds; 0.0 where absent."""
+    """Return a time (epoch seconds) that is written as a string of milliseconds; 0.0 where absent."""
     text = str(parent.get(key) or "0")
     if not text.isdecimal() or len(text) > 16:
         raise Malformed(f"{key} is no time")

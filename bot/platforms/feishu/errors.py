@@ -56,7 +56,7 @@ _PASSING = frozenset({230049, 11231, 5000, 90235, 2200, 99991401})
 
 
 def delivery_error(problem: FeishuError, *, posting: bool) -> DeliveryError:
-    """The error to raise; `posting` says that the call shows something new."""
+    """Convert an error of a call; with `posting`, repeating the call would show something twice."""
     if isinstance(problem, FeishuRefused):
         return _convert_refusal(problem, posting)
     sent = isinstance(problem, FeishuUnreached) and problem.sent

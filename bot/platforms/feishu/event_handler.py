@@ -98,12 +98,12 @@ class FeishuEventHandler:
         log.warning("feishu.event_skipped", account=self._account, reason=reason)
 
     def mark_acknowledged(self) -> None:
-        """The answer has left."""
+        """Record that the answer to an event was sent."""
         reach(Step.ACKNOWLEDGED)
 
 
 def _find_chat(payload: Json) -> str:
-    """The chat of a message, change or recall ("" for anything else)."""
+    """Return the chat of a message, change or recall, "" for anything else."""
     event = payload.get("event")
     event = event if isinstance(event, dict) else {}
     message = event.get("message")

@@ -24,7 +24,7 @@ _TYPES = {"pdf": "pdf", "doc": "doc", "docx": "doc", "xls": "xls", "xlsx": "xls"
 
 
 def resource_ref(message_id: str, key: str) -> str:
-    """The `ref` of an attachment."""
+    """Build the `ref` of an attachment."""
     return f"{message_id}/{key}"
 
 

@@ -37,7 +37,7 @@ class FeishuInbound:
         self._people = people
 
     async def convert(self, payload: Json, now: float) -> InboundMessage | InboundChange | None:
-        """The message or change of an event; None where it is nothing to act on. Raises Malformed."""
+        """Convert an event to a message or change; None for events without effect. Raises Malformed."""
         header, event = get_object(payload, "header"), get_object(payload, "event")
         kind = require_string(header, "event_type")
         if kind == MESSAGE:
@@ -94,7 +94,7 @@ class FeishuInbound:
         )
 
     def _convert_edit(self, header: Json, event: Json, now: float) -> InboundChange | None:
-        """The event brings the message as it is now, in the form in which it came first."""
+        """Convert an edit; its event holds the current message in the form of a new one."""
         message, sender = get_object(event, "message"), get_object(event, "sender")
         if not message.get("content") or get_string(sender, "sender_type") not in ("", "user"):
             return None
@@ -151,7 +151,7 @@ class FeishuInbound:
         return InboundMessage(require_string(header, "event_id"), origin, said, now, clicked=clicked)
 
     async def _convert_menu(self, header: Json, event: Json, now: float) -> InboundMessage | None:
-        """An entry of the bot's menu is the command that its key names."""
+        """Convert an entry of the bot's menu to the command that its key names."""
         key = get_string(event, "event_key").strip().lstrip("/")
         if not key:
             return None
@@ -169,7 +169,7 @@ class FeishuInbound:
 
 
 def _find_replied(message: Json) -> str:
-    """The message that was answered; in a topic every message answers its first one, which says nothing."""
+    """Return the message that this one answers. In a topic every message answers the first one, so ""."""
     parent = get_string(message, "parent_id")
     if get_string(message, "thread_id") and parent == get_string(message, "root_id"):
         return ""

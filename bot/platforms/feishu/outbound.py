@@ -112,7 +112,7 @@ class FeishuOutbound:
         )
 
     def to_delivery_error(self, problem: FeishuError, *, posting: bool) -> DeliveryError:
-        """The error to raise for one of the client; a limit is also reported."""
+        """Convert an error of the client; a limit is also reported to the account's health."""
         error = delivery_error(problem, posting=posting)
         if isinstance(error, RateLimited):
             self._health.mark_limited(error.retry_after)
@@ -154,7 +154,7 @@ class FeishuOutbound:
         return message_id
 
     async def _finish_message(self, message_id: str, message: OutboundMessage) -> None:
-        """The final text by the card's entity or, where Feishu refuses that, by another card in its place."""
+        """Write the final text to the card, or replace the card where Feishu refuses that."""
         try:
             await self._streams.finish(message_id, message.text, message.address, message.choices)
         except FeishuRefused as refused:
@@ -222,7 +222,9 @@ def _final_card(message: OutboundMessage) -> dict[str, Any]:
 
 
 def idempotency_key(key: str, address: ReplyAddress) -> str:
-    """The idempotency key of a send (50 characters at most, kept for an hour): the same for the same part of
-    the same reply only, also where the numbering of turns began anew."""
+    """Build the idempotency key of a send (at most 50 characters, kept for an hour).
+
+    It is the same only for the same part of the same reply, even if the numbering of turns starts over.
+    """
     parts = (address.account, address.chat, address.topic, address.reply_to, key)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:48]

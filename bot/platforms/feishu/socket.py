@@ -165,7 +165,7 @@ class _FramePieces:
         self._held: OrderedDict[str, dict[int, bytes]] = OrderedDict()
 
     def add(self, frame: WsFrame) -> bytes | None:
-        """The whole payload, once the last piece is there."""
+        """Add a piece; return the whole payload once the last one is there, else None."""
         total, index = _read_count(frame, "sum", 1), _read_count(frame, "seq", 0)
         if total <= 1:
             return frame.payload

@@ -83,14 +83,14 @@ class FeishuStreams:
         self._clicked = asyncio.Event()
 
     async def create(self, text: str, address: ReplyAddress) -> FeishuStream:
-        """A new card entity that streams; nobody sees it until it is sent."""
+        """Create a streaming card entity, which is visible once it is sent."""
         body = {"type": "card_json", "data": dump_json(build_card(text, address, streaming=True))}
         answer = await self._client.call("POST", "cardkit/v1/cards", body)
         now = self._clock.now()
         return FeishuStream(str(answer.data.get("card_id")), address, self._window(), text, now, now)
 
     def remember(self, message_id: str, stream: FeishuStream) -> None:
-        """The card was sent as this message."""
+        """Record the message that shows a card."""
         self._streams[message_id] = stream
         while len(self._streams) > _KEPT:
             idle = next((known for known, one in self._streams.items() if not one.live), None)
@@ -130,7 +130,7 @@ class FeishuStreams:
         return stream is not None and stream.live
 
     def forget(self, message_id: str) -> None:
-        """The message is gone."""
+        """Drop the card of a deleted message."""
         self._streams.pop(message_id, None)
 
     def _raise_if_recalled(self, message_id: str) -> None:
@@ -139,14 +139,14 @@ class FeishuStreams:
             raise FeishuRefused(400, RECALLED, "The message was withdrawn.")
 
     def note_recall(self, message_id: str) -> None:
-        """The message was taken back: its card could still be written to, but nobody would see it."""
+        """Record a recalled message: its card accepts text that nobody would see."""
         self.forget(message_id)
         self._recalled[message_id] = None
         while len(self._recalled) > _KEPT:
             self._recalled.popitem(last=False)
 
     def queue_choice(self, message_id: str, choice: str, address: ReplyAddress) -> None:
-        """A choice was clicked and stored: let it stand in the place of the buttons, soon."""
+        """Queue a stored click, to replace the buttons by the choice."""
         self._chosen.append((message_id, choice, address))
         del self._chosen[:-_KEPT]
         self._clicked.set()
@@ -223,7 +223,7 @@ class FeishuStreams:
             self.rotations += 1
 
     async def _adopt(self, message_id: str, address: ReplyAddress) -> FeishuStream:
-        """The card of a message that this process knows nothing of."""
+        """Return the card of a message that an earlier process sent."""
         body = {"message_id": message_id}
         answer = await self._client.call("POST", "cardkit/v1/cards/id_convert", body)
         now = self._clock.now()
@@ -280,8 +280,10 @@ class FeishuStreams:
             stream.opened_at = self._clock.now()
 
     async def _operate(self, stream: FeishuStream, verb: str, path: str, body: dict[str, object]) -> None:
-        """One operation on a card; a sequence that is too low is tried once more, much higher. It is so where
-        the outcome of the one before is unknown, and where a clock was set back.
+        """Make one operation on a card.
+
+        A sequence that is too low is tried once more with a much higher one: that happens after an unknown
+        outcome, or a clock that was set back.
         """
         where = f"cardkit/v1/cards/{stream.card_id}{path}"
         try:
@@ -293,7 +295,7 @@ class FeishuStreams:
             await self._call(stream, verb, where, body)
 
     async def _call(self, stream: FeishuStream, verb: str, where: str, body: dict[str, object]) -> None:
-        """A call about a card, as soon as its limit allows one more."""
+        """Make a call about a card as soon as its limit allows one."""
         now = self._clock.now()
         while (at := stream.window.ready_at(now)) > now:
             await self._clock.sleep(at - now)
@@ -309,7 +311,7 @@ class FeishuStreams:
         stream.touched_at = self._clock.now()
 
     def _next_sequence(self, stream: FeishuStream) -> int:
-        """The next sequence: higher than every one before, also than those of an earlier process."""
+        """Return a sequence that is higher than all before, also than those of an earlier process."""
         ticks = int(self._clock.now() * _TICKS) % (_LAST - 2 * _JUMP) + 1
         stream.sequence = max(stream.sequence + 1, ticks)
         return stream.sequence

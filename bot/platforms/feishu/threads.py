@@ -54,7 +54,7 @@ class FeishuThreads:
         return found[:limit]
 
     async def _read_page(self, topic: str, page: str) -> tuple[list[Json], str]:
-        """A page of the topic, and the token of the one before it ("" for none)."""
+        """Return a page of the topic, and the token of the one before it ("" for none)."""
         query = {"container_id_type": "thread", "container_id": topic, "sort_type": "ByCreateTimeDesc"}
         query |= {"page_size": str(PAGE), **({"page_token": page} if page else {})}
         try:
@@ -74,7 +74,7 @@ class FeishuThreads:
     def _convert_messages(
         self, messages: Iterator[Json], senders: dict[str, Sender]
     ) -> Iterator[HistoryMessage]:
-        """The messages that can be read."""
+        """Convert the readable messages."""
         for message in messages:
             try:
                 text = read_content(_to_event(message), self._identity.open_id).text
@@ -94,7 +94,7 @@ def _is_by_person(message: Json) -> bool:
 
 
 def _to_event(message: Json) -> Json:
-    """A message of the list in the form in which events bring it."""
+    """Convert a message of the list to the form in which events hold it."""
     mentions = [{**one, "id": {"open_id": one.get("id")}} for one in get_objects(message, "mentions")]
     return {
         "message_id": message.get("message_id"),

@@ -35,7 +35,7 @@ class WsFrame:
     log_id_new: str = ""
 
     def encode(self) -> bytes:
-        """The frame's bytes; the numbers are always written, since proto2 requires them."""
+        """Encode the frame; the numbers are always written, since proto2 requires them."""
         out = bytearray()
         for number, value in ((1, self.seq_id), (2, self.log_id), (3, self.service), (4, self.method)):
             out += _key(number, _VARINT) + _varint(value)
@@ -52,7 +52,7 @@ class WsFrame:
 
 
 def decode(data: bytes) -> WsFrame:
-    """The frame in `data`. Raises BadFrame."""
+    """Decode a frame. Raises BadFrame."""
     frame = WsFrame(CONTROL)
     seen = set()
     for number, value in _fields(data):

@@ -33,7 +33,7 @@ COMMAND = "/roebot"
 
 
 def app_manifest(name: str = "Roebot", request_url: str = "") -> dict[str, Any]:
-    """The manifest of an app called `name`; `request_url` "" means Socket Mode."""
+    """Build the manifest of an app called `name`; `request_url` "" means Socket Mode."""
     return {
         "_metadata": {"major_version": 2},
         "display_information": {"name": name, "description": "An AI agent in the chats where people work"},
@@ -72,6 +72,6 @@ def _request_url(request_url: str, key: str) -> dict[str, str]:
 
 
 def document(name: str = "Roebot", request_url: str = "") -> str:
-    """The manifest as YAML, to be pasted."""
+    """Return the manifest as YAML, to be pasted."""
     text: str = yaml.safe_dump(app_manifest(name, request_url), sort_keys=False, allow_unicode=True)
     return text

@@ -31,7 +31,7 @@ class SlackClick:
 
 
 def button_blocks(choices: Sequence[str]) -> list[Json]:
-    """The block of buttons, none where there is nothing to choose."""
+    """Build the block of buttons, none without choices."""
     if not choices:
         return []
     elements = [
@@ -55,7 +55,7 @@ def message_content(text: str, choices: Sequence[str]) -> Json:
 
 
 def answered_blocks(click: SlackClick) -> list[Json]:
-    """The blocks of a message whose question is answered: the buttons give way to the answer."""
+    """Build the blocks of an answered question: the choice replaces the buttons."""
     kept = [block for block in click.blocks if block.get("type") != "actions"]
     if not kept and click.text:
         kept = [{"type": "markdown", "text": click.text}]

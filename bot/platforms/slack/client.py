@@ -114,11 +114,11 @@ class SlackWebApi:
         self._health = health
 
     def build_metadata(self, key: str) -> Json:
-        """The metadata of a message."""
+        """Build the metadata that marks a message with its key."""
         return {"event_type": EVENT_TYPE, "event_payload": {"key": f"{self._account}:{key}"}}
 
     async def post(self, message: OutboundMessage) -> str:
-        """A new message in its thread; its ts."""
+        """Post a message in its thread; return its ts."""
         address = message.address
         call = self._client.web.chat_postMessage(
             channel=address.chat,
@@ -130,9 +130,9 @@ class SlackWebApi:
         return _read_ts(await self.await_call(call, posting=True))
 
     async def post_alone(self, message: OutboundMessage) -> str:
-        """A message that one person sees; its ts, by which nothing can be done with it.
+        """Post a message that one person sees; return its ts, which no other method accepts.
 
-        In a thread that nobody has answered in yet Slack shows none, so there it goes above it.
+        Slack shows no such message in a thread without replies, so it is posted above that.
         """
         address = message.address
         call = self._client.web.chat_postEphemeral(
@@ -154,20 +154,20 @@ class SlackWebApi:
         await self.await_call(call, posting=False)
 
     async def replace_buttons(self, click: SlackClick) -> None:
-        """Put what was chosen in the place of the buttons."""
+        """Replace the buttons of a message by the choice."""
         call = self._client.web.chat_update(
             channel=click.chat, ts=click.ts, text=click.text[:FALLBACK_LIMIT], blocks=answered_blocks(click)
         )
         await self.await_call(call, posting=False)
 
     async def delete(self, address: ReplyAddress, ts: str) -> None:
-        """Take a message back."""
+        """Delete a message."""
         await self.await_call(self._client.web.chat_delete(channel=address.chat, ts=ts), posting=False)
 
     async def start_stream(
         self, address: ReplyAddress, chunks: Sequence[Chunk], recipient: tuple[str, str]
     ) -> str:
-        """Open a native stream; its ts."""
+        """Open a native stream; return its ts."""
         user, team = recipient
         call = self._client.web.chat_startStream(
             channel=address.chat,
@@ -180,14 +180,14 @@ class SlackWebApi:
         return _read_ts(await self.await_call(call, posting=True))
 
     async def append_to_stream(self, chat: str, ts: str, chunks: Sequence[Chunk]) -> None:
-        """Add to a stream. Raises StreamOver."""
+        """Append to a stream. Raises StreamOver."""
         call = self._client.web.chat_appendStream(channel=chat, ts=ts, chunks=chunks)
         await self.await_call(call, posting=True)
 
     async def stop_stream(
         self, chat: str, ts: str, key: str, chunks: Sequence[Chunk] = (), choices: tuple[str, ...] = ()
     ) -> None:
-        """Add the last chunks and close the stream. Raises StreamOver."""
+        """Append the last chunks and close the stream. Raises StreamOver."""
         call = self._client.web.chat_stopStream(
             channel=chat,
             ts=ts,
@@ -198,7 +198,7 @@ class SlackWebApi:
         await self.await_call(call, posting=True)
 
     async def set_status(self, address: ReplyAddress, text: str) -> None:
-        """The status line of a thread, shown until the next message there."""
+        """Set the status line of a thread, shown until the next message there."""
         call = self._client.web.assistant_threads_setStatus(
             channel_id=address.chat, thread_ts=address.topic, status=text
         )
@@ -225,7 +225,7 @@ class SlackWebApi:
         return found
 
     async def await_call(self, call: Awaitable[AsyncSlackResponse], *, posting: bool) -> AsyncSlackResponse:
-        """Await a call of the SDK. A limit is also reported."""
+        """Await a call of the SDK and convert its errors. Raises StreamOver and DeliveryError."""
         try:
             answer = await call
         except CALL_ERRORS as error:
@@ -236,7 +236,7 @@ class SlackWebApi:
         return answer
 
     def to_delivery_error(self, error: Exception, *, posting: bool) -> DeliveryError:
-        """The error to raise for one of the client."""
+        """Convert an error of the client; a limit or dead token is also reported to the account."""
         failure = delivery_error(error, posting=posting)
         if isinstance(failure, RateLimited):
             self._health.mark_limited(failure.retry_after)
@@ -246,7 +246,7 @@ class SlackWebApi:
 
 
 def read_key(message: Json) -> str:
-    """The key that `label` gave a message, with its account; "" for none."""
+    """Return the key in the metadata of a message, with its account; "" for none."""
     metadata: Any = message.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("event_type") != EVENT_TYPE:
         return ""

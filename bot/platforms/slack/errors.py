@@ -62,7 +62,7 @@ _LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 
 
 def refusal_name(error: Exception) -> str:
-    """Slack's name of a refusal, "" for anything else."""
+    """Return Slack's name of a refusal, "" for anything else."""
     if not isinstance(error, SlackApiError):
         return ""
     answer = error.response
@@ -80,7 +80,7 @@ def delivery_error(error: Exception, *, posting: bool) -> DeliveryError:
 
 
 def read_retry_after(error: SlackApiError) -> float:
-    """Seconds that a 429 asks to wait."""
+    """Return the seconds that a 429 asks to wait."""
     try:
         return max(1.0, float(error.response.headers.get("Retry-After", 1)))
     except (AttributeError, ValueError):

@@ -37,9 +37,9 @@ class SlackFiles:
         self._posted: RecentValues[bool] = RecentValues(1024)
 
     async def send(self, file: OutboundFile) -> str:
-        """Upload a file into its thread; the ts of its message, the file's id where Slack does not tell.
+        """Upload a file into its thread; return the ts of its message, or the file's id if the ts is unknown.
 
-        One of the same key that was sent in this life of the service is not sent again.
+        A file whose key was sent by this process is not sent again.
         """
         known = self._sent.get(file.key)
         if known is not None:
@@ -58,7 +58,7 @@ class SlackFiles:
         return ts
 
     async def _share(self, file: OutboundFile, found: str) -> str:
-        """Show what was uploaded; the ts of the message, the file's id where Slack does not tell."""
+        """Show an uploaded file; return the ts of the message, or the file's id if the ts is unknown."""
         address = file.address
         try:
             call = self._client.web.files_completeUploadExternal(
@@ -79,7 +79,7 @@ class SlackFiles:
         return await self._find_ts(found, address.chat) or found
 
     async def fetch(self, attachment: Attachment) -> AsyncGenerator[bytes, None]:
-        """The content of an attachment, in chunks. Raises DeliveryError."""
+        """Yield the content of an attachment in chunks. Raises DeliveryError."""
         info = await self._web_api.await_call(self._client.web.files_info(file=attachment.ref), posting=False)
         file = info.get("file")
         described: Json = file if isinstance(file, dict) else {}
@@ -94,9 +94,9 @@ class SlackFiles:
                 yield chunk
 
     async def _find_earlier(self, file: OutboundFile) -> str:
-        """The ts of this file where an earlier try or life of the service has shared it, else "".
+        """Return the ts of this file where an earlier attempt or process has shared it, else "".
 
-        Slack takes no metadata with a file, so it is known by its name and size.
+        Slack accepts no metadata with a file, so name and size identify it.
         """
         left_over = self._outbound.is_older_thread(file.address) and not self._looked.get(file.key)
         if not (left_over or self._unsure.get(file.key)):
@@ -127,7 +127,7 @@ class SlackFiles:
             raise delivery_error(error, posting=False) from None
 
     async def _upload(self, file: OutboundFile) -> str:
-        """Bring the bytes to Slack, where nobody sees them yet; the file's id."""
+        """Upload the bytes, which nobody sees yet; return the file's id."""
         web = self._client.web
         ticket = await self._web_api.await_call(
             web.files_getUploadURLExternal(filename=file.filename or "file", length=len(file.data)),
@@ -145,7 +145,7 @@ class SlackFiles:
         return file_id
 
     async def _find_ts(self, file_id: str, chat: str) -> str:
-        """The message that a file was shared with, "" where there is none (yet)."""
+        """Return the ts of the message with which a file was shared, "" where there is none yet."""
         try:
             answer = await self._client.web.files_info(file=file_id)
         except (*CALL_ERRORS, SlackRequestError):

@@ -34,7 +34,7 @@ class SlackIdentity:
     url: str = ""
 
     def message_link(self, chat: str, ts: str, root: str) -> str:
-        """The address of a message, in the form of chat.getPermalink (docs.slack.dev); "" for none."""
+        """Build the address of a message in the form of chat.getPermalink (docs.slack.dev); "" for none."""
         if not self.url:
             return ""
         thread = f"?thread_ts={root}&cid={chat}" if root and root != ts else ""
@@ -71,7 +71,7 @@ class SlackInbound:
         self._identity = identity
 
     def read(self, body: Json) -> SlackMessage | InboundChange | Ignored:
-        """The message or change of a payload. Raises Malformed."""
+        """Convert a payload to a message or change. Raises Malformed."""
         if "command" in body:
             return self._convert_command(body)
         if body.get("type") == "block_actions":
@@ -218,7 +218,7 @@ def _chat_kind(chat: str, channel_type: str) -> ChatKind:
 
 
 def _find_team(event: Json, body: Json) -> str:
-    """The sender's own workspace: another one in a shared channel."""
+    """Return the sender's own workspace, which is another one in a shared channel."""
     return get_string(event, "user_team") or get_string(event, "team") or get_string(body, "team_id")
 
 
@@ -265,7 +265,7 @@ class SlackText:
 
 
 def read_text(text: str, bot: str) -> SlackText:
-    """The text of a message (docs.slack.dev/messaging/formatting-message-text)."""
+    """Read the text of a message (docs.slack.dev/messaging/formatting-message-text)."""
     mentions = [token[1:].partition("|")[0] for token in _TOKEN.findall(text) if token.startswith("@")]
     named = bot in mentions
     shown = _TOKEN.sub(lambda found: _resolve_token(found[1], bot), text)
@@ -301,7 +301,7 @@ def _close_gaps(text: str) -> str:
 
 
 def require_ts(parent: Json, key: str) -> str:
-    """A time stamp, Slack's id of a message: seconds, a point, six digits."""
+    """Return a time stamp, Slack's message id: seconds, a point, six digits. Raises Malformed."""
     value = require_string(parent, key)
     whole, _, part = value.partition(".")
     if not (value.isascii() and whole.isdecimal() and part.isdecimal() and len(value) < 32):

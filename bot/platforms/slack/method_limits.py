@@ -33,7 +33,7 @@ class StreamBudget:
         self._starts.count_start(now)
 
     def record_start_end(self, began: float, now: float) -> None:
-        """The start that began then has ended."""
+        """Count the end of a start that began at `began`."""
         self._starts.count_end(began, now)
 
     def record_stop(self, now: float) -> None:

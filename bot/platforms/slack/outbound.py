@@ -63,7 +63,7 @@ class SlackOutbound:
         streams.on_rotated = self._show_after_rotation
 
     async def send(self, message: OutboundMessage) -> str:
-        """Post, or begin a message that grows; its ts. One that stands already is brought up to date."""
+        """Post a message, or open a growing one; return its ts. One that is posted already is updated."""
         self._statuses.pop(_thread_key(message.address))
         await self._streams.finish_other_parts(message)
         await self._shorten_earlier_parts(message)
@@ -76,7 +76,7 @@ class SlackOutbound:
         return ts
 
     async def edit(self, message: OutboundMessage, ts: str) -> None:
-        """Bring a message to this text: by its stream where one is open, else as a whole."""
+        """Show this text in a message: by its stream where one is open, else as a whole."""
         async with self._signs.guard_edit(f"{message.address.chat}:{ts}", message):
             stream = self._streams.get(message.address.chat, ts)
             if stream is not None and await self._streams.show_message(stream, message):
@@ -232,10 +232,10 @@ class SlackOutbound:
             raise
 
     async def _find_earlier_post(self, message: OutboundMessage) -> str:
-        """The ts of this part where it stands already, "" where it does not.
+        """Return the ts of this part where it is posted already, else "".
 
-        Looked for after an unknown outcome, and once for each part in a thread that is older than this life
-        of the service: an earlier one may have posted there and not have lived to write it down.
+        The thread is read after an unknown outcome, and once for each part in a thread that is older than
+        this process: an earlier one may have posted there and stopped before it stored that.
         """
         address = message.address
         if message.alone or not (self._unsure.get(message.key) or self._may_be_left_over(message)):
@@ -253,7 +253,7 @@ class SlackOutbound:
         return loose[-1] if loose else ""
 
     async def find_own_messages(self, address: ReplyAddress) -> list[Json]:
-        """Our messages there that can be answers to the message that is answered. Raises DeliveryError."""
+        """Return our messages that may answer the message in question. Raises DeliveryError."""
         since = self._search_start(address)
         return [one for one in await self._web_api.read_thread(address, since) if self._is_ours(one, since)]
 
@@ -265,7 +265,7 @@ class SlackOutbound:
         return self.is_older_thread(message.address) and not self._looked.get(message.key)
 
     def _search_start(self, address: ReplyAddress) -> str:
-        """Only what is newer than the message that is answered can be its answer."""
+        """Return the ts from which to search: an answer is newer than its question."""
         asked = _to_seconds(address.reply_to)
         return address.reply_to if asked else f"{self._clock.now() - LOOK_BACK:.6f}"
 
@@ -275,7 +275,7 @@ class SlackOutbound:
         return ours and isinstance(ts, str) and _to_seconds(ts) > _to_seconds(since)
 
     async def _adopt_post(self, message: OutboundMessage, ts: str) -> None:
-        """A post that was thought lost stands: bring it to its text."""
+        """Update a post whose outcome was unknown to its current text."""
         log.info("slack.post_found", key=message.key)
         try:
             await self._rewrite(message, ts)
@@ -285,8 +285,9 @@ class SlackOutbound:
             raise
 
     async def _post_response(self, message: OutboundMessage) -> str:
-        """Answer a slash command to who gave it alone, where that is wanted or the bot is no member; "" if it
-        cannot be done any more.
+        """Answer a slash command for its sender only, where that is wanted or the bot is not a member.
+
+        Returns "" where it is no longer possible.
         """
         url = self._places.find_response_url(message.address.reply_to)
         if not url or not self._client.trusted(url):
@@ -302,8 +303,8 @@ class SlackOutbound:
 
 
 def _as_whole(message: OutboundMessage) -> OutboundMessage:
-    """A message that is written as a whole: what is open in a frame is closed, and the list is part of its
-    text where there is room for it.
+    """Build a message that is written as a whole: open Markdown is closed, and the list is appended where it
+    fits.
     """
     if message.final:
         return message

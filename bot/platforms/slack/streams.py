@@ -48,7 +48,7 @@ class SlackStream:
 
     @property
     def turn(self) -> str:
-        """The turn that it belongs to."""
+        """Return the turn that the stream belongs to."""
         return self.key.partition(":")[0]
 
 
@@ -81,11 +81,11 @@ class SlackStreams:
         return self.budget.may_start(self._clock.now(), self.count)
 
     def get(self, chat: str, ts: str) -> SlackStream | None:
-        """The open stream of a message."""
+        """Return the open stream of a message."""
         return self._open.get((chat, ts))
 
     async def open_stream(self, message: OutboundMessage, recipient: tuple[str, str]) -> str:
-        """Begin a message that grows; its ts. Where Slack refuses tasks, it is begun without them."""
+        """Open a growing message; return its ts. Where Slack refuses tasks, it starts without them."""
         listed = message.progress if may_follow(message.text) and not self.no_tasks else ()
         try:
             ts = await self._start_stream(message, listed, recipient)
@@ -145,7 +145,7 @@ class SlackStreams:
                 await self.finish_stream(stream)
 
     async def _append(self, stream: SlackStream, message: OutboundMessage, listed: TaskList) -> bool:
-        """Send what is new; False where that is not certain to have been shown."""
+        """Send new text and tasks; return False where they may not be shown."""
         chunks = growth_chunks(message.text[len(stream.shown) :], stream.listed, listed)
         try:
             if message.final:
@@ -195,7 +195,7 @@ class SlackStreams:
             stream.timer.cancel()
 
     async def _rotate_stream(self, stream: SlackStream) -> None:
-        """End the stream before Slack does; the message goes on by updates."""
+        """End the stream before Slack does; later edits replace the whole text."""
         await self._clock.sleep(self._life)
         place = stream.chat, stream.ts
         try:
@@ -215,7 +215,7 @@ class SlackStreams:
 
 
 def _next_tasks(stream: SlackStream, message: OutboundMessage) -> TaskList | None:
-    """The list that this message makes of the one in the stream; None where that cannot be done in it."""
+    """Return the next list of tasks in the stream; None where the stream cannot show that."""
     if not stream.listed and (message.final or not may_follow(message.text)):
         return ()
     listed = merge_tasks(stream.listed, message.progress)

@@ -31,7 +31,7 @@ TaskList = tuple[ProgressItem, ...]
 
 
 def growth_chunks(text: str, before: TaskList = (), after: TaskList = ()) -> list[Chunk]:
-    """The chunks that add `text` and bring the list from one state to another."""
+    """Build the chunks that append `text` and change the list from one state to another."""
     chunks: list[Chunk] = [MarkdownTextChunk(text=text)] if text else []
     for place, item in enumerate(after):
         if place >= len(before) or _shown_task(before[place]) != _shown_task(item):
@@ -41,9 +41,9 @@ def growth_chunks(text: str, before: TaskList = (), after: TaskList = ()) -> lis
 
 
 def merge_tasks(listed: TaskList, wanted: TaskList) -> TaskList | None:
-    """The list that `wanted` makes of what is listed; None where that would leave what nobody will do.
+    """Merge `wanted` into the shown list; None where that would leave tasks open that nobody will do.
 
-    A stream takes no task back: what is listed beyond the wanted ones has ended.
+    A stream removes no task: listed tasks that are no longer wanted have ended.
     """
     beyond = listed[len(wanted) :]
     if any(item.state is ProgressState.PENDING for item in beyond):
@@ -52,7 +52,7 @@ def merge_tasks(listed: TaskList, wanted: TaskList) -> TaskList | None:
 
 
 def end_tasks(listed: Sequence[ProgressItem]) -> TaskList:
-    """The list once nothing is being worked on in it any more."""
+    """Return the list with nothing in progress."""
     return tuple(
         replace(item, state=ProgressState.DONE) if item.state is ProgressState.ACTIVE else item
         for item in listed

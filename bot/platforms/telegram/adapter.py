@@ -176,7 +176,9 @@ def create(name: str, config: TelegramAccount) -> TelegramAdapter:
 
 
 async def _supports_rich(client: TelegramClient) -> bool:
-    """A method that the server knows refuses an empty call with 400, an unknown one with 404."""
+    """Return True where the server knows rich messages: it refuses an empty call with 400, an unknown method
+    with 404.
+    """
     try:
         await client.call("sendRichMessage")
     except TelegramRefused as error:

@@ -59,7 +59,7 @@ class TelegramIdentity:
 
     @property
     def tag(self) -> str:
-        """The bot's mention, in lower case."""
+        """Return the bot's mention in lower case."""
         return f"@{self.username}".casefold()
 
 
