@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
+from bot.core.recent_values import RecentValues
 from bot.domain import OutboundMessage
 from bot.errors import NotModified
 
-_KEPT = 1024
+_REMEMBERED = 1024
 
 
 class ChoiceMarkers:
@@ -21,7 +21,7 @@ class ChoiceMarkers:
     """
 
     def __init__(self) -> None:
-        self._settled: OrderedDict[str, None] = OrderedDict()
+        self._settled: RecentValues[bool] = RecentValues(_REMEMBERED)
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
@@ -34,15 +34,15 @@ class ChoiceMarkers:
             try:
                 yield
             except NotModified:
-                self._mark_settled(key)
+                self._settled.put(key, True)
                 raise
-            self._mark_settled(key)
+            self._settled.put(key, True)
 
     @asynccontextmanager
     async def claim_marker(self, key: str) -> AsyncIterator[bool]:
         """Yield True if the adapter may show its marker now.
 
-        An edit that is on its way goes first: no adapter waits for it.
+        An edit in progress goes first, and the marker is skipped: no adapter waits for it.
         """
         order = self._orders.setdefault(key, asyncio.Lock())
         if order.locked() or key in self._settled:
@@ -50,9 +50,3 @@ class ChoiceMarkers:
             return
         async with order:
             yield True
-
-    def _mark_settled(self, key: str) -> None:
-        self._settled[key] = None
-        self._settled.move_to_end(key)
-        while len(self._settled) > _KEPT:
-            self._settled.popitem(last=False)

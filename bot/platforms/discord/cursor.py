@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import orjson
 
+from bot.core.recent_values import RecentValues
+
 DMS = 200
-"""Channels of direct messages whose gaps are filled: Discord lists them nowhere."""
+"""Number of remembered channels of direct messages, whose gaps are filled: Discord cannot list them."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandUse:
-    """A use of a command that waits for its answer, which is for its user `alone` or for everybody there. The
-    token is good for 15 minutes and for nothing else.
+    """A use of a command that waits for its answer, which its user `alone` or everybody in the channel sees.
+
+    The token is valid for 15 minutes, for this answer only.
     """
 
     id: str
@@ -33,14 +35,11 @@ class DiscordCursor:
     """
 
     seen: int = 0
-    dms: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    dms: RecentValues[bool] = field(default_factory=lambda: RecentValues(DMS))
 
     def note_direct_chat(self, channel: str) -> None:
         """Record a channel of direct messages as the latest one."""
-        self.dms[channel] = None
-        self.dms.move_to_end(channel)
-        while len(self.dms) > DMS:
-            self.dms.popitem(last=False)
+        self.dms.put(channel, True)
 
     def dump(self, seen: int, threads: Iterable[str], asks: Iterable[CommandUse]) -> str:
         """Return the whole state as text."""
@@ -56,16 +55,17 @@ class DiscordCursor:
 
 
 def read_cursor(text: str) -> tuple[DiscordCursor, list[str], list[CommandUse]]:
-    """Cursor, threads and open asks; what cannot be read counts as nothing."""
+    """Return cursor, threads and open uses of commands; all are empty for an unreadable text."""
     try:
-        found = orjson.loads(text)
-        alone = {str(one) for one in found.get("alone", [])}
-        asks = [
-            CommandUse(str(a), str(b), str(c), float(d), str(a) in alone)
-            for a, b, c, d in found.get("asks", [])
+        stored = orjson.loads(text)
+        alone = {str(use) for use in stored.get("alone", [])}
+        uses = [
+            CommandUse(str(use), str(token), str(channel), float(until), str(use) in alone)
+            for use, token, channel, until in stored.get("asks", [])
         ]
-        dms = OrderedDict((str(channel), None) for channel in found.get("dms", []))
-        threads = [str(thread) for thread in found.get("threads", [])]
-        return DiscordCursor(int(found["seen"]), dms), threads, asks
+        cursor = DiscordCursor(int(stored["seen"]))
+        for channel in stored.get("dms", []):
+            cursor.note_direct_chat(str(channel))
+        return cursor, [str(thread) for thread in stored.get("threads", [])], uses
     except (ValueError, TypeError, KeyError, AttributeError):
         return DiscordCursor(), [], []

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from bot.core.recent_values import RecentValues
 from bot.domain import (
     Attachment,
     AttachmentKind,
@@ -49,7 +49,7 @@ class DiscordInbound:
     """Converts messages for one account. `ours` are the threads that grew from a message of the bot."""
 
     def __init__(self, account: str, identity: DiscordIdentity, places: ChannelCache) -> None:
-        self.own_threads: OrderedDict[str, None] = OrderedDict()
+        self.own_threads: RecentValues[bool] = RecentValues(OURS)
         self._account = account
         self._identity = identity
         self._places = places
@@ -142,10 +142,7 @@ class DiscordInbound:
 
     def note_own_thread(self, thread: str) -> None:
         """Record a thread that belongs to the bot."""
-        self.own_threads[thread] = None
-        self.own_threads.move_to_end(thread)
-        while len(self.own_threads) > OURS:
-            self.own_threads.popitem(last=False)
+        self.own_threads.put(thread, True)
 
     def _build_origin(self, event: Json, place: DiscordChannel, author: Json, reply_to: str) -> Origin:
         member = get_object(event, "member")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections import OrderedDict
 from typing import Any
 
 from bot.clock import Clock
+from bot.core.recent_values import RecentValues
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.choice_markers import ChoiceMarkers
@@ -45,7 +45,7 @@ class DiscordOutbound:
         self._asks = asks
         self._signs = signs
         self._health = health
-        self._again: OrderedDict[str, int] = OrderedDict()
+        self._reposts: RecentValues[int] = RecentValues(REMEMBERED)
         self._growing: set[str] = set()
 
     async def send(self, message: OutboundMessage) -> str:
@@ -119,7 +119,7 @@ class DiscordOutbound:
         """Build the nonce that makes repeated posts one message: at most 25 characters, checked for some
         minutes (docs.discord.com/developers/resources/message#create-message-jsonform-params).
         """
-        named = f"{self._account}\n{key}\n{self._again.get(key, 0)}".encode()
+        named = f"{self._account}\n{key}\n{self._reposts.get(key) or 0}".encode()
         digest = hashlib.blake2b(named, digest_size=15).digest()
         return {"nonce": base64.b32encode(digest).decode(), "enforce_nonce": True}
 
@@ -181,10 +181,7 @@ class DiscordOutbound:
 
     def _next_nonce(self, key: str) -> None:
         """Change the nonce of a deleted message, so that the next post of its key is a new message."""
-        self._again[key] = self._again.get(key, 0) + 1
-        self._again.move_to_end(key)
-        while len(self._again) > REMEMBERED:
-            self._again.popitem(last=False)
+        self._reposts.put(key, (self._reposts.get(key) or 0) + 1)
 
 
 def channel_of(address: ReplyAddress) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import structlog
 
 from bot.clock import Clock
+from bot.core.recent_values import RecentValues
 from bot.domain import OutboundFile, OutboundMessage, ReplyAddress
 from bot.platforms.discord.snowflake import snowflake, snowflake_at
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, require_object
@@ -37,12 +37,12 @@ class EarlierPosts:
         self._clock = clock
         self._read = read
         self._started = clock.now()
-        self._tried: OrderedDict[str, float] = OrderedDict()
-        self._posted: OrderedDict[str, None] = OrderedDict()
+        self._tried: RecentValues[float] = RecentValues(REMEMBERED)
+        self._posted: RecentValues[bool] = RecentValues(REMEMBERED)
 
     def note_posted(self, message_id: str) -> None:
         """Record the id of a posted message."""
-        _put_bounded(self._posted, message_id, None)
+        self._posted.put(message_id, True)
 
     async def find(self, sent: OutboundMessage | OutboundFile) -> Json | None:
         """Return the message that an earlier attempt has posted, None where there is none.
@@ -52,7 +52,7 @@ class EarlierPosts:
         """
         now = self._clock.now()
         tried = self._tried.get(sent.key)
-        _put_bounded(self._tried, sent.key, now if tried is None else tried)
+        self._tried.put(sent.key, now if tried is None else tried)
         # In this life by an earlier try, or in the life of a process before it.
         since = tried if tried is not None else sent.since if sent.since < self._started else now
         if not sent.since or now - since < NONCE_SECONDS:
@@ -84,9 +84,3 @@ def _share_beginning(shown: str, text: str) -> bool:
     """Return True where one text begins the other, except for the closing marks of a frame."""
     first, second = (" ".join(one.split()).rstrip(_CLOSING) for one in (shown, text))
     return bool(first and second) and (first.startswith(second) or second.startswith(first))
-
-
-def _put_bounded(kept: OrderedDict[str, Any], key: str, value: Any) -> None:
-    kept[key] = value
-    while len(kept) > REMEMBERED:
-        kept.popitem(last=False)

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TypeVar
 from urllib.parse import quote
 
 import structlog
 
 from bot.clock import Clock
+from bot.core.recent_values import RecentValues
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.errors import FeishuError
 from bot.platforms.payload import Json
 
 log = structlog.get_logger(__name__)
-T = TypeVar("T")
 
 ASK_SECONDS = 0.8
 """An event must be acknowledged within 3 s, so no question about it may take longer."""
 PAUSE = 300.0
 """Seconds without lookups after a refusal (usually a missing scope)."""
-KEPT = 4096
+REMEMBERED = 4096
 KNOWN_SECONDS = 3600.0
 """Lifetime of a cached person (s)."""
 
@@ -54,9 +52,9 @@ class FeishuContacts:
         self._client = client
         self._bot_ids = bot_ids
         self._clock = clock
-        self._known: OrderedDict[str, FeishuPerson] = OrderedDict()
-        self._chats: OrderedDict[str, str] = OrderedDict()
-        self._own: OrderedDict[str, bool] = OrderedDict()
+        self._known: RecentValues[FeishuPerson] = RecentValues(REMEMBERED)
+        self._chats: RecentValues[str] = RecentValues(REMEMBERED)
+        self._own: RecentValues[bool] = RecentValues(REMEMBERED)
         self._silent_until = 0.0
 
     async def find_person(self, open_id: str) -> FeishuPerson:
@@ -78,12 +76,12 @@ class FeishuContacts:
             return FeishuPerson(known.name if known is not None else "")
         user = answer.data.get("user")
         found = read_person(user if isinstance(user, dict) else {}, now)
-        _put_bounded(self._known, open_id, found)
+        self._known.put(open_id, found)
         return found
 
     def note_own_message(self, message_id: str) -> None:
         """Record the id of one of the bot's messages."""
-        _put_bounded(self._own, message_id, True)
+        self._own.put(message_id, True)
 
     async def is_own(self, message_id: str) -> bool:
         """Return True for the bot's own message; older ones are looked up."""
@@ -102,20 +100,13 @@ class FeishuContacts:
             and sender.get("sender_type") == "app"
             and sender.get("id") in self._bot_ids
         )
-        _put_bounded(self._own, message_id, own)
+        self._own.put(message_id, own)
         return own
 
     def note_private_chat(self, open_id: str, chat: str) -> None:
         """Record the p2p chat of a person."""
-        _put_bounded(self._chats, open_id, chat)
+        self._chats.put(open_id, chat)
 
     def find_private_chat(self, open_id: str) -> str:
         """Return the p2p chat of a person, or their open id, which is a valid address too."""
-        return self._chats.get(open_id, open_id)
-
-
-def _put_bounded(held: OrderedDict[str, T], key: str, value: T) -> None:
-    held[key] = value
-    held.move_to_end(key)
-    while len(held) > KEPT:
-        held.popitem(last=False)
+        return self._chats.get(open_id) or open_id

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 import structlog
 
 from bot.clock import Clock
+from bot.core.recent_values import RecentValues
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.connection import AccountHealth
@@ -49,8 +49,8 @@ class FeishuOutbound:
         self._health = health
         self._on_posted = on_posted
         self._started = clock.now()
-        self._tried: OrderedDict[str, None] = OrderedDict()
-        self._again: OrderedDict[str, int] = OrderedDict()
+        self._tried: RecentValues[bool] = RecentValues(_TRIED)
+        self._reposts: RecentValues[int] = RecentValues(_TRIED)
 
     async def send(self, message: OutboundMessage) -> str:
         """Post; returns the message id. The same key posts once, and its newest text then stands."""
@@ -187,22 +187,17 @@ class FeishuOutbound:
             await self._client.call("PATCH", path, {"content": dump_json(build_plain_card(message.text))})
 
     def _uuid(self, key: str, address: ReplyAddress) -> str:
-        again = self._again.get(key)
-        return idempotency_key(f"{key}:again{again}" if again else key, address)
+        repost = self._reposts.get(key)
+        return idempotency_key(f"{key}:again{repost}" if repost else key, address)
 
     def _next_uuid(self, key: str) -> None:
-        self._again[key] = self._again.get(key, 0) + 1
-        self._again.move_to_end(key)
-        while len(self._again) > _TRIED:
-            self._again.popitem(last=False)
+        self._reposts.put(key, (self._reposts.get(key) or 0) + 1)
 
     def _may_be_repeat(self, message: OutboundMessage) -> bool:
         """Return True where this post may have been made before; the existing message is then updated."""
         key = self._uuid(message.key, message.address)
         known = key in self._tried
-        self._tried[key] = None
-        while len(self._tried) > _TRIED:
-            self._tried.popitem(last=False)
+        self._tried.put(key, True)
         return known or self._clock.now() - self._started < DOUBTFUL_SECONDS
 
     def _is_older(self, answer: FeishuAnswer, took: float) -> bool:

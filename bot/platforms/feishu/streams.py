@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from bot.clock import Clock
+from bot.core.recent_values import RecentValues
 from bot.core.sliding_window import SlidingWindow
 from bot.domain import ReplyAddress
 from bot.platforms.choice_markers import ChoiceMarkers
@@ -77,7 +78,7 @@ class FeishuStreams:
         self._again = AGAIN_SECONDS * scale
         self._scale = scale
         self._streams: OrderedDict[str, FeishuStream] = OrderedDict()
-        self._recalled: OrderedDict[str, None] = OrderedDict()
+        self._recalled: RecentValues[bool] = RecentValues(_KEPT)
         self._chosen: list[tuple[str, str, ReplyAddress]] = []
         self._changed = asyncio.Event()
         self._clicked = asyncio.Event()
@@ -141,9 +142,7 @@ class FeishuStreams:
     def note_recall(self, message_id: str) -> None:
         """Record a recalled message: its card accepts text that nobody would see."""
         self.forget(message_id)
-        self._recalled[message_id] = None
-        while len(self._recalled) > _KEPT:
-            self._recalled.popitem(last=False)
+        self._recalled.put(message_id, True)
 
     def queue_choice(self, message_id: str, choice: str, address: ReplyAddress) -> None:
         """Queue a stored click, to replace the buttons by the choice."""

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 import structlog
 
 from bot.clock import Clock
+from bot.core.recent_values import RecentValues
 from bot.domain import ChatKind, ReplyAddress, Sender
 from bot.platforms.payload import Json, Malformed, get_objects, get_string, get_strings
 from bot.platforms.slack.client import SlackClient
 from bot.platforms.slack.errors import CALL_ERRORS, refusal_name
 
 log = structlog.get_logger(__name__)
-V = TypeVar("V")
 
+REMEMBERED = 4096
 LOOKUP_SECONDS = 1.5
 """Maximum duration of a lookup: Slack waits 3 s for the acknowledgement of an event."""
 PERSON_SECONDS = 3600.0
@@ -27,31 +26,6 @@ GROUPS_SECONDS = 600.0
 """Lifetime of the cached user groups (s)."""
 GROUPS_RETRY_SECONDS = 60.0
 """Seconds without lookups of user groups after a refusal."""
-
-
-class RecentValues(Generic[V]):
-    """A bounded map that drops the values used least recently."""
-
-    def __init__(self, most: int = 4096) -> None:
-        self._most = most
-        self._values: OrderedDict[str, V] = OrderedDict()
-
-    def get(self, key: str) -> V | None:
-        """Return a value, None where unknown."""
-        if key in self._values:
-            self._values.move_to_end(key)
-        return self._values.get(key)
-
-    def put(self, key: str, value: V) -> None:
-        """Store a value."""
-        self._values[key] = value
-        self._values.move_to_end(key)
-        if len(self._values) > self._most:
-            self._values.popitem(last=False)
-
-    def pop(self, key: str) -> V | None:
-        """Remove a value and return it, None where unknown."""
-        return self._values.pop(key, None)
 
 
 class SlackUserGroups:
@@ -119,10 +93,10 @@ class SlackDirectory:
         self._bot = bot
         self._team = team
         self._clock = clock
-        self._people: RecentValues[SlackPerson] = RecentValues()
-        self._threads: RecentValues[bool] = RecentValues()
-        self._asked: RecentValues[tuple[str, str]] = RecentValues()
-        self._direct: RecentValues[str] = RecentValues()
+        self._people: RecentValues[SlackPerson] = RecentValues(REMEMBERED)
+        self._threads: RecentValues[bool] = RecentValues(REMEMBERED)
+        self._asked: RecentValues[tuple[str, str]] = RecentValues(REMEMBERED)
+        self._direct: RecentValues[str] = RecentValues(REMEMBERED)
         self._responses: RecentValues[str] = RecentValues(256)
         self._alone: RecentValues[bool] = RecentValues(256)
 

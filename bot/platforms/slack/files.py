@@ -8,12 +8,12 @@ from contextlib import aclosing
 import structlog
 from slack_sdk.errors import SlackRequestError
 
+from bot.core.recent_values import RecentValues
 from bot.domain import Attachment, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.http import CHUNK, limit_size
 from bot.platforms.payload import Json, get_objects
 from bot.platforms.slack.client import SlackClient, SlackWebApi
-from bot.platforms.slack.directory import RecentValues
 from bot.platforms.slack.errors import CALL_ERRORS, delivery_error
 from bot.platforms.slack.outbound import SlackOutbound
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import structlog
 
 from bot.clock import Clock
+from bot.core.recent_values import RecentValues
 from bot.core.sliding_window import SlidingWindow
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
@@ -14,7 +15,7 @@ from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.payload import Json
 from bot.platforms.slack.choices import FALLBACK_LIMIT, SlackClick, button_blocks
 from bot.platforms.slack.client import SlackClient, SlackWebApi, StreamOver, read_key
-from bot.platforms.slack.directory import RecentValues, SlackDirectory
+from bot.platforms.slack.directory import SlackDirectory
 from bot.platforms.slack.errors import CALL_ERRORS
 from bot.platforms.slack.inbound import SlackIdentity
 from bot.platforms.slack.method_limits import MINUTE, RESERVED_UPDATES, UPDATES

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from bot.core.recent_values import RecentValues
 from bot.domain import (
     Attachment,
     AttachmentKind,
@@ -94,7 +94,7 @@ class TelegramInbound:
     def __init__(self, account: str, identity: TelegramIdentity) -> None:
         self._account = account
         self._identity = identity
-        self._albums: OrderedDict[str, None] = OrderedDict()
+        self._albums: RecentValues[bool] = RecentValues(_MAX_ALBUMS)
         self._converters: Mapping[str, Callable[[Json, Json], ConvertedEvent | None]] = {
             "edited_message": self._convert_edit,
             "callback_query": self._convert_click,
@@ -222,9 +222,7 @@ class TelegramInbound:
         if not album:
             return meant
         if meant:
-            self._albums[album] = None
-            while len(self._albums) > _MAX_ALBUMS:
-                self._albums.popitem(last=False)
+            self._albums.put(album, True)
         return album in self._albums
 
 
