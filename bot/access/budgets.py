@@ -10,7 +10,15 @@ from bot.config.models import BudgetLimits, BudgetsConfig
 from bot.domain import ChatKind, Origin, person_of
 from bot.store import Database
 from bot.store.audit import Actor
-from bot.store.budgets import Budget, BudgetScope, BudgetUnit, Limit, find_refusal, list_budgets, set_budget
+from bot.store.budgets import (
+    BudgetScope,
+    BudgetUnit,
+    EntryBudget,
+    Limit,
+    find_refusal,
+    list_budgets,
+    set_budget,
+)
 from bot.texts import Texts
 
 
@@ -20,18 +28,18 @@ class Budgets:
     def __init__(self, db: Database, config: Callable[[], BudgetsConfig]) -> None:
         self._db = db
         self._config = config
-        self._given: Mapping[str, Budget] = {}
+        self._given: Mapping[str, EntryBudget] = {}
 
     async def load_limits(self) -> None:
         """Reload granted limits from the store."""
         self._given = {one.entry: one for one in await self._db.run(list_budgets)}
 
-    async def set_limit(self, one: Budget, actor: Actor, now: float) -> None:
+    async def set_limit(self, one: EntryBudget, actor: Actor, now: float) -> None:
         """Grant a limit, replacing an earlier one; an empty one revokes it."""
         await self._db.run(set_budget, one, actor, now)
         await self.load_limits()
 
-    def list_granted(self) -> list[Budget]:
+    def list_granted(self) -> list[EntryBudget]:
         """Return the granted limits, by entry."""
         return [*self._given.values()]
 
@@ -57,7 +65,7 @@ class Budgets:
         ]
         return await self._db.run(find_refusal, found, now) if found else ""
 
-    def _of_person(self, origin: Origin) -> Budget | None:
+    def _of_person(self, origin: Origin) -> EntryBudget | None:
         """Return the limit granted to the author of a message, by the account that they are known from."""
         sender = origin.sender
         if not sender.account:
@@ -65,13 +73,13 @@ class Budgets:
         id_ = sender.id.partition(":")[2]
         return self._given.get(f"{sender.account}:{id_}") or self._given.get(sender.id)
 
-    def _granted_to(self, origin: Origin, id_: str) -> Budget | None:
+    def _granted_to(self, origin: Origin, id_: str) -> EntryBudget | None:
         """Return the limit granted to a person or chat: on the account, else on the whole platform."""
         return self._given.get(f"{origin.account}:{id_}") or self._given.get(f"{origin.platform}:{id_}")
 
 
 def _limits(
-    origin: Origin, of: BudgetScope, config: BudgetLimits, granted: Budget | None, texts: Texts
+    origin: Origin, of: BudgetScope, config: BudgetLimits, granted: EntryBudget | None, texts: Texts
 ) -> Iterator[Limit]:
     for what, configured, own in (
         (BudgetUnit.MESSAGES, config.messages_per_hour, granted.messages if granted else None),

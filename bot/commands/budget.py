@@ -11,7 +11,7 @@ from bot.commands.registry import Invocation, Result
 from bot.commands.targets import account_of, entry_of, home_of, twin
 from bot.config import AccessEntry
 from bot.store.audit import author_of
-from bot.store.budgets import Budget
+from bot.store.budgets import EntryBudget
 from bot.texts import Texts
 
 OFF, DEFAULT = "off", "default"
@@ -35,7 +35,8 @@ async def _given(call: Invocation, entry: AccessEntry) -> str:
     """Apply the limits in the command and return those now in force for the entry."""
     texts, budgets, words = call.texts, call.services.budgets, " ".join(call.words[1:])
     known = next(
-        (one for one in budgets.list_granted() if one.entry == str(entry)), Budget(str(entry), None, None)
+        (one for one in budgets.list_granted() if one.entry == str(entry)),
+        EntryBudget(str(entry), None, None),
     )
     if not words:
         return texts("budget_is", who=entry, limits=_limits(texts, known))
@@ -57,7 +58,7 @@ def _owns(call: Invocation, entry: AccessEntry) -> bool:
     return Role.OWNER in (call.services.policy(account_of(call)).configured_role_of_entry(entry), *given)
 
 
-def _wanted(known: Budget, word: str) -> Budget | None:
+def _wanted(known: EntryBudget, word: str) -> EntryBudget | None:
     if word == OFF:
         return replace(known, messages=0, tokens=0)
     if word == DEFAULT:
@@ -80,7 +81,7 @@ def _listed(call: Invocation) -> str:
     return "\n".join([call.texts("budget_title"), "", *(f"- {line}" for line in lines)])
 
 
-def _limits(texts: Texts, one: Budget) -> str:
+def _limits(texts: Texts, one: EntryBudget) -> str:
     told = []
     for key, value in (("messages", one.messages), ("tokens", one.tokens)):
         if value is None:

@@ -19,6 +19,9 @@ class RecentValues(Generic[V]):
     def __contains__(self, key: str) -> bool:
         return key in self._values
 
+    def __len__(self) -> int:
+        return len(self._values)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 

@@ -63,8 +63,8 @@ class AccountHealth:
     def record_accepted_call(self) -> None:
         """Lift a limit whose time is over, since the platform accepted a call."""
         if self._state.live is Live.LIMITED and self._clock.now() >= self._limited_until:
-            heard = self._state.last_event > 0.0
-            self._change(Live.LIVE if heard else Live.CONNECTING, self._note if heard else "")
+            has_events = self._state.last_event > 0.0
+            self._change(Live.LIVE if has_events else Live.CONNECTING, self._note if has_events else "")
 
     def mark_limited(self, seconds: float) -> None:
         """Report a rate limit of the platform; an account that receives nothing keeps that state."""
@@ -88,8 +88,8 @@ class AccountHealth:
     def _change(self, live: Live, reason: str = "", last_event: float | None = None) -> None:
         same = live is self._state.live
         since = self._state.since if same and self._state.since else self._clock.now()
-        heard = self._state.last_event if last_event is None else last_event
-        state = AccountState(live, reason, since, self.identity, heard)
+        event_at = self._state.last_event if last_event is None else last_event
+        state = AccountState(live, reason, since, self.identity, event_at)
         if state != self._state:
             self._state = state
             self._report(state)

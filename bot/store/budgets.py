@@ -61,7 +61,7 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class EntryBudget:
     """The budget of an access entry: messages per hour and tokens per day. None: as configured; 0:
     unlimited.
     """
@@ -172,15 +172,15 @@ def count_message(connection: Connection, limits: Sequence[Limit], now: float) -
             connection.execute(INCREMENT_METER, {"scope": limit.scope, "start": start})
 
 
-def list_budgets(connection: Connection) -> list[Budget]:
+def list_budgets(connection: Connection) -> list[EntryBudget]:
     """Return all configured budgets, by entry."""
     return [
-        Budget(row.entry, _read(row.messages), _read(row.tokens), row.given_by, row.given_at)
+        EntryBudget(row.entry, _read(row.messages), _read(row.tokens), row.given_by, row.given_at)
         for row in connection.execute(LIST_BUDGETS).all()
     ]
 
 
-def set_budget(connection: Connection, one: Budget, actor: Actor, now: float) -> None:
+def set_budget(connection: Connection, one: EntryBudget, actor: Actor, now: float) -> None:
     """Set the budget of an access entry, or delete it if it has no values."""
     if one.messages is None and one.tokens is None:
         connection.execute(DELETE_BUDGET, {"entry": one.entry})

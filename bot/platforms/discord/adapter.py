@@ -56,7 +56,7 @@ class DiscordSession:
         rest.on_unauthorized = self._credentials.report
         places = ChannelCache(identity.id)
         inbound = DiscordInbound(name, identity, places)
-        kept, threads, asks = read_cursor(cursor)
+        stored, threads, asks = read_cursor(cursor)
         for thread in threads:
             inbound.note_own_thread(thread)
         self.asks = CommandUses(rest, application, context.clock)
@@ -64,7 +64,9 @@ class DiscordSession:
         gaps = DiscordBackfill(name, rest, places, context.clock)
         signs = ChoiceMarkers()
         clicks = DiscordClickAnswers(rest, signs)
-        self.receiver = DiscordReceiver(name, inbound, places, gaps, self.asks, clicks, context, health, kept)
+        self.receiver = DiscordReceiver(
+            name, inbound, places, gaps, self.asks, clicks, context, health, stored
+        )
         self.outbound = DiscordOutbound(name, identity.id, rest, self.asks, signs, health, context.clock)
         self.files = DiscordFiles(rest, self.outbound)
         self.threads = DiscordThreads(self.outbound, inbound, places)

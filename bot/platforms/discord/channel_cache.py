@@ -13,7 +13,7 @@ THREADS = frozenset({10, 11, 12})
 
 
 @dataclass(frozen=True, slots=True)
-class DiscordChannel:
+class CachedChannel:
     """A channel or thread; `parent` and `owner` are those of a thread, `newest` its last message."""
 
     id: str
@@ -29,9 +29,9 @@ class DiscordChannel:
         return self.type in THREADS
 
 
-def read_channel(channel: Json, guild: str = "") -> DiscordChannel:
+def read_channel(channel: Json, guild: str = "") -> CachedChannel:
     """Read a channel object. Raises Malformed."""
-    return DiscordChannel(
+    return CachedChannel(
         snowflake(channel, "id"),
         get_int(channel, "type"),
         optional_snowflake(channel, "guild_id") or guild,
@@ -46,11 +46,11 @@ class ChannelCache:
 
     def __init__(self, me: str) -> None:
         self._me = me
-        self._places: dict[str, DiscordChannel] = {}
+        self._places: dict[str, CachedChannel] = {}
         self._guilds: dict[str, set[str]] = {}
         self._roles: dict[str, str] = {}
 
-    def get(self, channel: str) -> DiscordChannel | None:
+    def get(self, channel: str) -> CachedChannel | None:
         """Return a channel, None where the gateway did not report it."""
         return self._places.get(channel)
 
@@ -63,7 +63,7 @@ class ChannelCache:
         """The servers that the bot is in."""
         return tuple(self._guilds)
 
-    def list_channels(self, guild: str) -> list[DiscordChannel]:
+    def list_channels(self, guild: str) -> list[CachedChannel]:
         """List the channels of a server, those with the newest messages first."""
         found = [self._places[channel] for channel in self._guilds.get(guild, ())]
         return sorted(found, key=lambda place: place.newest, reverse=True)
@@ -86,7 +86,7 @@ class ChannelCache:
         for channel in self._guilds.pop(guild, set()):
             self._places.pop(channel, None)
 
-    def put_channel(self, data: Json, guild: str = "") -> DiscordChannel:
+    def put_channel(self, data: Json, guild: str = "") -> CachedChannel:
         """Add or update a channel or thread."""
         place = read_channel(data, guild)
         self._places[place.id] = place

@@ -49,10 +49,10 @@ class DiscordClick:
 
 def choice_rows(choices: Sequence[str]) -> list[Json]:
     """Build the rows of buttons below a question, none without choices."""
-    made = [
+    rows = [
         _button(choice, f"{_PREFIX}{number}", _GREY) for number, choice in enumerate(choices[:MAX_CHOICES])
     ]
-    return [_action_row(made[start : start + ROW]) for start in range(0, len(made), ROW)]
+    return [_action_row(rows[start : start + ROW]) for start in range(0, len(rows), ROW)]
 
 
 def stop_button() -> list[Json]:
@@ -86,9 +86,9 @@ class DiscordClickAnswers:
 
     async def refuse(self, click: DiscordClick, reason: str) -> None:
         """Tell the person who clicked, and nobody else, that the click does not count; the buttons stay."""
-        told: dict[str, Any] = {"type": _MESSAGE, "data": {"content": reason, "flags": _FOR_ONE}}
+        answer: dict[str, Any] = {"type": _MESSAGE, "data": {"content": reason, "flags": _FOR_ONE}}
         try:
-            await self._rest.request(_callback_route(click), json=told if reason else {"type": _LATER})
+            await self._rest.request(_callback_route(click), json=answer if reason else {"type": _LATER})
         except discord.DiscordException as error:
             _log_unconfirmed(error)
 

@@ -44,14 +44,14 @@ class DiscordCursor:
     def dump(self, seen: int, threads: Iterable[str], asks: Iterable[CommandUse]) -> str:
         """Return the whole state as text."""
         known = list(asks)
-        kept = {
+        state = {
             "seen": str(seen),
             "dms": list(self.dms),
             "threads": list(threads),
             "asks": [[ask.id, ask.token, ask.channel, ask.until] for ask in known],
             "alone": [ask.id for ask in known if ask.alone],
         }
-        return orjson.dumps({key: value for key, value in kept.items() if value}).decode()
+        return orjson.dumps({key: value for key, value in state.items() if value}).decode()
 
 
 def read_cursor(text: str) -> tuple[DiscordCursor, list[str], list[CommandUse]]:

@@ -9,7 +9,7 @@ import structlog
 
 from bot.clock import Clock
 from bot.domain import HistoryMessage, ReplyAddress
-from bot.platforms.discord.channel_cache import ChannelCache, DiscordChannel
+from bot.platforms.discord.channel_cache import CachedChannel, ChannelCache
 from bot.platforms.discord.errors import DiscordLimited
 from bot.platforms.discord.inbound import DiscordInbound
 from bot.platforms.discord.outbound import DiscordOutbound
@@ -39,7 +39,7 @@ class DiscordBackfill:
         self._places = places
         self._clock = clock
 
-    async def read_pages(self, place: DiscordChannel, since: int) -> AsyncGenerator[list[Json], None]:
+    async def read_pages(self, place: CachedChannel, since: int) -> AsyncGenerator[list[Json], None]:
         """Yield pages of messages after an id, oldest first. Unreadable pages are skipped and logged."""
         after = max(since, snowflake_at(self._clock.now() - OLDEST))
         route = Route("GET", "/channels/{channel_id}/messages", channel_id=place.id)
@@ -53,7 +53,7 @@ class DiscordBackfill:
             after = int(page[-1]["id"])
         log.warning("discord.gap_too_long", account=self._account, channel=place.id)
 
-    async def fetch_channel(self, channel: str, guild: str) -> DiscordChannel:
+    async def fetch_channel(self, channel: str, guild: str) -> CachedChannel:
         """Fetch a channel that the gateway did not report; a plain text channel where that fails."""
         answer = await self._call_patiently(Route("GET", "/channels/{channel_id}", channel_id=channel))
         try:
@@ -61,7 +61,7 @@ class DiscordBackfill:
                 return self._places.put_channel(answer, guild)
         except Malformed:
             pass
-        return DiscordChannel(channel, 0, guild)
+        return CachedChannel(channel, 0, guild)
 
     async def _call_patiently(self, route: Any, **options: Any) -> Any:
         """Return the answer after up to TRIES attempts; None where Discord refuses or does not answer."""
@@ -112,7 +112,7 @@ class DiscordThreads:
         read = (self._read(message, place) for message in sort_messages(found))
         return [one for one in read if one is not None]
 
-    def _read(self, message: Json, place: DiscordChannel) -> HistoryMessage | None:
+    def _read(self, message: Json, place: CachedChannel) -> HistoryMessage | None:
         try:
             one = self._inbound.convert(message, place)
         except Malformed:

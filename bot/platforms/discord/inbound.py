@@ -16,7 +16,7 @@ from bot.domain import (
     Origin,
     Sender,
 )
-from bot.platforms.discord.channel_cache import ChannelCache, DiscordChannel
+from bot.platforms.discord.channel_cache import CachedChannel, ChannelCache
 from bot.platforms.discord.components import STOP, DiscordClick, pressed_label
 from bot.platforms.discord.snowflake import optional_snowflake, snowflake, snowflake_time
 from bot.platforms.payload import (
@@ -54,7 +54,7 @@ class DiscordInbound:
         self._identity = identity
         self._places = places
 
-    def convert(self, message: Json, place: DiscordChannel) -> InboundMessage | None:
+    def convert(self, message: Json, place: CachedChannel) -> InboundMessage | None:
         """Convert a message; None for one that is not from a person. Raises Malformed."""
         author = get_object(message, "author")
         kind = get_int(message, "type")
@@ -80,7 +80,7 @@ class DiscordInbound:
             else "",
         )
 
-    def convert_edit(self, message: Json, place: DiscordChannel) -> InboundChange | None:
+    def convert_edit(self, message: Json, place: CachedChannel) -> InboundChange | None:
         """Convert the new text of a person's message; None for changes of others. Raises Malformed.
 
         Discord sends the same event when it adds a link preview: then no edit time is given.
@@ -98,12 +98,12 @@ class DiscordInbound:
             at=_parse_time(edited),
         )
 
-    def convert_deletion(self, number: str, place: DiscordChannel, now: float) -> InboundChange:
+    def convert_deletion(self, number: str, place: CachedChannel, now: float) -> InboundChange:
         """Convert a deletion; Discord does not say whose message it was."""
         origin = self._build_origin({"id": number}, place, {"id": "0"}, "")
         return InboundChange(f"{number}:deleted", replace(origin, sender=Sender("")), None, now)
 
-    def convert_click(self, interaction: Json, place: DiscordChannel) -> DiscordClick:
+    def convert_click(self, interaction: Json, place: CachedChannel) -> DiscordClick:
         """Convert a click on a choice or the stop button. Raises Malformed.
 
         The label is read from the message in the event, so it is known after a restart too.
@@ -116,14 +116,14 @@ class DiscordInbound:
         label = pressed_label(pressed, name)
         if not label or not person or person.get("bot"):
             return DiscordClick(number, token, None)
-        asked = snowflake(pressed, "id")
-        origin = self._build_origin({"id": asked, "member": member}, place, person, asked)
+        question = snowflake(pressed, "id")
+        origin = self._build_origin({"id": question, "member": member}, place, person, question)
         text, chosen = ("/stop", False) if name == STOP else (label, True)
         return DiscordClick(
             number, token, InboundMessage(number, origin, text, snowflake_time(number), clicked=chosen)
         )
 
-    def convert_command(self, interaction: Json, place: DiscordChannel) -> InboundMessage | None:
+    def convert_command(self, interaction: Json, place: CachedChannel) -> InboundMessage | None:
         """Convert a use of one of our commands to a written message. Raises Malformed."""
         member = get_object(interaction, "member")
         author = get_object(member, "user") or get_object(interaction, "user")
@@ -144,7 +144,7 @@ class DiscordInbound:
         """Record a thread that belongs to the bot."""
         self.own_threads.put(thread, True)
 
-    def _build_origin(self, event: Json, place: DiscordChannel, author: Json, reply_to: str) -> Origin:
+    def _build_origin(self, event: Json, place: CachedChannel, author: Json, reply_to: str) -> Origin:
         member = get_object(event, "member")
         name = (
             get_string(member, "nick") or get_string(author, "global_name") or get_string(author, "username")
@@ -166,7 +166,7 @@ class DiscordInbound:
             reply_to=reply_to,
         )
 
-    def _is_addressed(self, message: Json, place: DiscordChannel) -> bool:
+    def _is_addressed(self, message: Json, place: CachedChannel) -> bool:
         me = self._identity.id
         if any(user.get("id") == me for user in get_objects(message, "mentions")):
             return True
@@ -178,13 +178,13 @@ class DiscordInbound:
             return True
         return place.thread and (place.owner == me or place.id in self.own_threads)
 
-    def _note_starter(self, message: Json, place: DiscordChannel) -> None:
+    def _note_starter(self, message: Json, place: CachedChannel) -> None:
         """Record a thread that grew from one of the bot's messages."""
         first = get_object(get_object(message, "referenced_message"), "author")
         if first.get("id") == self._identity.id:
             self.note_own_thread(place.id)
 
-    def _read_text(self, message: Json, place: DiscordChannel) -> str:
+    def _read_text(self, message: Json, place: CachedChannel) -> str:
         """Return the text without the bot's name, and with other people's names in place of their ids."""
         text = get_string(message, "content")
         snapshots = get_objects(message, "message_snapshots")
@@ -210,7 +210,7 @@ def _parse_time(timestamp: str) -> float:
         raise Malformed("edited_timestamp is no time") from None
 
 
-def _read_attachments(message: Json, place: DiscordChannel) -> tuple[Attachment, ...]:
+def _read_attachments(message: Json, place: CachedChannel) -> tuple[Attachment, ...]:
     if get_int(message, "flags") & VOICE:
         return ()
     where = f"{place.id}/{snowflake(message, 'id')}"

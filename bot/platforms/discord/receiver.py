@@ -20,7 +20,7 @@ from bot.errors import StoreError
 from bot.faults import Step, reach
 from bot.platforms.base import AdapterContext
 from bot.platforms.connection import AccountHealth
-from bot.platforms.discord.channel_cache import ChannelCache, DiscordChannel
+from bot.platforms.discord.channel_cache import CachedChannel, ChannelCache
 from bot.platforms.discord.components import DiscordClick, DiscordClickAnswers
 from bot.platforms.discord.cursor import DiscordCursor
 from bot.platforms.discord.gateway import Reader
@@ -259,7 +259,7 @@ class DiscordReceiver:
         return number if event.name == "MESSAGE_CREATE" else 0
 
     def _convert_event(
-        self, event: _Event, place: DiscordChannel, used: list[str | DiscordClick]
+        self, event: _Event, place: CachedChannel, used: list[str | DiscordClick]
     ) -> InboundEvent | None:
         if event.name == "MESSAGE_CREATE":
             return self._inbound.convert(event.data, place)
@@ -275,7 +275,7 @@ class DiscordReceiver:
         used.extend([command.event_id] if command else [])
         return command
 
-    def _convert_command(self, data: Json, place: DiscordChannel) -> InboundMessage | None:
+    def _convert_command(self, data: Json, place: CachedChannel) -> InboundMessage | None:
         if data.get("type") != APPLICATION_COMMAND:
             return None
         found = self._inbound.convert_command(data, place)
@@ -285,11 +285,11 @@ class DiscordReceiver:
             )
         return found
 
-    async def _find_channel(self, data: Json) -> DiscordChannel:
+    async def _find_channel(self, data: Json) -> CachedChannel:
         """Return the channel of an event; one that the gateway has not reported is fetched."""
         channel, guild = snowflake(data, "channel_id"), optional_snowflake(data, "guild_id")
         if not guild:
-            return DiscordChannel(channel, 1)
+            return CachedChannel(channel, 1)
         return self._places.get(channel) or await self._gaps.fetch_channel(channel, guild)
 
     async def _store(self, batch: Sequence[InboundEvent], seen: int) -> Mapping[str, str]:
@@ -319,7 +319,7 @@ class DiscordReceiver:
         channels = (
             self._places.list_channels(fill.guild)
             if fill.guild
-            else [DiscordChannel(dm, 1) for dm in self._cursor.dms]
+            else [CachedChannel(dm, 1) for dm in self._cursor.dms]
         )
         self.counts.gaps += 1
         for place in channels:
@@ -332,7 +332,7 @@ class DiscordReceiver:
         if not self._waiting:
             self._cursor.seen = max(self._cursor.seen, self._read_to)
 
-    def _convert_page(self, page: list[Json], place: DiscordChannel) -> list[InboundMessage]:
+    def _convert_page(self, page: list[Json], place: CachedChannel) -> list[InboundMessage]:
         found: list[InboundMessage] = []
         for message in page:
             try:

@@ -52,7 +52,7 @@ class Buckets:
         self._buckets: dict[str, _Bucket] = {}
         self._everywhere = 0.0
 
-    def wait(self, route: str, major: str) -> tuple[float, bool]:
+    def reserve_call(self, route: str, major: str) -> tuple[float, bool]:
         """Return the seconds until a call may be made, and True if all calls wait. 0.0 counts the call."""
         now = self._now()
         if self._everywhere > now:
@@ -65,7 +65,7 @@ class Buckets:
         bucket.remaining -= 1
         return 0.0, False
 
-    def learn(self, route: str, major: str, headers: Mapping[str, str]) -> None:
+    def read_headers(self, route: str, major: str, headers: Mapping[str, str]) -> None:
         """Read the limits in an answer's headers."""
         name = headers.get("X-RateLimit-Bucket")
         remaining, reset = headers.get("X-RateLimit-Remaining"), headers.get("X-RateLimit-Reset-After")
@@ -84,7 +84,7 @@ class Buckets:
         if len(self._buckets) > MOST:
             self._sweep()
 
-    def refused(self, route: str, major: str, seconds: float, *, everywhere: bool) -> None:
+    def record_refusal(self, route: str, major: str, seconds: float, *, everywhere: bool) -> None:
         """Record the pause that a 429 asked for."""
         until = self._now() + seconds
         if everywhere:
@@ -146,7 +146,7 @@ class DiscordRest(discord.http.HTTPClient):
         refusal.
         """
         key, major = route.key, route.major_parameters
-        wait, everywhere = self._limits.wait(key, major)
+        wait, everywhere = self._limits.reserve_call(key, major)
         if wait > 0:
             raise DiscordLimited(wait, everywhere=everywhere)
         options.pop("reason", None)
@@ -167,7 +167,7 @@ class DiscordRest(discord.http.HTTPClient):
             **options,
         )
         data = _parse_answer(answer)
-        self._limits.learn(key, major, answer.response.headers)
+        self._limits.read_headers(key, major, answer.response.headers)
         return self._check_answer(answer.response, data, key, major)
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
@@ -205,7 +205,7 @@ class DiscordRest(discord.http.HTTPClient):
             seconds = answer.get("retry_after")
             everywhere = bool(answer.get("global")) or not isinstance(seconds, int | float)
             wait = float(seconds) if isinstance(seconds, int | float) else _CLOUDFLARE_PAUSE
-            self._limits.refused(key, major, wait, everywhere=everywhere)
+            self._limits.record_refusal(key, major, wait, everywhere=everywhere)
             raise DiscordLimited(wait, everywhere=everywhere)
         if response.status == 401 and "Invalid Webhook Token" not in str(data):
             self.on_unauthorized()

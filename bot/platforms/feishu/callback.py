@@ -32,10 +32,10 @@ def signature(timestamp: str, nonce: str, encrypt_key: str, body: bytes) -> str:
     return hashlib.sha256((timestamp + nonce + encrypt_key).encode() + body).hexdigest()
 
 
-def is_signed(given: str, timestamp: str, nonce: str, encrypt_key: str, body: bytes) -> bool:
+def is_signed(received: str, timestamp: str, nonce: str, encrypt_key: str, body: bytes) -> bool:
     """Return True for a valid signature; takes the same time for every invalid one."""
     wanted = signature(timestamp, nonce, encrypt_key, body)
-    return hmac.compare_digest(given.encode(), wanted.encode())
+    return hmac.compare_digest(received.encode(), wanted.encode())
 
 
 def decrypt(encrypted: str, encrypt_key: str) -> bytes:
@@ -147,8 +147,8 @@ class FeishuCallback:
         headers = {name.lower(): value for name, value in request.headers.items()}
         stamp = headers.get("x-lark-request-timestamp", "")
         nonce = headers.get("x-lark-request-nonce", "")
-        given = headers.get("x-lark-signature", "")
-        if not is_signed(given, stamp, nonce, self._key, request.body):
+        received = headers.get("x-lark-signature", "")
+        if not is_signed(received, stamp, nonce, self._key, request.body):
             raise _Refused(401, "the signature is wrong")
         fresh = stamp.isascii() and stamp.isdecimal() and len(stamp) < 12
         if not fresh or abs(self._clock.now() - int(stamp)) > FRESH_SECONDS:

@@ -112,9 +112,11 @@ class FeishuInbound:
         )
 
     @staticmethod
-    def _build_sender(header: Json, told: Json, open_id: str, person: FeishuPerson | None = None) -> Sender:
+    def _build_sender(
+        header: Json, described: Json, open_id: str, person: FeishuPerson | None = None
+    ) -> Sender:
         """Build the sender: `told` names their organization, the header that of the app."""
-        tenant = get_string(told, "tenant_key")
+        tenant = get_string(described, "tenant_key")
         known = person or FeishuPerson()
         departments = tuple(f"department:{one}" for one in known.departments)
         belongs = (*((f"team:{tenant}",) if tenant else ()), *departments)
@@ -131,8 +133,8 @@ class FeishuInbound:
 
     async def _convert_click(self, header: Json, event: Json, now: float) -> InboundMessage | None:
         value = get_object(event, "action").get("value")
-        said = value.get(SAY) if isinstance(value, dict) else None
-        if not isinstance(value, dict) or not isinstance(said, str) or not said:
+        choice = value.get(SAY) if isinstance(value, dict) else None
+        if not isinstance(value, dict) or not isinstance(choice, str) or not choice:
             return None
         context = get_object(event, "context")
         operator = get_object(event, "operator")
@@ -148,7 +150,7 @@ class FeishuInbound:
             reply_to=require_string(context, "open_message_id"),
         )
         clicked = value.get("choice") is True
-        return InboundMessage(require_string(header, "event_id"), origin, said, now, clicked=clicked)
+        return InboundMessage(require_string(header, "event_id"), origin, choice, now, clicked=clicked)
 
     async def _convert_menu(self, header: Json, event: Json, now: float) -> InboundMessage | None:
         """Convert an entry of the bot's menu to the command that its key names."""

@@ -189,8 +189,8 @@ def _read_count(frame: WsFrame, key: str, default: int) -> int:
 
 def _ping_interval(endpoint: Mapping[str, Any]) -> float:
     config = endpoint.get("ClientConfig")
-    asked = config.get("PingInterval") if isinstance(config, dict) else None
-    return min(float(asked), PING_SECONDS) if isinstance(asked, int) and asked > 0 else PING_SECONDS
+    seconds = config.get("PingInterval") if isinstance(config, dict) else None
+    return min(float(seconds), PING_SECONDS) if isinstance(seconds, int) and seconds > 0 else PING_SECONDS
 
 
 def _service_id(url: str) -> int:

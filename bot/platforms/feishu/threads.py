@@ -30,8 +30,8 @@ class FeishuThreads:
     async def read_history(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
         try:
             found = await self._list_before(address.topic, before, limit)
-            told = {get_string(get_object(one, "sender"), "id"): one for one in found}
-            senders = await asyncio.gather(*(self._find_sender(*one) for one in told.items()))
+            by_sender = {get_string(get_object(one, "sender"), "id"): one for one in found}
+            senders = await asyncio.gather(*(self._find_sender(*one) for one in by_sender.items()))
         except Malformed as problem:
             raise DeliveryError(DeliveryCategory.UNKNOWN, f"Feishu's answer: {problem}") from None
         return [*self._convert_messages(reversed(found), {sender.id: sender for sender in senders})]
@@ -65,11 +65,11 @@ class FeishuThreads:
         return get_objects(answer.data, "items"), following
 
     async def _find_sender(self, open_id: str, message: Json) -> Sender:
-        told = get_object(message, "sender")
-        person, tenant = await self._people.find_person(open_id), get_string(told, "tenant_key")
+        sender = get_object(message, "sender")
+        person, tenant = await self._people.find_person(open_id), get_string(sender, "tenant_key")
         departments = tuple(f"department:{one}" for one in person.departments)
         belongs = (*((f"team:{tenant}",) if tenant else ()), *departments)
-        return Sender(open_id, person.name or get_string(told, "sender_name"), belongs=belongs)
+        return Sender(open_id, person.name or get_string(sender, "sender_name"), belongs=belongs)
 
     def _convert_messages(
         self, messages: Iterator[Json], senders: dict[str, Sender]

@@ -135,7 +135,7 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
                     client, calls, streams, directory, identity, context.clock, config.rate_scale
                 )
 
-                def settle(click: SlackClick, refusal: str | None) -> None:
+                def answer_click(click: SlackClick, refusal: str | None) -> None:
                     if refusal is None:
                         answer = outbound.show_choice(click)
                     else:
@@ -143,7 +143,7 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
                     group.create_task(answer, name=f"slack-click:{click.ts}")
 
                 events = SlackReceiver(
-                    self.name, identity, context.inbox, directory, health, settle, signing_secret
+                    self.name, identity, context.inbox, directory, health, answer_click, signing_secret
                 )
                 self.counts = events.counts
                 receiver: SlackSocket | SlackWebhook

@@ -56,11 +56,11 @@ def message_content(text: str, choices: Sequence[str]) -> Json:
 
 def answered_blocks(click: SlackClick) -> list[Json]:
     """Build the blocks of an answered question: the choice replaces the buttons."""
-    kept = [block for block in click.blocks if block.get("type") != "actions"]
-    if not kept and click.text:
-        kept = [{"type": "markdown", "text": click.text}]
+    blocks = [block for block in click.blocks if block.get("type") != "actions"]
+    if not blocks and click.text:
+        blocks = [{"type": "markdown", "text": click.text}]
     answer = f"✓ {_escape_mrkdwn(click.choice[:VALUE_LIMIT])} — <@{click.user}>"
-    return [*kept, {"type": "context", "elements": [{"type": "mrkdwn", "text": answer}]}]
+    return [*blocks, {"type": "context", "elements": [{"type": "mrkdwn", "text": answer}]}]
 
 
 def _cut_label(choice: str) -> str:

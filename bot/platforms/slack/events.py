@@ -51,7 +51,7 @@ class SlackCounts:
 class SlackReceiver:
     """Stores the payloads of one account, which arrive by socket or by request.
 
-    `settle` is called with each stored click and the text that refuses it (None for an accepted one).
+    `answer_click` is called with each stored click and the text that refuses it (None for an accepted one).
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class SlackReceiver:
         inbox: Inbox,
         places: SlackDirectory,
         health: AccountHealth,
-        settle: Callable[[SlackClick, str | None], None],
+        answer_click: Callable[[SlackClick, str | None], None],
         signing_secret: str = "",
     ) -> None:
         self.counts = SlackCounts()
@@ -71,7 +71,7 @@ class SlackReceiver:
         self._inbox = inbox
         self._places = places
         self._health = health
-        self._answer_click = settle
+        self._answer_click = answer_click
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._app = self._make_app(signing_secret)
 

@@ -267,8 +267,8 @@ class SlackOutbound:
 
     def _search_start(self, address: ReplyAddress) -> str:
         """Return the ts from which to search: an answer is newer than its question."""
-        asked = _to_seconds(address.reply_to)
-        return address.reply_to if asked else f"{self._clock.now() - LOOK_BACK:.6f}"
+        question_at = _to_seconds(address.reply_to)
+        return address.reply_to if question_at else f"{self._clock.now() - LOOK_BACK:.6f}"
 
     def _is_ours(self, message: Json, since: str) -> bool:
         ts = message.get("ts")

@@ -176,8 +176,8 @@ class SlackStreams:
         if stream.ended:
             return
         try:
-            settled = growth_chunks("", stream.listed, end_tasks(stream.listed))
-            await self._web_api.stop_stream(stream.chat, stream.ts, stream.key, settled)
+            chunks = growth_chunks("", stream.listed, end_tasks(stream.listed))
+            await self._web_api.stop_stream(stream.chat, stream.ts, stream.key, chunks)
         except StreamOver:
             pass
         except DeliveryError as error:

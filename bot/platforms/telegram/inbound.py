@@ -64,7 +64,7 @@ class TelegramIdentity:
 
 
 @dataclass(frozen=True, slots=True)
-class TelegramText:
+class TelegramReceivedText:
     """A text without the bot's name.
 
     `named`: the bot was mentioned; `command`: the text starts with a command; `other`: that command is
@@ -216,7 +216,7 @@ class TelegramInbound:
             reply_to=str(require_int(replied, "message_id")) if replied else "",
         )
 
-    def _is_addressed(self, reading: TelegramText, replied: Json, album: str) -> bool:
+    def _is_addressed(self, reading: TelegramReceivedText, replied: Json, album: str) -> bool:
         to_us = get_object(replied, "from").get("id") == self._identity.id
         meant = not reading.other and (reading.named or reading.command or to_us)
         if not album:
@@ -297,13 +297,13 @@ def _message_link(message: Json) -> str:
     return f"https://t.me/c/{str(require_int(chat, 'id')).removeprefix('-100')}/{number}"
 
 
-def read_text(message: Json, identity: TelegramIdentity) -> TelegramText:
+def read_text(message: Json, identity: TelegramIdentity) -> TelegramReceivedText:
     """Read the text or caption of a message, without the bot's name. Raises Malformed."""
     key, entity_key = ("text", "entities") if "text" in message else ("caption", "caption_entities")
     text = get_string(message, key)
     entities = get_objects(message, entity_key)
     if not entities:
-        return TelegramText(text)
+        return TelegramReceivedText(text)
     return _EntityReader(text, identity).read(entities)
 
 
@@ -316,11 +316,11 @@ class _EntityReader:
         self._cuts: list[tuple[int, int]] = []
         self._named = self._command = self._other = False
 
-    def read(self, entities: list[Json]) -> TelegramText:
+    def read(self, entities: list[Json]) -> TelegramReceivedText:
         for entity in entities:
             self._read_entity(entity)
         text = self._join_rest()
-        return TelegramText(text, self._named, self._command, self._other)
+        return TelegramReceivedText(text, self._named, self._command, self._other)
 
     def _read_entity(self, entity: Json) -> None:
         kind = get_string(entity, "type")
@@ -360,12 +360,12 @@ class _EntityReader:
         return self._units[start * 2 : end * 2].decode("utf-16-le", "replace")
 
     def _join_rest(self) -> str:
-        kept, at = "", 0
+        rest, at = "", 0
         for start, end in sorted(self._cuts):
             before = self._slice_text(at, start)
-            kept += before
+            rest += before
             at = end
-            while (not kept or kept[-1].isspace()) and self._slice_text(at, at + 1) in (" ", ",", ":"):
+            while (not rest or rest[-1].isspace()) and self._slice_text(at, at + 1) in (" ", ",", ":"):
                 at += 1
-        kept += self._slice_text(at, len(self._units) // 2)
-        return kept.strip() if self._cuts else kept
+        rest += self._slice_text(at, len(self._units) // 2)
+        return rest.strip() if self._cuts else rest

@@ -98,12 +98,12 @@ class TelegramOutbound:
         # A supergroup counts its messages anew: ids of the old group name other messages there.
         if "message_id" in parameters:
             raise DeliveryError(DeliveryCategory.NOT_FOUND, "the group moved; its old messages stay behind")
-        kept = {
+        options = {
             key: value
             for key, value in parameters.items()
             if key not in ("reply_parameters", "message_thread_id")
         }
-        return await self._client.call(method, chat_id=_parse_id(chat), **kept)
+        return await self._client.call(method, chat_id=_parse_id(chat), **options)
 
     async def _call_with_text(
         self, methods: tuple[str, str], message: OutboundMessage, *, posting: bool, **parameters: Any

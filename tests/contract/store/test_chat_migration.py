@@ -10,7 +10,15 @@ from bot.domain import ChatKind, Isolation, IsolationPolicy
 from bot.store import Database
 from bot.store.admission_types import Accepted
 from bot.store.audit import Actor
-from bot.store.budgets import Budget, BudgetScope, BudgetUnit, Limit, list_budgets, measure_limits, set_budget
+from bot.store.budgets import (
+    BudgetScope,
+    BudgetUnit,
+    EntryBudget,
+    Limit,
+    list_budgets,
+    measure_limits,
+    set_budget,
+)
 from bot.store.chat_migration import migrate_chat
 from bot.store.interrupts import GrantOffer, list_tool_grants, record_tool_grant
 from bot.store.people import RoleGrant, grant_role, list_role_grants
@@ -71,7 +79,7 @@ async def test_budgets_follow_with_what_is_used_of_them(db: Database) -> None:
     moved = replace(limit, chat=NEW)
     for chat, held in ((OLD, limit), (OLD, limit), (NEW, moved)):
         await hears(db, chat, budgets=(held,))
-    await db.run(set_budget, Budget("tg:-1", 5, None), ACTOR, 0.0)
+    await db.run(set_budget, EntryBudget("tg:-1", 5, None), ACTOR, 0.0)
     await db.run(migrate_chat, "tg", OLD, NEW)
     assert [(one.entry, one.messages) for one in await db.run(list_budgets)] == [("tg:-100", 5)]
     [used] = await db.run(measure_limits, [moved], 100.0)

@@ -38,59 +38,59 @@ def buckets(now: Now) -> Buckets:
 
 
 def test_what_is_not_known_is_free(buckets: Buckets) -> None:
-    assert buckets.wait(POST, "1") == (0.0, False)
-    buckets.learn(POST, "1", {})
-    assert buckets.wait(POST, "1") == (0.0, False)
+    assert buckets.reserve_call(POST, "1") == (0.0, False)
+    buckets.read_headers(POST, "1", {})
+    assert buckets.reserve_call(POST, "1") == (0.0, False)
 
 
 def test_an_empty_bucket_says_how_long(buckets: Buckets, now: Now) -> None:
-    buckets.learn(POST, "1", told(0, 3.5))
-    assert buckets.wait(POST, "1") == (3.5, False)
+    buckets.read_headers(POST, "1", told(0, 3.5))
+    assert buckets.reserve_call(POST, "1") == (3.5, False)
     now.at += 3
-    assert buckets.wait(POST, "1") == (0.5, False)
+    assert buckets.reserve_call(POST, "1") == (0.5, False)
     now.at += 0.5
-    assert buckets.wait(POST, "1") == (0.0, False)
+    assert buckets.reserve_call(POST, "1") == (0.0, False)
 
 
 def test_calls_that_are_under_way_are_counted(buckets: Buckets) -> None:
-    buckets.learn(POST, "1", told(2, 5))
-    assert [buckets.wait(POST, "1")[0] for _ in range(3)] == [0.0, 0.0, 5.0]
-    buckets.learn(POST, "1", told(1, 5))  # an answer from before the second call was counted
-    assert buckets.wait(POST, "1")[0] == 5.0
+    buckets.read_headers(POST, "1", told(2, 5))
+    assert [buckets.reserve_call(POST, "1")[0] for _ in range(3)] == [0.0, 0.0, 5.0]
+    buckets.read_headers(POST, "1", told(1, 5))  # an answer from before the second call was counted
+    assert buckets.reserve_call(POST, "1")[0] == 5.0
 
 
 def test_channels_and_routes_have_buckets_of_their_own(buckets: Buckets) -> None:
-    buckets.learn(POST, "1", told(0, 5))
-    assert buckets.wait(POST, "2") == (0.0, False)
-    assert buckets.wait(EDIT, "1") == (0.0, False)
+    buckets.read_headers(POST, "1", told(0, 5))
+    assert buckets.reserve_call(POST, "2") == (0.0, False)
+    assert buckets.reserve_call(EDIT, "1") == (0.0, False)
 
 
 def test_routes_that_share_a_name_share_a_bucket(buckets: Buckets) -> None:
-    buckets.learn(EDIT, "1", told(3, 5, "same"))
-    buckets.learn(POST, "1", told(0, 5, "same"))
-    assert buckets.wait(EDIT, "1") == (5.0, False)
+    buckets.read_headers(EDIT, "1", told(3, 5, "same"))
+    buckets.read_headers(POST, "1", told(0, 5, "same"))
+    assert buckets.reserve_call(EDIT, "1") == (5.0, False)
 
 
 def test_a_refusal_is_taken_at_its_word(buckets: Buckets, now: Now) -> None:
-    buckets.refused(POST, "1", 5000, everywhere=False)
-    assert buckets.wait(POST, "1") == (5000, False)
-    assert buckets.wait(EDIT, "1") == (0.0, False)
-    buckets.refused(EDIT, "2", 2, everywhere=True)
-    assert buckets.wait(EDIT, "7") == (2, True)
+    buckets.record_refusal(POST, "1", 5000, everywhere=False)
+    assert buckets.reserve_call(POST, "1") == (5000, False)
+    assert buckets.reserve_call(EDIT, "1") == (0.0, False)
+    buckets.record_refusal(EDIT, "2", 2, everywhere=True)
+    assert buckets.reserve_call(EDIT, "7") == (2, True)
     now.at += 2
-    assert buckets.wait(EDIT, "7") == (0.0, False)
+    assert buckets.reserve_call(EDIT, "7") == (0.0, False)
 
 
 @pytest.mark.parametrize("wrong", [told(0, 5) | {"X-RateLimit-Remaining": "x"}, {"X-RateLimit-Bucket": "a"}])
 def test_headers_that_cannot_be_read_are_nothing(buckets: Buckets, wrong: dict[str, str]) -> None:
-    buckets.learn(POST, "1", wrong)
-    assert buckets.wait(POST, "1") == (0.0, False)
+    buckets.read_headers(POST, "1", wrong)
+    assert buckets.reserve_call(POST, "1") == (0.0, False)
 
 
 def test_old_buckets_are_forgotten(buckets: Buckets, now: Now) -> None:
     for number in range(MOST):
-        buckets.learn(POST, str(number), told(1, 1))
+        buckets.read_headers(POST, str(number), told(1, 1))
     now.at += 2
-    buckets.learn(POST, "new", told(0, 9))
+    buckets.read_headers(POST, "new", told(0, 9))
     assert len(buckets._buckets) == 1
-    assert buckets.wait(POST, "new") == (9.0, False)
+    assert buckets.reserve_call(POST, "new") == (9.0, False)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.domain import Live
-from bot.platforms.discord.channel_cache import ChannelCache, DiscordChannel
+from bot.platforms.discord.channel_cache import CachedChannel, ChannelCache
 from bot.platforms.discord.inbound import DiscordIdentity, DiscordInbound
 from bot.platforms.payload import Malformed
 from bot.testing.emulators.discord import DiscordEmulator
@@ -64,7 +64,7 @@ def changed(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
 @given(st.sampled_from(paths(MESSAGE)), JSON)
 def test_a_message_is_read_or_refused_whatever_is_in_it(path: tuple[Any, ...], value: Any) -> None:
     inbound = DiscordInbound("dc", DiscordIdentity(ME, "Roebot"), ChannelCache(ME))
-    place = DiscordChannel("1573896422934183937", 0, "1573896422934183936")
+    place = CachedChannel("1573896422934183937", 0, "1573896422934183936")
     try:
         message = inbound.convert(changed(path, value), place)
     except Malformed as error:

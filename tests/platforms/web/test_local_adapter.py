@@ -106,7 +106,7 @@ def test_what_it_can_do_and_what_it_costs() -> None:
         assert isinstance(adapter, AsksChoice) is (adapter.platform == "web")
         assert adapter.repeats_safely
         assert adapter.platform == manifest.platform
-        assert manifest.adapter == f"bot.platforms.{manifest.platform}.adapter:create"
+        assert manifest.adapter == f"bot.platforms.local.adapter:{create.__name__}"
 
 
 def test_frames_of_the_page_are_well_formed_and_those_of_the_terminal_only_grow() -> None:
