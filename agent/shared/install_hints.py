@@ -33,13 +33,13 @@ _PROVIDERS = frozenset(
         "langchain_xai",
     }
 )
-"""LangChain's own packages for providers; what they are called in the index follows from their names."""
+"""LangChain's own provider packages, whose names in the index follow from their module names."""
 
 
 def python_command(executable: str, folder: Path) -> str:
-    """How the Python is called from the folder: by a relative path where it is below it, else by its name.
+    """Return the command for Python: its path relative to the folder, or its name if it is outside.
 
-    The command is shown in chats, which are told no path of the host.
+    The command is shown in chats, which must not contain host paths.
     """
     path = Path(executable or "python")
     return str(path.relative_to(folder)) if path.is_relative_to(folder) else path.name
@@ -49,19 +49,19 @@ _PYTHON = python_command(sys.executable, Path.cwd())
 
 
 def install_command(requirement: str) -> str:
-    """The command that installs a requirement for this Python."""
+    """Return the command that installs a requirement for this Python."""
     return shlex.join([_PYTHON, "-m", "pip", "install", requirement])
 
 
 def own_extra(extra: str) -> str:
-    """The requirement that stands for an extra of this package."""
+    """Return the requirement of an extra of this package."""
     return f"roebot[{extra}]"
 
 
 def find_requirement(module: str) -> str | None:
-    """What installs a top-level module; None for one that we don't know.
+    """Return the requirement that installs a top-level module, None for an unknown one.
 
-    A name alone says nothing about who has taken it in a package index, so none is ever guessed.
+    A package name is never guessed, since anybody may have registered it in the package index.
     """
     if extra := _EXTRAS.get(module):
         return own_extra(extra)

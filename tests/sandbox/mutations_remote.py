@@ -18,7 +18,7 @@ REMOTE_MUTATIONS = (
         HTTP_GUARD,
         'return None if hmac.compare_digest(sent.encode("latin-1"), expected) else (401, detail)',
         "return None",
-        f"{SERVED}::test_nobody_comes_in_without_the_token",
+        f"{SERVED}::test_a_call_without_the_token_is_refused",
     ),
     Mutation(
         "strangers",
@@ -26,7 +26,7 @@ REMOTE_MUTATIONS = (
         HTTP_GUARD,
         'return (403, detail) if "origin" in headers else None',
         "return None",
-        f"{SERVED}::test_no_page_of_a_browser_comes_in",
+        f"{SERVED}::test_a_call_from_a_web_page_is_refused",
     ),
     Mutation(
         "strangers",
@@ -34,7 +34,7 @@ REMOTE_MUTATIONS = (
         SERVICE,
         "if token is None and not is_loopback(host):",
         "if False:",
-        f"{SERVED}::test_it_does_not_start_otherwise",
+        f"{SERVED}::test_a_service_with_wrong_settings_does_not_start",
     ),
     Mutation(
         "strangers",
@@ -42,7 +42,7 @@ REMOTE_MUTATIONS = (
         SERVICE,
         "if token is not None and len(token) < MIN_TOKEN_LENGTH:",
         "if False:",
-        f"{SERVED}::test_it_does_not_start_otherwise",
+        f"{SERVED}::test_a_service_with_wrong_settings_does_not_start",
     ),
     Mutation(
         "paths",
@@ -50,7 +50,7 @@ REMOTE_MUTATIONS = (
         SERVICE,
         "if not _NAME.fullmatch(name):",
         "if False:",
-        f"{SERVED}::test_a_name_has_a_grammar",
+        f"{SERVED}::test_an_invalid_name_is_refused",
     ),
     Mutation(
         "memory",
@@ -58,7 +58,7 @@ REMOTE_MUTATIONS = (
         "agent/shared/json_routes.py",
         "if size > self._largest_body:",
         "if False:",
-        f"{SERVED}::test_a_body_has_an_end",
+        f"{SERVED}::test_a_body_that_is_too_large_is_refused",
     ),
     Mutation(
         "processes left behind",
@@ -66,7 +66,7 @@ REMOTE_MUTATIONS = (
         SERVICE,
         "    finally:\n        command.cancel()",
         "    finally:\n        pass",
-        f"{SERVED}::test_a_command_ends_with_who_asked",
+        f"{SERVED}::test_a_command_ends_when_its_caller_leaves",
     ),
     Mutation(
         "paths",
@@ -74,7 +74,7 @@ REMOTE_MUTATIONS = (
         FILES,
         "if not (place.mount.writable or self.all_writable) or not place.below:",
         "if False:",
-        f"{COPIED}::test_nothing_is_made_or_removed_elsewhere",
+        f"{COPIED}::test_nothing_is_written_or_removed_outside",
     ),
     Mutation(
         "links",
@@ -82,7 +82,7 @@ REMOTE_MUTATIONS = (
         FILES,
         "and status.st_nlink == 1",
         "",
-        f"{COPIED}::test_a_tree_leaves_out_what_cannot_travel",
+        f"{COPIED}::test_a_tree_skips_what_is_not_transferred",
     ),
     Mutation(
         "disk fill",
@@ -90,7 +90,7 @@ REMOTE_MUTATIONS = (
         FILES,
         "if len(self.found) > self.most:",
         "if False:",
-        f"{COPIED}::test_a_tree_has_an_end",
+        f"{COPIED}::test_a_tree_is_cut_at_its_limit",
     ),
     Mutation(
         "paths",
@@ -98,7 +98,7 @@ REMOTE_MUTATIONS = (
         REMOTE,
         "if expected is None or entry.kind != expected.kind or entry.size > expected.size:",
         "if False:",
-        f"{STRANGERS}::test_only_what_was_asked_for_is_taken",
+        f"{STRANGERS}::test_only_requested_files_are_stored",
     ),
     Mutation(
         "disk fill",
@@ -106,7 +106,7 @@ REMOTE_MUTATIONS = (
         REMOTE,
         "if entry.size >= room or entries < 0 or not self._make_folder(entry):",
         "if not self._make_folder(entry):",
-        f"{KEPT}::test_more_than_the_home_takes_is_not_kept",
+        f"{KEPT}::test_files_beyond_the_limit_are_not_stored",
     ),
     Mutation(
         "output flood",
@@ -114,7 +114,7 @@ REMOTE_MUTATIONS = (
         WIRE,
         "if len(buffer) > LINE_BYTES:",
         "if False:",
-        f"{STRANGERS}::test_too_much_is_cut",
+        f"{STRANGERS}::test_too_much_output_is_cut",
     ),
     Mutation(
         "output flood",
@@ -122,7 +122,7 @@ REMOTE_MUTATIONS = (
         WIRE,
         "if len(body) > limit:",
         "if False:",
-        f"{STRANGERS}::test_too_much_is_cut",
+        f"{STRANGERS}::test_too_much_output_is_cut",
     ),
     Mutation(
         "output flood",
@@ -130,6 +130,6 @@ REMOTE_MUTATIONS = (
         REMOTE,
         "if len(result.output) <= most:",
         "if True:",
-        f"{STRANGERS}::test_too_much_is_cut",
+        f"{STRANGERS}::test_too_much_output_is_cut",
     ),
 )

@@ -58,7 +58,7 @@ async def test_a_command_runs_in_a_pod(tmp_path: Path, api: Imitation) -> None:
     assert api.asked[-1].method == "DELETE"
 
 
-async def test_a_lost_pod_comes_again(tmp_path: Path, api: Imitation) -> None:
+async def test_a_lost_pod_is_created_again(tmp_path: Path, api: Imitation) -> None:
     """Its node is gone, and the home's files are in the next one."""
     async with serving(backend(api)) as (url, _):
         sandbox = await one(remote(tmp_path / "home", url))
@@ -139,7 +139,7 @@ async def test_a_token_that_was_renewed_is_read_again(api: Imitation) -> None:
     assert await made.list_names() == []
 
 
-def test_a_pod_has_no_power() -> None:
+def test_a_pod_has_no_privileges() -> None:
     """What the standard `restricted` asks for, and more."""
     made = make_pod("one", "its-token", OPTIONS)
     assert made["apiVersion"] == "v1"
@@ -188,13 +188,13 @@ def test_pods_are_kept_apart() -> None:
     assert len(pod_name(longest)) <= 63
 
 
-def test_a_pod_may_have_a_kernel_of_its_own() -> None:
+def test_a_pod_may_have_a_runtime_class() -> None:
     assert "runtimeClassName" not in make_pod("one", "t", OPTIONS)["spec"]
     wanted = OPTIONS.model_copy(update={"runtime_class": "gvisor"})
     assert make_pod("one", "t", wanted)["spec"]["runtimeClassName"] == "gvisor"
 
 
-async def test_a_pods_token_is_its_own(api: Imitation) -> None:
+async def test_each_pod_has_its_own_token(api: Imitation) -> None:
     """Neither the service's, nor another pod's."""
     api.status = READY
     made = backend(api)
@@ -220,7 +220,7 @@ async def test_a_pod_that_cannot_start_says_why(api: Imitation, reason: str) -> 
     assert api.pods == {}
 
 
-async def test_a_pod_without_a_place_says_why(api: Imitation) -> None:
+async def test_a_pod_without_a_node_says_why(api: Imitation) -> None:
     """When its time is up, and nothing is left of it."""
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
     api.status = {"phase": "Pending", "conditions": [condition]}
@@ -253,7 +253,7 @@ async def test_a_pod_that_is_not_ready_is_waited_for(api: Imitation, status: dic
         await backend(api, start_seconds=0.1).open("one", [])
 
 
-async def test_a_name_is_free_when_its_pod_is_gone(api: Imitation) -> None:
+async def test_a_terminating_pod_is_waited_for(api: Imitation) -> None:
     """One that ends is waited for, and then made anew."""
     made = backend(api)
     await made.open("one", [])
@@ -264,7 +264,7 @@ async def test_a_name_is_free_when_its_pod_is_gone(api: Imitation) -> None:
     assert api.lingering < 0
 
 
-async def test_a_pod_that_somebody_made_meanwhile(api: Imitation) -> None:
+async def test_a_pod_created_meanwhile_is_used(api: Imitation) -> None:
     """Two requests at once make one."""
     made = backend(api)
     api.status = READY
@@ -285,26 +285,26 @@ async def test_a_pod_that_somebody_made_meanwhile(api: Imitation) -> None:
         (PlainTextResponse("fine"), "answered 200: no reason"),
     ],
 )
-async def test_what_the_api_refuses_is_told(api: Imitation, answer: Any, why: str) -> None:
+async def test_refusals_of_the_api_are_reported(api: Imitation, answer: Any, why: str) -> None:
     api.refuse = answer
     with pytest.raises(SandboxUnavailable, match=why):
         await backend(api).open("one", [])
 
 
-async def test_an_api_that_is_away_says_so(tmp_path: Path, api: Imitation) -> None:
+async def test_an_unreachable_api_is_reported(tmp_path: Path, api: Imitation) -> None:
     (tmp_path / "token").write_text("x")
     away = Cluster(f"http://127.0.0.1:{api.port}", NAMESPACE, tmp_path / "token", verify=False)
     with pytest.raises(SandboxUnavailable, match="API can't be reached"):
         await away.list("x=y")
 
 
-async def test_an_address_of_six_parts(api: Imitation) -> None:
+async def test_a_pod_may_have_an_ipv6_address(api: Imitation) -> None:
     api.status = {**READY, "podIP": "::1"}
     with pytest.raises(SandboxUnavailable, match=rf"http://\[::1\]:{api.port}"):
         await backend(api).open("one", [])
 
 
-async def test_a_list_that_is_none_is_empty(api: Imitation) -> None:
+async def test_an_invalid_list_is_empty(api: Imitation) -> None:
     for items in (None, [], "none", [1, {}, {"metadata": {"labels": {"roebot/sandbox": 1}}}]):
         api.refuse = JSONResponse({"kind": "PodList", "items": items})
         assert await backend(api).list_names() == []
@@ -324,7 +324,9 @@ def account(folder: Path) -> Path:
 
 @pytest.mark.may_block
 @pytest.mark.parametrize(("host", "shown"), [("10.0.0.1", "10.0.0.1"), ("fd00::1", "[fd00::1]")])
-def test_it_knows_its_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, shown: str) -> None:
+def test_the_cluster_is_read_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, shown: str
+) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "6443")
     found = in_cluster(account=account(tmp_path / "account"))
@@ -335,7 +337,7 @@ def test_it_knows_its_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, h
 
 @pytest.mark.may_block
 @pytest.mark.parametrize("missing", ["token", "namespace", "ca.crt"])
-def test_it_says_what_its_account_lacks(
+def test_a_missing_account_file_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
@@ -345,7 +347,7 @@ def test_it_says_what_its_account_lacks(
         in_cluster(account=folder)
 
 
-def test_outside_of_a_cluster_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_outside_a_cluster_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     with pytest.raises(SandboxUnavailable, match="no pod of a cluster"):
         in_cluster()

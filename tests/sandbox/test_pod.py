@@ -101,7 +101,7 @@ async def test_the_service_outlives_its_commands(pod: Provisioner, home: Path) -
     assert (await sandbox.execute_command("echo still")).output == "still\n"
 
 
-async def test_what_hides_is_counted(pod: Provisioner, home: Path) -> None:
+async def test_hidden_memory_is_counted(pod: Provisioner, home: Path) -> None:
     """Memory of a process that left its parents, which no descent tells of."""
     sandbox = await one(remote(home, pod.url))
     await sandbox.write_file("hog.py", b"import time\nkept = b'x' * 160_000_000\ntime.sleep(60)")
@@ -136,7 +136,7 @@ async def test_a_cancelled_command_ends(pod: Provisioner, home: Path) -> None:
     assert await wait_until_gone(mark)
 
 
-async def test_no_secret_is_handed_down(pod: Provisioner, home: Path) -> None:
+async def test_commands_get_no_secret(pod: Provisioner, home: Path) -> None:
     sandbox = await one(remote(home, pod.url))
     result = await sandbox.execute_command("env; cat /proc/self/environ")
     assert TOKEN not in result.output
@@ -152,7 +152,7 @@ async def test_a_pod_is_one_sandbox(pod: Provisioner, home: Path) -> None:
         assert (await client.put("/v1/sandboxes/other", json={})).status_code == 503
 
 
-def test_it_hides_from_its_commands() -> None:
+def test_the_service_is_hidden_from_its_commands() -> None:
     """They run as the same user: neither its memory nor its environment is theirs to read."""
     code = "import ctypes; from agent.sandbox.provisioner.pod_sandbox import hide_process; hide_process(); "
     code += "print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"
@@ -178,7 +178,7 @@ async def url(tmp_path: Path) -> AsyncIterator[str]:
         yield address
 
 
-async def test_it_works_where_it_is_not_alone(tmp_path: Path, url: str) -> None:
+async def test_a_pod_with_other_processes_leaves_them_alone(tmp_path: Path, url: str) -> None:
     """Below another root, and without ending what is not its own."""
     bystander = await asyncio.create_subprocess_exec("sleep", "60")
     try:

@@ -1,4 +1,4 @@
-"""The service by itself: who may come in, and what it takes."""
+"""HTTP API of the sandbox service: routes, bodies, heartbeats, access and start."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def until(true: Any) -> None:
 # --- the API
 
 
-async def test_a_sandbox_from_its_beginning_to_its_end(client: httpx.AsyncClient, backend: Backend) -> None:
+async def test_open_use_and_close_a_sandbox(client: httpx.AsyncClient, backend: Backend) -> None:
     answer = await client.put(NAME, json={"read_only": ["/mnt/skills/public"]})
     assert (answer.status_code, answer.json()) == (200, {})
     tree = (await client.get(f"{NAME}/tree")).json()
@@ -63,8 +63,8 @@ async def test_a_sandbox_from_its_beginning_to_its_end(client: httpx.AsyncClient
     assert (await client.delete(NAME)).status_code == 200, "it is no error"
 
 
-async def test_opening_twice_is_one_sandbox(client: httpx.AsyncClient, backend: Backend) -> None:
-    """Another one is made only where it is lost, or has other folders."""
+async def test_opening_twice_creates_one_sandbox(client: httpx.AsyncClient, backend: Backend) -> None:
+    """Another one is created only if it was lost or needs other folders."""
     for _ in range(2):
         await client.put(NAME, json={})
     assert backend.log == [("open", "one")]
@@ -76,13 +76,13 @@ async def test_opening_twice_is_one_sandbox(client: httpx.AsyncClient, backend: 
 
 
 @pytest.mark.parametrize("name", ["One", "a_b", "-a", "a-", "a" * 49, "a.b", "%2e%2e", "a%00"])
-async def test_a_name_has_a_grammar(client: httpx.AsyncClient, backend: Backend, name: str) -> None:
+async def test_an_invalid_name_is_refused(client: httpx.AsyncClient, backend: Backend, name: str) -> None:
     answer = await client.put(f"/v1/sandboxes/{name}", json={})
     assert answer.status_code == 400
     assert backend.log == []
 
 
-async def test_what_is_not_there_says_so(client: httpx.AsyncClient) -> None:
+async def test_an_unknown_sandbox_is_reported(client: httpx.AsyncClient) -> None:
     assert (await client.get(f"{NAME}/tree")).status_code == 503
     answer = await client.post(f"{NAME}/pull", json={"paths": []})
     assert (answer.status_code, "not there any more" in answer.text) == (503, True)
@@ -105,7 +105,7 @@ async def test_what_is_not_there_says_so(client: httpx.AsyncClient) -> None:
         [],
     ],
 )
-async def test_a_body_has_a_shape(client: httpx.AsyncClient, body: object) -> None:
+async def test_an_invalid_body_is_refused(client: httpx.AsyncClient, body: object) -> None:
     await client.put(NAME, json={})
     answer = await client.post(f"{NAME}/commands", content=json.dumps(body))
     assert answer.status_code == 422
@@ -113,11 +113,11 @@ async def test_a_body_has_a_shape(client: httpx.AsyncClient, body: object) -> No
 
 
 @pytest.mark.parametrize("body", [b"no json", b"[" * 100_000, b"\xff"])
-async def test_a_body_is_json(client: httpx.AsyncClient, body: bytes) -> None:
+async def test_a_body_that_is_not_json_is_refused(client: httpx.AsyncClient, body: bytes) -> None:
     assert (await client.put(NAME, content=body)).status_code == 400
 
 
-async def test_a_body_has_an_end(client: httpx.AsyncClient) -> None:
+async def test_a_body_that_is_too_large_is_refused(client: httpx.AsyncClient) -> None:
     async def endless() -> AsyncIterator[bytes]:
         for _ in range(100):
             yield b" " * COMMAND_BYTES
@@ -132,7 +132,7 @@ async def test_a_body_has_an_end(client: httpx.AsyncClient) -> None:
         pass  # it hung up before all of it was sent
 
 
-async def test_errors_of_a_sandbox_are_told(client: httpx.AsyncClient, backend: Backend) -> None:
+async def test_errors_of_a_sandbox_are_reported(client: httpx.AsyncClient, backend: Backend) -> None:
     await client.put(NAME, json={})
     backend.stations["one"].error = SandboxUnavailable("bwrap is missing")
     answer = await client.post(f"{NAME}/commands", json={"command": "ls"})
@@ -144,10 +144,28 @@ async def test_errors_of_a_sandbox_are_told(client: httpx.AsyncClient, backend: 
     assert (await client.put("/v1/sandboxes/two", json={})).status_code == 200
 
 
+async def test_one_document_describes_every_route(client: httpx.AsyncClient) -> None:
+    document = (await client.get("/openapi.json")).json()
+    routes = {(path, method) for path, methods in document["paths"].items() for method in methods}
+    sandbox = "/v1/sandboxes/{name}"
+    assert routes == {
+        ("/health", "get"),
+        (sandbox, "put"),
+        (sandbox, "delete"),
+        (f"{sandbox}/tree", "get"),
+        (f"{sandbox}/push", "post"),
+        (f"{sandbox}/pull", "post"),
+        (f"{sandbox}/commands", "post"),
+    }
+    command = document["paths"][f"{sandbox}/commands"]["post"]
+    assert command["summary"] == "Run a command and end it if the caller leaves"
+    assert command["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith("/CommandRequest")
+
+
 # --- commands
 
 
-async def test_a_command_gives_signs_of_life(
+async def test_a_running_command_sends_heartbeats(
     client: httpx.AsyncClient, backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service, "HEARTBEAT_SECONDS", 0.01)
@@ -160,7 +178,7 @@ async def test_a_command_gives_signs_of_life(
     assert last["exit_code"] == 3
 
 
-async def test_a_command_ends_with_who_asked(client: httpx.AsyncClient, backend: Backend) -> None:
+async def test_a_command_ends_when_its_caller_leaves(client: httpx.AsyncClient, backend: Backend) -> None:
     await client.put(NAME, json={})
     async with client.stream("POST", f"{NAME}/commands", json={"command": "wait"}):
         await until(lambda: backend.stations["one"].ran)
@@ -168,7 +186,7 @@ async def test_a_command_ends_with_who_asked(client: httpx.AsyncClient, backend:
     assert (await client.post(f"{NAME}/commands", json={"command": "ls"})).json()["exit_code"] == 3
 
 
-async def test_one_thing_at_a_time(client: httpx.AsyncClient, backend: Backend) -> None:
+async def test_calls_of_one_sandbox_wait_for_each_other(client: httpx.AsyncClient, backend: Backend) -> None:
     await client.put(NAME, json={})
     station = backend.stations["one"]
     first = asyncio.create_task(client.post(f"{NAME}/commands", json={"command": "wait"}))
@@ -182,7 +200,7 @@ async def test_one_thing_at_a_time(client: httpx.AsyncClient, backend: Backend) 
     assert [name for name, _ in station.ran] == ["wait", "ls"]
 
 
-# --- who may come in
+# --- access
 
 
 @pytest.mark.parametrize(
@@ -197,7 +215,7 @@ async def test_one_thing_at_a_time(client: httpx.AsyncClient, backend: Backend) 
         {"authorization": "Bearer \u00fc".encode("latin-1")},
     ],
 )
-async def test_nobody_comes_in_without_the_token(backend: Backend, headers: Any) -> None:
+async def test_a_call_without_the_token_is_refused(backend: Backend, headers: Any) -> None:
     async with serving(backend) as (url, _), httpx.AsyncClient(base_url=url, trust_env=False) as client:
         for method, path in (("PUT", NAME), ("POST", f"{NAME}/commands"), ("GET", "/nowhere")):
             answer = await client.request(method, path, headers=headers, json={})
@@ -206,8 +224,8 @@ async def test_nobody_comes_in_without_the_token(backend: Backend, headers: Any)
     assert backend.log == []
 
 
-async def test_no_page_of_a_browser_comes_in(backend: Backend) -> None:
-    """With a token or on this machine, where none is needed."""
+async def test_a_call_from_a_web_page_is_refused(backend: Backend) -> None:
+    """Also on this machine, where no token is needed."""
     async with (
         serving(backend, token=None) as (url, _),
         httpx.AsyncClient(base_url=url, trust_env=False) as client,
@@ -239,7 +257,9 @@ async def test_no_page_of_a_browser_comes_in(backend: Backend) -> None:
         (["--most", "0"], TOKEN, "above 0"),
     ],
 )
-def test_it_does_not_start_otherwise(tmp_path: Path, words: list[str], token: str | None, why: str) -> None:
+def test_a_service_with_wrong_settings_does_not_start(
+    tmp_path: Path, words: list[str], token: str | None, why: str
+) -> None:
     """One line says why."""
     ended = subprocess.run(
         command(tmp_path, *words), env=environment(token), capture_output=True, text=True, timeout=60

@@ -1,4 +1,4 @@
-"""A thread's folders as one side of the wire sees them, and the stream in which they travel."""
+"""Listings of a thread's files, changes to them, and streams of entries."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_tree_names_files_folders_and_links(tmp_path: Path) -> None:
     assert found[f"{WORKSPACE}/sub/run.sh"].runs
 
 
-def test_a_tree_leaves_out_what_cannot_travel(tmp_path: Path) -> None:
+def test_a_tree_skips_what_is_not_transferred(tmp_path: Path) -> None:
     """Pipes, files with a second name, names that no path may have, and what is too deep."""
     top, one = workspace(tmp_path), files(tmp_path)
     os.mkfifo(top / "pipe")
@@ -106,7 +106,7 @@ def test_a_tree_does_not_follow_links(tmp_path: Path) -> None:
     assert one.tree().entries == {}
 
 
-def test_a_tree_has_an_end(tmp_path: Path) -> None:
+def test_a_tree_is_cut_at_its_limit(tmp_path: Path) -> None:
     top, one = workspace(tmp_path), files(tmp_path, most=5)
     for number in range(5):
         (top / f"{number}").write_text("x")
@@ -121,7 +121,7 @@ def test_a_tree_has_an_end(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_only_read_may_be_left_out(tmp_path: Path) -> None:
+def test_a_tree_can_skip_read_only_folders(tmp_path: Path) -> None:
     one = files(tmp_path)
     (tmp_path / "thread" / "skills").mkdir()
     (tmp_path / "thread" / "skills" / "a.md").write_text("x")
@@ -132,7 +132,7 @@ def test_what_is_only_read_may_be_left_out(tmp_path: Path) -> None:
 # --- what changes
 
 
-async def test_files_and_links_arrive_as_they_are(tmp_path: Path) -> None:
+async def test_files_and_links_arrive_unchanged(tmp_path: Path) -> None:
     here, there = files(tmp_path / "here"), files(tmp_path / "there")
     top = workspace(tmp_path / "here")
     (top / "sub").mkdir()
@@ -147,14 +147,14 @@ async def test_files_and_links_arrive_as_they_are(tmp_path: Path) -> None:
     assert (workspace(tmp_path / "there") / "link").readlink() == Path("sub/run.sh")
 
 
-async def test_what_cannot_be_read_is_not_sent(tmp_path: Path) -> None:
+async def test_unreadable_files_are_not_sent(tmp_path: Path) -> None:
     one = files(tmp_path)
     (workspace(tmp_path) / "folder").mkdir()
     paths = [f"{WORKSPACE}/none", f"{WORKSPACE}/folder", "/etc/passwd", f"{WORKSPACE}/../../x"]
     assert [piece async for piece in send_files(one, paths)] == []
 
 
-def test_a_file_takes_the_place_of_what_is_there(tmp_path: Path) -> None:
+def test_a_file_replaces_what_is_there(tmp_path: Path) -> None:
     """Of a file with a second name and of a link, which both stay what they were elsewhere."""
     top, one = workspace(tmp_path), files(tmp_path)
     (tmp_path / "elsewhere").write_text("kept")
@@ -168,7 +168,7 @@ def test_a_file_takes_the_place_of_what_is_there(tmp_path: Path) -> None:
     assert (tmp_path / "elsewhere").read_text() == "kept"
 
 
-def test_half_a_file_leaves_nothing(tmp_path: Path) -> None:
+def test_an_incomplete_file_leaves_nothing(tmp_path: Path) -> None:
     top, one = workspace(tmp_path), files(tmp_path)
     (top / "a.txt").write_text("before")
     with pytest.raises(SandboxError), one.write_file(FileEntry(f"{WORKSPACE}/a.txt", "file", 9)) as write:
@@ -192,7 +192,7 @@ def test_half_a_file_leaves_nothing(tmp_path: Path) -> None:
         f"{WORKSPACE}/{'n' * 300}",
     ],
 )
-def test_nothing_is_made_or_removed_elsewhere(tmp_path: Path, path: str) -> None:
+def test_nothing_is_written_or_removed_outside(tmp_path: Path, path: str) -> None:
     """By traversal, through a link, in what is only read, or in the place of a whole area."""
     one = files(tmp_path)
     (tmp_path / "outside").mkdir()
@@ -214,7 +214,7 @@ def test_nothing_is_made_or_removed_elsewhere(tmp_path: Path, path: str) -> None
     assert (tmp_path / "outside" / "x").read_text() == "kept"
 
 
-def test_a_folder_takes_the_place_of_what_no_tree_names(tmp_path: Path) -> None:
+def test_a_folder_replaces_what_trees_skip(tmp_path: Path) -> None:
     """At the service; at home what is there stays."""
     for home, all_writable in ((tmp_path / "home", False), (tmp_path / "service", True)):
         one = files(home, all_writable=all_writable)
@@ -227,14 +227,14 @@ def test_a_folder_takes_the_place_of_what_no_tree_names(tmp_path: Path) -> None:
         assert (workspace(home) / "pipe").is_dir() == all_writable
 
 
-def test_the_service_writes_what_is_only_read(tmp_path: Path) -> None:
+def test_the_service_writes_read_only_folders(tmp_path: Path) -> None:
     one = files(tmp_path, all_writable=True)
     with one.write_file(FileEntry("/mnt/skills/public/deep/a.md", "file", 1, 7)) as write:
         write(b"x")
     assert (tmp_path / "thread" / "skills" / "deep" / "a.md").read_text() == "x"
 
 
-def test_removing_takes_links_and_not_what_they_lead_to(tmp_path: Path) -> None:
+def test_removing_a_link_keeps_its_target(tmp_path: Path) -> None:
     top, one = workspace(tmp_path), files(tmp_path)
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "kept").write_text("x")
@@ -248,7 +248,7 @@ def test_removing_takes_links_and_not_what_they_lead_to(tmp_path: Path) -> None:
     one.remove(FileEntry(f"{WORKSPACE}/sub", "folder"), recursive=True)
 
 
-def test_a_time_that_no_system_has_is_refused(tmp_path: Path) -> None:
+def test_an_impossible_time_is_refused(tmp_path: Path) -> None:
     one = files(tmp_path)
     with (
         pytest.raises(SandboxError),
@@ -265,7 +265,7 @@ def tree(*entries: FileEntry) -> FileTree:
     return FileTree({entry.path: entry for entry in entries})
 
 
-def test_what_is_gone_goes_from_below() -> None:
+def test_removed_entries_come_deepest_first() -> None:
     before = tree(FileEntry("/d", "folder"), FileEntry("/d/a", "file", 1, 1), FileEntry("/e", "file", 1, 1))
     after = tree(FileEntry("/d", "link", 3, 9), FileEntry("/e", "file", 2, 2))
     assert [entry.path for entry in find_removed(before, after)] == ["/d/a", "/d"]
@@ -280,7 +280,7 @@ def test_what_is_gone_goes_from_below() -> None:
     contents=st.lists(st.binary(max_size=200), max_size=6),
     cuts=st.lists(st.integers(min_value=1, max_value=40), min_size=1, max_size=20),
 )
-async def test_a_stream_is_the_same_however_it_is_cut(contents: list[bytes], cuts: list[int]) -> None:
+async def test_a_stream_can_be_split_anywhere(contents: list[bytes], cuts: list[int]) -> None:
     entries = [FileEntry(f"/f\n{at}\udc80", "file", len(data), at) for at, data in enumerate(contents)]
     whole = b"".join(entry.head() + data for entry, data in zip(entries, contents, strict=True))
     parts, at = [], 0
@@ -293,7 +293,7 @@ async def test_a_stream_is_the_same_however_it_is_cut(contents: list[bytes], cut
     )
 
 
-async def test_what_is_not_read_is_skipped() -> None:
+async def test_unread_content_is_skipped() -> None:
     stream = FileEntry("/a", "file", 3).head() + b"abc" + FileEntry("/b", "file", 1).head() + b"d"
     reader = EntryReader(pieces(stream), limit=1_000)
     assert (await reader.next_entry()) == FileEntry("/a", "file", 3)
@@ -316,12 +316,12 @@ async def test_what_is_not_read_is_skipped() -> None:
     ],
     ids=["content", "head", "text", "shape", "deep", "kind", "size", "long", "large"],
 )
-async def test_a_stream_that_is_none_says_so(stream: bytes, why: str) -> None:
+async def test_an_invalid_stream_is_refused(stream: bytes, why: str) -> None:
     with pytest.raises(SandboxError, match=why):
         await read(EntryReader(pieces(stream), limit=1_000_000))
 
 
 @pytest.mark.parametrize("given", [None, {}, {"entries": {}, "cut": False}, {"entries": [[]], "cut": False}])
-def test_a_tree_that_is_none_says_so(given: object) -> None:
+def test_an_invalid_tree_is_refused(given: object) -> None:
     with pytest.raises(SandboxError):
         FileTree.from_json(given)

@@ -106,7 +106,7 @@ def tree(*entries: FileEntry, cut: bool = False) -> Any:
         f"{WORKSPACE}/a\ud800escaped",
     ],
 )
-async def test_no_path_of_a_stranger_leads_out(tmp_path: Path, path: str) -> None:
+async def test_no_path_of_a_hostile_service_leads_outside(tmp_path: Path, path: str) -> None:
     home, outside = tmp_path / "home", tmp_path / "outside"
     entry = FileEntry(path, "file", 4, 5)
     folder = FileEntry(f"{path}-folder", "folder")
@@ -122,7 +122,7 @@ async def test_no_path_of_a_stranger_leads_out(tmp_path: Path, path: str) -> Non
     assert await asyncio.to_thread(lambda: list(outside.iterdir())) == []
 
 
-async def test_only_what_was_asked_for_is_taken(tmp_path: Path) -> None:
+async def test_only_requested_files_are_stored(tmp_path: Path) -> None:
     """Neither another file, nor one that is larger or of another kind than it was said to be."""
     asked = [FileEntry(f"{WORKSPACE}/{name}", "file", 2, 5) for name in ("good", "larger", "link")]
     stream = FileEntry(f"{WORKSPACE}/other", "file", 1).head() + b"x"
@@ -148,7 +148,7 @@ async def test_only_what_was_asked_for_is_taken(tmp_path: Path) -> None:
     ],
     ids=["shape", "kind", "short", "no-stream"],
 )
-async def test_files_that_do_not_come_are_told(tmp_path: Path, stranger: Stranger) -> None:
+async def test_missing_files_are_reported(tmp_path: Path, stranger: Stranger) -> None:
     """The command's result is told as well."""
     async with stranger.serving() as url:
         result = await (await one(remote(tmp_path, url))).execute_command("true")
@@ -169,13 +169,13 @@ async def test_files_that_do_not_come_are_told(tmp_path: Path, stranger: Strange
         b'{"running": true}\n' * 3,
     ],
 )
-async def test_a_result_that_is_none_says_so(tmp_path: Path, said: bytes) -> None:
+async def test_an_invalid_result_is_reported(tmp_path: Path, said: bytes) -> None:
     async with Stranger(result=said or b" ").serving() as url:
         with pytest.raises(SandboxError):
             await (await one(remote(tmp_path, url))).execute_command("true")
 
 
-async def test_too_much_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_much_output_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An output beyond the limits, and a line without an end."""
     flood = {"output": "x" * 500_000, "exit_code": 0, "truncated": False, "stopped": "y" * 9_000}
     async with Stranger(result=flood).serving() as url:
@@ -194,7 +194,7 @@ async def test_too_much_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "said too much" in result.output
 
 
-async def test_an_error_of_a_stranger_is_short(tmp_path: Path) -> None:
+async def test_an_error_of_a_hostile_service_is_shortened(tmp_path: Path) -> None:
     async with Stranger(result={"error": "z" * 9_000, "unavailable": False}).serving() as url:
         with pytest.raises(SandboxError) as raised:
             await (await one(remote(tmp_path, url))).execute_command("true")

@@ -52,7 +52,7 @@ async def url(tmp_path: Path) -> AsyncIterator[str]:
         yield address
 
 
-async def test_a_service_that_is_away_says_so(tmp_path: Path, service: Provisioner) -> None:
+async def test_an_unreachable_service_is_reported(tmp_path: Path, service: Provisioner) -> None:
     """The file tools work all the same."""
     service.kill()
     sandbox = await one(remote(tmp_path, service.url))
@@ -62,7 +62,7 @@ async def test_a_service_that_is_away_says_so(tmp_path: Path, service: Provision
     assert await sandbox.read_file("a.txt") == b"x"
 
 
-async def test_a_wrong_token_says_so(tmp_path: Path, service: Provisioner) -> None:
+async def test_a_wrong_token_is_reported(tmp_path: Path, service: Provisioner) -> None:
     for token in ("", "another-token-than-it-is"):
         with pytest.raises(SandboxUnavailable, match=r"refused the token.*sandbox\.token"):
             await (await one(remote(tmp_path, service.url, token=token))).execute_command("true")
@@ -124,7 +124,7 @@ async def test_a_service_that_falls_silent(tmp_path: Path) -> None:
         await ended.wait()
 
 
-async def test_what_is_no_service_of_ours(tmp_path: Path) -> None:
+async def test_another_server_is_reported(tmp_path: Path) -> None:
     async def other(_: Request) -> Response:
         return Response("<html>", 404, media_type="text/html")
 
@@ -196,7 +196,7 @@ async def test_a_certificate_is_checked(tmp_path: Path) -> None:
             await hello(running.url)
 
 
-async def test_it_is_made_by_its_settings(tmp_path: Path, url: str) -> None:
+async def test_a_provider_is_created_from_settings(tmp_path: Path, url: str) -> None:
     around = Surroundings(folders(tmp_path), tmp_path)
     use = "agent.sandbox.remote:RemoteSandboxProvider"
     provider = await asyncio.to_thread(

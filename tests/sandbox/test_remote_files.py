@@ -29,7 +29,7 @@ async def url(tmp_path: Path) -> AsyncIterator[str]:
         yield address
 
 
-async def test_files_go_and_come(tmp_path: Path, url: str) -> None:
+async def test_files_are_copied_there_and_back(tmp_path: Path, url: str) -> None:
     """Uploads and what can only be read go; what a command makes, changes and removes comes."""
     skills = tmp_path / "skills"
     skills.mkdir()
@@ -67,7 +67,7 @@ async def test_nothing_is_lost_with_a_copy(tmp_path: Path, url: str) -> None:
     assert (await sandbox.execute_command("cat d/link; ./r")).output == "kept\nran\n"
 
 
-async def test_what_changes_at_home_meanwhile_stays(tmp_path: Path, url: str) -> None:
+async def test_files_changed_here_during_a_command_stay(tmp_path: Path, url: str) -> None:
     """Written while the command runs, which writes it too; and one that the command removes."""
     sandbox = await one(remote(tmp_path, url))
     for name in ("both", "removed"):
@@ -85,7 +85,7 @@ async def test_what_changes_at_home_meanwhile_stays(tmp_path: Path, url: str) ->
     assert (await sandbox.execute_command("cat both removed new")).output == "oursoursours"
 
 
-async def test_names_are_any(tmp_path: Path, url: str) -> None:
+async def test_any_file_name_is_transferred(tmp_path: Path, url: str) -> None:
     """Of no UTF-8, with line ends, and those that begin with a dash."""
     sandbox = await one(remote(tmp_path, url))
     await sandbox.execute_command(
@@ -99,7 +99,7 @@ async def test_names_are_any(tmp_path: Path, url: str) -> None:
     assert await sandbox.list_dir(".") == []
 
 
-async def test_a_file_and_a_folder_change_places(tmp_path: Path, url: str) -> None:
+async def test_a_file_and_a_folder_swap_names(tmp_path: Path, url: str) -> None:
     sandbox = await one(remote(tmp_path, url))
     await sandbox.write_file("file", b"x")
     await sandbox.write_file("folder/inside", b"x")
@@ -110,7 +110,7 @@ async def test_a_file_and_a_folder_change_places(tmp_path: Path, url: str) -> No
     assert [(entry.name, entry.is_dir) for entry in await sandbox.list_dir(".")] == [("file", False)]
 
 
-async def test_more_than_the_home_takes_is_not_kept(tmp_path: Path, url: str) -> None:
+async def test_files_beyond_the_limit_are_not_stored(tmp_path: Path, url: str) -> None:
     """It is said, and gone with the next command."""
     sandbox = await one(remote(tmp_path, url, limits=replace(LIMITS, disk_mb=1)))
     result = await sandbox.execute_command("head -c 3000000 /dev/zero > large; echo small > small")

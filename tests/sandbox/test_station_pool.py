@@ -1,4 +1,4 @@
-"""Which stations the service keeps, and for how long."""
+"""The pool of stations: idle time, limit, adoption and shutdown."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Clock:
         self.go.set()
 
 
-async def test_idle_ones_go(backend: Backend) -> None:
+async def test_idle_sandboxes_are_ended(backend: Backend) -> None:
     clock = Clock()
     stations = StationPool(backend, idle_seconds=60, clock=lambda: clock.now, sleep=clock.sleep)
     await stations.open("idle", [])
@@ -55,7 +55,7 @@ async def test_idle_ones_go(backend: Backend) -> None:
         await asyncio.gather(reaper, return_exceptions=True)
 
 
-async def test_used_ones_stay(backend: Backend) -> None:
+async def test_used_sandboxes_stay(backend: Backend) -> None:
     """While they are used, and from the end of that on."""
     clock = Clock()
     stations = StationPool(backend, idle_seconds=60, clock=lambda: clock.now, sleep=clock.sleep)
@@ -75,7 +75,7 @@ async def test_used_ones_stay(backend: Backend) -> None:
         await asyncio.gather(reaper, return_exceptions=True)
 
 
-async def test_one_that_cannot_be_ended_is_tried_again(backend: Backend) -> None:
+async def test_ending_a_sandbox_is_retried(backend: Backend) -> None:
     clock = Clock()
     stations = StationPool(backend, idle_seconds=60, clock=lambda: clock.now, sleep=clock.sleep)
     await stations.open("stuck", [])
@@ -95,7 +95,7 @@ async def test_one_that_cannot_be_ended_is_tried_again(backend: Backend) -> None
         await asyncio.gather(reaper, return_exceptions=True)
 
 
-async def test_there_are_so_many_and_no_more(backend: Backend) -> None:
+async def test_the_number_of_sandboxes_is_limited(backend: Backend) -> None:
     """The one that was unused for longest makes room; where all work, the next one hears it."""
     clock = Clock()
     stations = StationPool(backend, max_sandboxes=2, clock=lambda: clock.now)
@@ -111,7 +111,7 @@ async def test_there_are_so_many_and_no_more(backend: Backend) -> None:
     assert backend.log[2:4] == [("close", "two"), ("open", "three")]
 
 
-async def test_what_was_left_is_taken_over(backend: Backend) -> None:
+async def test_sandboxes_of_an_earlier_service_are_adopted(backend: Backend) -> None:
     """It is made ready when somebody asks, and goes when nobody does."""
     backend.left = ["left"]
     async with serving(backend) as (url, stations):
@@ -124,7 +124,7 @@ async def test_what_was_left_is_taken_over(backend: Backend) -> None:
     assert backend.log == [("open", "left"), ("close", "left")]
 
 
-async def test_its_end_ends_all(backend: Backend) -> None:
+async def test_shutdown_ends_all_sandboxes(backend: Backend) -> None:
     """Whatever goes wrong with one of them."""
     async with serving(backend) as (_, stations):
         await stations.open("one", [])
@@ -133,7 +133,7 @@ async def test_its_end_ends_all(backend: Backend) -> None:
     assert backend.log[2:] == [("close", "one"), ("close", "two")]
 
 
-async def test_it_starts_without_its_backend(backend: Backend) -> None:
+async def test_a_service_starts_without_its_backend(backend: Backend) -> None:
     """Whoever wants a sandbox hears what is wrong."""
     backend.error = SandboxUnavailable("the cluster is away")
     async with serving(backend) as (url, stations):

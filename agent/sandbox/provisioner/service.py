@@ -198,7 +198,7 @@ async def write_files(request: Request, station: Borrowed) -> Response:
 @pull_router.post("/pull", responses={200: _BYTES | {"description": "A stream of entries."}})
 async def read_files(body: PullRequest, station: Borrowed) -> Response:
     """Send files as a stream of entries; those that can't be read are skipped."""
-    return FilesResponse(station.pull(body.paths), media_type="application/octet-stream")
+    return SandboxStream(station.pull(body.paths), "application/octet-stream")
 
 
 @router.post("/commands", responses={200: {"content": {"application/x-ndjson": {}}}})
@@ -207,10 +207,10 @@ async def run_command(name: Name, body: CommandRequest, pool: Pool) -> Response:
 
     While it runs, a line `{"running": true}` comes every 2 s; the last line is its result or `error`.
     """
-    return StreamingResponse(_command_lines(pool, name, body), media_type="application/x-ndjson")
+    return SandboxStream(_command_lines(pool, name, body), "application/x-ndjson")
 
 
-async def _command_lines(pool: StationPool, name: str, body: CommandRequest) -> AsyncIterator[bytes]:
+async def _command_lines(pool: StationPool, name: str, body: CommandRequest) -> AsyncGenerator[bytes]:
     # Starlette cancels the response repeatedly when the caller leaves, which must not reach the sandbox's
     # cleanup.
     command = asyncio.create_task(_run_command(pool, name, body))
@@ -230,17 +230,20 @@ async def _run_command(pool: StationPool, name: str, body: CommandRequest) -> di
         return {"error": str(error), "unavailable": isinstance(error, SandboxUnavailable)}
 
 
-class FilesResponse(StreamingResponse):
-    """A stream of files. If one can't be read to its end, the response is cut before its last chunk."""
+class SandboxStream(StreamingResponse):
+    """A response from a generator, which is closed even if the caller leaves.
 
-    def __init__(self, files: AsyncGenerator[bytes], *, media_type: str) -> None:
-        super().__init__(files, media_type=media_type)
-        self._files = files
+    If a file can't be read to its end, the response is cut before its last chunk.
+    """
+
+    def __init__(self, chunks: AsyncGenerator[bytes], media_type: str) -> None:
+        super().__init__(chunks, media_type=media_type)
+        self._chunks = chunks
 
     async def stream_response(self, send: Send) -> None:
         """Send every chunk, and close the generator in any case."""
         try:
-            async with aclosing(self._files):
+            async with aclosing(self._chunks):
                 await super().stream_response(send)
         except SandboxError as error:
             log.warning("files_not_sent", detail=str(error))
