@@ -37,14 +37,15 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A message and what to do with it. `texts` words the notices that only the transaction can decide on.
+    """A message and what to do with it. `texts` provides the wording of notices that only the transaction can
+    decide on.
 
     - `thread_id`: the id for a new agent thread; `new_thread` starts one (`/new`), `resume` continues the
       thread with this number (`/resume`).
-    - `notice`: what to reply for the verdict NOTICE; one with a `notice_kind` is sent to a person at most
-      once a day.
+    - `notice`: the reply for the verdict NOTICE; one with a `notice_kind` is sent to a person at most once a
+      day.
     - `pairing`: the code that the notice offers to a person without access.
-    - `busy`: the account's busy mode; `budgets`: the limits that the message counts for.
+    - `busy`: the account's busy mode; `budgets`: the limits that the message counts towards.
     - `is_admin`: the author may decide approvals of other people's work.
     - `hold_seconds`: how long the turn stays open for further parts of an album.
     - `recorded`: the chat is recorded.
@@ -80,8 +81,8 @@ InboxItem = Admission | InboundChange | RecordOnly
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A turn for the dispatcher. `refused`: it is a notice instead of an answer; `interrupts`: the running
-    turn of the conversation was stopped for it; `steers`: its message may join that run.
+    """A turn for the dispatcher. `refused`: it is a notice instead of an answer; `interrupts`: the
+    conversation's running turn was stopped in favor of it; `steers`: its message may join that run.
     """
 
     turn: int
@@ -95,8 +96,8 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A click that is rejected because its author may not decide, or the interrupt is closed. It is not
-    stored; `text` is shown to the person who clicked only.
+    """A click that is rejected because its author may not decide, or because the interrupt is closed. It is
+    not stored; only the person who clicked sees `text`.
     """
 
     event_id: str

@@ -1,7 +1,7 @@
-"""Budgets: how many messages an hour and tokens a day somebody, a chat or an account may use.
+"""Budgets: messages per hour and tokens per day that a person, a chat or an account may use.
 
-Messages are counted as they are accepted, in a row for each hour; tokens are those that the turns of the day
-cost. Hours and days are those of UTC, so that it can be said when it is possible again.
+Messages are counted when accepted, in one row per hour; tokens are those used by the day's turns. Hours and
+days are UTC, so the time of the next reset is known.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Migration of a chat to another id (a Telegram group that becomes a supergroup).
 
-History stays as it was: the audit log, and the addresses of closed turns.
+History is not rewritten: the audit log and the addresses of closed turns keep the old id.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Database access for store functions: named statements, rows, and their conversion to domain values.
 
-SQLAlchemy keeps the schema and the migrations and talks to PostgreSQL. On SQLite its execution layer took
-nine tenths of a statement's time while it held the lock that the event loop needs, so statements run on the
+SQLAlchemy handles the schema, the migrations and PostgreSQL. On SQLite its execution layer took 90% of a
+statement's time while holding the GIL, which the event loop needs, so SQLite statements run directly on the
 driver.
 """
 
@@ -39,8 +39,8 @@ from bot.domain import (
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """SQL that SQLite and PostgreSQL both understand, with `:name` parameters. `lists` names the parameters
-    with many values (`IN :name`).
+    """SQL that both SQLite and PostgreSQL understand, with `:name` parameters. `lists` names the parameters
+    that hold several values (`IN :name`).
     """
 
     text: str
@@ -102,7 +102,7 @@ class SqliteConnection:
 
 @dataclass(frozen=True, slots=True)
 class FetchedRows:
-    """Rows that are in memory."""
+    """Rows that have already been fetched."""
 
     rows: Sequence[Any]
 
@@ -135,7 +135,7 @@ class SqlAlchemyConnection:
 
 
 def expanded(statement: Statement, parameters: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """Return a statement with its list parameters written out, and its parameters."""
+    """Return a statement with its list parameters expanded, and its parameters."""
     if not statement.lists:
         return statement.text, parameters
     text, values = statement.text, dict(parameters)
@@ -161,13 +161,13 @@ def _clause(statement: Statement) -> sqlalchemy.TextClause:
 
 
 UNSAID: tuple[Any, ...] = ("", "", "", (), False, "")
-"""What a sender has of which the column says nothing."""
+"""Defaults for the fields of a sender that the stored column omits."""
 NEWEST = 2**62
 
 
-# The states of a turn that has not ended, as a list in SQL.
+# States of an open turn, as an SQL list.
 OPEN = "('accepted', 'running', 'waiting', 'delivering')"
-# A turn that only shows that an interrupt was abandoned is no work.
+# Excludes turns that only show that an interrupt was abandoned: they involve no work.
 AT_WORK = f"stopped <> {Stopped.LEFT.value}"
 
 

@@ -66,7 +66,7 @@ class LaneView:
     asked_by: int = 0
 
 
-# Create a conversation or mark it active; fills in an empty owner or title.
+# Create a conversation or mark it active; fill in an empty owner or title.
 TAKE_CONVERSATION = sql(
     """INSERT INTO conversations (account, chat, topic, member, platform, chat_kind, thread_id, owner, title,
     created_at, active_at) VALUES (:account, :chat, :topic, :member, :platform, :chat_kind, :thread_id,

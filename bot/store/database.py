@@ -33,11 +33,13 @@ Job = tuple[Callable[[Connection], Any], asyncio.AbstractEventLoop, "asyncio.Fut
 
 BUSY_TIMEOUT_MS = 5_000
 BEGIN = "BEGIN IMMEDIATE"
-DAMAGED = "Put a backup back in its place, or move the file away to start afresh."
+DAMAGED = "Restore a backup, or move the file away to start over."
 _FIRST, _NORMAL, _LAST = range(3)
 
 urgent: ContextVar[bool] = ContextVar("urgent", default=False)
-"""Whether what this task asks for goes before what waits: accepting and control overtake work here too."""
+"""Runs the current task's transactions before others that are waiting: accepting messages and control turns
+must not wait for ordinary work.
+"""
 
 
 class Database(Protocol):
@@ -106,7 +108,7 @@ class SqliteDatabase:
         job = (lambda connection: work(connection, *args, **kwargs), loop, done)
         self.asked += 1
         self._jobs.put((_FIRST if urgent.get() else _NORMAL, self.asked, job))
-        # A transaction that was asked for is finished even if the asker is cancelled.
+        # The caller may be cancelled, but a transaction that was requested still runs to its end.
         return await asyncio.shield(done)
 
     async def close(self) -> None:
@@ -194,12 +196,12 @@ def _resolve(
         else:
             done.set_exception(error)
 
-    with suppress(RuntimeError):  # the loop is gone, and with it whoever waited
+    with suppress(RuntimeError):  # the event loop is closed, so nobody is waiting for the result
         loop.call_soon_threadsafe(settle)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    # No isolation level: the driver's own BEGIN comes too late for reads, so ours is sent.
+    # Disable the driver's implicit BEGIN: it does not cover reads, so the transaction is opened explicitly.
     connection = sqlite3.connect(path, isolation_level=None)
     for pragma in (
         f"busy_timeout={BUSY_TIMEOUT_MS}",
@@ -224,7 +226,7 @@ def _transaction(connection: SqliteConnection, work: Callable[[Connection], T]) 
 
 
 def _failed(error: sqlite3.Error | DBAPIError) -> StoreError:
-    found = StoreError(f"the database refused: {getattr(error, 'orig', None) or error}")
+    found = StoreError(f"database error: {getattr(error, 'orig', None) or error}")
     found.__cause__ = error
     return found
 

@@ -1,6 +1,6 @@
 """The accept transaction: drop duplicates, derive conversation and reply address, store.
 
-Its result is on disk; only then may a platform be told that a message was received.
+A platform must not get its acknowledgement before this transaction has committed.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def _store(connection: Connection, message: InboundMessage, now: float) -> int |
         {
             "account": message.origin.account,
             "event_id": message.event_id,
-            # The message of a click is the bot's own: what becomes of it does not concern the answer.
+            # A click refers to the bot's own message, whose edits and deletion do not affect the answer.
             "message_id": "" if message.clicked else message.origin.message_id,
             "sender": encode_sender(message.origin.sender),
             "text": message.text,

@@ -117,7 +117,7 @@ def _permission(row: Any) -> ToolGrant:
 
 
 WORDS = ("approve", "reject")
-"""What decides an approval that offers no answers of its own."""
+"""Words that decide an approval that offers no answers of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +159,8 @@ class DecisionWord(Enum):
 
 
 class DecisionOutcome(Enum):
-    """The outcome of `/approve` or `/reject`: done, reserved for admins, not offered for longer, no
-    approval, several approvals, or not the author's to decide.
+    """The outcome of `/approve` or `/reject`: done, reserved for admins, the requested duration not offered,
+    no approval, several approvals, or not the author's to decide.
     """
 
     DONE = auto()

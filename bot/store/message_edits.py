@@ -1,5 +1,5 @@
-"""Edits and deletions by people: they change a turn that has not begun, and are reported with the next turn
-otherwise.
+"""Edits and deletions by people: they change a turn that has not started; otherwise they are reported to the
+agent with the next turn.
 
 Nothing here opens a turn: an edit is never answered by itself, even one that adds a mention.
 """
@@ -15,9 +15,10 @@ from bot.store.connection import Connection, decode_address, decode_sender, enco
 from bot.store.interrupts import SET_INBOUND_TEXT
 from bot.store.new_turn import SET_STATE
 
-# Characters that the agent is told of an old text, by which it knows the message, and of the new one.
+# Length in characters of the old text (enough to identify the message) and the new text reported to the
+# agent.
 OLD_SHOWN, NEW_SHOWN = 120, 2000
-# Of so many messages the agent is told at most with one turn, the latest.
+# Maximum number of edits reported to the agent in one turn; the latest ones win.
 MOST_NOTES = 10
 NEVER_BEGUN = frozenset({TurnState.CANCELLED.value, TurnState.EXPIRED.value})
 
@@ -39,7 +40,7 @@ ADD_EDIT = sql(
 )
 # Mark an edit as one that needs no note to the agent.
 SETTLE_EDIT = sql("UPDATE changes SET turn_id = -1 WHERE id = :id")
-# Lock a turn that has not begun and reduce its size by the messages taken out.
+# Lock a turn that has not started and reduce its size by the messages taken out.
 HOLD_TURN = sql(
     """UPDATE turns SET size = size - :gone WHERE id = :id AND state = 'accepted' AND repeats = 0
     RETURNING size, address"""

@@ -11,7 +11,7 @@ from bot.store.connection import Connection, decode_address, encode_address, sql
 from bot.store.new_turn import open_notice, record_answer
 
 MOST_WAITING = 5
-"""So many strangers of one account wait at once with a code."""
+"""Maximum number of pending pairing codes per account."""
 
 
 @dataclass(frozen=True, slots=True)

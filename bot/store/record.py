@@ -1,4 +1,4 @@
-"""Recorded messages of chats, kept for a number of days; they never start a turn."""
+"""Recorded messages of chats, stored for a number of days; they never start a turn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.connection import Connection, decode_sender, encode_sender, sql
 
 LONGEST = 4000
-"""Characters that are kept of a message."""
+"""Maximum length in characters of a recorded message; the rest is cut off."""
 DAY = 24 * 3600.0
 
 
@@ -90,7 +90,7 @@ PURGE_CHAT_RECORD = sql("DELETE FROM record WHERE account = :account AND chat = 
 
 
 def record_message(connection: Connection, message: InboundMessage) -> None:
-    """Record a message; one that is recorded already stays as it is."""
+    """Record a message; an already recorded one is not changed."""
     origin = message.origin
     files = [f"[{attachment.filename}]" for attachment in message.attachments]
     text = "\n".join(filter(None, [message.text.strip(), *files]))
@@ -183,7 +183,7 @@ def list_recorded_before(
     before = connection.execute(PREVIOUS_TURN_AT, given).scalar_one_or_none() or 0.0
     own = {message.message_id for message in turn.messages}
     address, until = turn.address, turn.messages[-1].sent_at
-    # A message in a channel opens a thread of its own on some platforms.
+    # On some platforms a message in a channel opens a thread of its own, which holds no earlier messages.
     topic = address.topic if address.topic and address.topic not in own else None
     since = max(float(before), until - back)
     found = list_recorded(connection, address.account, address.chat, since, until, limit + len(own), topic)

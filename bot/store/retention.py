@@ -1,7 +1,7 @@
 """Retention and erasure: old texts, and the data of a person.
 
-Rows of turns stay, so that their token usage stays counted. A thread that nobody uses is queued first and
-deleted on the runtime later, which may be unavailable.
+Rows of turns are not deleted, so that their token usage stays counted. An unused thread is queued first and
+deleted on the runtime later, since the runtime may be unavailable.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from bot.store.read_models import PARTS_OF_TURNS
 from bot.store.web_sessions import delete_web_access
 
 STEP = 2000
-"""Ids that one transaction looks at."""
+"""Number of ids that one transaction covers."""
 NOBODY = Sender("")
 KNOWN_MESSAGES_KEPT = 90 * 24 * 3600.0
 AUDIT_KEPT = 400 * 24 * 3600.0
-"""More than a year (seconds)."""
+"""Retention of audit events in seconds (400 days)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +339,7 @@ def erase_messages(
 def erase_traces(connection: Connection, person: Person, spent_before: float) -> int:
     """Delete other data that names a person; returns the number of their messages in progress.
 
-    Token usage since `spent_before` stays theirs, since budgets need it.
+    Token usage since `spent_before` stays attributed to them, since budgets need it.
     """
     connection.execute(DELETE_RECORDED_OF, person.parameters)
     connection.execute(DELETE_PAIRINGS_OF, {"person": str(person)})

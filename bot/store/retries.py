@@ -1,4 +1,4 @@
-"""Retries: a turn that answers the messages of another one again, on a fork of its thread."""
+"""Retries: a turn that answers another turn's messages again, on a fork of its thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from bot.store.interrupts import ADDRESS_OF, abandon_interrupt
 from bot.store.new_turn import open_turn, record_answer
 
 THE_LAST = -1
-"""What a turn repeats that waits for the one before it: whatever was answered last by then."""
+"""Value of `repeats` for a queued retry: once it starts, it repeats the turn that was answered last by then.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +150,8 @@ def repeat_answer(
     actor: Actor,
     now: float,
 ) -> int:
-    """Open a retry without a command: the answer goes where the previous one went. Returns 0 if a turn is
-    in progress or another one was answered meanwhile. `model` is the account's.
+    """Open a retry without a command: the answer goes where the previous one went. Returns 0 if a turn is in
+    progress or another one was answered in the meantime. `model` is the account's.
     """
     here = {"conversation": view.id}
     connection.execute(LOCK_CONVERSATION, here)
@@ -159,7 +160,7 @@ def repeat_answer(
         return 0
     address = decode_address(connection.execute(ADDRESS_OF, {"id": answered.id}).scalar_one())
     if address.chat != view.key.chat:
-        # The chat has got another id since.
+        # The chat's id may have changed since that answer.
         address = replace(address, chat=view.key.chat, reply_to="")
     again = RetryTarget(view.id, address, view.platform, model, thread_id, checkpoint, actor)
     opened = _open_retry(connection, answered, again, limits, now)

@@ -108,11 +108,11 @@ def _owner(origin: Origin) -> str:
 
 
 def _key(connection: Connection, admission: Admission) -> ConversationKey:
-    """The conversation of a message.
+    """Return the key of a message's conversation.
 
     In a group without topics a reply belongs to the conversation of the message it answers; a mention opens a
-    reply chain of its own; a command that answers nothing means the chat's latest conversation. A button, and
-    what answers the result of a schedule, belong to its conversation wherever that is.
+    new reply chain; a command that is not a reply refers to the chat's latest conversation. A button, or a
+    reply to the result of a schedule, belongs to its conversation regardless of where it is.
     """
     origin = admission.message.origin
     policy = admission.policy
@@ -121,8 +121,8 @@ def _key(connection: Connection, admission: Admission) -> ConversationKey:
     if origin.chat_kind is not ChatKind.GROUP or not policy.conversation_key(origin, chain="chain").topic:
         return policy.conversation_key(origin)
     if origin.topic:
-        # A thread below a message of ours is named after it on Slack and Discord, and goes on with what that
-        # message was part of.
+        # Slack and Discord name a thread after the message that started it. If that message is the bot's, the
+        # thread continues its conversation.
         known = _known(connection, origin, origin.topic)
         return (
             replace(policy.conversation_key(origin), topic=known.topic)

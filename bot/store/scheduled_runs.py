@@ -27,10 +27,10 @@ from bot.store.schedules import (
 from bot.store.web_sessions import find_chat_owner
 
 UNDELIVERED = "undelivered"
-"""The error of a turn whose answer is there and could not be brought whole."""
+"""Error of a turn whose answer exists but could not be delivered completely."""
 PERMANENT = frozenset({"auth", "permission", "not_found", "invalid_payload"})
 ALERT_AFTER = 3
-"""Firings in a row that came to nothing before somebody is told."""
+"""Number of consecutive failed runs after which the creator of the schedule is notified."""
 LONGEST_TITLE = 60
 ASKED_FOR = 24 * 3600.0
 
@@ -49,9 +49,9 @@ class SkipReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DueRun:
-    """A due run for the instant `due`, after `missed` earlier ones that came too late; `following` is the
-    next instant (0.0: none). `skip` says why it is skipped, `notice` is sent to the chat then. `text` is
-    its message or prompt, `thread_id` the id for a new thread, `model` the account's.
+    """A due run for the instant `due`, after `missed` earlier ones that were too late; `following` is the
+    next instant (0.0: none). `skip` is the reason for skipping it, in which case `notice` is sent to the
+    chat. `text` is its message or prompt, `thread_id` the id for a new thread, `model` the account's.
     """
 
     schedule: Schedule
@@ -96,8 +96,8 @@ class ScheduledRun:
 
 @dataclass(frozen=True, slots=True)
 class EndedRun:
-    """A run whose turn has ended. `good`: it was completed and fully delivered; `permanent`: a retry cannot
-    help, or would repeat what was or may have been sent.
+    """A run whose turn has ended. `good`: it was completed and fully delivered; `permanent`: a retry can't
+    help, or would repeat messages that were or may have been sent.
     """
 
     id: int
@@ -334,8 +334,8 @@ def list_ended_runs(connection: Connection) -> list[EndedRun]:
 def judge_run(
     connection: Connection, one: EndedRun, retry_at: float, alert: str, now: float
 ) -> OpenedTurn | None:
-    """Store the result of a run. A run with a retry gets its time; a failed one is counted, and after
-    several failures in a row its maker is notified once (`alert`).
+    """Store the result of a run. A run with a retry gets its time; a failed one is counted, and after several
+    consecutive failures the schedule's maker is notified once (`alert`).
     """
     judged = {"id": one.id, "attempt": one.attempt, "retry_at": retry_at}
     if connection.execute(JUDGE_RUN, judged).first() is None or retry_at:
@@ -361,8 +361,8 @@ def list_due_retries(connection: Connection, now: float) -> list[DueRetry]:
 def open_run_retry(
     connection: Connection, one: DueRetry, again: DueRun | None, now: float
 ) -> OpenedTurn | None:
-    """Open another turn for a run, unless another scheduler has. `again` None cancels the retry, and so
-    does a skipped run, whose notice is sent then: failed attempts have sent nothing.
+    """Open another turn for a run, unless another scheduler has. `again` None cancels the retry; so does a
+    skipped run, whose notice is sent instead: failed attempts have sent nothing.
     """
     here = {"id": one.id, "retry_at": one.retry_at}
     if again is None or again.skip is not None:
@@ -446,7 +446,7 @@ def _conversation(connection: Connection, schedule: Schedule, thread_id: str, no
     row = _own(connection, schedule, name, thread_id, now)
     if row.thread_id != thread_id:
         if connection.execute(IDLE_THREAD, {"id": row.id, "before": now - ASKED_FOR}).first() is None:
-            # Somebody talks about an earlier firing there, or is asked something.
+            # The run must not interfere with a discussion of an earlier run, or with an open question.
             return _own(connection, schedule, f"{name}-{thread_id}", thread_id, now).id, thread_id
         abandon_interrupt(connection, row.id, thread_id, None, now)
     return row.id, thread_id

@@ -11,13 +11,13 @@ from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.connection import NEWEST, Connection, decode_address, decode_sender, encode_sender, sql
 
 BATCH = 100
-"""So many rows are looked at in one go."""
+"""Maximum number of rows read at once."""
 EVENT = "schedule:"
-"""What the event id of a message begins with that a schedule wrote."""
+"""Prefix of the event ids of messages that a schedule wrote."""
 NOW = "now"
-"""What stands in it for the instant where somebody had it fired."""
+"""Replaces the instant in the event id of a run that was triggered manually."""
 SCHEDULED = "schedule-"
-"""What the topic of a conversation begins with that belongs to a schedule alone."""
+"""Prefix of the topic of a conversation that belongs to a single schedule."""
 
 
 class ScheduleKind(StrEnum):
@@ -41,10 +41,10 @@ class ScheduleState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A schedule. `rule` is the stored form of a recurrence, `spoken` the words it was parsed from, `zone`
-    an IANA name. `topic` "" means the chat itself. `conversation` is the one that runs continue, 0 for
-    one of the schedule. `made_in` is the conversation in which `maker` created it. `next_at` is 0.0 if
-    nothing is due. `digested_at`: the chat was digested up to then (0.0: not recorded).
+    """A schedule. `rule` is the stored form of a recurrence, `spoken` the words it was parsed from, `zone` an
+    IANA name. `topic` "" means the chat itself. `conversation` is the one that runs continue (0: one that
+    belongs to the schedule). `made_in` is the conversation in which `maker` created it. `next_at` is 0.0 if
+    nothing is due. `digested_at` is the end of the last digest (0.0: not recorded).
     """
 
     id: int

@@ -29,7 +29,7 @@ from bot.errors import StoreError
 
 metadata = MetaData()
 
-# SQLite gives row ids of its own only to INTEGER keys.
+# SQLite assigns row ids automatically only to INTEGER keys.
 Id = BigInteger().with_variant(Integer, "sqlite")
 
 # A message is stored before it has a turn, and enters the index when it gets one.
@@ -130,7 +130,7 @@ turns = Table(
     ),
     Index("turns_of_conversation", "conversation_id", "id"),
     Index("turns_of_person", "person", "created_at", sqlite_where=SPENT, postgresql_where=SPENT),
-    # Whole, so that a month of everybody's is summed up from it alone.
+    # Covers all columns of the query, so that a month of everybody's usage is summed from the index alone.
     Index(
         "turns_spent",
         "created_at",
@@ -164,8 +164,8 @@ inbound = Table(
     Index("inbound_of_message", "account", "message_id", sqlite_where=HAS_TURN, postgresql_where=HAS_TURN),
 )
 
-# What people did to messages that were accepted. `turn_id` is the turn that the agent is told with: 0 until
-# there is one, -1 where there is nothing to tell.
+# Edits and deletions of accepted messages. `turn_id` is the turn that reports the edit to the agent: 0 while
+# pending, -1 if there is nothing to report.
 changes = Table(
     "changes",
     metadata,
@@ -202,7 +202,7 @@ parts = Table(
     _time("updated_at"),
 )
 
-# Which conversation a message of a group belongs to, so that replies to it find the way back.
+# Maps messages of groups to conversations, so that replies to them are routed.
 known_messages = Table(
     "known_messages",
     metadata,
@@ -231,7 +231,7 @@ counters = Table(
     Column("value", BigInteger, nullable=False, server_default=text("0")),
 )
 
-# Roles that people gave, by access entry (`account:id` or `platform:id` for a person).
+# Granted roles, by access entry (`account:id` or `platform:id` for a person).
 roles = Table(
     "roles",
     metadata,
@@ -242,7 +242,7 @@ roles = Table(
     _time("given_at"),
 )
 
-# Strangers who were told a code, and where they hear what came of it.
+# Pairing codes of people without access, and the address for notifying them of the decision.
 pairings = Table(
     "pairings",
     metadata,
@@ -256,7 +256,7 @@ pairings = Table(
     UniqueConstraint("account", "person"),
 )
 
-# Who did what. `key` names the deed, so that it stands here once.
+# Audit log. `key` is unique, so that each event is recorded once.
 audit = Table(
     "audit",
     metadata,
@@ -273,7 +273,7 @@ audit = Table(
     Index("audit_of_person", "person", "action", "at"),
 )
 
-# Tools that need no approval any more: in a conversation, or (0) on the whole account.
+# Tools that need no approval in a conversation (0: on the whole account).
 permissions = Table(
     "permissions",
     metadata,
@@ -287,7 +287,7 @@ permissions = Table(
     UniqueConstraint("account", "conversation_id", "tool"),
 )
 
-# What is to happen when. `conversation_id` is the one that firings go on with, 0: one of their own.
+# Schedules. `conversation_id` is the conversation that runs continue (0: one that belongs to the schedule).
 schedules = Table(
     "schedules",
     metadata,
@@ -316,8 +316,8 @@ schedules = Table(
     Index("schedules_of_chat", "account", "chat"),
 )
 
-# One row for each instant that a schedule was due, `missed` counts those before it that came too late.
-# `judged` says that its turn has ended and that this was taken note of.
+# Scheduled runs, one row per due instant; `missed` counts earlier instants that were too late to run.
+# `judged` is set once the run's turn has ended and its result is stored.
 firings = Table(
     "firings",
     metadata,
@@ -336,7 +336,7 @@ firings = Table(
     Index("firings_again", "retry_at", sqlite_where=AGAIN, postgresql_where=AGAIN),
 )
 
-# What people set for a chat.
+# Settings of chats.
 chats = Table(
     "chats",
     metadata,
@@ -347,7 +347,7 @@ chats = Table(
     _time("recorded_since"),
 )
 
-# What people wrote in chats that keep a record.
+# Recorded messages of chats.
 record = Table(
     "record",
     metadata,
@@ -364,7 +364,7 @@ record = Table(
     Index("record_in_time", "account", "chat", "sent_at"),
 )
 
-# What people may use by an admin's word: messages an hour, tokens a day; -1: what the configuration says.
+# Budgets set by admins: messages per hour and tokens per day (-1: as configured).
 budgets = Table(
     "budgets",
     metadata,
@@ -375,7 +375,7 @@ budgets = Table(
     _time("given_at"),
 )
 
-# Codes by which people sign in at the page, and who is signed in; of both only hashes are kept.
+# Sign-in codes and sessions of the web console; only hashes of the secrets are stored.
 page_codes = Table(
     "page_codes",
     metadata,
@@ -396,7 +396,7 @@ page_sessions = Table(
     Index("page_sessions_of_person", "person"),
 )
 
-# Messages of an hour, by whom they are counted for.
+# Messages per hour and owner of a budget.
 meters = Table(
     "meters",
     metadata,
@@ -405,7 +405,7 @@ meters = Table(
     _number("value"),
 )
 
-# Threads that no conversation is on any more; a row stays until the runtime has deleted its thread.
+# Threads that no conversation uses; a row is removed once the runtime has deleted its thread.
 leaving_threads = Table(
     "leaving_threads",
     metadata,
@@ -414,7 +414,7 @@ leaving_threads = Table(
     _time("since"),
 )
 
-# Up to which turn the texts of an account's turns are deleted.
+# The last turn of each account whose texts were deleted.
 forgotten = Table("forgotten", metadata, Column("account", String, primary_key=True), _number("turn_id"))
 
 

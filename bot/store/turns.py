@@ -48,7 +48,7 @@ from bot.store.usage import TurnUsage, save_usage
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """A turn that this claim has set running; it has no reply parts yet."""
+    """A turn that this claim has started; it has no reply parts yet."""
 
     turn: Turn
     parts: ClassVar[tuple[Part, ...]] = ()
@@ -64,7 +64,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """A queued retry, by the id of its turn: what it repeats has to be determined first."""
+    """A queued retry, by the id of its turn; the turn that it repeats has yet to be determined."""
 
     turn: int
 
@@ -118,13 +118,13 @@ COUNT_QUEUED = sql(
     """SELECT COALESCE(SUM(size), 0) FROM turns WHERE conversation_id = :conversation AND kind = 'chat'
     AND state = 'accepted'"""
 )
-# Find the next open chat turn: one already begun first, then an answer to an interrupt, then the oldest.
+# Find the next open chat turn: a started one first, then an answer to an interrupt, then the oldest.
 NEXT_TURN = sql(
     f"""SELECT {TURN_COLUMNS} FROM turns WHERE conversation_id = :conversation AND kind = 'chat'
     AND state IN {OPEN} ORDER BY CASE WHEN state <> 'accepted' THEN 0 WHEN answers <> '' THEN 1 ELSE 2 END,
     id LIMIT 1"""
 )
-# Set an accepted turn running with the conversation's settings.
+# Start an accepted turn with the conversation's settings.
 START_TURN = sql(
     """UPDATE turns SET state = 'running', model = :model, plan = :plan, agent = :agent,
     answers = :answers WHERE id = :id AND state = 'accepted' RETURNING size"""
@@ -179,7 +179,7 @@ SET_STEPS = sql("UPDATE turns SET steps = :steps WHERE id = :id")
 def claim_turn(connection: Connection, conversation: int, now: float) -> Claim:
     """Claim the next open chat turn of a conversation.
 
-    An accepted turn is set running, which closes it for messages. While an approval is open, only its
+    An accepted turn is started, which closes it to further messages. While an approval is open, only its
     decision can be claimed.
     """
     row = connection.execute(NEXT_TURN, {"conversation": conversation}).first()
@@ -207,7 +207,7 @@ def _begin(connection: Connection, row: Any) -> Begin | Wait | Idle:
         return Wait(0.01)
     if question:
         connection.execute(CLOSE_INTERRUPT, {"id": row.conversation_id})
-    # A click or a decision is passed on as it is; notes go with the next turn.
+    # A click or a decision is passed on as is; notes go with the next turn.
     notes = (
         () if row.answers else take_notes(connection, row.id, row.conversation_id, row.thread_id, row.repeats)
     )

@@ -149,8 +149,8 @@ def load_person_usage(connection: Connection, since: float, person: str) -> Pers
 def sum_usage_by_day(
     connection: Connection, since: float, ahead: float, person: str | None = None
 ) -> list[DayTotals]:
-    """Return the usage per day since an instant, of a person or of all; days are those of a clock `ahead`
-    of UTC by this number of seconds.
+    """Return the usage per day since an instant, of a person or of all; days begin at midnight of a zone that
+    is `ahead` seconds ahead of UTC.
     """
     given = {"since": since, "ahead": ahead}
     if person is None:
@@ -190,7 +190,7 @@ def _name(connection: Connection, person: str) -> str:
 
 
 def _spending(row: Any) -> UsageSum:
-    # PostgreSQL sums big numbers up as decimals.
+    # PostgreSQL returns the sum of BIGINT columns as a decimal.
     return UsageSum(int(row.turns), int(row.input), int(row.output), int(row.total))
 
 

@@ -1,4 +1,4 @@
-"""Alembic's environment: works on the connection it is given."""
+"""Alembic's environment; it uses the connection that the caller passes in."""
 
 from alembic import context
 

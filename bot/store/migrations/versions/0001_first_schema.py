@@ -1,4 +1,4 @@
-"""The first schema, written out, so that it stays what it was when the tables change later."""
+"""First schema, spelled out so that later changes to the tables do not alter it."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Make every table."""
+    """Create all tables."""
     accounts()
     conversations()
     turns()

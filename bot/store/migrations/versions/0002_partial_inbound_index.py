@@ -1,4 +1,4 @@
-"""Messages enter the index of their turn when they get one, so that storing one writes a page less."""
+"""Partial index of a turn's messages: storing a message without a turn writes one page less."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ HAS_TURN = sa.text("turn_id > 0")
 
 
 def upgrade() -> None:
-    """Make the index partial."""
+    """Replace the index by a partial one."""
     op.drop_index("inbound_of_turn", "inbound")
     op.create_index(
         "inbound_of_turn", "inbound", ["turn_id"], sqlite_where=HAS_TURN, postgresql_where=HAS_TURN

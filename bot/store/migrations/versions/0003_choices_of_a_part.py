@@ -1,4 +1,4 @@
-"""A part may offer choices, shown as buttons."""
+"""Choices of a reply part, shown as buttons."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Edits and deletions by people, and which question of the agent a conversation has open."""
+"""Edits and deletions by people, and the open question of a conversation."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ UNTOLD = sa.text("turn_id = 0")
 
 
 def upgrade() -> None:
-    """Add the columns with defaults, so that a process of the version before goes on meanwhile."""
+    """Add the columns with defaults, so that a process of the previous version can keep running."""
     op.add_column("inbound", sa.Column("deleted", sa.Integer(), server_default=sa.text("0"), nullable=False))
     op.add_column("inbound", sa.Column("changed_at", sa.Float(), server_default=sa.text("0"), nullable=False))
     op.add_column("turns", sa.Column("answers", sa.String(), server_default="", nullable=False))

@@ -1,4 +1,4 @@
-"""Plan mode of a conversation, and with which a turn was begun."""
+"""Plan mode of a conversation, and of a turn when it started."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,6 +8,6 @@ down_revision = "0004"
 
 
 def upgrade() -> None:
-    """Add the columns with defaults, so that a process of the version before goes on meanwhile."""
+    """Add the columns with defaults, so that a process of the previous version can keep running."""
     for table in ("conversations", "turns"):
         op.add_column(table, sa.Column("plan", sa.Integer(), server_default=sa.text("0"), nullable=False))

@@ -1,4 +1,4 @@
-"""Which agent of one's own a conversation has chosen, and with which a turn was begun."""
+"""Custom agent of a conversation, and of a turn when it started."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,6 +8,6 @@ down_revision = "0005"
 
 
 def upgrade() -> None:
-    """Add the columns with defaults, so that a process of the version before goes on meanwhile."""
+    """Add the columns with defaults, so that a process of the previous version can keep running."""
     for table in ("conversations", "turns"):
         op.add_column(table, sa.Column("agent", sa.String(), server_default="", nullable=False))

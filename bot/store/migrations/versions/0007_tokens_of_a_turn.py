@@ -1,4 +1,4 @@
-"""What a turn cost in tokens, and to whom that is put down."""
+"""Token usage of a turn, and the person it counts for."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -15,7 +15,7 @@ SPENT = sa.text("total_tokens > 0")
 
 
 def upgrade() -> None:
-    """Add the columns with defaults, so that a process of the version before goes on meanwhile."""
+    """Add the columns with defaults, so that a process of the previous version can keep running."""
     op.add_column("turns", sa.Column("person", sa.String(), server_default="", nullable=False))
     for count in COUNTS:
         op.add_column("turns", sa.Column(count, sa.BigInteger(), server_default=sa.text("0"), nullable=False))

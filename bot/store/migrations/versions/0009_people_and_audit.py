@@ -1,4 +1,4 @@
-"""Roles that people gave, strangers who wait, who did what, and what a busy conversation does."""
+"""Granted roles, pairing codes, the audit log, and the busy mode of a conversation."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,9 +10,7 @@ Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 
 def upgrade() -> None:
-    """Add the tables; what a conversation chose to do while a run is on ("": what its account says), and when
-    its question was asked.
-    """
+    """Add the tables, a conversation's busy mode ("": the account's), and the time of its open question."""
     op.create_table(
         "roles",
         sa.Column("entry", sa.String(), primary_key=True),

@@ -1,4 +1,4 @@
-"""Schedules, their firings, and what is set for a chat."""
+"""Schedules, their runs, and settings of chats."""
 
 import sqlalchemy as sa
 from alembic import op

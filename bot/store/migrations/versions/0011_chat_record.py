@@ -1,4 +1,4 @@
-"""What people write in chats that keep a record."""
+"""Recorded messages of chats."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 
 def upgrade() -> None:
-    """Add the record, and for how many days a chat keeps it (0: it keeps none)."""
+    """Add the record, and the number of days that a chat's messages are recorded (0: not recorded)."""
     op.add_column(
         "chats", sa.Column("record_days", sa.Integer(), server_default=sa.text("0"), nullable=False)
     )

@@ -1,4 +1,4 @@
-"""What people may use, and what they used of it."""
+"""Budgets and message counters."""
 
 import sqlalchemy as sa
 from alembic import op

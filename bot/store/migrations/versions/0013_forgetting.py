@@ -1,4 +1,4 @@
-"""Threads that are to be deleted on the runtime, and up to which turn an account's texts are gone."""
+"""Threads to be deleted on the runtime, and the last turn of each account whose texts were deleted."""
 
 import sqlalchemy as sa
 from alembic import op

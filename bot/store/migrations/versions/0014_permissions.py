@@ -1,4 +1,4 @@
-"""What people said once and for all about tools that ask for approval."""
+"""Tool grants: tools that no longer ask for approval."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0013"
 
 
 def upgrade() -> None:
-    """Add the table, and what an open approval offers to remember."""
+    """Add the table, and the grant that an open approval offers."""
     op.add_column("conversations", sa.Column("remembered", sa.String(), server_default="", nullable=False))
     op.create_table(
         "permissions",

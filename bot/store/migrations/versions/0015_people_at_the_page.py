@@ -1,4 +1,4 @@
-"""Whose a private conversation is, and people who sign in at the page by a link out of a chat."""
+"""Owners of private conversations, and sign-in codes and sessions of the web console."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ WRITERS = sa.text(
 
 
 def upgrade() -> None:
-    """Add the tables and the column, and say whose the private conversations are that there are."""
+    """Add the tables and the column, and set the owner of existing private conversations."""
     op.add_column("conversations", sa.Column("owner", sa.String(), server_default="", nullable=False))
     op.create_index("conversations_owned", "conversations", ["owner", "id"])
     op.create_table(

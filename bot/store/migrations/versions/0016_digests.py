@@ -1,4 +1,4 @@
-"""How far the last digest of a schedule came: its firings may be forgotten before the next one."""
+"""End of a schedule's last digest, since its runs may be deleted before the next one."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0015"
 
 
 def upgrade() -> None:
-    """Add the column; 0 asks the firings that there are."""
+    """Add the column; 0 means that it is derived from the stored runs."""
     op.add_column(
         "schedules", sa.Column("digested_at", sa.Float(), server_default=sa.text("0"), nullable=False)
     )

@@ -1,4 +1,4 @@
-"""The tools that the run of a turn called."""
+"""Tool calls of a turn's run."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,5 +8,5 @@ down_revision = "0016"
 
 
 def upgrade() -> None:
-    """Add the column with a default, so that a process of the version before goes on meanwhile."""
+    """Add the column with a default, so that a process of the previous version can keep running."""
     op.add_column("turns", sa.Column("steps", sa.String(), server_default="", nullable=False))
