@@ -1,4 +1,4 @@
-"""The clock that every part of the bot uses."""
+"""Clock of the service: wall time and sleeping."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ from collections.abc import Callable
 from typing import Protocol
 
 MAX_DRIFT = 1.0
-"""Seconds from which on a wall that is ahead is followed; less is the reading of two clocks."""
+"""Seconds that wall time may be ahead before the clock adopts it; a smaller difference comes from reading two
+clocks at slightly different moments.
+"""
 
 
 class Clock(Protocol):
-    """Time and waiting. Tests inject a manual clock."""
+    """Time and sleeping. Tests inject a manual clock."""
 
     def now(self) -> float:
-        """Seconds since the epoch."""
+        """Return the time in seconds since the epoch."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for a time; 0 yields to other tasks."""
+        """Sleep for a number of seconds; 0 yields to other tasks."""
         ...
 
 
 class SystemClock:
     """The machine's clock: wall time that never runs backwards within the process.
 
-    It follows where the wall is set forward, or where the machine slept; where the wall is set back it goes
-    on, and the next start follows. `steady` counts the seconds that the machine works.
+    It follows when the wall time is set forward or the machine was suspended. If the wall time is set back,
+    the clock keeps running until the next start of the process. `steady` is a monotonic clock in seconds.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Domain types of the bot as frozen data: no I/O, no SDK, no database.
 
-Every value here crosses a boundary (adapter, bus, store, dispatcher), so each is immutable.
-Times are seconds since the epoch (float), sizes are bytes, ids are strings as the platform writes them.
+Every value here crosses a boundary (adapter, bus, store, dispatcher), so each is immutable. Times are seconds
+since the epoch (float), sizes are bytes, ids are strings in the platform's spelling.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class Isolation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Author of a message, as the platform names them.
+    """Author of a message, in the platform's terms.
 
-    `belongs` names what they are part of as the end of an access entry ("team:T1", "role:9"); `guest` says
-    that they are a guest of the workspace, or of another organization. `account` is where they are known from
-    who came to the page by a link out of a chat ("" for everybody else); their `id` is `platform:id` then.
+    `belongs` lists their groups as the end of an access entry ("team:T1", "role:9"); `guest`: they are a
+    guest of the workspace, or from another organization. `account` is the account on which a person signed in
+    to the web console by a link from a chat ("" for everybody else); their `id` is `platform:id` then.
     """
 
     id: str
@@ -61,13 +61,13 @@ class Origin:
 
 
 def person_of(platform: str, sender: Sender) -> str:
-    """Return a person as `platform:id`, wherever they write."""
+    """Return a person as `platform:id`, the same in all chats of the platform."""
     return sender.id if sender.account else f"{platform}:{sender.id}"
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationKey:
-    """One conversation: columns, never a joined string. "" stands for a part that does not count."""
+    """Key of a conversation, as separate columns. "" stands for a part that does not count."""
 
     account: str
     chat: str
@@ -82,7 +82,7 @@ class IsolationPolicy:
     isolation: Isolation = Isolation.TOPIC
 
     def conversation_key(self, origin: Origin, chain: str = "") -> ConversationKey:
-        """The key of `origin`; `chain` is the root of the reply chain it belongs to ("" if none)."""
+        """Return the key of `origin`; `chain` is the root of the reply chain it belongs to ("" if none)."""
         topic = "" if self.isolation is Isolation.CHAT else (origin.topic or chain)
         member = origin.sender.id if self.isolation is Isolation.MEMBER else ""
         return ConversationKey(origin.account, origin.chat, topic, member)
@@ -108,7 +108,9 @@ class AttachmentKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file of a message; `ref` is what the adapter needs to fetch it, `size` is -1 where unknown."""
+    """A file of a message; `ref` is the adapter's reference for fetching it, `size` is in bytes (-1:
+    unknown).
+    """
 
     kind: AttachmentKind
     filename: str
@@ -121,12 +123,13 @@ class Attachment:
 class InboundMessage:
     """A message as an adapter hands it to the bus.
 
-    `event_id` is unique for the account and outlives the platform's redelivery; `addressed` says that the
-    bot is meant (private chat, mention, reply to it); `group_key` joins the parts of an album or of what
-    was forwarded together; `unsupported` names a kind that cannot be read (voice, sticker …), "" for
-    none. `text` comes without the mention of the bot. `link` leads to it on the platform ("" where
-    nothing does). `clicked` says that a button of the message that it answers (`reply_to`) was pressed,
-    so nothing was written.
+    - `event_id`: unique within the account, and the same if the platform redelivers the message.
+    - `addressed`: the message is meant for the bot (private chat, mention, reply to the bot).
+    - `group_key`: the same for all parts of an album or of messages forwarded together.
+    - `unsupported`: the kind of a message that can't be read (voice, sticker …), "" for others.
+    - `text`: the text without the mention of the bot.
+    - `link`: URL of the message on the platform ("" if it has none).
+    - `clicked`: a button of the message that it replies to (`reply_to`) was pressed; nothing was written.
     """
 
     event_id: str
@@ -143,11 +146,11 @@ class InboundMessage:
 
 @dataclass(frozen=True, slots=True)
 class InboundChange:
-    """A person changed a message, or somebody took one away.
+    """An edit or a deletion of a message.
 
-    `event_id` is unique for the account, `origin` that of the message as far as the platform tells it
-    (account, chat and message id always; a sender whose id is "" is not told). `text` is what it says now,
-    without the mention of the bot; None says that it is gone. `at` is when it happened, in seconds.
+    `event_id` is unique within the account. `origin` is that of the message as far as the platform reports
+    it: account, chat and message id always; a sender id of "" is unknown. `text` is the new text without the
+    mention of the bot, None for a deletion. `at` is the time of the change, in seconds since the epoch.
     """
 
     event_id: str
@@ -168,7 +171,7 @@ class TurnKind(StrEnum):
 
 
 class TurnState(StrEnum):
-    """The life of a turn."""
+    """Lifecycle state of a turn."""
 
     ACCEPTED = "accepted"
     RUNNING = "running"
@@ -181,8 +184,8 @@ class TurnState(StrEnum):
 
 
 class Stopped(IntEnum):
-    """Reason to stop a running turn: somebody asked for it, or wrote something newer. LEFT is a
-    turn that nobody wrote, which only shows that a question was left without an answer.
+    """Reason to stop a running turn: somebody asked for it, or wrote a newer message. LEFT marks a turn
+    without a message that only shows that a question was left without an answer.
     """
 
     NO = 0
@@ -192,9 +195,7 @@ class Stopped(IntEnum):
 
 
 class Busy(StrEnum):
-    """Handling of a message during a run: it waits for the end, interrupts the run, joins it, or is
-    refused.
-    """
+    """Handling of a message during a run: it waits, interrupts the run, joins it, or is refused."""
 
     QUEUE = "queue"
     INTERRUPT = "interrupt"
@@ -207,7 +208,7 @@ OPEN_STATES = (TurnState.ACCEPTED, TurnState.RUNNING, TurnState.WAITING, TurnSta
 
 @dataclass(frozen=True, slots=True)
 class TurnMessage:
-    """An accepted message as a turn holds it. A deleted one has neither text nor attachments."""
+    """An accepted message of a turn. A deleted one has neither text nor attachments."""
 
     id: int
     event_id: str
@@ -223,7 +224,7 @@ class TurnMessage:
 class ChangeNote:
     """Change of a message that the agent has read: its text was `before`, now `after` (None: deleted).
 
-    Both are cut to a bounded length; `before` is "" for one that is gone.
+    Both are cut to a bounded length; `before` is "" for a deleted message.
     """
 
     sender: Sender
@@ -235,14 +236,19 @@ class ChangeNote:
 class Turn:
     """One or more accepted messages that are answered together.
 
-    `attempt` is n of the idempotency key `<turn id>:<n>`; `run_id` is "" until the runtime has named the run;
-    `checkpoint` is the one to fork from ("" for the thread's latest); `repeats` is the turn that a retry
-    answers again (0 for none); `stopped` says that it is to end, and why. `answers` is the id of the
-    interrupt that its messages answer ("" for none). `agent` is the one that the conversation had chosen when
-    the turn began ("" for the account's), `busy` what it has chosen for messages that come meanwhile (""
-    likewise). `notes` tell the agent what became of messages of earlier turns. `askers` are those whose work
-    an answer goes on with, `asked_by` is the turn that asked for it (0 for none). `approved` are tools that
-    need no approval there. `error` is why a turn that is being delivered fails ("" where it does not).
+    - `attempt`: n of the idempotency key `<turn id>:<n>`.
+    - `run_id`: "" until the runtime has assigned one.
+    - `checkpoint`: the checkpoint to fork from ("" for the thread's latest).
+    - `repeats`: the turn that a retry answers again (0 for none).
+    - `stopped`: the reason to end the turn early.
+    - `answers`: the id of the interrupt that its messages answer ("" for none).
+    - `agent`: the conversation's custom agent when the turn started ("" for the account's).
+    - `busy`: the conversation's handling of messages that arrive meanwhile ("" for the account's).
+    - `notes`: changes of messages of earlier turns, for the agent.
+    - `askers`: for an answer, the people whose work it continues; `asked_by`: the turn that asked (0 for
+      none).
+    - `approved`: tools that need no approval in the conversation.
+    - `error`: the reason of failure of a turn that is being delivered ("" if it does not fail).
     """
 
     id: int
@@ -275,8 +281,8 @@ class Turn:
 def turn_author(turn: Turn) -> str:
     """Return the author of a turn as `platform:id`, "" if it has none.
 
-    The last of several people is the author. An answer to a question belongs to whoever asked for the work,
-    not to whoever answers.
+    If several people wrote, the author is the last of them. An answer to a question belongs to the person who
+    asked for the work, not to the one who answers.
     """
     people = [*(message.sender for message in turn.messages), *turn.askers]
     return person_of(turn.platform, people[-1]) if people else ""
@@ -284,8 +290,8 @@ def turn_author(turn: Turn) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HistoryMessage:
-    """A message that stands in a thread since before somebody turned to the bot there; `link` leads to it
-    ("" where nothing does).
+    """A message of a thread from before the bot was first addressed there; `link` is its URL ("" if it has
+    none).
     """
 
     message_id: str
@@ -296,7 +302,7 @@ class HistoryMessage:
 
 
 Earlier = HistoryMessage
-"""The former name of HistoryMessage, kept for adapters that import it."""
+"""Former name of HistoryMessage, for adapters that import it."""
 
 
 class ProgressState(StrEnum):
@@ -321,9 +327,8 @@ class ProgressItem:
 
 @dataclass(frozen=True, slots=True)
 class ToolStep:
-    """A tool call of a run as it is kept: `arguments` and `result` are short lines of plain text that may
-    quote anybody. The state is active where nothing came of it; `seconds` is how long it took (None: not
-    known).
+    """A stored tool call of a run: `arguments` and `result` are short lines of plain text that may quote
+    anybody. The state is ACTIVE if there is no result; `seconds` is the duration (None: unknown).
     """
 
     tool: str
@@ -334,7 +339,7 @@ class ToolStep:
 
 
 class PartKind(StrEnum):
-    """Kind of a reply's part: text, an artifact of the thread, or a file that the service wrote."""
+    """Kind of a reply's part: text, an artifact of the thread, or a file written by the service."""
 
     TEXT = "text"
     FILE = "file"
@@ -353,9 +358,8 @@ class PartState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a reply. `content` is Markdown for text, the artifact's virtual path for a file, and for
-    a document all that is in it; `choices`
-    are the answers that a question offers as buttons.
+    """A part of a reply. `content` is Markdown for TEXT, the artifact's virtual path for FILE, and the whole
+    content for DOCUMENT; `choices` are the answers that a question offers as buttons.
     """
 
     index: int
@@ -372,13 +376,17 @@ class Part:
 class OutboundMessage:
     """A message for an adapter to send: one part of a reply with its destination.
 
-    `key` is stable over repeats of the same part (platforms with idempotent sends use it); `text` is Markdown
-    that fits the platform's limit; `final` tells a last version from a frame of a stream. `choices` are the
-    buttons below it, for adapters that are AsksChoice. `since` is when its turn was accepted (seconds since
-    1970; 0.0: not known): nothing that is older can be an earlier try of it. `progress` is what the agent
-    works on, for adapters that are ShowsProgress (a frame's `text` may be "" then); nothing in it is active
-    in a final. `full` says of a frame that the reply goes on in another part. `alone` is the id of the one
-    person in a group whom it is for, where the platform can show it so ("": for everybody).
+    - `key`: the same for all attempts to send the part (platforms with idempotent sends use it).
+    - `text`: Markdown that fits the platform's limit.
+    - `final`: the last version, as opposed to a frame of a stream.
+    - `choices`: the buttons below the message, for adapters that are AsksChoice.
+    - `since`: when its turn was accepted, in seconds since the epoch (0.0: unknown); an older message can't
+      be an earlier attempt to send it.
+    - `progress`: the steps of the agent's work, for adapters that are ShowsProgress (a frame's `text` may be
+      "" then); none is active in a final message.
+    - `full`: the reply continues in another part after this frame.
+    - `alone`: the id of the only person in a group who may see it, if the platform supports that ("":
+      everybody).
     """
 
     key: str
@@ -394,7 +402,7 @@ class OutboundMessage:
 
 @dataclass(frozen=True, slots=True)
 class OutboundFile:
-    """A file to send: `data` is its whole content (bounded by the platform's own limit), `since` as for an
+    """A file to send: `data` is its whole content (bounded by the platform's limit), `since` as for an
     OutboundMessage.
     """
 
@@ -407,7 +415,7 @@ class OutboundFile:
 
 
 class Live(StrEnum):
-    """The live state of an account, from real signals only."""
+    """Connection state of an account, derived from real signals only."""
 
     CONNECTING = "connecting"
     LIVE = "live"

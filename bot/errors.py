@@ -1,22 +1,22 @@
-"""Every error of the bot.
+"""Errors of the bot.
 
 RoebotError
-├── DeliveryError                 an adapter could not do what was asked; `category` is a closed set
+├── DeliveryError                 an adapter call failed; `category` is a closed set
 │   ├── RateLimited               retry_after (seconds), scope (chat or account)
-│   └── NotModified               the platform shows that text already
-├── AccountError                  an account cannot go on
-│   ├── AccountRefused            bad or revoked token, missing scope: nothing helps but a person
-│   └── AccountLost               connection lost: trying again helps
+│   └── NotModified               the platform already shows that text
+├── AccountError                  an account can't continue
+│   ├── AccountRefused            bad or revoked token, missing scope: a person must fix it
+│   └── AccountLost               connection lost: reconnecting may help
 ├── RuntimeProblem                the agent runtime
-│   ├── RuntimeUnreachable        not there, or not answering
-│   ├── RuntimeRefused            answered with an error; status, detail
-│   └── RunMissing                the thread or run is unknown there
+│   ├── RuntimeUnreachable        not running, or not responding
+│   ├── RuntimeRefused            responded with an error; status, detail
+│   └── RunMissing                unknown thread or run
 ├── StoreError                    the database
 │   └── HomeUnusable              corrupt, read-only or held by another process; path, reason
-├── BackupFailed                  an archive can't be made or used; the message says why and what to do
-├── ScheduleRefused               a time that can't be kept exactly; key (of the catalogue), values
-└── StartError                    the service cannot start; the message says why and what to do
-    └── ConfigUnusable            the agent runtime can't use what is configured; only a person can fix it
+├── BackupFailed                  an archive can't be created or used; the message says why and what to do
+├── ScheduleRefused               a schedule that can't be followed exactly; key (of the catalogue), values
+└── StartError                    the service can't start; the message says why and what to do
+    └── ConfigUnusable            the agent runtime can't use its configuration; a person must fix it
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from enum import StrEnum
 
 
 class DeliveryCategory(StrEnum):
-    """The closed set of delivery failures."""
+    """Category of a delivery failure, a closed set."""
 
     TRANSIENT = "transient"
     RATE_LIMIT = "rate_limit"
@@ -39,13 +39,13 @@ class DeliveryCategory(StrEnum):
 
 
 class RoebotError(Exception):
-    """Something went wrong that Roebot knows how to name."""
+    """Base class of the bot's errors."""
 
 
 class DeliveryError(RoebotError):
     """A call to a platform failed.
 
-    `unknown_outcome` is True where the platform may have done it all the same (response lost).
+    `unknown_outcome` is True if the platform may have executed it anyway (the response was lost).
     """
 
     def __init__(
@@ -58,7 +58,9 @@ class DeliveryError(RoebotError):
 
 
 class RateLimited(DeliveryError):
-    """The platform asks to wait `retry_after` seconds; `account_wide` tells a bot's limit from a chat's."""
+    """The platform asks to wait `retry_after` seconds. `account_wide`: the limit is the account's, not the
+    chat's.
+    """
 
     def __init__(self, retry_after: float, detail: str = "", *, account_wide: bool = False) -> None:
         super().__init__(DeliveryCategory.RATE_LIMIT, detail or f"retry after {retry_after:g} s")
@@ -67,18 +69,18 @@ class RateLimited(DeliveryError):
 
 
 class NotModified(DeliveryError):
-    """The message shows that text already: an edit that is done."""
+    """The platform already shows that text, so the edit is complete."""
 
     def __init__(self) -> None:
         super().__init__(DeliveryCategory.CONFLICT, "not modified")
 
 
 class BackupFailed(RoebotError):
-    """An archive can't be created or used; the message says why, and what to do."""
+    """An archive can't be created or used; the message says why and what to do."""
 
 
 class ScheduleRefused(RoebotError):
-    """A schedule can't be kept exactly. `key` names the text that says why, with these values."""
+    """A schedule can't be followed exactly. `key` is the text that explains why, with these values."""
 
     def __init__(self, key: str, **values: object) -> None:
         said = ", ".join(f"{name}: {value}" for name, value in values.items())
@@ -88,27 +90,27 @@ class ScheduleRefused(RoebotError):
 
 
 class AccountError(RoebotError):
-    """An account cannot go on; the message is a clear line without secrets."""
+    """An account can't continue; the message is a line for people, without secrets."""
 
 
 class AccountRefused(AccountError):
-    """The platform refuses the account: only a person can fix it."""
+    """The platform rejects the account; a person must fix it."""
 
 
 class AccountLost(AccountError):
-    """The connection of the account is lost: trying again helps."""
+    """The connection of the account is lost; reconnecting may help."""
 
 
 class RuntimeProblem(RoebotError):
-    """The agent runtime did not do what was asked."""
+    """A call to the agent runtime failed."""
 
 
 class RuntimeUnreachable(RuntimeProblem):
-    """The agent runtime is not there or does not answer."""
+    """The agent runtime is not running or does not respond."""
 
 
 class RuntimeRefused(RuntimeProblem):
-    """The agent runtime answered with an error."""
+    """The agent runtime responded with an error."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(f"the agent runtime answered {status}: {detail}")
@@ -121,11 +123,11 @@ class RunMissing(RuntimeProblem):
 
 
 class StoreError(RoebotError):
-    """The database did not do what was asked."""
+    """A database operation failed."""
 
 
 class HomeUnusable(StoreError):
-    """The home folder or its database cannot be used."""
+    """The data directory or its database can't be used."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
@@ -134,8 +136,8 @@ class HomeUnusable(StoreError):
 
 
 class StartError(RoebotError):
-    """The service cannot start; the message says why and what to do next."""
+    """The service can't start; the message says why and what to do next."""
 
 
 class ConfigUnusable(StartError):
-    """The agent runtime can't start with what is configured."""
+    """The agent runtime can't start with its configuration."""

@@ -1,8 +1,8 @@
-"""The named steps of a turn, so that a test can kill the process, or do anything else, at each of them.
+"""Named steps of a turn at which tests kill the process or run code of their own.
 
-`reach` does nothing unless the environment names a step: `ROEBOT_FAULT=<step>[:count]` ends the process by
-SIGKILL when that step is reached for the count-th time (1 by default). Within a process, `acting` has
-something else happen at a step. The list is closed: a step that no fault test covers fails the suite.
+`reach` does nothing unless the environment names a step: `ROEBOT_FAULT=<step>[:count]` kills the process by
+SIGKILL when that step is reached for the count-th time (default 1). Within a process, `act_at` calls a
+function at a step. The list is closed: a step without a fault test fails the suite.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ VARIABLE = "ROEBOT_FAULT"
 
 
 class Step(StrEnum):
-    """Steps of a turn at which a crash is tested, in order. A turn passes OFFERED and JOINED only
-    where a message joins its run.
+    """Steps of a turn at which a crash is tested, in order. A turn passes OFFERED and JOINED only if a
+    message joins its run.
     """
 
     RECEIVED = "received"
@@ -36,7 +36,7 @@ class Step(StrEnum):
 
 
 class FaultPlan:
-    """The step that kills the process, and the number of passes before that."""
+    """The step that kills the process, and the number of passes until then."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         step, _, count = environment.get(VARIABLE, "").partition(":")
@@ -66,7 +66,7 @@ def reach(step: Step) -> None:
 
 @contextmanager
 def act_at(step: Step, act: Callable[[], None]) -> Iterator[None]:
-    """Call `act` when this process is at `step` for the next time within the block."""
+    """Call `act` the next time this process reaches `step` within the block."""
     _plan.actions[step] = act
     try:
         yield

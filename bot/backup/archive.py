@@ -15,8 +15,8 @@ MANIFEST = "roebot-backup.json"
 INSIDE = "home"
 """Folder in the archive that holds the data directory."""
 DATABASES = ("bot.db", "agent.db", "checkpoints.db")
-"""Databases in the order in which they are copied: a database before those that it refers to, so that
-references resolve; the later ones may be ahead, as after a crash, which recovery handles.
+"""Databases in copy order: each is copied before those that it refers to, so that references resolve. The
+later ones may be ahead, as after a crash; recovery handles that.
 """
 LAST = "last-backup.json"
 """File with the time of the last backup."""

@@ -20,7 +20,7 @@ from bot.backup.archive import DATABASES, FORMAT, INSIDE, LAST, MANIFEST, Archiv
 from bot.errors import BackupFailed
 
 PAGES = 2_000
-"""Number of database pages that are copied before writers get a turn."""
+"""Number of database pages copied at once; between batches, writers can proceed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class RestoreResult:
-    """A restored data directory; `before` is the path of the replaced one (None: there was none)."""
+    """A restored data directory; `before` is the new path of the replaced one (None: there was none)."""
 
     home: Path
     manifest: ArchiveManifest
@@ -102,7 +102,7 @@ def _extract_member(tar: tarfile.TarFile, member: tarfile.TarInfo, new: Path) ->
 
 
 def _count_conversations(new: Path, manifest: ArchiveManifest) -> int:
-    """Check the databases and their version, and return the number of conversations."""
+    """Check the databases and their versions, and return the number of conversations."""
     for name in manifest.databases:
         with closing(sqlite3.connect(f"{(new / name).as_uri()}?mode=rw", uri=True)) as database:
             [status] = database.execute("PRAGMA quick_check(1)").fetchone()

@@ -1,1 +1,1 @@
-"""The way from adapters to the dispatcher: messages are admitted, stored, then acknowledged."""
+"""Path of messages from adapters to the dispatcher: admitted, stored, then acknowledged."""

@@ -1,4 +1,4 @@
-"""Decide what happens to a message before anything is stored. Pure: same message, same verdict."""
+"""Decide how to handle a message before anything is stored. Pure: same message, same verdict."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bot.store.budgets import Limit
 from bot.store.people import Pairing
 from bot.texts import Texts
 
-# An album, or what was forwarded together, comes as several events; the last part is taken to be there when
-# none came for this long (seconds).
+# Seconds without a further part after which an album or a group of forwarded messages, which arrives as
+# several events, is considered complete.
 ALBUM_HOLD = 0.7
 
 
 @dataclass(frozen=True, slots=True)
 class MessageLimits:
-    """Limits of a message: characters, bytes of a file, and messages in a queue."""
+    """Limits on messages: characters, bytes per file, and messages in a queue."""
 
     characters: int = 100_000
     file_bytes: int = 20_000_000
@@ -30,8 +30,8 @@ class MessageLimits:
 
 @dataclass(frozen=True, slots=True)
 class AccountRules:
-    """Admission rules of one account. `recorded` tells if a chat is recorded, `budgets` for
-    which budgets a message counts.
+    """Admission rules of one account. `recorded` returns whether a chat is recorded, `budgets` the budgets
+    that a message counts towards.
     """
 
     access: AccessPolicy
@@ -51,12 +51,12 @@ class AccountRules:
 
 
 def is_click(event: InboundEvent) -> bool:
-    """Return True for a click on a button."""
+    """Return whether the event is a click on a button."""
     return isinstance(event, InboundMessage) and event.clicked
 
 
 def is_refused_click(event: InboundEvent, found: InboxItem | None) -> bool:
-    """Return True for a click by somebody who may not answer."""
+    """Return whether the event is a click by somebody who may not answer."""
     told = isinstance(found, Admission) and found.verdict is Verdict.NOTICE
     return is_click(event) and (found is None or told)
 
@@ -86,17 +86,17 @@ class AdmissionPolicy:
         return admitted
 
     def is_recorded(self, chat: str) -> bool:
-        """Return True if a chat is recorded."""
+        """Return whether a chat is recorded."""
         return self._rules.recorded(chat)
 
     def is_private_command(self, message: InboundMessage) -> bool:
-        """Return True for a group command whose answer only its author may see."""
+        """Return whether the message is a group command whose answer only its author may see."""
         if message.origin.chat_kind is not ChatKind.GROUP:
             return False
         return self._commands.answers_alone(message.text, self._rules.access.role_of(message.origin))
 
     def _should_record(self, origin: Origin) -> bool:
-        """Return True if messages from there are recorded even if nobody addresses the bot."""
+        """Return whether messages from there are recorded even if they are not addressed to the bot."""
         group = origin.chat_kind is ChatKind.GROUP
         return (
             group and self.is_recorded(origin.chat) and self._rules.access.role_of(origin) is not Role.BLOCKED
@@ -124,7 +124,7 @@ class AdmissionPolicy:
         )
 
     def _admit_change(self, happened: InboundChange) -> InboundChange | None:
-        """Admit a change. A person without access can't write by edits, but can delete."""
+        """Admit a change. A person without access can delete messages, but not write by editing them."""
         if happened.text is None:
             return happened
         if happened.origin.sender.id and self._rules.access.role_of(happened.origin) < Role.MEMBER:
@@ -132,13 +132,13 @@ class AdmissionPolicy:
         return replace(happened, text=happened.text[: self._rules.limits.characters])
 
     def _admit_stranger(self, message: InboundMessage, role: Role) -> Admission | None:
-        """Tell a person without access, in private, how to get it: by a pairing code, or once a day by the
-        lines to configure.
+        """Tell a person without access how to get it, in private chats only: by a pairing code, or once a day
+        by the configuration lines to add.
         """
         if role is Role.BLOCKED or message.origin.chat_kind is not ChatKind.PRIVATE:
             return None
         if message.origin.sender.account:
-            # They are told where they come from.
+            # A person who signed in to the web console is told in the chat they came from.
             return None
         if self._rules.access.offers_pairing:
             pairing = Pairing(self._new_code(), GOOD_FOR)
@@ -150,7 +150,7 @@ class AdmissionPolicy:
         )
 
     def _refusal(self, message: InboundMessage) -> Notice | None:
-        """Return why a message can't be answered, None if it can."""
+        """Return the reason why a message can't be answered, None if it can."""
         texts, limits = self._rules.texts, self._rules.limits
         if message.unsupported:
             return Notice("unsupported", {"kind": texts.kind(message.unsupported)})

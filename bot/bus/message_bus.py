@@ -1,7 +1,7 @@
 """The message bus: it stores events before the adapter acknowledges them, then wakes the dispatcher.
 
 `TurnLanes` run work in order within a key and concurrently between keys. A lane is a key (a conversation, a
-control turn) with at most one worker. Waking a lane that is at work makes it look again when it is done, so
+control turn) with at most one worker. Waking an active lane makes it check for work again when it is done, so
 that no wake-up is lost or counted twice.
 """
 
@@ -30,7 +30,7 @@ RETRY = (0.5, 2.0, 10.0, 60.0)
 
 
 class TurnLanes:
-    """Runs `work(key)` for every key that was woken, `give_up(key)` when it fails again and again.
+    """Runs `work(key)` for every key that was woken, and `give_up(key)` after repeated failures.
 
     `run` owns the tasks and ends when cancelled.
     """
@@ -53,11 +53,11 @@ class TurnLanes:
 
     @property
     def active_count(self) -> int:
-        """The number of active lanes."""
+        """Number of active lanes."""
         return len(self._active_keys)
 
     def wake(self, key: int) -> None:
-        """Start the lane of `key`, or have it look again."""
+        """Start the lane of `key`, or make an active one check for work again."""
         if self._group is None:
             self._early.append(key)
         elif key in self._active_keys:
@@ -107,7 +107,7 @@ MAX_REMEMBERED = 128
 
 
 class OutOfOrderEdits:
-    """The latest changes of one account, for the life of the process."""
+    """The latest changes of one account, held in memory for the life of the process."""
 
     def __init__(self) -> None:
         self._latest: OrderedDict[tuple[str, str], InboundChange] = OrderedDict()
@@ -115,7 +115,7 @@ class OutOfOrderEdits:
     def add_overtaking(self, events: Iterable[InboundEvent]) -> Iterator[InboundEvent]:
         """Yield the events, each message followed by the change that overtook it.
 
-        One that did not overtake is stored already, and the store drops it by its event id.
+        A change that did not overtake its message is stored already; the store drops it by its event id.
         """
         for event in events:
             yield event
@@ -138,14 +138,14 @@ def _key(origin: Origin) -> tuple[str, str]:
     return origin.chat, origin.message_id
 
 
-MOVED = "roles, budgets and schedules went along; entries of config.yaml with the old id need the new one"
+MOVED = "roles, budgets and schedules moved too; entries of config.yaml with the old id need the new one"
 
 
 class MessageBus:
-    """Pass accepted turns to the lanes of the dispatcher.
+    """Passes accepted turns to the lanes of the dispatcher.
 
-    Chat turns go by conversation, so that each has one order; commands and notices each have a lane of
-    their own and overtake them.
+    Chat turns run in one lane per conversation, so that each conversation is processed in order; each command
+    and notice has its own lane, so it does not wait for them.
     """
 
     def __init__(self, db: Database, clock: Clock, queue_limit: int) -> None:
@@ -163,7 +163,7 @@ class MessageBus:
         self._chat, self._control = chat, control
 
     def on_move(self, follow: Callable[[], Awaitable[None]]) -> None:
-        """Register a callback that runs after a chat got another id."""
+        """Register a callback that runs after a chat's id has changed."""
         self._movers.append(follow)
 
     async def move_chat(self, account: str, old: str, new: str) -> None:

@@ -1,1 +1,1 @@
-"""Helpers without I/O that any package of the bot may use."""
+"""Helpers without I/O, for any package of the bot."""

@@ -1,27 +1,32 @@
-"""Sliding windows: how many calls fit into a period, when the next one does, and how they are spread."""
+"""Sliding windows: the number of calls that fit into a period, when the next one fits, and their spacing."""
 
 from __future__ import annotations
 
 from collections import deque
 
 MARGIN = 1.01
-"""A call is counted when it has ended, so it is never counted earlier than by the platform; the rest is for
-clocks that differ."""
+"""Factor on the period, for clocks that differ. Latency needs no margin: a call counts from its end, so never
+earlier than on the platform.
+"""
 LONG = 30.0
-"""Seconds from which on a window is as long as a reply: its calls come faster at the beginning, since most
-replies are shorter."""
+"""Length in seconds of a window from which on calls are closer together at its beginning: most replies are
+shorter than such a window.
+"""
 FIRST, RISE, LAST = 0.4, 4.0, 1.06
-"""The distance of calls in a long window, as shares of the even one: the first, by how much it grows over the
-window, and the widest. Their mean is a little above 1, so a reply of any length finds calls left."""
+"""Spacing of calls in a long window, as multiples of even spacing: the first, its growth over the window, and
+the maximum. The mean is a little above 1, so a reply of any length has calls left.
+"""
 EARLY = 0.01
-"""Seconds by which calls are nearer than even in a short window: a piece of text that comes a little early is
-not missed, so that the next call need not wait for the one after it."""
+"""Seconds subtracted from the even spacing in a short window: a piece of text that arrives slightly early can
+be sent, instead of waiting for the next call.
+"""
 
 
 class SlidingWindow:
-    """At most `count` calls in any `period` seconds; `reserve` of them are not for calls that may be skipped.
+    """Allows at most `count` calls in any `period` seconds; `reserve` of them are not available to optional
+    calls.
 
-    `scale` multiplies the period. Times are those of one clock, in seconds, and never run backwards.
+    `scale` multiplies the period. Times are in seconds, from one clock that never runs backwards.
     """
 
     def __init__(self, count: int, period: float, *, reserve: int = 0, scale: float = 1.0) -> None:
@@ -51,7 +56,7 @@ class SlidingWindow:
 
     @property
     def optional_spacing(self) -> float:
-        """Seconds between optional calls."""
+        """Return the seconds between optional calls."""
         even = self._period / self._spare
         if not self._long:
             return max(0.0, even - EARLY)
@@ -63,13 +68,13 @@ class SlidingWindow:
         self._last = now
 
     def count_end(self, began: float, now: float) -> None:
-        """The call has lasted until now: the platform may have counted it as late as that."""
+        """Move a call to its end: the platform may have counted it as late as that."""
         if began in self._calls:
             self._calls.remove(began)
             self._calls.append(now)
 
     def is_idle(self, now: float) -> bool:
-        """Return True if no call counts now."""
+        """Return whether the window is empty."""
         return not self.count_calls(now)
 
     def _free_at(self, now: float, allowed: int) -> float:

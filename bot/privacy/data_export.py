@@ -23,8 +23,8 @@ PAGE = 500
 async def export_person(
     db: Database, runtime: AgentRuntime, person: Person, scopes: Sequence[str], now: float
 ) -> bytes:
-    """Export messages and replies, chat record, memory (of the scopes), roles, schedules, tokens of the
-    last year and audit events; times as ISO 8601 in UTC.
+    """Export messages and replies, chat record, memory (of the scopes), roles, schedules, token usage of the
+    last year and audit events; times are ISO 8601 in UTC.
     """
     messages = [asdict(one) async for found in iterate_written(db, person) for one in found]
     usage = (await db.run(load_person_usage, now - YEAR, str(person))).spending

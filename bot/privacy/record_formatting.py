@@ -48,8 +48,8 @@ async def format_earlier_messages(
 def format_messages(
     found: Sequence[RecordedMessage | HistoryMessage], zone: tzinfo, most: int
 ) -> tuple[list[str], int]:
-    """Format the newest messages that fit in `most` characters, oldest first; return also how many did
-    not.
+    """Format the newest messages that fit in `most` characters, oldest first; also return the number of
+    messages that did not fit.
     """
     lines: list[str] = []
     size = 0

@@ -33,8 +33,8 @@ AGAIN_AFTER = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ErasureSummary:
-    """Result of an erasure: `open_` is the number of messages in progress, which are kept; `remembers` is
-    true if the agent's memory could not be deleted.
+    """Result of an erasure: `open_` is the number of messages in progress, which are not erased; `remembers`
+    is true if the agent's memory could not be deleted.
     """
 
     erased: Erasure

@@ -26,8 +26,8 @@ class SchedulerHooks:
     """Callbacks of the scheduler to the service.
 
     `open_` passes an opened turn to the dispatcher; `allowed` returns whether the creator of a schedule still
-    has access there, `runs` whether the account exists; `spent` returns which token limit is used up, "" for
-    none; `catch_up` is how late a run may be (s) and still be made up for.
+    has access there, `runs` whether the account exists; `spent` returns the token limit that is used up, ""
+    for none; `catch_up` returns how late a run may start (s).
     """
 
     open_: Callable[[OpenedTurn], None]
@@ -49,7 +49,7 @@ class ScheduledRunBuilder:
         self._host = host
 
     async def build_run(self, schedule: Schedule, plan: PlannedRun, *, retry_of: int = 0) -> DueRun:
-        """Build the planned run; `again` is the id of the run that it retries, 0 for a new one."""
+        """Build the planned run; `retry_of` is the id of the run that it retries, 0 for a new one."""
         skip, text, notice = self._skip_run(schedule, plan), "", ""
         if skip is None:
             text = await self._compose_text(schedule, retry_of)
@@ -82,7 +82,7 @@ class ScheduledRunBuilder:
         return SkipReason.MISSED if plan.late else None
 
     async def _limit_notice(self, schedule: Schedule) -> str:
-        """Return the notice of a used up limit, "" for none; a fixed message uses no tokens."""
+        """Return the notice of a used-up limit, "" for none; a fixed message uses no tokens."""
         problem = "" if schedule.kind is ScheduleKind.MESSAGE else await self._host.spent(schedule)
         if not problem:
             return ""

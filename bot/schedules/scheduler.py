@@ -43,7 +43,7 @@ LONGEST_NAP = 20.0
 # Interval (s) of checks for the end of a run's turn while it is in progress.
 WATCH_EVERY = 3.0
 AFTER_TROUBLE = 5.0
-# Missed runs of a longer period (s) are counted in a thread.
+# Missed runs over a longer period (s) are counted on a worker thread.
 LONG_AGO = 3600.0
 DRAFTS_KEPT, FIRINGS_KEPT = 3600.0, 90 * 24 * 3600.0
 FORGET_EVERY = 3600.0
@@ -70,7 +70,7 @@ class Scheduler:
             self._poked.clear()
             try:
                 nap = await self.run_due()
-            except Exception:  # the scheduler's supervisor: a database that is away comes back
+            except Exception:  # the scheduler's supervisor: an unavailable database recovers
                 log.exception("schedules_failed")
                 nap = AFTER_TROUBLE
             await wait_first(self._poked, self._clock, nap)
@@ -109,7 +109,8 @@ class Scheduler:
             arguments = (rule, zone, schedule.next_at, now, catch_up)
             plan = await asyncio.to_thread(plan_due, *arguments) if long_ago else plan_due(*arguments)
         except ScheduleRefused as refused:
-            # The stored rule is unreadable: an older version wrote it, or the system lost the zone.
+            # The stored rule is unreadable: an older version wrote it, or the system no longer has the time
+            # zone.
             log.error("schedule_unreadable", schedule=schedule.id, problem=str(refused))
             plan = PlannedRun(schedule.next_at, 0.0, 0, late=True)
         one = await self._notify_limit_once(await self._firings.build_run(schedule, plan))
@@ -128,7 +129,7 @@ class Scheduler:
             self._host.open_(turn)
 
     async def _notify_limit_once(self, one: DueRun) -> DueRun:
-        """Report a used up limit once, not at every run until it is available again."""
+        """Report a used-up limit once, not at every run until it is available again."""
         if one.skip is not SkipReason.BUDGET:
             return one
         before = await self._db.run(list_scheduled_runs, one.schedule.id, limit=1)

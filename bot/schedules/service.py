@@ -116,7 +116,7 @@ class ScheduleService:
         await self._db.run(set_time_zone, account, chat, name)
 
     async def target_for(self, view: ConversationView) -> ScheduleTarget:
-        """Return the target of a schedule that is created for a conversation from outside."""
+        """Return the target of a schedule that is created for a conversation from outside a chat."""
         key, kind = view.key, ChatKind(view.chat_kind)
         address = await self._db.run(load_last_address, view.id)
         topic = address.topic if address else key.topic
@@ -154,7 +154,7 @@ class ScheduleService:
         return found
 
     async def preview_time(self, text: str, zone: str) -> Sequence[float]:
-        """Return the next runs of a time."""
+        """Return the next runs of a time (seconds since the epoch)."""
         rule = (await self.parse_time(text, zone)).rule
         return next_runs(rule, await find_zone(zone), self._clock.now(), SHOWN)
 

@@ -11,7 +11,7 @@ from bot.schedules.wall_clock import load_zone, parse_recurrence
 from bot.store.schedules import Schedule
 
 MOST = 2000
-"""At most this number of runs is listed."""
+"""Maximum number of listed runs."""
 
 
 @dataclass(frozen=True, slots=True)
