@@ -1,1 +1,1 @@
-"""An own server of the LangGraph API over langgraph and SQLite."""
+"""A server of the LangGraph API, built on langgraph and SQLite."""

@@ -1,4 +1,4 @@
-"""The runtime as one ASGI application, and the life of its parts."""
+"""Create the runtime's ASGI application, which opens and closes its databases and runs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ VERSION = version("roebot")
 LANGGRAPH_VERSION = version("langgraph")
 Sources = Mapping[str, Callable[[], Any]]
 FORM_PATHS = ("/uploads", "/skills/install")
-"""Ends of the paths that take multipart forms."""
+"""Suffixes of the paths that accept multipart forms."""
 server_routes = make_router("server")
 health_route = make_router("server")
 
@@ -231,5 +231,5 @@ def _serve_openapi(app: FastAPI) -> None:
 
     @app.get("/openapi.json", include_in_schema=False)
     async def get_openapi() -> Response:
-        """Return the OpenAPI document of this server. It is made on the first request, off the event loop."""
+        """Return the OpenAPI document of this server, generated on the first request, off the event loop."""
         return json_response(await asyncio.to_thread(make_document))

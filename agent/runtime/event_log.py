@@ -87,7 +87,7 @@ class RunChannel:
             self._schedule_flush()
 
     def seal_with(self, event: str, data: bytes) -> tuple[list[bytes], LogChunk | None]:
-        """Take the queued events and a last one, to be written by a transaction and then published."""
+        """Take the queued events and a last one, as `take_with` does, and stop scheduled writes."""
         self._sealed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -95,7 +95,7 @@ class RunChannel:
         return self.take_with(event, data)
 
     def take_with(self, event: str, data: bytes) -> tuple[list[bytes], LogChunk | None]:
-        """Take the queued events and this one, to be written by a transaction and then published."""
+        """Take the queued events and this one. The caller commits, then publishes them."""
         self._pending.append(self._number_frame(event, data))
         return self._take_pending()
 
@@ -206,7 +206,7 @@ class RunChannel:
 
 HEARTBEAT = b": heartbeat\r\n\r\n"
 CHUNKS = 64
-"""Chunks of the log that are read at once."""
+"""Maximum number of log chunks per read."""
 
 
 class EventReader:

@@ -39,12 +39,12 @@ class FactoryRuntime:
 
     @property
     def execution_runtime(self) -> FactoryRuntime | None:
-        """This object if a run is about to be executed, else None."""
+        """Return this object if a run is about to be executed, else None."""
         return self if self.access_context == RUN else None
 
     def ensure_user(self) -> Any:
         """Raise `PermissionError`, because this runtime knows no users."""
-        raise PermissionError("no user is known to this runtime")
+        raise PermissionError("this runtime has no users")
 
 
 class GraphRegistry:
@@ -76,7 +76,7 @@ class GraphRegistry:
         return tuple(self._sources)
 
     def system_assistant(self, graph_id: str) -> Assistant:
-        """Return the assistant that every graph has by itself. Raises `NotFound`."""
+        """Return the system assistant of a graph. Raises `NotFound`."""
         if graph_id not in self._sources:
             raise NotFound(f"No graph or assistant named {graph_id!r}")
         at = self._started_at

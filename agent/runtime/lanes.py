@@ -7,7 +7,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class LaneItem(Protocol):
-    """Something that waits in the lane of its thread."""
+    """An item to queue in the lane of its thread."""
 
     @property
     def thread_id(self) -> str:
@@ -27,7 +27,7 @@ class RunLanes(Generic[T]):
         self._ready: deque[str] = deque()
 
     def reserve_lane(self, thread_id: str) -> bool:
-        """Reserve a lane if nothing waits before; return whether it is reserved."""
+        """Reserve a lane, unless it is busy, other items wait or the limit is reached; return the success."""
         if (
             thread_id in self._reserved
             or thread_id in self._waiting
@@ -39,7 +39,7 @@ class RunLanes(Generic[T]):
         return True
 
     def add_item(self, item: T) -> None:
-        """Queue an item behind the others of its thread."""
+        """Queue an item after the others of its thread."""
         queue = self._waiting.get(item.thread_id)
         if queue is None:
             queue = self._waiting[item.thread_id] = deque()
@@ -48,7 +48,7 @@ class RunLanes(Generic[T]):
         queue.append(item)
 
     def remove_item(self, item: T) -> bool:
-        """Remove an item from its queue; return False if it does not wait."""
+        """Remove an item from its queue; return False if it is not queued."""
         queue = self._waiting.get(item.thread_id)
         if queue is None or item not in queue:
             return False
@@ -66,7 +66,7 @@ class RunLanes(Generic[T]):
             self._ready.append(thread_id)
 
     def take_next(self) -> T | None:
-        """Reserve the lane of the next item that may run, and return the item."""
+        """Reserve the lane of the next item that may run, and return the item; None if there is none."""
         if not self._ready or len(self._reserved) >= self._limit:
             return None
         thread_id = self._ready.popleft()

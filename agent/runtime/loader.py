@@ -1,4 +1,4 @@
-"""Loads graphs that a `langgraph.json` of the LangGraph CLI or an import string names."""
+"""Load graphs named by an import string or by a `langgraph.json` of the LangGraph CLI."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class GraphEntry(BaseModel):
 
 
 class GraphsFile(BaseModel):
-    """Keys of a `langgraph.json` that this runtime uses; other keys are for other servers."""
+    """Keys of a `langgraph.json` that this runtime uses; other keys are ignored."""
 
     model_config = ConfigDict(extra="ignore")
     graphs: dict[str, str | GraphEntry] = Field(min_length=1)

@@ -57,7 +57,7 @@ class ActiveRun:
         return self.run.thread_id
 
     def resolve(self, outcome: AttemptOutcome | None) -> None:
-        """Resolve `done`, unless it is resolved."""
+        """Resolve `done`, unless it is already resolved."""
         if not self.done.done():
             self.done.set_result(outcome)
 
@@ -75,7 +75,7 @@ class CreatedRun:
 
 
 class RunManager:
-    """Owner of every run task of the process. Use it in `async with`; leaving it stops as SIGTERM does."""
+    """Owns all run tasks of the process. Use it as an async context manager; leaving it calls `stop`."""
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ class RunManager:
         active.timer = loop.call_later(self._settings.cancel_grace, self._end_unresponsive, active)
 
     def _end_unresponsive(self, active: ActiveRun) -> None:
-        """End the run of a cancelled graph that does not stop. Its lane stays reserved meanwhile."""
+        """End the run of a cancelled graph that does not stop. Its lane stays reserved until it does."""
         if not active.finishing and not active.done.done():
             log.warning("run_did_not_stop", run_id=active.run.run_id, thread_id=active.thread_id)
             self._tasks.create_task(
@@ -331,13 +331,13 @@ class RunManager:
 
     async def _fail_lost_run(self, active: ActiveRun) -> None:
         active.channel.start_attempt(active.run.attempt + 1)
-        message = f"The run was cut off {self._settings.max_attempts} times and is not retried."
+        message = f"A crash interrupted the run {self._settings.max_attempts} times; it is not retried."
         description = {"error": "RunLost", "message": message}
         active.channel.emit_event("error", dumps(description))
         await self._end_run(active, AttemptOutcome(RunStatus.ERROR, error=description))
 
     async def stop(self) -> None:
-        """Let graphs reach a checkpoint, then leave their runs to the next start, without an end event."""
+        """Wait for graphs to reach a checkpoint. Their runs resume at the next start and get no end event."""
         if self._stopping:
             return
         self._stopping = True

@@ -27,8 +27,8 @@ from agent.runtime.faults import Faults, RunStep
 from agent.runtime.store.database import PRAGMAS
 
 SMALL_BYTES, LARGE_BYTES, HUGE_BYTES = 256, 64_000, 4_000_000
-"""Values below SMALL_BYTES gain nothing from compression. Above LARGE_BYTES it is fast instead of tight,
-and above HUGE_BYTES there is none, because it blocks the event loop.
+"""Values below SMALL_BYTES gain nothing from compression. Above LARGE_BYTES compression is fast rather than
+tight; above HUGE_BYTES it is skipped, because it would block the event loop.
 """
 
 

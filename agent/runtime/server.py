@@ -1,4 +1,4 @@
-"""uvicorn server of the runtime: readiness, logs, and a shutdown that leaves runs to the next start."""
+"""uvicorn server of the runtime: readiness, logs, and a shutdown that lets the next start resume runs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class RuntimeServer(uvicorn.Server):
             self._watch_stdin()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Leave runs to the next start, then close connections."""
+        """Stop the runs, which resume at the next start, then close connections."""
         log.info("runtime_stopping")
         await self._watchers.aclose()
         for server in self.servers:

@@ -11,17 +11,17 @@ class LogSettings:
     """Limits of the event log and of a stream's memory."""
 
     tail_bytes: int = 262_144
-    """Events of one resumable run in memory; the rest is read from the log."""
+    """Maximum size of one resumable run's events in memory; older events are read from the log."""
     live_tail_bytes: int = 8_388_608
-    """Events of one run without a log in memory; a reader that lags further behind gets a `gap`."""
+    """The same for a run without a log; a reader that lags further behind gets a `gap` event."""
     flush_every: float = 0.008
-    """Shortest time between two writes of a run's events."""
+    """Minimum time between two writes of a run's events."""
     pending_bytes: int = 1_048_576
-    """Unwritten events of a run; at the limit its graph waits."""
+    """Maximum size of a run's unwritten events; at the limit its graph waits."""
     keep_seconds: float = 86_400.0
     """Retention of the log of an ended run."""
     keep_events: int = 500_000
-    """Events in the logs of all ended runs; the oldest logs are pruned first."""
+    """Maximum number of events in the logs of all ended runs; the oldest logs are pruned first."""
     prune_every: float = 60.0
 
 
@@ -31,13 +31,13 @@ class RuntimeSettings:
 
     home: Path
     max_runs: int = 256
-    """Number of simultaneous runs."""
+    """Maximum number of simultaneous runs."""
     max_attempts: int = 3
-    """Executions of one run, including those that a crash ended."""
+    """Maximum number of attempts to execute a run, including those that a crash ended."""
     heartbeat: float = 5.0
     """Interval of comments on an idle stream and of white space on an idle wait."""
     drain: float = 1.0
-    """Time that a stop gives running graphs to reach their next checkpoint."""
+    """Time that running graphs have to reach their next checkpoint when the process stops."""
     cancel_grace: float = 0.8
     """Time that a cancelled graph has to stop before its run is ended."""
     log: LogSettings = field(default_factory=LogSettings)
@@ -79,5 +79,5 @@ class ServeSettings:
     ready_fd: int | None = None
     """The port is written here as a line when the server accepts connections."""
     parent_pid: int | None = None
-    """The process ends when its parent has another id."""
+    """The process exits when its parent's process id differs from this, because the parent has ended."""
     until_stdin_closes: bool = False

@@ -166,5 +166,5 @@ async def delete_assistant(runtime: Runtime, assistant_id: AssistantId) -> Respo
 async def _find_changeable(runtime: OpenRuntime, assistant_id: str) -> Assistant:
     assistant = await runtime.find_assistant(assistant_id)
     if assistant.metadata.get("created_by") == "system":
-        raise BadRequest("A graph's own assistant can't be changed")
+        raise BadRequest("The system assistant of a graph can't be changed")
     return assistant

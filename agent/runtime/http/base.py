@@ -45,7 +45,7 @@ class OpenRuntime:
     states: ThreadStates
     clock: Clock
     system_assistants: dict[str, Assistant] = field(default_factory=dict)
-    """Assistants of graphs by the names and ids that were asked for."""
+    """System assistants by requested graph name or id."""
 
     async def find_assistant(self, name: str) -> Assistant:
         """Return an assistant by graph name or id. Raises `NotFound`."""
@@ -80,12 +80,12 @@ Runtime = Annotated[OpenRuntime, Depends(runtime_of)]
 
 
 def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return any data as JSON."""
+    """Return a JSON response."""
     return Response(dumps(value), status, headers, JSON)
 
 
 def error_response(status: int, detail: str) -> Response:
-    """Return an error as `{"detail": …}`."""
+    """Return an error response with the body `{"detail": …}`."""
     return json_response({"detail": detail}, status=status)
 
 
@@ -126,8 +126,9 @@ StringList = Annotated[list[str] | None, BeforeValidator(_parse_list), Query()]
 class ClosingStream(StreamingResponse):
     """A long response from an async generator.
 
-    `on_close(complete)` is called exactly once, even if the client leaves before the first chunk. `complete`
-    is false if the client left or the generator raised; a raise cuts the response, so the client retries.
+    `on_close(complete)` is called exactly once, even if the client disconnects before the first chunk.
+    `complete` is false if the client disconnected or the generator raised. An exception truncates the
+    response, so the client retries.
     """
 
     def __init__(
@@ -153,7 +154,7 @@ class ClosingStream(StreamingResponse):
         try:
             await super().__call__(scope, receive, send)
         except asyncio.CancelledError:
-            # The process stops; the client has not left.
+            # The process is stopping; the client has not disconnected.
             self._complete = True
             raise
         finally:

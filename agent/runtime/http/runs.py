@@ -357,7 +357,7 @@ async def _keep_alive(
 ) -> AsyncGenerator[bytes]:
     """Yield white space every `heartbeat` seconds until `done`, then the result.
 
-    Raises `ConnectionAbortedError` if the process stops first, so that the response ends broken.
+    Raises `ConnectionAbortedError` if the process stops first, so that the client sees a truncated response.
     """
     while not done.done():
         await asyncio.wait([done], timeout=heartbeat)
@@ -365,7 +365,7 @@ async def _keep_alive(
             yield b"\n"
     outcome = done.result()
     if outcome is None:
-        raise ConnectionAbortedError("the process stops")
+        raise ConnectionAbortedError("the process is stopping")
     yield await make_result(outcome)
 
 
@@ -395,8 +395,8 @@ async def delete_run(runtime: Runtime, thread_id: ThreadId, run_id: RunId) -> Re
 
 
 async def refuse_crons() -> Response:
-    """Refuse schedules, which this version does not have."""
-    return json_response({"detail": "Crons are not in this version"}, status=501)
+    """Refuse schedules, which this version does not support."""
+    return json_response({"detail": "Crons are not supported by this version"}, status=501)
 
 
 for _path, _method in (

@@ -1,4 +1,4 @@
-"""Stored assistants; the assistant that every graph has by itself is not stored."""
+"""Stored assistants. The system assistants of graphs are not stored."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ _START: Final = PreparedStatement(
         updated_at=bindparam("b_now"),
     )
 )
-# Take back one lost attempt.
+# Decrement the number of lost attempts.
 _PAUSE: Final = update(runs).where(runs.c.run_id == bindparam("b_run_id")).values(lost=runs.c.lost - 1)
 # Write the status of an ended run.
 _FINISH: Final = PreparedStatement(

@@ -116,14 +116,14 @@ def _create_tables(connection: Connection) -> None:
 
 
 MIGRATIONS = (_create_tables,)
-"""Step n migrates version n to n + 1. Steps are only ever added."""
+"""Step n migrates version n to n + 1. Append new steps; never change existing ones."""
 
 
 def migrate(connection: Connection) -> None:
     """Migrate the database to this version. Raises `HomeInUse` if a newer version wrote it."""
     version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
     if version > len(MIGRATIONS):
-        raise HomeInUse(f"agent.db has version {version}; this program knows up to {len(MIGRATIONS)}")
+        raise HomeInUse(f"agent.db has version {version}; this program supports up to {len(MIGRATIONS)}")
     for number in range(version, len(MIGRATIONS)):
         MIGRATIONS[number](connection)
         connection.exec_driver_sql(f"PRAGMA user_version = {number + 1}")
