@@ -1,4 +1,4 @@
-"""Tries what a configuration names by `use:`, so that a mistake is told before a chat meets it."""
+"""Load everything that a configuration names by `use:`, so that mistakes are reported before a run."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ MODEL_ADVICE = "Correct this entry of models, or remove it."
 
 
 def tried(loaded: LoadedAgentConfig) -> tuple[ConfigError, ...]:
-    """What can't be loaded or made, each with its place and what to do. Blocking.
+    """Return the models, tools and guardrail that can't be created, each with its place and remedy. Blocking.
 
-    A ConfigWarning is what leaves the configuration usable: the package of one model's provider is not
-    installed, or the passport of the guardrail does not count any more.
+    A ConfigWarning leaves the configuration usable: the package of a model's provider is not installed, or
+    the guardrail's passport is inactive or has expired.
     """
     problems = Problems(loaded.source)
     config = loaded.config
@@ -55,12 +55,12 @@ def _try_guardrail(config: GuardrailProviderConfig, problems: Problems) -> None:
 
 
 def refused(loaded: LoadedAgentConfig) -> tuple[ConfigError, ...]:
-    """Of these what makes the whole configuration one to refuse while there is a better one. Blocking."""
+    """Return the problems that refuse a changed configuration while a valid one is in force. Blocking."""
     return tuple(error for error in tried(loaded) if not isinstance(error, ConfigWarning))
 
 
 def needs_package(error: ModelUnavailable) -> bool:
-    """Whether nothing but a module that is not there (yet) is missing."""
+    """Return whether only a module is missing, which may be installed later."""
     cause = error.__cause__
     return isinstance(cause, ImportStringError) and cause.problem in {
         ImportProblem.PACKAGE,

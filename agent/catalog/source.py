@@ -32,9 +32,9 @@ DISCOVER_SECONDS = 30.0
 class ModelSource:
     """The current model catalogue and configuration, cheap to query.
 
-    The file is checked at most once a second; an invalid one keeps the last good configuration. Without
-    configured models discovery runs again every 30 s, so that an Ollama started later is found. `overrides`
-    are laid over the file; without `read_file` they are the whole configuration.
+    The file is checked at most once a second; if it is invalid, the last good configuration stays in force.
+    Without configured models, discovery runs again every 30 s and so finds an Ollama started later.
+    `overrides` take precedence over the file; without `read_file` they are the whole configuration.
     """
 
     def __init__(
@@ -64,25 +64,25 @@ class ModelSource:
 
     @property
     def refusal(self) -> ConfigErrors | None:
-        """The reason why the file in its present form is not in force; None if it is."""
+        """Return why the current file is not in force; None if it is."""
         return self._good.problem
 
     def load(self) -> AgentConfig:
-        """Read the configuration now. Blocking; raises ConfigErrors and keeps the last good one.
+        """Read the configuration now. Blocking; raises ConfigErrors, and the last good one stays in force.
 
-        From then on modules are also looked for in the folder of the file.
+        From then on modules are also imported from the folder of the file.
         """
         return self._good.load().config
 
     def _read(self, current: LoadedAgentConfig | None) -> LoadedAgentConfig:
-        """Read the file. Raises ConfigErrors if `current` is the better configuration."""
+        """Read the file. Raises ConfigErrors if `current` must stay in force."""
         found = load_agent_config(
             self._config_path,
             self._environ,
             self._cwd or Path.cwd(),
             overrides=self._overrides,
             read_file=self._read_file,
-            # Some editors empty a file before they write it.
+            # Some editors truncate a file before they write it.
             may_be_empty=current is None or current.config == AgentConfig(),
         )
         if found.path is not None:
@@ -97,9 +97,9 @@ class ModelSource:
         return file_stamp(find_config(self._config_path, self._environ, self._cwd or Path.cwd()))
 
     def check(self) -> None:
-        """Validate the overrides by themselves, without any file. Raises ConfigErrors.
+        """Validate the overrides without the file. Raises ConfigErrors.
 
-        Unset variables are left to `load`.
+        Unset variables are reported by `load`.
         """
         try:
             load_agent_config(None, self._environ, Path(), overrides=self._overrides, read_file=False)
@@ -113,10 +113,10 @@ class ModelSource:
         self._discover_at = -math.inf
 
     def verify(self) -> LoadedAgentConfig:
-        """Load the configuration and every configured model's class, to refuse a start that cannot work.
+        """Load the configuration and the class of every configured model, to fail early. Blocking.
 
-        Blocking. A missing package does not stop the start; it is reported when the model is used. Raises
-        ConfigErrors, or ModelUnavailable for a `use:` that names no chat model, or an unknown setting.
+        A missing package does not stop the start; it is reported when the model is used. Raises ConfigErrors,
+        or ModelUnavailable if `use:` names no chat model or a setting is unknown.
         """
         found = self._good.load()
         for entry in found.config.models:
@@ -138,7 +138,7 @@ class ModelSource:
         return await self._good.current()
 
     async def catalog(self) -> Catalog:
-        """Return the selectable models. The same object as long as nothing changed."""
+        """Return the selectable models: the same object while nothing changes."""
         config = await self.config()
         if config is not self._catalog_config:
             if config != self._catalog_config:
@@ -163,20 +163,20 @@ _sources: dict[Path, ModelSource] = {}
 
 
 def register_source(home: Path, source: ModelSource) -> ModelSource:
-    """Use `source` for everything in this process that works in this data directory."""
+    """Register `source` as this process's configuration of a data directory."""
     _sources[home] = source
     return source
 
 
 def find_source(home: Path) -> ModelSource:
-    """Return the registered source of a data directory, else one that finds the file as usual."""
+    """Return the registered source of a data directory, else a new one with the default file search."""
     return _sources.get(home) or ModelSource()
 
 
 def configured_catalog(config: AgentConfig) -> Catalog:
     """Return the catalogue of a configuration's `models`."""
     specs = tuple(_entry_spec(entry) for entry in config.models)
-    return Catalog(specs, "It is the first one in the configuration.", config.allow_degradation)
+    return Catalog(specs, "It is the first model in the configuration.", config.allow_degradation)
 
 
 def _entry_spec(entry: ModelEntry) -> ModelSpec:

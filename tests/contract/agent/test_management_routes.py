@@ -77,7 +77,7 @@ async def test_models_say_which_is_the_default_and_why(client: httpx.AsyncClient
     listing = ModelList.model_validate_json((await client.get("/api/models")).content)
     assert [model.name for model in listing.models] == ["gpt", "vendor/small", "broken", "missing"]
     assert listing.default == "gpt"
-    assert listing.reason == "It is the first one in the configuration."
+    assert listing.reason == "It is the first model in the configuration."
     assert [model.default for model in listing.models] == [True, False, False, False]
     one = ModelInfo.model_validate_json((await client.get("/api/models/gpt")).content)
     assert (one.display_name, one.model, one.supports_vision, one.source) == ("GPT", "gpt-x", True, "config")
@@ -343,7 +343,7 @@ async def test_an_unexpected_failure_is_a_generic_500(
 ) -> None:
     response = await client.get("/broken")
     assert response.status_code == 500
-    assert detail(response) == "Something went wrong; the log has more."
+    assert detail(response) == "Internal error; the log has the details."
     assert "request_failed" in capsys.readouterr().out
 
 
