@@ -1,4 +1,4 @@
-"""Run our agent as an ACP agent on standard input and output: `python -m agent.acp.serve`."""
+"""Run our agent as an ACP agent on standard input and output: `python -m agent.acp_server.serve`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 MAX_MESSAGE_BYTES = 50 * 1024 * 1024
 OVERRIDES: dict[str, Any] = {"acp_agents": None, "memory": {"enabled": False}, "title": {"enabled": False}}
-"""The client is a program: it gets no one's memory and no titles, and can't delegate to external agents."""
+"""The client is a program, so there is no memory, no title and no delegation to external agents."""
 
 
 async def serve(home: Path, config: Path | None, output: int) -> None:
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--config", type=Path)
     given = parser.parse_args(arguments)
     if find_spec("acp") is None:
-        _print_error("ACP needs a package: pip install 'roebot[acp]'")
+        _print_error("ACP needs an optional package: pip install 'roebot[acp]'")
         return 1
     if not all(map(_is_pipe_or_terminal, (0, 1))):
         _print_error("standard input and output must be pipes; start this program from an editor")

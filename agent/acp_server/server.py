@@ -55,8 +55,8 @@ class PromptContent:
 def read_prompt(blocks: Sequence[Any], folder: Path) -> PromptContent:
     """Convert the content blocks of a prompt. Blocking.
 
-    A link to a file in the session's directory adds that file; other links are named. Images and audio are
-    not in our capabilities, so clients don't send them.
+    A link to a file in the session's directory adds that file; other links stay in the text. Clients don't
+    send images and audio, since our capabilities exclude them.
     """
     texts: list[str] = []
     files: list[Path] = []
@@ -136,7 +136,7 @@ class AcpServer:
         """Open a session. MCP servers come from our own configuration, not from the client."""
         folder = Path(cwd)
         if not folder.is_absolute() or not await asyncio.to_thread(folder.is_dir):
-            raise acp.RequestError.invalid_params({"details": "cwd has to be the absolute path of a folder"})
+            raise acp.RequestError.invalid_params({"details": "cwd must be the absolute path of a directory"})
         if mcp_servers:
             log.warning("acp_mcp_servers_left_out", count=len(mcp_servers))
         session = _Session(self._new_id(), folder)
@@ -144,7 +144,7 @@ class AcpServer:
         return NewSessionResponse(session_id=session.id)
 
     async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> PromptResponse:
-        """Answer a message. A question also ends the turn; the next message answers it."""
+        """Answer a message. A question of the agent also ends the turn; the next message answers it."""
         session = self._get_session(session_id)
         if session.task is not None:
             raise acp.RequestError.invalid_request({"details": "This session is busy with another prompt."})
@@ -172,7 +172,7 @@ class AcpServer:
     def _get_session(self, session_id: str) -> _Session:
         session = self._sessions.get(session_id)
         if session is None:
-            raise acp.RequestError.invalid_params({"details": "There is no such session."})
+            raise acp.RequestError.invalid_params({"details": "Session not found."})
         return session
 
     async def _run_turn(self, session: _Session, prompt: Sequence[Any]) -> None:
@@ -238,7 +238,7 @@ class AcpServer:
 async def serve_connection(
     server: AcpServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    """Serve a client until it disconnects; that ends running turns."""
+    """Serve a client until it disconnects, which cancels running turns."""
     connection = AgentSideConnection(cast(Any, server), writer, reader, listening=False)
     try:
         await connection.listen()

@@ -1,1 +1,1 @@
-"""Management of a home: routes, checks and files of threads."""
+"""Management of a data directory: routes, configuration checks and files of threads."""

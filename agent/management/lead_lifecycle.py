@@ -1,4 +1,4 @@
-"""Memory in a server: what an earlier process left in the queue is taken up, and the end of it is orderly."""
+"""Resume memory updates of an earlier process at the start of a server, and stop them at its end."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def run_memory_updates() -> AsyncIterator[None]:
-    """While this is open, the memories of the environment's lead agent are kept, in this loop."""
+    """Run pending memory updates of the environment's lead agent on this event loop while this is open."""
     if await asyncio.to_thread(_has_pending_updates, await ModelSource().config()):
-        # its packages take a second to import; without anything left they are imported for the first run
+        # Importing its packages takes a second, so without pending updates they wait for the first run.
         await (await asyncio.to_thread(_get_lead_agent)).memory.resume()
     try:
         yield
@@ -31,7 +31,7 @@ async def run_memory_updates() -> AsyncIterator[None]:
 
 
 def _has_pending_updates(config: AgentConfig) -> bool:
-    """Return whether an earlier process left memory updates to do."""
+    """Return whether an earlier process left pending memory updates."""
     queue = MemoryFolder(memory_folder_path(home_from_environment(), config.memory)).queue
     if not config.memory.enabled or not queue.exists:
         return False

@@ -13,11 +13,11 @@ from agent.uploads.folders import ThreadFolders, open_artifact
 from agent.uploads.store import UploadLimits, UploadStore
 
 FILES_PER_BATCH = 10
-"""Size limit of a batch, in files of the largest size."""
+"""Size limit of a batch of files, as a multiple of `limits.file_mb`."""
 
 
 class ThreadFiles:
-    """Files of threads in a data directory; the sizes are limited by `limits.file_mb`."""
+    """Files of threads in a data directory; `limits.file_mb` limits their sizes."""
 
     def __init__(self, home: Path, source: ModelSource) -> None:
         self._folders = ThreadFolders(home)

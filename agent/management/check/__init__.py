@@ -1,1 +1,1 @@
-"""Checks of a configuration before a chat needs it: models, tools, guardrail, sandbox and custom agents."""
+"""Checks of a configuration before it is used: models, tools, guardrail, sandbox and custom agents."""

@@ -1,7 +1,7 @@
-"""Tries a configuration and ends: `python -m agent.management.check [--config FILE] [--home FOLDER]`.
+"""Check a configuration and exit: `python -m agent.management.check [--config FILE] [--home FOLDER]`.
 
-Standard output gets one line of JSON: an `agent.core.schemas.ConfigReport`. What anything else prints goes to
-standard error.
+Standard output gets one line of JSON: an `agent.core.schemas.ConfigReport`. All other output goes to standard
+error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from agent.management.check.report import report
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Report once."""
+    """Print the report."""
     parser = argparse.ArgumentParser(prog="python -m agent.management.check")
     parser.add_argument("--config", type=Path)
     parser.add_argument("--home", type=Path, default=Path(os.environ.get("ROEBOT_HOME") or ".roebot"))
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found = asyncio.run(_report(ModelSource(options.config), options.home))
     os.write(out, found.model_dump_json().encode() + b"\n")
     sys.stdout.flush()
-    # What was imported may hold threads that wait for something; nothing here is worth waiting for.
+    # Imported packages may have started threads that would delay a normal exit.
     os._exit(0)
 
 

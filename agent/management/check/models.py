@@ -36,7 +36,7 @@ _BASES = ("base_url", "openai_api_base", "anthropic_api_url")
 
 
 async def probe_model(spec: ModelSpec, *, seconds: float = SECONDS) -> ModelProbe:
-    """Build the model and let it answer; costs a few tokens. Never raises a model's error."""
+    """Build the model and send it a test prompt, which costs a few tokens. Errors are part of the result."""
     began = time.monotonic()
     found = await _find_failure(spec, seconds)
     took = round(time.monotonic() - began, 3)
@@ -48,14 +48,14 @@ async def _find_failure(spec: ModelSpec, seconds: float) -> ProviderFailure | No
         model = await asyncio.to_thread(build_model, spec)
         async with asyncio.timeout(seconds):
             answer = await model.ainvoke([HumanMessage(QUESTION)])
-    except Exception as error:  # noqa: BLE001 - supervisor: a provider's package may raise anything; it is named
+    except Exception as error:  # noqa: BLE001 - supervisor: a provider's package may raise anything
         return _with_address(describe_error(error, model=spec.name), error, spec)
     problem = find_answer_problem(answer)
     return make_failure(problem, model=spec.name) if problem else None
 
 
 def _with_address(found: ProviderFailure, error: BaseException, spec: ModelSpec) -> ProviderFailure:
-    """Add host and port to a connection failure; no other part of an address."""
+    """Add the host and port to a connection failure, but no other part of the address."""
     address = next(_request_hosts(error, spec), "") if found.category in _ON_THE_WAY else ""
     if not address:
         return found
@@ -66,7 +66,7 @@ def _request_hosts(error: BaseException, spec: ModelSpec) -> Iterator[str]:
     """Yield the host of the failed request, then those of the settings."""
     cause: BaseException | None = error
     while cause is not None:
-        # httpx raises where an error has no request; the clients of providers have it as an attribute.
+        # `httpx.RequestError.request` raises if there is none; other clients have it as a plain attribute.
         request = vars(cause).get("request") or vars(cause).get("_request")
         if (url := getattr(request, "url", None)) and (host := _host_and_port(str(url))):
             yield host
@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     asyncio.run(_check_models(ModelSource(options.config), out))
     sys.stdout.flush()
-    # A provider's package may hold threads that wait for something; nothing here is worth waiting for.
+    # A provider's package may have started threads that would delay a normal exit.
     os._exit(0)
 
 

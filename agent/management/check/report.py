@@ -1,4 +1,4 @@
-"""The report about the configuration that a runtime works with, or would work with."""
+"""Report the problems of a configuration."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ async def offer_of(source: ModelSource) -> AvailableOptions:
 async def report(
     source: ModelSource, home: Path, env: Mapping[str, str], extensions: ExtensionsSource
 ) -> ConfigReport:
-    """Try everything that the configuration names, what the extensions' file says, and every agent of one's
-    own below the home.
+    """Check the configuration, the extensions file, the skills and the custom agents in the data directory.
 
-    A change of the file that was refused comes first. Raises ConfigErrors where there never was a good one.
+    The errors of a refused change come first. Raises ConfigErrors if there was never a valid configuration.
     """
     loaded = await source.loaded()
     refusal = source.refusal.errors if source.refusal else ()
@@ -51,7 +50,7 @@ async def report(
 
 
 def _of_extensions(extensions: ExtensionsSource) -> list[ConfigProblem]:
-    """Why the file of extensions can't be read as it is now; what was good before may still be in force."""
+    """Return the problems of the extensions file, whose last valid version may still be in force."""
     try:
         extensions.reload()
     except ConfigErrors as errors:
@@ -60,7 +59,7 @@ def _of_extensions(extensions: ExtensionsSource) -> list[ConfigProblem]:
 
 
 def _of_skills(config: AgentConfig, home: Path) -> list[ConfigProblem]:
-    """Skills that can't be read."""
+    """Return the skills that can't be read."""
     broken = SkillDiscovery(resolve_roots(config.skills, home)).find_skills().broken
     return [
         ConfigProblem(where="skill", what=f"{one.path}: {one.error}. Correct it, or remove its folder.")

@@ -30,7 +30,7 @@ from agent.management.routes.base import (
 
 
 class AgentRoute(ManagementRoute):
-    """A route whose body may hold the longest personality, with every character escaped."""
+    """A route whose body limit fits the longest personality, with every character escaped in JSON."""
 
     largest_body = 512 * 1024
 

@@ -26,7 +26,7 @@ from agent.runtime.http.base import error_response
 from agent.shared.json_routes import JsonRoute, describe_invalid_request, make_router
 
 log = structlog.get_logger(__name__)
-GENERIC = "Something went wrong; the log has more."
+GENERIC = "Internal error; the log has the details."
 MAX_PAGE = 200
 _HEADERS: Final = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
 FILES_SCHEMA: Final = {
@@ -41,18 +41,18 @@ PageCursor = Annotated[str, Query(description="`next` of the previous page.")]
 
 
 class ManagementRoute(JsonRoute):
-    """A route that answers its own errors and sets protective headers."""
+    """A route that converts errors to responses and sets security headers."""
 
     largest_body = 64 * 1024
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Answer errors as `{"detail": …}`; an unexpected error is logged and answers a generic 500."""
+        """Convert errors to `{"detail": …}`; an unexpected error is logged and becomes a generic 500."""
         handle = super().get_route_handler()
 
         async def handle_errors(request: Request) -> Response:
             try:
                 response = await handle(request)
-            except Exception as error:  # noqa: BLE001 - supervisor of the routes: it logs and answers a generic 500
+            except Exception as error:  # noqa: BLE001 - supervisor of the routes: logged, answered with 500
                 response = await _answer_error(request, error)
             for name, value in _HEADERS.items():
                 response.headers.setdefault(name, value)
@@ -78,7 +78,7 @@ def _describe_error(error: Exception) -> tuple[int, str]:
     if isinstance(error, RequestValidationError):
         return 422, describe_invalid_request(error)
     if isinstance(error, ClientDisconnect):
-        return 400, "The client left before the end of the request."
+        return 400, "The client disconnected before the end of the request."
     statuses = {ModelUnknown: 404, ProfileUnknown: 404, ModelCallFailed: 502}
     status = next((status for kind, status in statuses.items() if isinstance(error, kind)), 500)
     return status, GENERIC if status == 500 else str(error)
@@ -94,13 +94,13 @@ def management_router(
 def select_page(listing: L, field: str, limit: int | None, cursor: str, *, key: str = "name") -> L:
     """Return the page of a list after `cursor`, by default the whole list.
 
-    The cursor is the `key` of the last item of the page before; `next` of the page is the cursor of the page
-    that follows. Raises Invalid for an unknown cursor.
+    The cursor is the `key` of the last item on the previous page; `next` of a page is the cursor of the next
+    one. Raises Invalid for an unknown cursor.
     """
     items: list[Any] = getattr(listing, field)
     keys = [getattr(item, key) for item in items]
     if cursor and cursor not in keys:
-        raise Invalid("cursor: this is not a cursor of this list")
+        raise Invalid("cursor: not a cursor of this list")
     begin = keys.index(cursor) + 1 if cursor else 0
     page = items[begin:] if limit is None else items[begin : begin + limit]
     has_next = bool(page) and begin + len(page) < len(items)

@@ -40,7 +40,7 @@ SUFFIX = ".skill"
 
 
 class ExtensionRoute(ManagementRoute):
-    """A route whose body may hold a long configuration."""
+    """A route with a body limit for long configurations."""
 
     largest_body = LARGEST_BODY
 
@@ -67,7 +67,7 @@ class SkillSwitch(BaseModel):
 
 
 class SkillInThread(BaseModel):
-    """Skill archive in a thread's files; `path` is the agent's."""
+    """Skill archive in a thread's files; `path` is virtual, as the agent sees it."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     thread_id: str
@@ -117,7 +117,7 @@ _INSTALL_BODY: Final = {
 
 
 class SkillRoutes:
-    """Routes of skills. An archive is sent as a form with one file, or is among a thread's files."""
+    """Routes of skills. An archive is uploaded as a form with one file, or named in a thread's files."""
 
     def __init__(self, home: Path, skills: SkillManagement) -> None:
         self._folders = ThreadFolders(home)
@@ -181,7 +181,7 @@ async def _receive_archive(request: Request, folder: Path) -> Path:
             if size > limit:
                 raise SkillRefused(f"The archive is larger than {limit // 1_000_000} MB.", status=413)
     if not count:
-        raise SkillRefused("There is no file in this form.")
+        raise SkillRefused("The form contains no file.")
     return path
 
 
@@ -191,4 +191,4 @@ def _create_file(path: Path) -> BinaryIO:
 
 def _check_suffix(name: str) -> None:
     if not name.lower().endswith(SUFFIX):
-        raise SkillRefused("A skill is installed from a file that ends in .skill.")
+        raise SkillRefused("The name of a skill archive must end in .skill.")

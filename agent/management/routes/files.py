@@ -43,7 +43,7 @@ class BytesResponse(Response):
 
 
 class OpenFileResponse(FileResponse):
-    """A file that is already open, so that no command of the agent can replace it meanwhile."""
+    """A response from an already open file, which no command of the agent can replace meanwhile."""
 
     def __init__(self, descriptor: int, **options: Any) -> None:
         super().__init__(f"/dev/fd/{descriptor}", **options)
@@ -58,7 +58,7 @@ class OpenFileResponse(FileResponse):
 
 
 class FileRoutes:
-    """Routes of the files in a data directory; the sizes are limited by `limits.file_mb`."""
+    """Routes of the files in a data directory; `limits.file_mb` limits their sizes."""
 
     def __init__(self, home: Path, source: ModelSource) -> None:
         self._folders = ThreadFolders(home)
@@ -84,7 +84,7 @@ class FileRoutes:
         limits = await limits_of(self._source)
         length = request.headers.get("content-length", "")
         if length.isdigit() and int(length) > limits.batch_bytes + MULTIPART_OVERHEAD:
-            raise FileRefused("These files are too large together.", status=413)
+            raise FileRefused("The files are too large in total.", status=413)
         store = UploadStore(self._folders, limits)
         async with store.batch(thread_id) as batch:
             async for event in read_files(request.headers.get("content-type", ""), request.stream()):

@@ -1,4 +1,4 @@
-"""Routes of memory. Each takes `?scope=`; by default it is the runtime's own owner."""
+"""Routes of memory. Each takes `?scope=`, the memory's owner; the default is the owner of the runtime."""
 
 from __future__ import annotations
 

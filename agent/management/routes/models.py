@@ -30,7 +30,7 @@ from agent.runtime.store.threads import get_thread
 
 
 class SuggestionRoute(ManagementRoute):
-    """A route whose body may hold a conversation."""
+    """A route whose body limit fits a conversation."""
 
     largest_body = 1024 * 1024
 
@@ -84,7 +84,7 @@ async def _read_messages(request: Request, thread_id: str) -> Sequence[BaseMessa
     """Read the messages of a thread. Raises NotFound, or Invalid if this server stores no threads."""
     runtime: OpenRuntime | None = getattr(request.app.state, "runtime", None)
     if runtime is None:
-        raise Invalid("messages: is missing; this server keeps no threads")
+        raise Invalid("messages: required, because this server stores no threads")
     values = (await runtime.database.read(get_thread, thread_id)).values
     state = orjson.loads(values) if values else None
     return to_messages(state.get("messages") or () if isinstance(state, dict) else ())

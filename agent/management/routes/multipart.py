@@ -12,7 +12,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from agent.errors import FileRefused
 
 MAX_HEADER_BYTES = 8_192
-_MALFORMED = "This is not a well-formed multipart body."
+_MALFORMED = "The multipart body is malformed."
 
 
 @dataclass(frozen=True, slots=True)

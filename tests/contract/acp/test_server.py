@@ -217,7 +217,7 @@ def test_without_the_package_a_line_names_it(
     monkeypatch.setitem(sys.modules, "acp", None)
     assert main([]) == 1
     told = capfd.readouterr()
-    assert told.err == "roebot agent: ACP needs a package: pip install 'roebot[acp]'\n"
+    assert told.err == "roebot agent: ACP needs an optional package: pip install 'roebot[acp]'\n"
     assert told.out == ""
 
 

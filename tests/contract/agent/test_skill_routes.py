@@ -133,10 +133,10 @@ async def test_an_archive_in_a_thread_is_installed(http: httpx.AsyncClient, fold
 @pytest.mark.parametrize(
     ("form", "message"),
     [
-        ([("file", ("x.zip", b"PK"))], "a file that ends in .skill"),
+        ([("file", ("x.zip", b"PK"))], "must end in .skill"),
         ([("file", ("x.skill", b"PK"))], "Not a valid archive"),
         ([("file", ("x.skill", b"")), ("file", ("y.skill", b""))], "one archive at a time"),
-        ([("note", (None, b"x"))], "There is no file in this form"),
+        ([("note", (None, b"x"))], "The form contains no file"),
     ],
 )
 async def test_what_is_not_installed(http: httpx.AsyncClient, folder: Path, form: list, message: str) -> None:
