@@ -1,1 +1,1 @@
-"""The composition root and what the process around it needs."""
+"""Composition root, and the process around it: data directory, logs, accounts and HTTP server."""

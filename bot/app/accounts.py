@@ -31,8 +31,8 @@ from bot.platforms.base import (
 
 log = structlog.get_logger(__name__)
 
-# Seconds between starts of an account that lost its connection; a refused one is only tried again when
-# told to.
+# Seconds between starts of an account that lost its connection; a refused one is not retried until somebody
+# restarts it.
 BACKOFF = (1.0, 5.0, 15.0, 60.0, 300.0)
 LASTED = 60.0
 
@@ -85,7 +85,7 @@ class AccountDirectory:
         self._accounts: dict[str, Account] = {}
         self._broken: dict[str, tuple[str, AccountState]] = {}
         self._off: dict[str, tuple[str, AccountState]] = {}
-        # A reply that is under way keeps its outlet over a change of the configuration.
+        # Channels outlive a change of the configuration, since replies in progress hold them.
         self._channels: dict[tuple[str, str], AccountChannel] = {}
         self._leaving: dict[str, asyncio.Task[None]] = {}
         self._watchers: list[Callable[[str, AccountState], None]] = []
@@ -127,7 +127,7 @@ class AccountDirectory:
     ) -> bool:
         """Apply a changed configuration: rules at once, a changed account by a restart.
 
-        Return True if accounts were added, for which turns may be waiting.
+        Return True if accounts were added, since turns may be waiting for them.
         """
         wanted = {config.name: config for config in configs if config.enabled}
         for name in [name for name in self._accounts if name not in wanted]:
@@ -197,7 +197,7 @@ class AccountDirectory:
         return found is not None
 
     async def run(self, hints: Callable[[str], list[CommandHint]]) -> None:
-        """Supervise every account until cancelled. `hints` gives the commands that an account shows."""
+        """Supervise every account until cancelled. `hints` returns the commands for an account's menu."""
         self._hints = hints
         async with asyncio.TaskGroup() as group:
             self._group = group
@@ -235,8 +235,8 @@ class AccountDirectory:
                 )
 
     async def _run_once(self, account: Account) -> tuple[str, bool]:
-        """Run an account until it ends. Return why ("" if stopped on request), and True if a retry can't
-        help.
+        """Run an account until it ends. Return the reason ("" if stopped on request), and True if a retry
+        can't help.
         """
         self._report_state(account, AccountState(Live.CONNECTING))
         context = AdapterContext(account.inbox, lambda state: self._report_state(account, state), self._clock)
@@ -249,13 +249,13 @@ class AccountDirectory:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             await adapter.stop()
             await asyncio.wait({work})
-            if not work.cancelled():  # one that was cut off while it began says no more
+            if not work.cancelled():  # a start that was cancelled has no result to report
                 await work
         except AccountRefused as error:
             return str(error), True
         except AccountError as error:
             return str(error), False
-        except Exception as error:  # the account's supervisor: its trouble stays its own
+        except Exception as error:  # the account's supervisor: its failure must not affect other accounts
             log.exception("account_crashed", account=account.config.name)
             return f"internal error ({type(error).__name__})", False
         finally:
@@ -296,7 +296,7 @@ class AccountDirectory:
         )
         if state.live is Live.LIVE and not account.channel.ready.is_set():
             account.channel.ready.set()
-            # The platform's SDK is loaded now.
+            # The platform's SDK is loaded by now, so its objects can be excluded from garbage collection.
             freeze_heap()
         if changed:
             log.info(

@@ -1,4 +1,4 @@
-"""From a service to what its API needs."""
+"""Wire a service to its API."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERSION = version("roebot")
 
 
 def api_services(service: BotService, *, port: int) -> ApiServices:
-    """What `create_app` takes, of a service that listens on `port`."""
+    """Return the services that `create_app` takes, for a service that listens on `port`."""
     config = service.config
     return ApiServices(
         db=service.db,
@@ -61,7 +61,9 @@ def api_services(service: BotService, *, port: int) -> ApiServices:
 
 
 def _runtime_client(service: BotService) -> httpx.AsyncClient:
-    """A client of the LangGraph API; for the bundled runtime it stays valid over restarts of the process."""
+    """Return a client of the LangGraph API; for the bundled runtime it stays valid over restarts of the
+    process.
+    """
     if service.child is not None:
         return service.child.client(timeout=TIMEOUT)
     return _client(service, service.config.runtime.url)

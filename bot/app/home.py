@@ -1,6 +1,4 @@
-"""The data directory: its place, its checks, its lock, and the file that says where its service is
-found.
-"""
+"""The data directory: its location, checks, lock, and the file with the address of its service."""
 
 from __future__ import annotations
 
@@ -20,8 +18,8 @@ FOLDERS = ("logs", "inbox", "threads")
 
 @dataclass(frozen=True, slots=True)
 class RunningService:
-    """Address and configuration file of the service that owns a data directory ("": none, so
-    everything has its default; None: it does not say). Has no secret in it.
+    """Address and configuration file of the service that owns a data directory ("": runs on defaults, without
+    a file; None: unknown). Holds no secret.
     """
 
     pid: int
@@ -30,7 +28,7 @@ class RunningService:
 
 
 def find_home(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> Path:
-    """The home folder: `--home`, then ROEBOT_HOME, then `.roebot` below the working folder."""
+    """Return the data directory: `--home`, then ROEBOT_HOME, then `.roebot` in the working directory."""
     if explicit is not None:
         return explicit.expanduser().resolve()
     named = env.get(VARIABLE)
@@ -48,7 +46,7 @@ def prepare_home(home: Path) -> None:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         if isinstance(error, FileExistsError | NotADirectoryError):
-            reason = "it is a file, or in one, and not a folder"
+            reason = "it, or a folder above it, is a file"
         raise HomeUnusable(
             str(home), f"{reason}. Choose another folder with --home, or make this one writable."
         ) from error

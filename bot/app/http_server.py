@@ -20,7 +20,7 @@ STOP_SECONDS = 1.5
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to the command line, which ends the whole service."""
+    """A server that leaves signals to the command line, which stops the whole service."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -36,9 +36,7 @@ class _Server(uvicorn.Server):
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """Return a bound socket. Raises StartError if the port is taken or the address is not
-    ours.
-    """
+    """Return a bound socket. Raises StartError if the port is in use or the address is not this machine's."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""Logs: events with names and fields, secrets masked, one line each."""
+"""Configure logs: events with names and fields, secrets masked, one line each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import structlog
 
 from bot.config import Config, masked, secrets_of
 
-# Libraries that would log what must not be logged (URLs with a token in them) or that say too much.
+# Libraries that log secrets (URLs that contain a token), or log too much.
 QUIET = (
     "alembic",
     "httpcore",
@@ -26,7 +26,7 @@ QUIET = (
 
 
 def configure_logging(config: Config, stream: TextIO | None = None) -> None:
-    """Send every event to `stream` (stderr): readable at a terminal, JSON otherwise."""
+    """Send every event to `stream` (default: stderr): readable on a terminal, JSON otherwise."""
     output = stream or sys.stderr
     secrets = secrets_of(config)
 

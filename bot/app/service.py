@@ -72,7 +72,8 @@ COUNTS_KEPT = 2 * 3600.0
 class StartOptions:
     """Start options of a service, from the command line and the environment.
 
-    `runtime` is a runtime process that was begun before the service was loaded (None: it begins its own).
+    `runtime` is a runtime process that was started before the service was loaded (None: the service starts
+    its own).
     """
 
     home: Path
@@ -147,7 +148,7 @@ class BotService:
         self.accounts.set_disabled([one for one in self.config.channels.values() if not one.enabled])
 
     async def run(self) -> None:
-        """Answer until cancelled."""
+        """Run all parts of the service until cancelled."""
         await self.people.load_grants()
         await self.recorded.load_settings()
         await self.budgets.load_limits()
@@ -167,7 +168,7 @@ class BotService:
         finally:
             await self.runtime.close()
 
-    # What an account is to the rest
+    # Settings and access of accounts
 
     def make_admission_policy(self, account: AccountConfig) -> AdmissionPolicy:
         """Return the admission policy of an account."""
@@ -191,7 +192,7 @@ class BotService:
 
     def role_on_home_account(self, sender: Sender) -> Role:
         """Return the role of a person who signed in to the console by a link, by the rules of the account
-        that they came from; STRANGER where that is gone.
+        that they came from; STRANGER if that account no longer exists.
         """
         found = self.config.channels.get(sender.account)
         platform, _, id_ = sender.id.partition(":")
@@ -211,7 +212,9 @@ class BotService:
         )
 
     def console_url(self) -> str:
-        """Return the public URL of the console, "" if none is configured; the port is that of the start."""
+        """Return the public URL of the console, "" if none is configured; the port is the one at the start of
+        the service.
+        """
         server = self.settings.loaded.config.server
         return server.public_url or (self.address if server.is_loopback else "")
 
@@ -238,7 +241,7 @@ class BotService:
         """Return the commands for an account's platform menu."""
         return self.commands.hints(self.texts(account))
 
-    # Parts
+    # Construction of the parts
 
     def _make_child(self) -> RuntimeChild | None:
         if self.config.runtime.url:
@@ -277,7 +280,7 @@ class BotService:
         )
 
     def _wake_opened(self, opened: OpenedTurn) -> None:
-        # A notice, too, may have left a question behind, which says so.
+        # A notice may have abandoned an open question, which the chat lane has to mark.
         self.dispatcher.chat.wake(opened.conversation)
         if opened.kind is not TurnKind.CHAT:
             self.dispatcher.control.wake(opened.turn)
@@ -293,7 +296,7 @@ class BotService:
         texts = self.texts(schedule.account)
         return await self.budgets.exhausted_limit(schedule.origin, role, texts, self.clock.now())
 
-    # Upkeep
+    # Configuration and retention
 
     def _retention_days(self) -> dict[str, int]:
         """Return the retention of each account in days."""
@@ -325,14 +328,14 @@ class BotService:
             log.error("config_rejected", by="agent", problems="\n".join(problems))
 
     async def list_config_problems(self) -> Sequence[ConfigProblem]:
-        """List the parts of the configuration that the agent runtime can't use; see its client."""
+        """List the parts of the configuration that the agent runtime can't use."""
         try:
             return await self.runtime.list_problems()
         except RuntimeProblem:
             return []
 
     def write_service_file(self, config: Path | None) -> None:
-        """Write down where the service is and which configuration it follows. Blocking."""
+        """Write the service's address and its configuration file to the data directory. Blocking."""
         write_service_file(self.settings.home, self.address, config)
 
     async def _purge_expired(self) -> None:
