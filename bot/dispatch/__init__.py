@@ -1,1 +1,1 @@
-"""From conversations to threads, from runs to replies."""
+"""Run accepted turns: from the conversation to the agent's run, and from the run to the reply."""

@@ -1,4 +1,4 @@
-"""A running account as the dispatcher sees it: its adapter, manifest and rate governor."""
+"""A running account, for the dispatcher: its adapter, manifest and rate governor."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from bot.platforms.base import Adapter, Manifest
 
 @dataclass(slots=True)
 class AccountChannel:
-    """One account. `ready` is set once it has connected for the first time; `assistant` answers in it
-    ("": the one of the whole service), as `agent`, one of the user's own ("": as itself).
+    """One account. `ready` is set once it has connected for the first time. `assistant` answers in it ("":
+    the service's default), as the custom agent `agent` ("": as itself).
     """
 
     account: str
@@ -31,11 +31,11 @@ class AccountRegistry(Protocol):
     """The accounts that the service runs."""
 
     def get(self, account: str) -> AccountChannel | None:
-        """The account of that name, None where the configuration has none any more."""
+        """Return the account of that name, None if the configuration no longer has it."""
         ...
 
     def state(self, account: str) -> AccountState:
-        """The live state of one account."""
+        """Return the live state of an account."""
         ...
 
     def restart(self, account: str) -> bool:
@@ -43,5 +43,5 @@ class AccountRegistry(Protocol):
         ...
 
     def states(self) -> Mapping[str, tuple[str, AccountState]]:
-        """Platform and live state of every account, by name."""
+        """Return platform and live state of every account, by name."""
         ...

@@ -1,4 +1,4 @@
-"""Work off accepted turns: chat turns one after another in each conversation, commands at once."""
+"""Process accepted turns: chat turns in order within each conversation, commands immediately."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ from bot.texts import Texts
 log = structlog.get_logger(__name__)
 
 RUNTIME_AWAY = 1.0
-"""Seconds after which a runtime that is away is asked again."""
+"""Seconds between attempts to reach an unavailable runtime."""
 EXPIRES_AFTER = 12 * 3600.0
-"""Seconds after which a turn that was not begun is not answered any more, but told so."""
+"""Seconds after which a turn that has not started expires: its author is notified instead of answered."""
 APPROVAL_LASTS, EXPIRY_EVERY = 24 * 3600.0, 60.0
-"""Seconds after which an approval that nobody decided is over, and between two looks at that."""
+"""Seconds after which an undecided approval expires, and between checks for expired approvals."""
 
 
 class Dispatcher:
-    """Owner of every open turn. `run` works until cancelled; nothing partial is published then.
+    """Owner of every open turn. `run` works until cancelled, which publishes nothing partial.
 
-    `mask` hides the secrets of the configuration in what people are shown of a tool call.
+    `mask` hides the secrets of the configuration in tool calls that are shown to people.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Dispatcher:
         )
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Process turns until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.start_limiter.run(), name="starts")
             group.create_task(self.chat.run(), name="lanes:chat")
@@ -192,11 +192,11 @@ class Dispatcher:
 
     @property
     def run_count(self) -> int:
-        """The number of current runs."""
+        """Number of current runs."""
         return len(self._sessions)
 
     async def _work_conversation(self, conversation: int) -> None:
-        """Work off the open chat turns of a conversation."""
+        """Process the open chat turns of a conversation."""
         while True:
             async with self.start_limiter.claim_slot(conversation):
                 claim = await self._db.run(claim_turn, conversation, self._clock.now())
@@ -215,9 +215,7 @@ class Dispatcher:
                     return
 
     async def _begin_retry(self, number: int) -> bool:
-        """Start a queued retry, or reply why there is nothing to retry. Return False if its
-        account is gone.
-        """
+        """Start a queued retry, or reply why it is impossible. Return False if its account is gone."""
         stored = await self._db.run(load_turn, number)
         outlet = await self._connected_channel(stored.turn) if stored is not None else None
         if stored is None or outlet is None:
@@ -278,7 +276,7 @@ class Dispatcher:
         return replace(question, text=f"{question.text}\n\n{line}")
 
     def _texts_for(self, turn: Turn) -> Texts:
-        """Return the texts for the place of a turn."""
+        """Return the texts for the chat of a turn."""
         return self._texts(turn.address.account).in_thread(turn.address.topic)
 
     async def _run_turn(
@@ -391,7 +389,7 @@ class Dispatcher:
         outcome: RunOutcome,
         documents: Sequence[Document] = (),
     ) -> None:
-        """Answer a turn with what needs no run."""
+        """Answer a turn that needs no run."""
         delivery = Delivery(self._reply_sender(claim.turn, claim.parts, outlet))
         parts = final_parts(outcome, outlet)
         for one in documents:

@@ -12,14 +12,15 @@ from bot.store.interrupts import GrantOffer
 from bot.texts import Texts
 
 APPROVAL = "approval"
-# The kinds of a clarification that the words of a question do not tell by themselves.
+# Kinds of a clarification that need an introduction, because the question alone does not show them.
 _LEADS = {"risk_confirmation": "ask_risk", "suggestion": "ask_suggestion"}
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`text` is Markdown; `choices` are the answers that it offers; `approval` says that a tool waits for it,
-    so that not everybody may answer. `remembered` is what may be said of later calls, too.
+    """A question of the agent: `text` is Markdown, `choices` are the offered answers. `approval`: a tool
+    waits for the answer, so not everybody may answer. `remembered` is the grant that it offers for later
+    calls.
     """
 
     text: str = ""
@@ -29,11 +30,11 @@ class Question:
 
 
 def read_question(value: Any, texts: Texts, mask: Callable[[str], str]) -> Question:
-    """Return the question that an interrupt's value asks; `mask` hides secrets.
+    """Return the question in an interrupt's value; `mask` hides secrets.
 
-    A mapping with `question` (or `message`) and `options`; of `type` "approval" it has `tool` and `args` as
-    well, and `remember` where a yes may be taken for later calls; else maybe `kind` and `context`. Anything
-    else is the question itself.
+    The value is a mapping with `question` (or `message`) and `options`. If its `type` is "approval" it also
+    has `tool` and `args`, and `remember` if the approval may cover later calls; otherwise it may have `kind`
+    and `context`. Any other value is the question itself.
     """
     if not isinstance(value, Mapping):
         return Question(mask(str(value)))
@@ -60,8 +61,9 @@ def _context_lines(value: Mapping[str, Any], texts: Texts, mask: Callable[[str],
 
 
 def _tool_lines(value: Mapping[str, Any], texts: Texts, mask: Callable[[str], str]) -> list[str]:
-    """Return the tool that waits and its arguments. Anybody whom the agent read may have written
-    that, so it is shown as it is and never as markup.
+    """Return the tool that waits for approval, with its arguments.
+
+    They may come from anybody whose text the agent has read, so they are shown literally and never as markup.
     """
     shown = render_arguments(value.get("args"), mask)
     return [

@@ -1,7 +1,7 @@
 """Render the arguments of a tool call for approval: readable, bounded, nothing omitted silently.
 
-They may quote anybody. So nothing in them can pass for markup, for another argument or for words of ours:
-signs that are not seen, or that turn the order of others, are written out.
+They may quote anybody, so nothing in them may pass for markup, for another argument or for the bot's own
+words: characters that are invisible, or that change the direction of text, are escaped.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-# Characters of all values together, lines of one value, characters of a name, arguments, levels of nesting.
+# Limits: characters of all values together, lines of one value, characters of a name, number of arguments,
+# nesting levels.
 MAX_CHARACTERS, MAX_LINES, MAX_NAME, MAX_ARGUMENTS, MAX_DEPTH = 2400, 30, 80, 20, 20
-# Characters of all of them on one line, and of one value there.
+# Characters of arguments rendered on one line: of all together, and of each value.
 MAX_LINE, MAX_LINE_VALUE = 200, 80
 HIDDEN = "***"
 DEEPER = "[… deeper …]"
@@ -26,8 +27,8 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-# Control signs, signs without a shape (those that turn the direction of text are among them), and line ends
-# that are none in Markdown.
+# Unicode categories of invisible characters: control and format characters (which include text direction),
+# and line separators that Markdown does not treat as line ends.
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _UNNAMED = re.compile(r"[^\w.:/@-]")
 _FENCE = "```"
@@ -37,8 +38,8 @@ Mask = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class RenderedArguments:
-    """`block` is a fenced block of Markdown ("" where there are no arguments); `left_out` counts the
-    characters that it does not show.
+    """Arguments as Markdown: `block` is a fenced code block ("" without arguments); `omitted` is the number
+    of characters that it does not show.
     """
 
     block: str
@@ -81,8 +82,8 @@ def _render_argument(name: str, value: Any, mask: Mask) -> str:
 
 
 def render_arguments(args: Any, mask: Mask) -> RenderedArguments:
-    """One argument below the other. Long values show their beginning and their end; `mask` hides secrets, and
-    what is called like one is hidden too.
+    """Render the arguments one below the other. Long values show their beginning and their end; `mask` hides
+    secrets, and arguments named like a secret are hidden too.
     """
     if not args:
         return RenderedArguments("", 0)
@@ -100,7 +101,7 @@ def render_arguments(args: Any, mask: Mask) -> RenderedArguments:
 
 
 def _hide_secrets(name: str, value: Any, depth: int = 0) -> Any:
-    """Return a value with everything replaced whose name says that it is a secret."""
+    """Return a value in which everything named like a secret is replaced."""
     if value not in (None, "") and _SECRET.search(_CAMEL.sub("_", name)):
         return HIDDEN
     if not isinstance(value, Mapping | list):

@@ -1,4 +1,4 @@
-"""Mark a question as answered: its buttons are replaced by who answered it and how."""
+"""Mark a question as answered: replace its buttons by the answer and who gave it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bot.texts import Texts
 log = structlog.get_logger(__name__)
 
 RETRY_SECONDS = 30.0
-"""Seconds after which a question that can't be edited now stays as it is; its turn is open until then."""
+"""Seconds after which a failing edit of a question is given up; its turn stays open until then."""
 
 
 async def mark_resolved(answer: Turn, sender: ReplySender, texts: Texts) -> None:

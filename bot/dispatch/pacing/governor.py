@@ -1,9 +1,9 @@
 """The rate governor of an account: it paces all calls to the platform.
 
-A call that must happen (a post, a final, a command's answer) waits in line for its chat and then for the
-account. A call that may be skipped (a frame, typing) is granted only if nobody waits and enough is left
-over, and is otherwise told when to ask again: the newest frame is then shown, stale ones never exist. A
-penalty blocks its own chat alone unless the platform says that it is the whole account's.
+A required call (a post, a final, a command's answer) queues for its chat and then for the account. An
+optional call (a frame, typing) is granted only if nobody waits and enough calls are left; otherwise it gets
+the time until the next attempt, and is then made with the newest text, never a stale one. A penalty blocks
+its own chat, or the whole account if the platform says so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bot.domain import ReplyAddress
 from bot.errors import DeliveryError, RateLimited, RuntimeUnreachable
 from bot.platforms.base import Budget, Operation, Scope
 
-# Seconds between tries, and for how long altogether the runtime, or a platform with a file, is waited for.
+# Seconds between attempts, and the total wait for the runtime, or for a file from a platform.
 DELAYS = (0.05, 0.1, 0.2, 0.5, 1.0)
 RUNTIME_PATIENCE = 120.0
 FETCH_PATIENCE = 20.0
@@ -39,8 +39,8 @@ class Backoff:
         self._count, self._since = 0, None
 
     async def pause(self, problem: RuntimeUnreachable | DeliveryError) -> None:
-        """Wait before the next try, at least as long as the platform asks. Raises `problem` when patience
-        is over.
+        """Wait before the next attempt, at least as long as the platform asks. Raises `problem` if that
+        exceeds `patience`.
         """
         now = self._clock.now()
         self._since = now if self._since is None else self._since
@@ -98,9 +98,9 @@ class _Gate:
 
 
 class RateGovernor:
-    """Grant calls of one account within the platform's published limits.
+    """Grants calls of one account within the platform's published limits.
 
-    `scale` multiplies every period (an emulator's, or an account with raised limits).
+    `scale` multiplies every period (for an emulator, or an account with raised limits).
     """
 
     def __init__(self, budgets: Sequence[Budget], clock: Clock, *, scale: float = 1.0) -> None:
@@ -134,8 +134,8 @@ class RateGovernor:
     async def optional_call(
         self, address: ReplyAddress, operation: Operation, *, at_once: bool = False
     ) -> AsyncIterator[float]:
-        """Try an optional call: yields 0.0 if granted, else the seconds after which to try
-        again. `at_once` leaves out the distance that such calls keep, not the windows.
+        """Try an optional call: yields 0.0 if granted, else the seconds until the next attempt. `at_once`
+        ignores the spacing of such calls, but not the limits.
         """
         gate = self._chat_gate(address)
         if wait := self.optional_wait(address, operation, at_once=at_once):
@@ -184,7 +184,7 @@ class RateGovernor:
 
     @property
     def waiting_count(self) -> int:
-        """The number of waiting calls."""
+        """Number of waiting calls."""
         return sum(gate.waiting for gate in self._chats.values())
 
     @asynccontextmanager

@@ -1,7 +1,7 @@
 """Limit how many turns start at a time; a turn that has to wait shows typing first.
 
-Beginning a turn costs the loop milliseconds. Were all of a burst to begin at once, nobody would see anything
-for a while, and commands would wait behind all of them.
+Starting a turn occupies the event loop for milliseconds. If all turns of a burst started at once, nobody
+would see a reaction for a while, and commands would have to wait.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from bot.store.admission_types import Accepted
 
 log = structlog.get_logger(__name__)
 
-# Seconds after which typing is shown again, before the platform lets it fade (Telegram: 5 s).
+# Seconds between typing calls, shorter than the time after which a platform hides typing (Telegram: 5 s).
 TYPING_EVERY = 4.5
 
 
 async def show_typing(outlet: AccountChannel, address: ReplyAddress) -> float:
-    """Show typing if the rate limits allow it. Return 0.0, else the seconds after which to try again."""
+    """Show typing if the rate limits allow it. Return 0.0, else the seconds until the next attempt."""
     adapter = outlet.adapter
     if not isinstance(adapter, ShowsTyping):
         return 0.0
@@ -44,14 +44,14 @@ async def show_typing(outlet: AccountChannel, address: ReplyAddress) -> float:
     return 0.0
 
 
-# At the same time: turns taken from the store, runs created, typing calls of turns that wait.
+# Concurrency limits: turns claimed from the store, runs created, typing calls of waiting turns.
 CLAIMS, CREATIONS, TYPING_CALLS = 2, 4, 8
-# How long a turn that could begin lets typing calls go first (seconds).
+# Seconds that a turn with a slot waits for pending typing calls.
 PATIENCE = 0.3
 
 
 class StartLimiter:
-    """Hands out the slots in which turns begin. `run` owns the typing calls and ends when cancelled."""
+    """Hands out the slots in which turns start. `run` owns the typing calls and ends when cancelled."""
 
     def __init__(self, accounts: AccountRegistry, clock: Clock) -> None:
         self._accounts = accounts
@@ -67,7 +67,7 @@ class StartLimiter:
         self._group: asyncio.TaskGroup | None = None
 
     def on_accepted(self, accepted: Accepted) -> None:
-        """Note a new turn, whose author expects a reaction."""
+        """Note a new turn, whose author should see a reaction soon."""
         if accepted.kind is TurnKind.CHAT:
             self._fresh[accepted.conversation] = accepted.address
 
@@ -90,7 +90,7 @@ class StartLimiter:
             self._group.create_task(self._type_once(conversation, address), name=f"typing:{conversation}")
         try:
             async with self._take_slot(self._claims):
-                # From here on the turn shows typing itself.
+                # The turn shows typing itself from now on.
                 self._end_typing(conversation)
                 yield
         finally:
@@ -104,14 +104,14 @@ class StartLimiter:
 
     @asynccontextmanager
     async def _take_slot(self, slots: asyncio.Semaphore) -> AsyncIterator[None]:
-        """One of the slots, once nobody waits to see typing or this one has waited long enough for it."""
+        """Take a slot, then wait until no typing call is pending, at most PATIENCE seconds."""
         until = self._clock.now() + PATIENCE
         async with slots:
             await wait_first(self._no_typing, self._clock, until - self._clock.now())
             yield
 
     def pop_typed_at(self, conversation: int) -> float:
-        """Return and forget the time at which typing was shown for a starting turn (0.0: never)."""
+        """Return and clear the time at which typing was shown for a starting turn (0.0: never)."""
         return self._typed_at.pop(conversation, 0.0)
 
     async def _type_once(self, conversation: int, address: ReplyAddress) -> None:

@@ -31,8 +31,8 @@ log = structlog.get_logger(__name__)
 
 
 MAX_CHOICE = 60
-"""Characters of a choice that every platform's buttons show whole (Slack: 75, Discord: 80); a longer one is
-shown in the text.
+"""Maximum length in characters of a choice on a button, which every platform shows in full (Slack allows 75,
+Discord 80); longer choices are listed in the text.
 """
 
 
@@ -44,8 +44,9 @@ def composed_outcome(turn: Turn) -> RunOutcome:
 
 
 def without_retried_failure(turn: Turn, outcome: RunOutcome, parts: Sequence[Part]) -> RunOutcome:
-    """The outcome without its words where a schedule tries once more what came to nothing. What may stand in
-    the chat, nobody knows where, is explained all the same.
+    """Return the outcome without text and files if a failed scheduled run will be retried.
+
+    The text is kept if a part may already be in the chat, since that needs an explanation.
     """
     failed = outcome.state in (TurnState.FAILED, TurnState.EXPIRED)
     unknown = any(part.state is PartState.INTENDED for part in parts)
@@ -65,7 +66,8 @@ def spent_tokens(turn: Turn, outcome: RunOutcome) -> TurnUsage | None:
 def final_parts(outcome: RunOutcome, outlet: AccountChannel) -> list[Part]:
     """Split an outcome into the parts of its final reply: texts within the platform's limit, then files.
 
-    Where the platform has buttons the choices of a question are buttons of the last text, else a list in it.
+    The choices of a question become buttons of the last text if the platform has buttons, else a list in the
+    text.
     """
     adapter, choices = outlet.adapter, outcome.question.choices
     native = (
@@ -84,7 +86,7 @@ def final_parts(outcome: RunOutcome, outlet: AccountChannel) -> list[Part]:
     return parts
 
 
-# Seconds between tries of a call that failed for a passing reason; the last repeats until GIVE_UP has passed.
+# Seconds between attempts of a call that failed temporarily; the last one repeats until GIVE_UP has passed.
 BACKOFF = (0.5, 1.0, 2.0, 5.0, 25.0, 120.0, 600.0)
 GIVE_UP = 24 * 3600.0
 RETRYABLE = frozenset({DeliveryCategory.TRANSIENT, DeliveryCategory.AUTH, DeliveryCategory.UNKNOWN})
@@ -97,7 +99,7 @@ def final_parts_of(parts: Sequence[Part]) -> list[Part]:
 
 
 class Delivery:
-    """Deliver the final reply of one turn."""
+    """Delivers the final reply of one turn."""
 
     def __init__(self, sender: ReplySender) -> None:
         self._sender = sender
@@ -112,8 +114,8 @@ class Delivery:
         joined: Sequence[int] = (),
         steps: Sequence[ToolStep] = (),
     ) -> None:
-        """Record the final parts, what they cost, which messages have joined the turn and which tools it
-        called: from here on the answer survives a crash, whatever becomes of the run.
+        """Store the final parts, the token usage, the messages that joined the turn and its tool calls. From
+        here on the answer survives a crash, whatever happens to the run.
         """
         known = self._sender.reply.parts
         places = {part.index: part for part in place_parts(parts, known)}
@@ -129,7 +131,9 @@ class Delivery:
         reach(Step.FINAL_COMPOSED)
 
     async def finish(self, state: TurnState = TurnState.DONE, error: str = "") -> None:
-        """Deliver what was composed, then close the turn as `state` (failed if a part could not be)."""
+        """Deliver the composed parts, then close the turn as `state` (failed if a part could not be
+        delivered).
+        """
         self._final = final_parts_of(self._sender.reply.parts)
         self._failed = any(part.state is PartState.UNDELIVERED for part in self._final)
         self._sender.finish_progress(state)
@@ -140,7 +144,8 @@ class Delivery:
                 await self._carry_out(action)
                 tries = 0
             except asyncio.CancelledError:
-                # The service stops: what its last call has come to is known, and must not be asked again.
+                # On shutdown, store the result of the last call, so that it is not repeated after the
+                # restart.
                 await self._sender.flush()
                 raise
             except (DeliveryError, RuntimeProblem) as problem:
@@ -190,7 +195,7 @@ class Delivery:
                 else await self._give_up(action, problem)
             )
         if isinstance(action, EditPart) and _is_gone(problem):
-            # The message is gone, so the answer is posted anew.
+            # The message no longer exists, so the answer is posted as a new one.
             self._sender.stage_part(replace(action.part, state=PartState.PLANNED, platform_id=""))
             return 0.0
         passing = isinstance(problem, DeliveryError) and problem.category in RETRYABLE and spent < GIVE_UP
@@ -209,7 +214,7 @@ class Delivery:
         return isinstance(problem, RuntimeUnreachable) and spent < BACKOFF[-2]
 
     async def _give_up(self, action: Action, problem: DeliveryError | RuntimeProblem) -> float:
-        """Record that a part cannot be delivered; in a file's place goes a line that says so."""
+        """Record that a part can't be delivered; a line of text replaces a file."""
         part = self._sender.reply.parts[action.part.index]
         if isinstance(action, RemovePart):
             self._sender.reply.update_part(replace(part, state=PartState.UNDELIVERED))

@@ -1,4 +1,4 @@
-"""Send one reply to its platform and record every call: intent before a post, receipt after it."""
+"""Send one reply to its platform and record every call: the intent before a post, the receipt after it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ DOCUMENT_TYPE = "application/json"
 class ReplySender:
     """One turn's reply, its adapter and its rows. Raises DeliveryError and RuntimeProblem.
 
-    `sealed` are words of it and the secret that is sent in their place; `alone` is whom it is for in a group.
+    `sealed` is a placeholder in the text and the secret that is sent instead; `alone` is the only person in a
+    group who may see the reply ("": everybody).
     """
 
     def __init__(
@@ -74,25 +75,25 @@ class ReplySender:
 
     @property
     def adapter(self) -> Adapter:
-        """The account's current adapter; a reloaded configuration may replace it during a reply."""
+        """Return the account's current adapter; a reloaded configuration may replace it during a reply."""
         return self.outlet.adapter
 
     @property
     def can_edit(self) -> bool:
-        """True if the platform can edit messages."""
+        """Return whether the platform can edit messages."""
         return isinstance(self.adapter, EditsMessages)
 
     @property
     def repeats_safely(self) -> bool:
-        """True if a post of unknown outcome can be repeated without a duplicate."""
+        """Return whether a post of unknown outcome can be repeated without a duplicate."""
         adapter = self.adapter
         if self._alone and isinstance(adapter, ShowsAlone) and adapter.shows_alone:
             return False
         return isinstance(adapter, RepeatsSafely) and adapter.repeats_safely
 
     def is_shown(self, part: Part) -> bool:
-        """Return True if a final part needs no call: its text is shown, without buttons, list or open
-        stream.
+        """Return True if a final part needs no call: its text is shown, without buttons, progress list or
+        open stream.
         """
         if part.choices or self.progress or not self.reply.shows(part):
             return False
@@ -103,7 +104,7 @@ class ReplySender:
         return not open_
 
     def finish_progress(self, state: TurnState) -> None:
-        """Set active items of the progress list to the state in which they stay."""
+        """Set active items of the progress list to their final state."""
         cut_off = state in (TurnState.CANCELLED, TurnState.FAILED)
         over = ProgressState.FAILED if cut_off else ProgressState.DONE
         self.progress = tuple(
@@ -112,7 +113,9 @@ class ReplySender:
         )
 
     async def post_part(self, action: PostPart, *, final: bool, full: bool = False) -> None:
-        """Send a new message. One that may stand already is marked and counted, unless repeats are safe."""
+        """Send a new message. If it may have been sent before, it is marked and counted, unless repeats are
+        safe.
+        """
         part = action.part
         if action.unknown and not self.repeats_safely:
             part = replace(part, repeated=True)
@@ -170,8 +173,8 @@ class ReplySender:
         joined: Sequence[int] = (),
         steps: Sequence[ToolStep] = (),
     ) -> None:
-        """Write what is staged, and the turn's state where given, with what it cost, which messages joined it
-        and which tools it called, in one transaction.
+        """Write the staged parts and, if given, the turn's state, token usage, joined messages and tool calls
+        in one transaction.
         """
         if not self._dirty and not self._seen and state is None:
             return

@@ -1,8 +1,8 @@
 """The outbound state machine of a turn, without I/O.
 
-A reply is an ordered list of parts. What should be seen (`want`) and what is known to be seen (`parts`,
-`shown`) are compared; the first difference is the next action. Streaming, the final answer, recovery after
-a crash: all are the same comparison.
+A reply is an ordered list of parts. The desired content (`want`) is compared with the known one (`parts`,
+`shown`); the first difference is the next action. Streaming, the final answer and recovery after a crash all
+use this comparison.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from bot.domain import Part, PartKind, PartState
 
 REPEATED_MARK = "(possibly repeated)"
-# What stands in a message whose text was taken back, until it has another one.
+# Placeholder in a message whose text was retracted, until it gets another one.
 RETRACTED_TEXT = "…"
 SEEN = frozenset({PartState.POSTED, PartState.FINAL})
 
 
 @dataclass(frozen=True, slots=True)
 class PostPart:
-    """Send a new message; `unknown` says that it may have been sent before."""
+    """Send a new message; `unknown`: it may have been sent before."""
 
     part: Part
     unknown: bool = False
@@ -44,9 +44,9 @@ Action = PostPart | EditPart | RemovePart
 
 
 class Reply:
-    """The parts of a turn's reply as far as they are known to be shown.
+    """The parts of a turn's reply, as far as they are known to be shown.
 
-    `parts` comes from the store: after a crash an `intended` part is one of unknown outcome.
+    `parts` comes from the store; after a crash, the outcome of an `intended` part is unknown.
     """
 
     def __init__(self, parts: Sequence[Part] = ()) -> None:
@@ -60,13 +60,13 @@ class Reply:
 
     @property
     def visible(self) -> bool:
-        """True if a part of this reply is visible, or may be."""
+        """Return whether a part of this reply is visible, or may be."""
         return any(part.state is not PartState.PLANNED for part in self._parts)
 
     def next_frame(self, want: Sequence[str]) -> Action | None:
         """Return the next action of the stream towards these texts: earlier parts first, none is removed.
 
-        A part that showed text which now belongs to the next one keeps it until that one stands.
+        If text moves from one part to the next, the earlier part keeps it until the next one is posted.
         """
         for index, text in enumerate(want):
             action = self._next_action(Part(index, PartKind.TEXT, text), final=False)
@@ -98,7 +98,7 @@ class Reply:
         if have is None:
             return PostPart(want)
         if have.state is PartState.PLANNED:
-            # What may stand once stays marked, also where the repeat was refused meanwhile.
+            # A part that may have been posted before stays marked, even if the platform rejected the repeat.
             return PostPart(replace(want, repeated=have.repeated))
         if have.state is PartState.INTENDED:
             return PostPart(want, unknown=True)
@@ -131,7 +131,7 @@ class Reply:
 
 
 def place_parts(want: Sequence[Part], known: Sequence[Part]) -> list[Part]:
-    """Give each final part a place that it can take: a message with text never becomes a file."""
+    """Assign an index to each final part: a message with text never becomes a file."""
     found: list[Part] = []
     index = 0
     for part in want:

@@ -1,6 +1,6 @@
 """Stream a growing reply: paced frames of the newest text, and typing before the first of them.
 
-A frame is taken from the newest text at the moment when the budget grants it, so there are no stale ones.
+The text of a frame is taken when the rate limit grants it, so no frame is stale.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ BLOCK = "\n\n"
 
 
 def extrapolate(text: str, count: int) -> str:
-    """Return about `count` characters that continue `text`: its paragraph becomes as long as the one
-    before.
+    """Return about `count` characters that continue `text`, so that its last paragraph becomes as long as the
+    one before.
     """
     last = text.rfind(BLOCK) + len(BLOCK)
     before = text.rfind(BLOCK, 0, max(0, last - len(BLOCK)))
@@ -40,25 +40,25 @@ def extrapolate(text: str, count: int) -> str:
     return (rest + paragraph * (1 + count // len(paragraph)))[:count]
 
 
-# Typing shows when nothing else did that long after the message was accepted (seconds).
+# Seconds after acceptance of a message until typing is shown, if nothing else is.
 TYPING_AFTER = 0.1
-# A turn older than that waited for another one to end, not for the service.
+# Seconds; an older turn had to wait for another one, so typing is timed from its start.
 QUEUED_AFTER = 1.0
 AFTER_FAILURE = 2.0
-# An answer that is complete within this time after its first word is posted whole, without a frame before it.
+# Seconds; an answer that is complete within this time after its first word is posted whole, without a frame.
 AT_ONCE = 0.25
-# What the agent works on shows when the run has lasted that long (seconds).
+# Seconds that a run must have lasted before its progress is shown.
 PROGRESS_AFTER = 5.0
-# A frame that may be shown waits that long for the next piece of text, so that it shows it at once.
+# Seconds that a granted frame waits for the next piece of text, so as to include it.
 BEAT = 0.03
-# While frames rest for longer than that (seconds), it is looked so often whether a part has become full.
+# Seconds; during a longer pause between frames, LOOKS times it is checked whether a part has become full.
 LONG_REST = 0.3
 LOOKS = 16
 
 
 class ReplyStreamer:
-    """Streams one reply. `show` takes the newest text and what the agent works on, `run` is its task, `close`
-    ends it between two calls. `typed_at` is when typing was shown for it already (0.0: not yet).
+    """Streams one reply. `update` takes the newest text and progress, `run` is its task, `close` ends it
+    between two calls. `typed_at` is when typing was last shown for it (0.0: never).
     """
 
     def __init__(self, sender: ReplySender, *, typed_at: float = 0.0) -> None:
@@ -81,10 +81,10 @@ class ReplyStreamer:
         self._closing = asyncio.Event()
 
     def update(self, markdown: str, progress: tuple[ProgressItem, ...] = (), retracted: bool = False) -> None:
-        """Set the whole text up to now, and the progress to show with it.
+        """Set the whole current text, and the progress to show with it.
 
-        Where a text was `taken_back` and there is no other, none of it stays; else what is shown stays until
-        there is another.
+        If the text is empty, `retracted` replaces the shown text by a placeholder; otherwise the shown text
+        stays until there is a new one.
         """
         if not self._text and markdown:
             self._since = self._clock.now()
@@ -97,9 +97,7 @@ class ReplyStreamer:
             self._enough.set()
 
     def close(self) -> None:
-        """Make no further calls; a call in flight ends first. The final reply carries the list as it is
-        now.
-        """
+        """Make no calls after the one in flight. The final reply gets the current progress list."""
         if self._sender.progress:
             self._sender.progress = self._progress
         for event in (self._closing, self._changed, self._enough):
@@ -141,8 +139,8 @@ class ReplyStreamer:
         return TYPING_AFTER - waited if waited < QUEUED_AFTER else TYPING_AFTER
 
     async def _wait_for_text(self) -> None:
-        """The first frame waits for some text, but not for long; an answer that is there at once needs
-        none.
+        """Wait for enough text for the first frame, but not for long; a short answer may be complete before
+        that.
         """
         await self._changed.wait()
         await wait_first(self._closing, self._clock, min(AT_ONCE, self._manifest.first_frame_after))
@@ -236,9 +234,10 @@ class ReplyStreamer:
         return list(self._splitter.split(text))
 
     def _cut_at_border(self, texts: list[str]) -> str:
-        """The last part up to where it will end, if it will be full before the frame after this one: no call
-        is spent on taking the rest back. "" where it goes on, and where as much is shown already: the rest
-        waits for one frame at most.
+        """Return the last part cut where it will end, if it will be full before the frame after this one:
+        that saves the call that would remove the rest again.
+
+        "" if the part continues, or if as much is shown already: the rest then waits for at most one frame.
         """
         index, text = len(texts) - 1, texts[-1]
         pause = self._sender.outlet.governor.optional_spacing(self._sender.turn.address, Operation.EDIT)
@@ -258,8 +257,8 @@ class ReplyStreamer:
         return self._framing(text)
 
     def _is_possible(self, action: Action) -> bool:
-        """A part of unknown outcome is settled by the final; what cannot be edited is only posted as
-        final.
+        """Return whether a frame can be sent: a part of unknown outcome is left to the final reply, and a
+        text that can't be edited is only posted as final.
         """
         if isinstance(action, PostPart) and action.unknown:
             return self._sender.repeats_safely

@@ -1,5 +1,5 @@
-"""A turn as the agent reads it: human messages with stable ids, senders' names in groups, files handed
-over.
+"""Build the agent's request from a turn: human messages with stable ids, names of senders in groups, uploaded
+files.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ log = structlog.get_logger(__name__)
 
 
 MAX_HISTORY_MESSAGES = 100
-"""Messages."""
-# An answer does not wait longer for what it could do without (seconds).
+"""Maximum number of messages read from a thread."""
+# Seconds; the earlier messages are optional, so an answer does not wait longer for them.
 READ_SECONDS = 5.0
 
 
 async def load_thread_history(
     turn: Turn, outlet: AccountChannel, is_blocked: Callable[[Turn, Sender], bool]
 ) -> Sequence[HistoryMessage]:
-    """What others wrote in the turn's thread before it, as far as the platform tells; nothing of those who
-    are shut out.
+    """Return the earlier messages of the turn's thread, as far as the platform provides them, without those
+    of blocked people.
     """
     adapter, first = outlet.adapter, turn.messages[0].message_id if turn.messages else ""
     if not isinstance(adapter, ReadsThreads) or not turn.address.topic or not first:
@@ -73,15 +73,15 @@ class AttachmentUploader:
     clock: Clock
 
     async def upload(self, attachment: Attachment, key: str) -> StoredUpload:
-        """Fetch a file and store it, once for this key; a runtime or a platform that is away for a moment is
-        waited for.
+        """Fetch a file and upload it, once for this key. Waits if the runtime or the platform is temporarily
+        unavailable.
 
-        Raises RuntimeUnreachable where the runtime stays away, another RuntimeProblem or a DeliveryError
-        where the file can't be had.
+        Raises RuntimeUnreachable if the runtime stays unavailable, another RuntimeProblem or a DeliveryError
+        if the file can't be fetched or stored.
         """
         adapter = self.outlet.adapter
         if not isinstance(adapter, FetchesFiles):
-            raise RuntimeProblem("this platform does not hand files over")
+            raise RuntimeProblem("files of this platform cannot be read")
         reaching, fetching = Backoff(self.clock), Backoff(self.clock, FETCH_PATIENCE)
         while True:
             content = adapter.fetch(attachment)
@@ -96,19 +96,19 @@ class AttachmentUploader:
 
 
 def message_ids(turn: Turn) -> list[str]:
-    """The ids of a turn's messages in the thread. They are stable, so that a repeated run replaces, not
-    doubles.
+    """Return the ids of a turn's messages in the thread. They are stable, so a repeated run replaces the
+    messages instead of adding duplicates.
     """
     return [message_id(turn, message.id) for message in turn.messages]
 
 
 def message_id(turn: Turn, number: int) -> str:
-    """The id in the thread of a message that this turn answers."""
+    """Return the id in the thread of a message that this turn answers."""
     return f"{_prefix(turn)}{number}"
 
 
 def message_number(turn: Turn, identity: str) -> int:
-    """The number of the message that has this id in the thread, 0 for one that the turn does not answer."""
+    """Return the number of the message with this id in the thread, 0 if the turn does not answer it."""
     number = identity.removeprefix(_prefix(turn))
     return int(number) if number != identity and number.isdecimal() else 0
 
@@ -118,8 +118,8 @@ def _prefix(turn: Turn) -> str:
 
 
 def _home_account(turn: Turn) -> str:
-    """Return the account that knows a turn's author: for a person who signed in by a link, the account of the
-    link, so that the agent remembers one person once.
+    """Return the account on which a turn's author is known: for a person who signed in by a link, the account
+    of the link, so that the agent has a single memory of each person.
     """
     people = [*(message.sender for message in turn.messages), *turn.askers]
     known = people[-1].account if people and turn.platform in LOCAL_PLATFORMS else ""
@@ -135,8 +135,8 @@ async def build_run_request(
     history: str = "",
     steerable: bool = False,
 ) -> RunRequest:
-    """Build the run that answers a turn. `history` is the text of earlier messages; a
-    `steerable` one takes in what comes while it works.
+    """Build the run that answers a turn. `history` is the text of earlier messages; messages may join a
+    `steerable` run.
 
     Raises RuntimeUnreachable.
     """
@@ -235,7 +235,7 @@ async def _human_message(
         try:
             files.append(_file_entry(await uploader.upload(attachment, f"{identity}-{number}")))
         except RuntimeUnreachable:
-            raise  # the turn fails, with its file; it can be asked for again
+            raise  # fail the whole turn: the author can retry it, with its file
         except (DeliveryError, RuntimeProblem) as error:
             log.warning("file_lost", turn=turn.id, problem=str(error))
             lines.append(texts("file_lost", name=attachment.filename, reason=str(error)))
@@ -243,7 +243,7 @@ async def _human_message(
     if turn.address.chat_kind is ChatKind.GROUP:
         text = f"{message.sender.name or message.sender.id}: {text}"
     text = "\n\n".join(filter(None, [note, text]))
-    # Whose words they are: what an agent remembers of a person must be that person's own.
+    # The sender is needed because the agent's memory of a person must only use that person's own words.
     told: dict[str, Any] = {"sender": person_of(turn.platform, message.sender)}
     if files:
         told["files"] = files
@@ -251,7 +251,9 @@ async def _human_message(
 
 
 def _change_line(note: ChangeNote, texts: Texts) -> str:
-    """One line; what people wrote is a JSON string in it, so that it cannot pass for the line's own."""
+    """Return the line that reports a change; people's text is a JSON string in it, so that it can't pass for
+    the line's own.
+    """
     name = _json_string(note.sender.name or note.sender.id)
     if note.after is None:
         return texts("note_deleted", name=name)

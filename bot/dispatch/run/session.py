@@ -1,6 +1,4 @@
-"""One run from creation to outcome: created, followed, resumed after every lost connection, stopped on
-request.
-"""
+"""Run a turn on the agent runtime: create the run, follow it, resume lost connections, stop on request."""
 
 from __future__ import annotations
 
@@ -34,8 +32,8 @@ log = structlog.get_logger(__name__)
 
 
 MAX_ERROR_CHARACTERS = 500
-"""Characters."""
-# A path of the machine tells strangers how it is built; the virtual ones below /mnt are the agent's own.
+"""Maximum length of an error message in a chat, in characters."""
+# Paths of the machine are hidden in chats; virtual paths in /mnt belong to the agent and are not.
 _PART = r"[^\s/'\":,;()<>\[\]]+"
 _PATH = re.compile(rf"(?<![\w/:.…])/(?!mnt/)(?:{_PART}/)+({_PART})")
 
@@ -45,23 +43,23 @@ def public_message(message: str, mask: Callable[[str], str]) -> str:
     return _PATH.sub(r"…/\1", mask(message))[:MAX_ERROR_CHARACTERS]
 
 
-# How long a stopped run may take to say that it ended.
+# Seconds that a stopped run has to report its end.
 STOP_GRACE = 0.6
-# So long it is tried to read what a run took in, at its end and when it is stopped.
+# Seconds to read which messages a run has taken in: at its end, and when it is stopped.
 SETTLED_WITHIN, STOPPED_WITHIN = 10.0, 0.2
-# A run that the runtime forgot is started anew that many times.
+# Maximum number of runs created for a turn if the runtime loses them.
 MOST_RUNS = 3
 ADVICE = {"ProfileUnknown": "failed_agent"}
-"""What helps in a chat, by the class of a run's error."""
+"""Key of the advice for the chat, by the class of a run's error."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """The result of a run: final text, artifacts (virtual paths), and the state that the turn closes in.
+    """Outcome of a run: final text, artifacts (virtual paths), and the state in which the turn is closed.
 
-    `question` is what the agent asks at the end of it; `interrupt` is the id by which its run is resumed with
-    the answer ("" where it asks nothing). `used` is what it cost, None where nobody counted. `joined` are the
-    waiting messages that it took in, `steps` the tools that it called.
+    `question` is the agent's question at the end; `interrupt` is the id with which the run is resumed (""
+    without a question). `used` is the token usage (None: unknown), `joined` the messages that joined the run,
+    `steps` its tool calls.
     """
 
     text: str
@@ -76,11 +74,11 @@ class RunOutcome:
 
 
 class RunSession:
-    """Talks to the runtime for one turn.
+    """Communicates with the runtime for one turn.
 
-    `show` is called with the whole text, the work in hand and whether a text was taken back, whenever one
-    changed; `starts` gives the place to create a run in; `roles` are the author's; `mask` hides secrets;
-    `shut_out` says whose words don't count; `steers`: messages may join the run. `steering` is their task.
+    `show` is called on each change with the whole text, the progress, and whether a text was retracted.
+    `start_limiter` grants the slot for creating a run; `roles` are the author's; `mask` hides secrets;
+    `is_blocked` tells whose messages are ignored; `steers`: messages may join the run, through `steering`.
     """
 
     def __init__(
@@ -113,7 +111,7 @@ class RunSession:
         self._stop = asyncio.Event()
         self.steering = Steering(AttachmentUploader(turn, outlet, runtime, clock), db, texts, on=steers)
         self._transcript = RunTranscript(self.steering.joined_line, tool_log=ToolLog(mask))
-        # Whether events are heard as they happen: not those that are told again after a break.
+        # True while events arrive as they happen, as opposed to a replay after a reconnect.
         self._is_live = False
         self._stop_reason = turn.stopped
         if turn.stopped:
@@ -121,7 +119,7 @@ class RunSession:
 
     @property
     def joined_count(self) -> int:
-        """The number of messages that have joined the run, by its events."""
+        """Number of messages that have joined the run, according to its events."""
         return len(self._transcript.joined)
 
     def is_in(self, account: str, chat: str) -> bool:
@@ -142,8 +140,8 @@ class RunSession:
         return replace(outcome, used=said.usage, joined=joined, steps=said.tool_log.entries)
 
     async def _collect_steered(self) -> tuple[int, ...]:
-        """Return the messages that joined the run: by its thread's state, or by its events
-        where the thread can't be read.
+        """Return the messages that joined the run, from its thread's state, or from its events if the thread
+        can't be read.
         """
         said, steering = self._transcript, self.steering
         cut_off = said.status is None
@@ -202,7 +200,7 @@ class RunSession:
 
     async def _create_and_follow(self, restarted: bool) -> RunOutcome:
         if restarted and self.steering.on:
-            # The run may have told already of what joined it.
+            # The run's events may refer to messages that joined it before the restart.
             await self.steering.load_waiting()
         for _ in range(MOST_RUNS):
             naming = None
@@ -212,7 +210,8 @@ class RunSession:
             try:
                 return await self._follow_recorded(naming)
             except RunMissing:
-                # The runtime has lost the run (another home, a server that forgets): ask again.
+                # The runtime has lost the run (it was moved, or does not persist runs), so a new one is
+                # created.
                 log.warning("run_missing", turn=self._turn.id, run=self._turn.run_id)
                 self._turn = replace(self._turn, run_id="", attempt=self._turn.attempt + 1)
                 await self._record_run()
@@ -221,7 +220,7 @@ class RunSession:
                     self.steering.joined_line, tool_log=said.tool_log, usage=said.usage
                 )
                 self.steering.reset()
-        raise RuntimeUnreachable("the runtime loses its runs")
+        raise RuntimeUnreachable("the runtime keeps losing its runs")
 
     async def _create_run(self, *, repeated: bool) -> None:
         handing = AttachmentUploader(self._turn, self._outlet, self._runtime, self._clock)
@@ -248,11 +247,11 @@ class RunSession:
         self._turn = replace(self._turn, run_id=run_id)
 
     async def _record_run(self) -> None:
-        """Record the run. Nothing waits for it: the idempotency key finds the run all the same."""
+        """Record the run. Nothing waits for this: after a crash the idempotency key finds the run anyway."""
         await self._db.run(set_run, self._turn.id, self._turn.run_id, self._turn.attempt)
 
     async def _follow_recorded(self, naming: asyncio.Future[None] | None) -> RunOutcome:
-        """Follow the run while it is being recorded; the recording has ended when this has."""
+        """Follow the run while it is being recorded; both have ended when this returns."""
         try:
             return await self._follow_run()
         finally:

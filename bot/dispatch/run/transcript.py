@@ -31,7 +31,7 @@ MAX_ITEMS = 8
 
 
 class ProgressTracker:
-    """Collect the progress of a run. `items` is the part that is shown now."""
+    """Collects the progress of a run. `items` is the part that is currently shown."""
 
     def __init__(self) -> None:
         self.items: tuple[ProgressItem, ...] = ()
@@ -62,10 +62,10 @@ class ProgressTracker:
 
 
 def select_items(todos: Sequence[ProgressItem], tools: Sequence[ProgressItem]) -> tuple[ProgressItem, ...]:
-    """At most MOST_ITEMS of what the agent plans and does.
+    """Return at most MAX_ITEMS steps to show.
 
-    Of a plan, the items around the one that it is at, with what runs now below; without one, the latest
-    steps.
+    With todos: those around the first unfinished one, followed by the running tools. Without: the latest
+    tools.
     """
     running = [item for item in tools if item.state is ProgressState.ACTIVE]
     if not todos:
@@ -78,7 +78,7 @@ def select_items(todos: Sequence[ProgressItem], tools: Sequence[ProgressItem]) -
 
 
 MAX_STEPS = 100
-"""The latest calls of a run are kept."""
+"""Maximum number of stored tool calls of a run; the latest ones are kept."""
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class _Call:
 
 
 class ToolLog:
-    """Collect the tool calls of one run by id, so that repeated events count once. `mask` hides secrets."""
+    """Collects the tool calls of one run by id, so that repeated events count once. `mask` hides secrets."""
 
     def __init__(self, mask: Callable[[str], str] = str) -> None:
         self._mask = mask
@@ -96,7 +96,7 @@ class ToolLog:
 
     @property
     def entries(self) -> tuple[ToolStep, ...]:
-        """The latest calls, in the order in which they began."""
+        """Return the latest calls, in the order in which they started."""
         return tuple(call.step for call in self._calls.values())[-MAX_STEPS:]
 
     def record_event(self, event: ToolCall | ToolResult, at: float | None) -> None:
@@ -112,8 +112,8 @@ class ToolLog:
             del self._calls[next(iter(self._calls))]
 
     def reconcile(self, told: Iterable[ToolCall | ToolResult]) -> None:
-        """The thread's state knows calls that no event told of, and their order; those that it does not know
-        came before.
+        """Add the calls in the thread's state that no event reported, in the thread's order; calls that the
+        thread does not have come first.
         """
         before, self._calls = self._calls, {}
         for event in told:
@@ -136,11 +136,11 @@ class ToolLog:
 
 @dataclass(slots=True)
 class RunTranscript:
-    """Collects one run. A new attempt of the runtime replaces what the one before it said, but neither what
-    it called (`steps`) nor what that cost (`used`, None where nobody counted).
+    """Collects the events of one run. A new attempt of the runtime replaces the texts of the previous one,
+    but not its tool calls (`tool_log`) and token usage (`usage`, None if unknown).
 
-    `taken_back` says that this attempt has taken a text back. `joined` are the ids of the messages that
-    joined the run; where one did stands the line that `mark` gives for it ("" for none).
+    `retracted`: this attempt has retracted a text. `joined` are the ids of the messages that joined the run;
+    `joined_line` returns the line that marks such a message in the text ("" for none).
     """
 
     joined_line: Callable[[str], str] = lambda _message: ""
@@ -159,22 +159,22 @@ class RunTranscript:
 
     @property
     def text(self) -> str:
-        """The answer up to now."""
+        """Return the current answer."""
         return "\n\n".join(text for text in self.texts.values() if text.strip())
 
     @property
     def incomplete(self) -> bool:
-        """True if only the thread's state has the whole answer."""
+        """Return whether only the thread's state has the whole answer."""
         return self.events_missing or self.attempt > 1 or (self.status == "success" and self.silent)
 
     @property
     def silent(self) -> bool:
-        """True if the agent wrote no text."""
+        """Return whether the agent wrote no text."""
         return not any(text.strip() for key, text in self.texts.items() if key not in self.joined)
 
     def record_event(self, event: RunEvent, at: float | None = None) -> bool:
-        """Take one event over, which happened `at` that time (None: not known); whether the text or the
-        progress changed.
+        """Record an event that happened at `at` (s since the epoch; None: unknown). Return True if the text
+        or the progress changed.
         """
         match event:
             case TextDelta(message_id, text):
@@ -195,7 +195,7 @@ class RunTranscript:
         return False
 
     def _record_quiet_event(self, event: RunEvent) -> None:
-        """Record an event that shows at the end of the run, or never."""
+        """Record an event that is shown at the end of the run, or not at all."""
         match event:
             case ArtifactsPresented(paths):
                 self.artifacts.update(dict.fromkeys(paths))
