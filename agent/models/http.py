@@ -16,7 +16,7 @@ import aiohttp
 import httpx
 from httpx_aiohttp import HttpxAiohttpClient
 
-from agent.models.retry_after import stop_long_retries
+from agent.models.errors import stop_long_retries
 
 # What the openai package gives its own client (openai._constants).
 LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)

@@ -16,8 +16,8 @@ from pydantic.fields import FieldInfo
 from agent.core.import_string import ImportStringError, import_object
 from agent.core.redaction import redact_line
 from agent.errors import ModelUnavailable
+from agent.models.errors import limit_own_retries
 from agent.models.http import open_client
-from agent.models.retry_after import limit_own_retries
 from agent.models.spec import ModelSpec
 
 log = structlog.get_logger(__name__)

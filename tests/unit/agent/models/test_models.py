@@ -19,9 +19,8 @@ from agent.errors import ModelCallFailed, ModelUnavailable
 from agent.factory import create_agent_graph
 from agent.models.calls import ModelCalls, find_answer_problem
 from agent.models.capabilities import MESSAGE_TOKENS, estimate_tokens, fit_messages
-from agent.models.errors import Category, describe_error
+from agent.models.errors import Category, describe_error, parse_retry_after
 from agent.models.resolve import CHUNK_SECONDS, TIMEOUT_SECONDS, build_model, load_model_class
-from agent.models.retry_after import parse_retry_after
 from agent.models.spec import ModelSpec
 from agent.testing import Script, ScriptedChatModel
 
