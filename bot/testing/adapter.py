@@ -1,4 +1,4 @@
-"""An adapter that keeps what it is told in memory: a small platform of its own, with faults to order."""
+"""An adapter whose platform is in memory, with faults on demand."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Shown:
 
 @dataclass(slots=True)
 class AdapterFault:
-    """What the next call of an operation does instead: `commit` says whether it happens all the same."""
+    """A failure of the next call of an operation; with `commit` the call takes effect all the same."""
 
     operation: str
     error: DeliveryError
@@ -59,10 +59,11 @@ class AdapterFault:
 
 @dataclass(slots=True)
 class RecordingAdapter:
-    """One account in memory. `calls` lists (operation, chat, text) in order; `shown` is what stands.
+    """One account in memory. `calls` lists (operation, chat, text) in order; `shown` are the visible
+    messages.
 
-    `penalties` are the chats whose calls are refused, with the seconds that they are told to wait. `told` is
-    what only one person was told: (person, text).
+    `penalties` maps chats whose calls are refused to the seconds they must wait. `told` lists the private
+    notices as (person, text).
     """
 
     name: str = "rec"
@@ -81,7 +82,6 @@ class RecordingAdapter:
     _stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def start(self, context: AdapterContext) -> None:
-        """See Adapter."""
         self._stopped.clear()
         self.context = context
         self._report(Live.LIVE)
@@ -89,11 +89,11 @@ class RecordingAdapter:
         self._report(Live.STOPPED)
 
     async def stop(self) -> None:
-        """See Adapter."""
         self._stopped.set()
 
     async def hears(self, text: str, *, chat: str = "c1", person: str = "7", **more: object) -> None:
-        """A person writes, maybe in answer `to` a message or in a `topic`; returns when it is stored."""
+        """Receive a message of a person, optionally as a reply `to` another or in a `topic`; wait until
+        stored."""
         assert self.context is not None
         self._number += 1
         self._report(Live.LIVE, last_event=self.context.clock.now())
@@ -112,7 +112,7 @@ class RecordingAdapter:
         person: str = "7",
         kind: ChatKind = ChatKind.PRIVATE,
     ) -> None:
-        """A person presses a button below a question; returns when the click is stored."""
+        """Receive a click on a button below a question; wait until it is stored."""
         assert self.context is not None
         self._number += 1
         sender = Sender(person, f"P{person}")
@@ -123,15 +123,14 @@ class RecordingAdapter:
         self.told += [(person, text) for text in refused.values()]
 
     def fail(self, operation: str, error: DeliveryError, *, commit: bool = False) -> None:
-        """The next call of that operation ends in `error`."""
+        """Let the next call of an operation raise `error`."""
         self.faults.append(AdapterFault(operation, error, commit))
 
     def texts(self, chat: str = "c1") -> list[str]:
-        """What stands in a chat, in order."""
+        """Return the visible texts of a chat, in order."""
         return [message.text for message in self.shown.values() if message.address.chat == chat]
 
     async def send(self, message: OutboundMessage) -> str:
-        """See Adapter."""
         fault = self._call("post", message.address, message.text)
         if self.repeats_safely and (known := self._by_key(message.key)):
             known.text = message.text
@@ -145,7 +144,6 @@ class RecordingAdapter:
         return identity
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
-        """See EditsMessages."""
         fault = self._call("edit", message.address, message.text)
         if fault is not None and not fault.commit:
             raise fault.error
@@ -159,27 +157,22 @@ class RecordingAdapter:
             raise fault.error
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
-        """See DeletesMessages."""
         if fault := self._call("delete", address, message_id):
             raise fault.error
         self.shown.pop(message_id, None)
 
     async def typing(self, address: ReplyAddress) -> None:
-        """See ShowsTyping."""
         if fault := self._call("typing", address, ""):
             raise fault.error
 
     def drafts_in(self, address: ReplyAddress) -> bool:
-        """See StreamsDrafts."""
         return self.drafts and address.chat_kind is ChatKind.PRIVATE
 
     async def draft(self, message: OutboundMessage, draft_id: int) -> None:
-        """See StreamsDrafts."""
         if fault := self._call("draft", message.address, message.text):
             raise fault.error
 
     async def send_file(self, file: OutboundFile) -> str:
-        """See SendsFiles."""
         fault = self._call("file", file.address, file.filename)
         if self.repeats_safely and (known := self._by_key(file.key)):
             return known.id
@@ -193,7 +186,6 @@ class RecordingAdapter:
         return identity
 
     async def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
-        """See FetchesFiles."""
         if fault := self._fault("fetch"):
             raise fault.error
         if attachment.ref not in self.files:
@@ -201,7 +193,6 @@ class RecordingAdapter:
         yield self.files[attachment.ref]
 
     async def register_commands(self, commands: Sequence[CommandHint]) -> None:
-        """See RegistersCommands."""
         self.commands = list(commands)
 
     def _call(self, operation: str, address: ReplyAddress, text: str) -> AdapterFault | None:

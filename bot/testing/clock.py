@@ -1,4 +1,4 @@
-"""Clocks for tests: one that moves only when a test says so, and one whose waits are short."""
+"""Clocks for tests: one that a test moves by hand, and one with short waits."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Callable
 
 from bot.clock import SystemClock
 
-# Turns of the loop after which whatever a wake-up set in motion has come to rest; fewer where the loop tells
-# that nothing but the caller is left to run, so many times in a row (what a socket brings comes in between).
+# Iterations of the event loop after which everything that a wake-up started has finished; fewer if the loop
+# has nothing but the caller to run AT_REST times in a row (socket events arrive in between).
 SETTLE = 50
 AT_REST = 4
 
 
 class ManualClock:
-    """See `bot.clock.Clock`. Sleepers wake in the order of their times."""
+    """A `bot.clock.Clock` that a test moves. Sleepers wake in the order of their times."""
 
     def __init__(self, now: float = 1_000_000.0) -> None:
         self._now = now
@@ -24,7 +24,7 @@ class ManualClock:
         self._order = itertools.count()
 
     def now(self) -> float:
-        """Seconds since the epoch, as the test set them."""
+        """Return the time that the test set, in epoch seconds."""
         return self._now
 
     async def sleep(self, seconds: float) -> None:
@@ -37,13 +37,13 @@ class ManualClock:
         await done
 
     def set(self, now: float) -> None:
-        """Somebody sets the clock: what sleeps goes on sleeping as long as it would have."""
+        """Set the wall clock; sleepers keep their remaining time."""
         shift = now - self._now
         self._now = now
         self._sleepers = [(at + shift, order, done) for at, order, done in self._sleepers]
 
     async def settle(self) -> None:
-        """Let everything that can run now run."""
+        """Run everything that is ready."""
         ready = getattr(asyncio.get_running_loop(), "_ready", None)
         at_rest = 0
         for _ in range(SETTLE):
@@ -53,7 +53,7 @@ class ManualClock:
                 return
 
     async def advance(self, seconds: float) -> None:
-        """Move on by so many seconds, waking each sleeper at its own time."""
+        """Move the clock forward, waking each sleeper at its own time."""
         await self.settle()
         target = self._now + seconds
         while self._sleepers and self._sleepers[0][0] <= target:
@@ -73,8 +73,8 @@ def _quick(seconds: float) -> float:
 class QuickClock(SystemClock):
     """Real time with short waits, for tests over real sockets.
 
-    `asked` keeps what was asked for, `ahead` moves the time forward (seconds), and `shorten` says how long a
-    wait really takes.
+    `asked` lists the requested waits, `ahead` moves the time forward, and `shorten` maps a requested wait to
+    the real one (all in seconds).
     """
 
     def __init__(self, shorten: Callable[[float], float] = _quick) -> None:

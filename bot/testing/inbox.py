@@ -1,4 +1,4 @@
-"""An inbox in memory that keeps the promises of the store, and can be told to fail."""
+"""An inbox in memory that behaves as the store does, with faults on demand."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from bot.domain import InboundChange, InboundEvent, InboundMessage
 from bot.errors import StoreError
 
 PATIENCE = 30.0
-"""Seconds that `until` waits."""
+"""Longest wait of `until`, in seconds."""
 
 
 class RecordingInbox:
-    """See `bot.platforms.base.Inbox`: stores each event once, with the cursor.
+    """A `bot.platforms.base.Inbox` that stores each event once, with the cursor.
 
-    `refuse` lets so many stores fail, `stumble` lets so many succeed and fail all the same, `pauses`
-    makes the next ones take their time (seconds), and `hold` keeps all of them waiting until `release`:
-    `held` counts those. `recorded` are the chats that keep a record, `private` the texts that are answered to
-    their author alone. While `forbids` is not None no click counts: it is not stored, and its author is told
-    that. While `closed` is not None the first click below a message counts, and the author of any other is
-    told this. `meanwhile` is what others do once a click is stored, before the adapter hears so.
+    The next `refuse` stores fail; the next `stumble` stores succeed but raise all the same; `pauses` delays
+    the next ones (seconds), and `hold` blocks all of them until `release` (`held` counts them). `recorded`
+    are the chats that keep a record, `private` the texts answered to their author alone. While `forbids` is
+    set, clicks are not stored and their authors get that text. While `closed` is set, the first click below a
+    message counts and the authors of later ones get that text. `meanwhile` runs once a click is stored,
+    before the adapter learns of it.
     """
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class RecordingInbox:
         self.migrations.append((old, new))
 
     def hold(self) -> None:
-        """Let no store end from now on."""
+        """Block every store until `release`."""
         self._open.clear()
 
     def release(self) -> None:
@@ -96,11 +96,11 @@ class RecordingInbox:
 
     @property
     def texts(self) -> list[str]:
-        """What was said, in the order in which it was stored."""
+        """Texts of the stored messages, in order."""
         return [message.text for message in self.messages]
 
     def _forbidden(self, events: Sequence[InboundEvent]) -> dict[str, str]:
-        """What the authors of clicks are told that do not count."""
+        """Return the notices for the authors of clicks that do not count, by event id."""
         clicks = [event for event in events if _clicked(event)]
         if self.forbids is not None:
             return {click.event_id: self.forbids for click in clicks}

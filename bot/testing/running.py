@@ -1,4 +1,4 @@
-"""An adapter at work, as its supervisor runs it."""
+"""Run an adapter as its supervisor does."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ class RunningAdapter(Generic[AdapterT]):
         self.task: asyncio.Task[None] | None = None
 
     async def start(self) -> Self:
-        """Begin; returns itself once the adapter is live or has ended."""
+        """Start the adapter and wait until it is live or has ended."""
         self.task = asyncio.create_task(self.adapter.start(self.context), name="adapter under test")
         await eventually(lambda: self.state.live is Live.LIVE or self.ended)
         return self
 
     async def stop(self) -> None:
-        """End it as the supervisor does; what it raised is kept in `error`."""
+        """Stop it as the supervisor does; `error` has what it raised."""
         await self.adapter.stop()
         await self._end()
 
     async def crash(self) -> None:
-        """Cut it off without a word."""
+        """Cancel it without `stop`."""
         if self.task is not None:
             self.task.cancel()
         await self._end()
 
     @property
     def ended(self) -> bool:
-        """Whether `start` has returned or raised."""
+        """True once the adapter's `start` has returned or raised."""
         return self.task is not None and self.task.done()
 
     @property
     def error(self) -> BaseException | None:
-        """What `start` raised."""
+        """The error that `start` raised, None while it runs or after a normal end."""
         if self.task is None or not self.task.done() or self.task.cancelled():
             return None
         return self.task.exception()
@@ -65,11 +65,11 @@ class RunningAdapter(Generic[AdapterT]):
     async def _end(self) -> None:
         if self.task is not None:
             await asyncio.wait({self.task})
-            _ = self.error  # looked at, so that the loop does not complain of it
+            _ = self.error  # retrieved, so that the loop does not log it
 
 
 async def eventually(condition: Callable[[], Any]) -> None:
-    """Wait until something is so; ten seconds at most."""
+    """Wait until the condition holds, at most PATIENCE seconds."""
     async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110  what is waited for tells nobody
+        while not condition():  # noqa: ASYNC110  the condition has no event
             await asyncio.sleep(0.002)

@@ -1,6 +1,6 @@
 """An agent runtime in memory, for tests of the dispatcher: runs are scripts of events.
 
-It keeps the promises of the port: one run for a key, events from any id on, a state to read after a gap.
+It behaves as the interface requires: one run per key, events from any id on, a state to read after a gap.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from bot.runtime.interface import (
 
 @dataclass(slots=True)
 class ScriptedRun:
-    """One run: what it was asked, its log, and whether it has ended."""
+    """One run with its request and its event log."""
 
     id: str
     request: RunRequest
@@ -45,16 +45,16 @@ class ScriptedRun:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def emit(self, *events: RunEvent) -> None:
-        """Append to the log and tell whoever follows."""
+        """Append to the log and notify its readers."""
         self.log.extend(events)
         self.changed.set()
 
     def say(self, text: str) -> None:
-        """One piece of text."""
+        """Emit a piece of text."""
         self.emit(TextDelta("m1", text))
 
     def end(self, status: str = "success") -> None:
-        """The run is over."""
+        """End the run."""
         self.emit(RunEnded(status))
 
 
@@ -131,7 +131,7 @@ class ScriptedRuntime:
         return replace(found, joins=self.joins.get(thread_id, found.joins))
 
     async def steer(self, thread_id: str, offer: SteerMessage) -> None:
-        """`inbox` None: there is no store."""
+        """Store a message for a running turn; refused with 404 while `inbox` is None."""
         self._reachable()
         if self.inbox is None:
             raise RuntimeRefused(404, "not here")
@@ -143,7 +143,7 @@ class ScriptedRuntime:
             self.inbox.get(thread_id, {}).pop(message_id, None)
 
     def take(self, run: ScriptedRun, *, told: bool = True) -> list[str]:
-        """The run takes its inbox in; the texts that it finds there. Not `told`: the thread alone says so."""
+        """Let the run join its inbox and return the texts; without `told` only the thread shows the join."""
         thread, turn = run.request.thread_id, int(run.request.key.partition(":")[0])
         before = [join for join in self.joins.get(thread, ()) if join.id.startswith(f"roebot-{turn}-")]
         known = {join.id for join in before}
@@ -157,7 +157,7 @@ class ScriptedRuntime:
         return [str(one.message["content"]) for one in offers]
 
     def waiting_offers(self, thread_id: str) -> list[SteerMessage]:
-        """What is in the inbox of a thread, in its order."""
+        """Return the inbox of a thread, in order."""
         return sorted((self.inbox or {}).get(thread_id, {}).values(), key=lambda one: one.number)
 
     async def checkpoint_before(self, thread_id: str, run_id: str) -> str | None:
@@ -216,7 +216,7 @@ class ScriptedRuntime:
         self.served = [replace(one, state=state) if one.name == name else one for one in known]
 
     async def read_usage(self, thread_id: str, run_id: str = "") -> TokenUsage | None:
-        """`used` has what threads and what runs cost, by their ids."""
+        """Return the usage of a run or thread from `used`."""
         self._reachable()
         return self.used.get(run_id or thread_id)
 
@@ -239,7 +239,7 @@ class ScriptedRuntime:
             self.remembered.pop(scope, None)
 
     async def delete_thread(self, thread_id: str) -> None:
-        """`deleted` has the threads that it was called for."""
+        """Record the call in `deleted`."""
         self._reachable()
         self.deleted.append(thread_id)
 
@@ -257,7 +257,7 @@ class ScriptedRuntime:
 
 
 def saying(text: str, *, status: str = "success") -> Callable[[ScriptedRun], None]:
-    """A script that says `text` at once and ends."""
+    """Return a script that says `text` at once and ends."""
 
     def script(run: ScriptedRun) -> None:
         run.say(text)

@@ -6,10 +6,10 @@
             async with MyDriver() as driver:
                 yield driver
 
-What the driver is, is said in `driver`. Which cases apply follows from the optional protocols that the
-adapter implements and from the abilities that the driver has; the others are skipped with the reason, and
-counted at the end of the run where the conftest.py of the root imports `pytest_terminal_summary` from here.
-The package needs pytest and pytest-asyncio; nothing of the service imports it.
+See `driver` for the driver's interface. A case applies if the adapter implements its optional protocols and
+the driver has its abilities; other cases are skipped with the reason, and counted at the end of the run if
+the root conftest.py imports `pytest_terminal_summary` from here. The package needs pytest and pytest-asyncio;
+the service does not import it.
 """
 
 from __future__ import annotations

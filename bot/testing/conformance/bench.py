@@ -1,4 +1,4 @@
-"""An adapter at work on a driven platform, and the dispatcher's part played towards it."""
+"""A running adapter on a driven platform, with a stand-in for the dispatcher."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from bot.testing.running import RunningAdapter
 
 MOMENT, MOMENTS = 0.005, 12
 SKIPPED = 2.0
-"""Seconds after which a frame that the adapter had no room for is shown."""
+"""Seconds after which a frame that the adapter skipped is shown."""
 STOP_SECONDS = 4.0
-"""Twice what `Adapter.stop` may take: the suite runs on busy machines."""
+"""Twice the limit of `Adapter.stop`, as the suite runs on busy machines."""
 _KINDS = {"png": "image/png", "txt": "text/plain", "bin": "application/octet-stream"}
 
 
 class Stage:
-    """One account. Every reply has a turn of its own, numbered on."""
+    """One account. Each reply gets the number of a new turn."""
 
     def __init__(self, platform: PlatformDriver, adapter: Adapter | None = None) -> None:
         self.platform = platform
@@ -45,42 +45,42 @@ class Stage:
 
     @property
     def adapter(self) -> Adapter:
-        """The adapter of this life."""
+        """The adapter that runs now."""
         return self.running.adapter
 
     async def restart(self, *, crash: bool = False) -> None:
-        """A new life: another adapter on the same inbox."""
+        """Stop or crash the adapter and start another one on the same inbox."""
         await (self.running.crash() if crash else self.running.stop())
         await self.begin()
 
     async def begin(self) -> None:
-        """The next life, after the last one ended."""
+        """Start another adapter after the last one ended."""
         self.running = RunningAdapter(self.platform.adapter(), self.inbox, self.platform.clock)
         await self.running.start()
 
     async def stop(self) -> None:
-        """End within the time that an adapter has."""
+        """Stop the adapter within its time limit."""
         self.inbox.release()
         async with asyncio.timeout(STOP_SECONDS):
             await self.running.stop()
 
     async def moments(self) -> None:
-        """Long enough for what should not happen to happen."""
+        """Wait long enough for an unwanted event to show."""
         for _ in range(MOMENTS):
             await asyncio.sleep(MOMENT)
 
     async def heard(self, text: str = "go", at: Where = ANN, *, addressed: bool = True) -> InboundMessage:
-        """Somebody writes; the message as it was stored."""
+        """Let a person write and return the stored message."""
         count = len(self.inbox.messages)
         await self.platform.writes(text, at, addressed=addressed)
         return (await self.inbox.until(count + 1))[-1]
 
     async def asked(self, text: str = "go", at: Where = ANN) -> ReplyAddress:
-        """Somebody writes; where the answer goes."""
+        """Let a person write and return the address of the answer."""
         return address_of(await self.heard(text, at))
 
     def turn(self) -> int:
-        """The number of a new turn."""
+        """Return the number of a new turn."""
         self._turn += 1
         return self._turn
 
@@ -94,17 +94,17 @@ class Stage:
         choices: Sequence[str] = (),
         progress: Sequence[ProgressItem] = (),
     ) -> OutboundMessage:
-        """The first part of a reply."""
+        """Build the first part of a reply."""
         key = f"{turn or self.turn()}:0"
         return OutboundMessage(key, address, text, final, tuple(choices), progress=tuple(progress))
 
     def file(self, data: bytes, filename: str, address: ReplyAddress) -> OutboundFile:
-        """A file of a reply."""
+        """Build a file of a reply; its media type follows from its suffix."""
         mime = _KINDS[filename.rpartition(".")[2]]
         return OutboundFile(f"{self.turn()}:0", address, filename, mime, data)
 
     async def post(self, message: OutboundMessage) -> str:
-        """Send, and write it down."""
+        """Send a message and record its delivery."""
         message_id = await self.adapter.send(message)
         self.platform.recorded(message, message_id)
         return message_id
@@ -114,12 +114,12 @@ class Stage:
         return await self.post(self.message(text, address))
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
-        """Replace a text; one that shows already is as good, and a frame that was skipped is shown later."""
+        """Replace a text; an unchanged one is accepted, and a skipped frame is repeated later."""
         assert isinstance(self.adapter, EditsMessages)
         try:
             await self._edit(message, message_id)
         except DeliveryError as error:
-            # An adapter may have books of its own for frames (RateLimited is the platform's word).
+            # An adapter may limit frames itself; RateLimited is the refusal of the platform.
             if message.final or error.category is not DeliveryCategory.RATE_LIMIT:
                 raise
             if isinstance(error, RateLimited):
@@ -141,29 +141,29 @@ class Stage:
             await self.adapter.edit(message, message_id)
 
     async def send_file(self, file: OutboundFile) -> str:
-        """Post a file, and write it down."""
+        """Send a file and record its delivery."""
         assert isinstance(self.adapter, SendsFiles)
         message_id = await self.adapter.send_file(file)
         self.platform.recorded(OutboundMessage(file.key, file.address, ""), message_id)
         return message_id
 
     def seen(self, at: Where = ANN) -> list[Seen]:
-        """What people see in a chat."""
+        """Return the bot's messages in a chat as people see them."""
         return list(self.platform.seen(at))
 
     def one(self, at: Where = ANN) -> Seen:
-        """The only message of the bot in a chat."""
+        """Return the only message of the bot in a chat."""
         found = self.seen(at)
         assert len(found) == 1, f"one message was expected: {[seen.text for seen in found]}"
         return found[0]
 
     def reply(self, address: ReplyAddress) -> Telling:
-        """A new reply."""
+        """Begin a reply."""
         return Telling(self, address)
 
 
 class Telling:
-    """One reply as the dispatcher tells it: frames of a growing text, then the final."""
+    """One reply as the dispatcher sends it: frames of a growing text, then the final."""
 
     def __init__(self, stage: Stage, address: ReplyAddress) -> None:
         self.address = address
@@ -173,7 +173,7 @@ class Telling:
 
     @property
     def ids(self) -> list[str]:
-        """The messages that it is made of."""
+        """Ids of the messages of the reply."""
         return [part.platform_id for part in self._reply.parts if part.platform_id]
 
     async def frame(self, markdown: str) -> None:
@@ -187,7 +187,7 @@ class Telling:
             await self._do(action, final=False)
 
     async def finish(self, markdown: str, choices: Sequence[str] = ()) -> None:
-        """Show the whole text for good."""
+        """Show the final text."""
         texts = self._stage.adapter.renderer.split(markdown)
         parts = [Part(index, PartKind.TEXT, text) for index, text in enumerate(texts)]
         parts[-1] = replace(parts[-1], choices=tuple(choices))
@@ -195,7 +195,7 @@ class Telling:
             await self._do(action, final=True)
 
     async def tell(self, markdown: str, *, frames: int = 6) -> None:
-        """The whole of it, in so many frames."""
+        """Show a text in a number of frames, then the final."""
         for number in range(1, frames + 1):
             await self.frame(markdown[: len(markdown) * number // (frames + 1)])
         await self.finish(markdown)
@@ -218,7 +218,7 @@ class Telling:
 
 
 def address_of(message: InboundMessage) -> ReplyAddress:
-    """Where the answer to a message goes, as the store derives it."""
+    """Return the address of the answer to a message, as the store derives it."""
     origin = message.origin
     reply_to = origin.message_id if origin.chat_kind is ChatKind.GROUP else ""
     return ReplyAddress(origin.account, origin.chat, origin.chat_kind, origin.topic, reply_to)

@@ -1,4 +1,4 @@
-"""What an adapter can do, read from the optional protocols of `bot.platforms.base` that it implements."""
+"""Read the capabilities of an adapter from the optional protocols of `bot.platforms.base`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bot.platforms.base import Adapter, RepeatsSafely
 
 
 def optional_protocols() -> tuple[type, ...]:
-    """Every optional protocol, in the order of the module."""
+    """Return every optional protocol, in the order of the module."""
     return tuple(
         found
         for found in vars(base).values()
@@ -18,7 +18,7 @@ def optional_protocols() -> tuple[type, ...]:
 
 
 def implements(adapter: object, protocol: type) -> bool:
-    """Whether this adapter keeps that protocol's promise."""
+    """Return whether an adapter implements a protocol and, for RepeatsSafely, says so."""
     if not isinstance(adapter, protocol):
         return False
     return not (protocol is RepeatsSafely and isinstance(adapter, RepeatsSafely)) or adapter.repeats_safely

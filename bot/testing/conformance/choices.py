@@ -1,4 +1,4 @@
-"""Questions with buttons: every choice is there, a click is the answer of who clicked, and it counts once."""
+"""Questions with buttons: all choices show, and a click is an answer of its author that counts once."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ LONG = "a choice that says at length what it is all about: "
 
 
 class Choices(Suite):
-    """See the module."""
-
     @needs(AsksChoice)
     async def test_a_question_shows_its_choices(self, stage: Stage) -> None:
         question = stage.message("Which **city**?", await stage.asked(), choices=CHOICES)
@@ -71,7 +69,7 @@ class Choices(Suite):
 
     @needs(AsksChoice, EditsMessages)
     async def test_words_that_are_there_before_the_sign_stay(self, stage: Stage) -> None:
-        """What the service writes below a settled question is never replaced by the adapter's own sign."""
+        """Keep the text that the service writes below a settled question; the adapter adds no mark to it."""
         question = stage.message("Which?", await stage.asked(), choices=CHOICES)
         message_id = await stage.post(question)
         words = replace(question, text="Which? ✓ Paris, by Ann", choices=())
@@ -148,6 +146,6 @@ class Choices(Suite):
 
 
 def _shown_as_chosen(stage: Stage, choice: str) -> list[str]:
-    """Where a message says that this was chosen."""
+    """Return the texts that show this choice as chosen."""
     signs = [sign for seen in stage.seen() for sign in (*seen.chosen, seen.text, *seen.versions)]
     return [sign for sign in signs if choice in sign]

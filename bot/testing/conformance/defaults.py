@@ -1,4 +1,4 @@
-"""A driver to begin with: it declines everything that a platform need not have."""
+"""A base for drivers that lacks every optional ability."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from bot.platforms.base import Adapter, WebhookRequest
 from bot.testing.clock import QuickClock
 from bot.testing.conformance.driver import ANN, Ability, Seen, Where
 
-LACKS = "this driver does not act it"
+LACKS = "this driver does not support it"
 
 
 class Driver:
-    """See PlatformDriver. What is overridden here has to be taken out of `cannot`.
+    """A PlatformDriver to subclass; remove from `cannot` the abilities whose methods you override.
 
-    `adapter`, `writes` and `seen` are the least that a driver has.
+    Every driver overrides at least `adapter`, `writes` and `seen`.
     """
 
     account = "acc"
@@ -27,104 +27,79 @@ class Driver:
         self.clock: Clock = QuickClock()
 
     def adapter(self) -> Adapter:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     def refused_adapter(self) -> Adapter:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     def lost_adapter(self) -> Adapter:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     async def writes(self, text: str, at: Where = ANN, *, addressed: bool = True) -> str:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     async def sends_file(self, data: bytes, filename: str, mime: str, at: Where = ANN) -> str:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     async def clicks(self, message_id: str, choice: str, at: Where = ANN) -> None:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     async def removes(self, message_id: str, at: Where = ANN) -> None:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     async def expels(self) -> None:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     def repeats(self) -> None:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     def unconfirmed(self) -> int:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     async def breaks(self) -> None:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     async def falls_silent(self) -> None:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     async def speaks(self) -> None:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     async def revokes(self) -> None:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     def limits(self, at: Where, seconds: float) -> None:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     def lifts(self, at: Where) -> None:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     def loses_answer(self, operation: str) -> None:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     def fails(self, operation: str) -> None:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     def expires(self) -> None:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     async def forged(self) -> Sequence[WebhookRequest]:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     async def genuine(self, text: str) -> WebhookRequest:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     def recorded(self, message: OutboundMessage, message_id: str) -> None:
-        """See PlatformDriver."""
+        """Ignore the record."""
 
     def seen(self, at: Where = ANN) -> Sequence[Seen]:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     def typing(self, at: Where = ANN) -> bool:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     def menu(self) -> Sequence[str]:
-        """See PlatformDriver."""
         raise NotImplementedError
 
     def connections(self) -> int:
-        """See PlatformDriver."""
         return 0

@@ -1,7 +1,7 @@
-"""The port between the suite and a platform: what people do, what they see, and what goes wrong.
+"""The interface between the suite and a platform: actions of people, visible messages, and faults.
 
-Whoever brings an adapter writes one class like `PlatformDriver` over an emulator of the platform (or over the
-platform itself). `Driver` is a base that declines everything that a platform need not have.
+The author of an adapter writes one class like `PlatformDriver` over an emulator of the platform, or over the
+platform itself. `Driver` is a base class that lacks every optional ability.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from bot.platforms.base import Adapter, WebhookRequest
 
 
 class Ability(StrEnum):
-    """What a platform (or its driver) may lack; the cases that need it are listed as not applicable then."""
+    """An ability that a platform or its driver may lack; cases that need it are then not applicable."""
 
-    CREDENTIALS = "credentials"  # an account has some, and they can be wrong or revoked
-    NETWORK = "network"  # the platform is reached over one, and can be out of reach
-    CONNECTION = "connection"  # a connection stands, and can be lost
-    SILENCE = "silence"  # a connection can stand and bring nothing
-    CONFIRMS = "confirms"  # the platform is told "received", and sends again what was not
-    REPEATS = "repeats"  # events may come twice
-    ORDERED = "ordered"  # the events of a chat come in their order
-    KEEPS = "keeps"  # what is written while nobody listens arrives later
-    ENDS = "ends"  # a message has a longest length, so a long answer is several
+    CREDENTIALS = "credentials"  # accounts have credentials, which can be wrong or revoked
+    NETWORK = "network"  # the platform can be out of reach
+    CONNECTION = "connection"  # there is a permanent connection, which can be lost
+    SILENCE = "silence"  # a connection can stay open and deliver nothing
+    CONFIRMS = "confirms"  # the platform repeats events that were not acknowledged
+    REPEATS = "repeats"  # events may be delivered twice
+    ORDERED = "ordered"  # the events of a chat arrive in order
+    KEEPS = "keeps"  # messages sent while nobody listens arrive later
+    ENDS = "ends"  # messages have a maximum length
     GROUPS = "groups"
-    MODERATORS = "moderators"  # somebody else can delete the bot's messages
-    EXPELS = "expels"  # the bot can be thrown out of a group
-    LOSES_ANSWERS = "loses answers"  # a call can take effect and its answer be lost
-    LIMITS = "limits"  # calls may be refused for their rate
-    EXPIRES = "expires"  # messages that grow natively are closed by the platform
-    REQUESTS = "requests"  # the platform calls us, by requests that can be forged
-    MENU = "menu"  # commands that were registered can be seen
-    FILES = "files"  # files that were sent can be seen
+    MODERATORS = "moderators"  # other people can delete the bot's messages
+    EXPELS = "expels"  # the bot can be removed from a group
+    LOSES_ANSWERS = "loses answers"  # the answer to a call can be lost after it took effect
+    LIMITS = "limits"  # calls can be rate limited
+    EXPIRES = "expires"  # the platform closes streams of its own accord
+    REQUESTS = "requests"  # the platform calls the bot, with requests that can be forged
+    MENU = "menu"  # registered commands can be read
+    FILES = "files"  # sent files can be read
     FORMATS = "formats"  # Markdown is shown formatted
-    TYPING = "typing"  # it can be seen that an answer is on its way
+    TYPING = "typing"  # a typing indicator can be read
 
 
 class Person(StrEnum):
-    """Two people who know the bot."""
+    """Two people who use the bot."""
 
     ANN = "ann"
     BEN = "ben"
@@ -50,7 +50,7 @@ class Person(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Whose private chat with the bot is meant or, with `team`, who is meant in the one group."""
+    """The private chat of a person with the bot or, with `team`, the person in the one group."""
 
     person: Person
     team: bool = False
@@ -64,11 +64,10 @@ ANN_IN_TEAM, BEN_IN_TEAM = Where(Person.ANN, team=True), Where(Person.BEN, team=
 class Seen:
     """A message of the bot as people see it now.
 
-    `text` is what is read: no markup, code as it is. `versions` are the texts that stood there one after the
-    other as they went over the wire. `code` are its code blocks, `links` the addresses that it leads to,
-    `choices` the buttons that can be pressed, `chosen` the signs of what was (where they are not
-    part of the text); `growing` says that the platform shows it as being written; `tasks` is its list of what
-    the agent works on, each with its state.
+    `text` has no markup, and code as it is. `versions` are all texts it had, as they went over the wire.
+    `code` are its code blocks, `links` its link targets, `choices` the buttons that can be pressed, `chosen`
+    the marks of pressed ones (if they are not part of the text). `growing` is set while the platform shows it
+    as being written; `tasks` is the agent's task list with the state of each task.
     """
 
     id: str
@@ -88,131 +87,131 @@ class Seen:
 class PlatformDriver(Protocol):
     """One account on one platform, with Ann, Ben and a group of them that the bot is in.
 
-    `cannot` names the abilities that it lacks, each with the reason; no other method of such an ability is
-    called. `secrets` are what nobody may read in a state or an error.
+    `cannot` maps the abilities that it lacks to the reason; methods of these abilities are not called.
+    `secrets` must not appear in any state or error.
     """
 
     @property
     def account(self) -> str:
-        """The name of the account."""
+        """Name of the account."""
         ...
 
     @property
     def clock(self) -> Clock:
-        """What the adapter is given: waits should be short, or the suite takes long."""
+        """Clock of the adapter; its waits should be short, or the suite takes long."""
         ...
 
     @property
     def cannot(self) -> Mapping[Ability, str]:
-        """The abilities that are lacking here, and why."""
+        """Missing abilities, each with the reason."""
         ...
 
     @property
     def secrets(self) -> Sequence[str]:
-        """Credentials."""
+        """Credentials, which must not leak."""
         ...
 
     def adapter(self) -> Adapter:
-        """A new adapter of the account, not started; after a restart of the service there is another one."""
+        """Create an adapter of the account, not started; each restart of the service creates another."""
         ...
 
     def refused_adapter(self) -> Adapter:
-        """One with credentials that the platform does not know (CREDENTIALS)."""
+        """Create an adapter with credentials that the platform does not know (CREDENTIALS)."""
         ...
 
     def lost_adapter(self) -> Adapter:
-        """One whose platform is out of reach (NETWORK)."""
+        """Create an adapter whose platform is out of reach (NETWORK)."""
         ...
 
     async def writes(self, text: str, at: Where = ANN, *, addressed: bool = True) -> str:
-        """A person writes, in a group to the bot where `addressed`; the id of the message."""
+        """Let a person write, in a group to the bot if `addressed`; return the id of the message."""
         ...
 
     async def sends_file(self, data: bytes, filename: str, mime: str, at: Where = ANN) -> str:
-        """A person sends a file."""
+        """Let a person send a file; return the id of the message."""
         ...
 
     async def clicks(self, message_id: str, choice: str, at: Where = ANN) -> None:
-        """A person presses the button that says `choice` (or begins so, where labels are cut)."""
+        """Let a person press the button labelled `choice`, or its beginning if labels are cut."""
         ...
 
     async def removes(self, message_id: str, at: Where = ANN) -> None:
-        """Somebody deletes a message of the bot (MODERATORS)."""
+        """Let a moderator delete a message of the bot (MODERATORS)."""
         ...
 
     async def expels(self) -> None:
-        """The bot is thrown out of the group (EXPELS)."""
+        """Remove the bot from the group (EXPELS)."""
         ...
 
     def repeats(self) -> None:
-        """From now on every event comes twice (REPEATS)."""
+        """Deliver every event twice from now on (REPEATS)."""
         ...
 
     def unconfirmed(self) -> int:
-        """How many events the platform was not told to be received (CONFIRMS)."""
+        """Return the number of events that were not acknowledged (CONFIRMS)."""
         ...
 
     async def breaks(self) -> None:
-        """The connection is cut; a new one may be made (CONNECTION)."""
+        """Cut the connection; a new one may be opened (CONNECTION)."""
         ...
 
     async def falls_silent(self) -> None:
-        """The connection stands and brings nothing, for longer than anybody would believe it (SILENCE)."""
+        """Keep the connection open but deliver nothing, for longer than any timeout (SILENCE)."""
         ...
 
     async def speaks(self) -> None:
-        """The end of `falls_silent`."""
+        """End `falls_silent`."""
         ...
 
     async def revokes(self) -> None:
-        """The credentials are not known any more (CREDENTIALS)."""
+        """Revoke the credentials (CREDENTIALS)."""
         ...
 
     def limits(self, at: Where, seconds: float) -> None:
-        """Every call that shows something in a chat is refused for that long (LIMITS)."""
+        """Refuse every call that shows something in a chat for a number of seconds (LIMITS)."""
         ...
 
     def lifts(self, at: Where) -> None:
-        """The time of `limits` has passed (LIMITS)."""
+        """Let the time of `limits` pass (LIMITS)."""
         ...
 
     def loses_answer(self, operation: str) -> None:
-        """The next `post`, `edit` of one, `frame` of a growing message, its `final` or `file` takes effect,
-        and the answer is lost (LOSES_ANSWERS)."""
+        """Lose the answer to the next `post`, `edit`, `frame`, `final` or `file`, which takes effect
+        (LOSES_ANSWERS)."""
         ...
 
     def fails(self, operation: str) -> None:
-        """The next call of that kind is answered with an error of the server (LOSES_ANSWERS)."""
+        """Answer the next call of that kind with a server error (LOSES_ANSWERS)."""
         ...
 
     def expires(self) -> None:
-        """Every message that grows natively is closed by the platform (EXPIRES)."""
+        """Let the platform close every stream (EXPIRES)."""
         ...
 
     async def forged(self) -> Sequence[WebhookRequest]:
-        """Requests that the platform never made (REQUESTS)."""
+        """Return requests that the platform never made (REQUESTS)."""
         ...
 
     async def genuine(self, text: str) -> WebhookRequest:
-        """A request as the platform makes it when Ann writes `text` (REQUESTS)."""
+        """Return the request that the platform makes when Ann writes `text` (REQUESTS)."""
         ...
 
     def recorded(self, message: OutboundMessage, message_id: str) -> None:
-        """The core has written down that this message was delivered: what it does after every call."""
+        """Note that the core has recorded the delivery of a message, as it does after every call."""
         ...
 
     def seen(self, at: Where = ANN) -> Sequence[Seen]:
-        """The bot's messages in a chat, in order."""
+        """Return the bot's messages in a chat, in order."""
         ...
 
     def typing(self, at: Where = ANN) -> bool:
-        """Whether it can be (or was) seen that an answer is on its way (TYPING)."""
+        """Return whether a typing indicator is or was visible (TYPING)."""
         ...
 
     def menu(self) -> Sequence[str]:
-        """The commands that the platform shows (MENU)."""
+        """Return the commands that the platform shows (MENU)."""
         ...
 
     def connections(self) -> int:
-        """How many connections the account has to the platform (NETWORK)."""
+        """Return the number of open connections of the account (NETWORK)."""
         ...

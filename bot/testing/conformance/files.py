@@ -28,8 +28,6 @@ SENT = {
 
 
 class FileCases(Suite):
-    """See the module."""
-
     @needs(SendsFiles, Ability.FILES)
     @pytest.mark.parametrize("filename", SENT)
     async def test_a_file_arrives_with_its_name_and_content(self, stage: Stage, filename: str) -> None:

@@ -11,13 +11,11 @@ from bot.testing.conformance.suite import Suite
 from bot.testing.running import eventually
 
 OFTEN = 2.0
-"""Signs of life need not be reported more often (seconds)."""
+"""Shortest interval in seconds at which an adapter must report events."""
 NOT_LIVE = frozenset({Live.DEAF, Live.CONNECTING, Live.FAILED})
 
 
 class HealthCases(Suite):
-    """See the module."""
-
     async def test_what_it_hears_is_its_last_event(self, stage: Stage) -> None:
         began = stage.platform.clock.now()
         await stage.heard("hello")
@@ -69,7 +67,7 @@ class HealthCases(Suite):
         try:
             await stage.says("am I still me?", address)
         except DeliveryError as error:
-            # An account that fails meanwhile cuts its calls off, and nobody knows what became of those.
+            # An account that fails meanwhile cancels its calls, whose outcome is then unknown.
             cut_off = error.category is DeliveryCategory.TRANSIENT
             assert cut_off or (error.category is DeliveryCategory.AUTH and not error.unknown_outcome)
         else:

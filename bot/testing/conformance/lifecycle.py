@@ -1,4 +1,4 @@
-"""Life cycle and stop: it connects, says so, ends in time, and leaves nothing behind."""
+"""Life cycle: connect, report it, stop in time, and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ BEFORE = frozenset({Live.CONNECTING, Live.LIVE})
 
 
 class LifeCycle(Suite):
-    """See the module."""
-
     async def test_it_is_an_adapter(self, idle: Stage) -> None:
         assert isinstance(idle.adapter, Adapter)
         assert idle.adapter.renderer.name
@@ -140,7 +138,7 @@ class LifeCycle(Suite):
 
 
 async def _all_ended(before: set[asyncio.Task[object]]) -> None:
-    """No task is left that was not there before; the emulated platform's own may take a moment."""
+    """Check that no new task is left; those of the emulated platform may take a moment."""
 
     def left() -> list[str]:
         return [repr(task) for task in asyncio.all_tasks() - before if not _of_a_platform(task)]
@@ -152,7 +150,7 @@ async def _all_ended(before: set[asyncio.Task[object]]) -> None:
 
 
 def _of_a_platform(task: asyncio.Task[object]) -> bool:
-    """Whether a task is one of the server that plays the platform."""
+    """Return whether a task belongs to the emulator's server."""
     coroutine = task.get_coro()
     code = getattr(coroutine, "cr_code", None) or getattr(coroutine, "gi_code", None)
     where = getattr(code, "co_filename", "")

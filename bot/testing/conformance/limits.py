@@ -1,4 +1,4 @@
-"""Rate limits: told to the core with their time, and the trouble of one chat alone."""
+"""Rate limits: reported to the core with their duration, and confined to one chat."""
 
 from __future__ import annotations
 
@@ -18,12 +18,10 @@ from bot.testing.running import eventually
 LONG = 5000.0
 SLACK = 2.0
 AT_ONCE = 8.0
-"""Seconds of the wall within which a call that must not wait for a limit returns on the busiest machine."""
+"""Seconds within which a call that must not wait for a limit returns, on a busy machine."""
 
 
 class LimitCases(Suite):
-    """See the module."""
-
     @needs(Ability.LIMITS)
     async def test_a_refused_post_says_how_long_to_wait(self, stage: Stage) -> None:
         address = await stage.asked()
@@ -114,7 +112,7 @@ class LimitCases(Suite):
 
 
 def _asks_for(error: RateLimited, seconds: float) -> None:
-    """The time that the platform named, to a second or two, and for this chat only."""
+    """Check the wait that the platform named, to a second or two, for this chat only."""
     assert seconds - SLACK <= error.retry_after <= seconds + SLACK
     assert not error.account_wide
     assert not error.unknown_outcome

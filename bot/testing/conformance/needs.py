@@ -1,4 +1,4 @@
-"""Cases that not every adapter has to pass, and how they are left out: by name, never silently."""
+"""Mark cases that only some adapters have to pass; others skip them with a reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Case = TypeVar("Case", bound=Callable[..., object])
 
 
 def needs(*what: Need) -> Callable[[Case], Case]:
-    """The case is for adapters that implement these protocols, on platforms with these abilities."""
+    """Restrict a case to adapters with these protocols, on platforms with these abilities."""
 
     def marked(case: Case) -> Case:
         case.__dict__["needs"] = what
@@ -25,7 +25,7 @@ def needs(*what: Need) -> Callable[[Case], Case]:
 
 
 def lacking(case: Callable[..., object], adapter: Adapter, platform: PlatformDriver) -> str:
-    """Why a case does not apply, "" where it does."""
+    """Return the reason why a case does not apply, "" if it does."""
     for need in getattr(case, "needs", ()):
         if isinstance(need, Ability):
             if need in platform.cannot:

@@ -1,4 +1,4 @@
-"""A list of the agent's work beside the reply: it follows the work, and ends with it."""
+"""The task list of a reply: it follows the agent's work and ends with it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ TITLES = ("Read the *figures*", 'Ask <a> & "b"', "写出来")
 
 
 class Progress(Suite):
-    """See the module."""
-
     @needs(ShowsProgress)
     async def test_it_is_beside_the_text_and_follows_the_work(self, stage: Stage) -> None:
         address = await stage.asked()
@@ -65,13 +63,13 @@ class Progress(Suite):
 
 
 def work(*states: ProgressState) -> tuple[ProgressItem, ...]:
-    """A list in these states."""
+    """Build a task list in these states."""
     steps = zip(TITLES, states, strict=False)
     return tuple(ProgressItem(f"step:{number}", title, state) for number, (title, state) in enumerate(steps))
 
 
 def shown(*states: ProgressState) -> tuple[tuple[str, ProgressState], ...]:
-    """What people see of it."""
+    """Return the task list in these states as people see it."""
     return tuple(zip(TITLES, states, strict=False))
 
 

@@ -1,4 +1,4 @@
-"""Durable receive, dedupe and order: stored before the platform is told, once, and as it was said."""
+"""Receiving: stored before it is acknowledged, once, in order and unchanged."""
 
 from __future__ import annotations
 
@@ -30,8 +30,6 @@ WRITTEN = {
 
 
 class Receiving(Suite):
-    """See the module."""
-
     async def test_a_message_says_who_wrote_what_and_where(self, stage: Stage) -> None:
         heard = await stage.heard("hello")
         assert heard.text == "hello"

@@ -1,4 +1,4 @@
-"""What a run leaves out, said at its end: the root's conftest.py imports `pytest_terminal_summary`."""
+"""Report the skipped cases of a run; the root conftest.py imports `pytest_terminal_summary`."""
 
 from __future__ import annotations
 

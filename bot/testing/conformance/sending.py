@@ -1,4 +1,4 @@
-"""Posts, edits and deletions, and what an answer that got lost means."""
+"""Posts, edits and deletions, and calls whose answer was lost."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ SHUT_OUT = frozenset({DeliveryCategory.PERMISSION, DeliveryCategory.NOT_FOUND})
 
 
 class Sending(Suite):
-    """See the module."""
-
     async def test_two_posts_are_two_messages_in_order(self, stage: Stage) -> None:
         address = await stage.asked()
         ids = [await stage.says(text, address) for text in ("one", "two")]

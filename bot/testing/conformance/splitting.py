@@ -26,8 +26,6 @@ UNITS = {
 
 
 class Splitting(Suite):
-    """See the module."""
-
     @needs(Ability.ENDS)
     @pytest.mark.parametrize("name", UNITS)
     async def test_every_part_of_a_long_text_is_taken(self, stage: Stage, name: str) -> None:
@@ -78,7 +76,7 @@ class Splitting(Suite):
         assert growing[-1] == renderer.split(text)
 
     async def test_every_frame_of_a_part_is_taken(self, stage: Stage) -> None:
-        """What closes an unfinished part for now must fit in as well."""
+        """Leave room for the text that closes an unfinished part."""
         address = await stage.asked()
         for opened in ("**", "```py\n", "`", "> **"):
             text = opened + "word " * (min(MOST, 2 * _limit(stage)) // 5)
@@ -89,12 +87,12 @@ class Splitting(Suite):
 
 
 def _limit(stage: Stage) -> int:
-    """About how many characters a message of this platform takes; the whole text where there is no limit."""
+    """Return about the maximum length of a message; that of the whole text if there is no limit."""
     return len(stage.adapter.renderer.split("word " * (MOST // 5))[0])
 
 
 def _parts(stage: Stage, unit: str) -> list[str]:
-    """A text of at least two messages, made of one unit."""
+    """Build a text of at least two messages out of one unit."""
     parts = stage.adapter.renderer.split(unit * (min(MOST, 2 * _limit(stage) + 500) // len(unit)))
     assert len(parts) >= 2, "it is longer than a message may be"
     return parts

@@ -1,4 +1,4 @@
-"""A reply that grows: one message, never a step back, and the final exactly once."""
+"""Growing replies: one message that never shrinks, and exactly one final."""
 
 from __future__ import annotations
 
@@ -19,12 +19,10 @@ WORDS = " ".join(f"word{number}" for number in range(120))
 MARKUP = "Some **bold words** and `code_with_signs`, then\n\n```py\nx = 1\ny = 2\n```\n\nand *an end*."
 CHINESE = "流式输出的每一步都只会变长，不会倒退。" * 6
 SIGNS = "\u2060\u200b"
-"""Signs that nobody sees, which a platform's frames may carry."""
+"""Invisible characters that a platform's frames may contain."""
 
 
 class Streaming(Suite):
-    """See the module."""
-
     @needs(EditsMessages)
     @pytest.mark.parametrize("text", [WORDS, CHINESE], ids=["words", "chinese"])
     async def test_one_message_grows_and_never_takes_a_word_back(self, stage: Stage, text: str) -> None:
@@ -182,7 +180,7 @@ def _shown(version: str) -> str:
 
 
 def _longer_than_one_part(stage: Stage) -> str:
-    """A text of whole words that this platform needs at least two messages for."""
+    """Build a text of whole words that takes at least two messages."""
     text = "a sentence of a few words. " * 50
     while len(stage.adapter.renderer.split(text)) < 2:
         assert len(text) <= 500_000, "it is longer than a message may be"

@@ -1,4 +1,4 @@
-"""What every topic of the suite has: the fixtures, and the rule for cases that do not apply."""
+"""Fixtures of every topic of the suite, and the rule for cases that do not apply."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from bot.testing.conformance.needs import NOT_APPLICABLE, lacking
 
 @pytest.mark.asyncio
 class Suite:
-    """A class of cases. Who runs it gives it a fixture `platform`, a new one for each case."""
+    """A class of cases; its user provides the fixture `platform`, a new driver for each case."""
 
     @pytest.fixture
     def platform(self) -> PlatformDriver:
-        """The driven platform; to be overridden."""
+        """Return the driver of the platform; to be overridden."""
         raise NotImplementedError("a conformance suite needs a fixture named platform")
 
     @pytest_asyncio.fixture
     async def idle(self, request: pytest.FixtureRequest, platform: PlatformDriver) -> AsyncIterator[Stage]:
-        """An adapter that was not started."""
+        """Provide an adapter that was not started."""
         stage = Stage(platform)
         reason = lacking(request.function, stage.adapter, platform)
         if reason:
@@ -33,7 +33,7 @@ class Suite:
 
     @pytest_asyncio.fixture
     async def stage(self, idle: Stage) -> Stage:
-        """An adapter that is live."""
+        """Provide an adapter that is live."""
         await idle.running.start()
         assert not idle.running.ended, f"it ended at once: {idle.running.error!r}"
         return idle

@@ -1,4 +1,4 @@
-"""What becomes of Markdown: a table of what is written and what people must read."""
+"""Markdown: a table of written texts and what people must read of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bot.testing.conformance.suite import Suite
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`shows` must be read, in this order; `hides` must not; `code` and `links` are found natively."""
+    """One text: `shows` must be visible in this order, `hides` must not; `code` and `links` are native."""
 
     markdown: str
     shows: tuple[str, ...]
@@ -71,8 +71,6 @@ ROWS = {
 
 
 class TextCases(Suite):
-    """See the module."""
-
     @needs(Ability.FORMATS)
     @pytest.mark.parametrize("name", ROWS)
     async def test_markdown_reads_as_it_should_posted_and_edited(self, stage: Stage, name: str) -> None:

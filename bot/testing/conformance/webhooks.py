@@ -1,4 +1,4 @@
-"""Requests of the platform: only genuine ones count, and 200 means stored."""
+"""Webhook requests: only genuine ones count, and 200 means that the event is stored."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ FORBIDDEN = (401, 403)
 
 
 class Webhooks(Suite):
-    """See the module."""
-
     @needs(ReceivesWebhooks, Ability.REQUESTS)
     async def test_a_genuine_request_is_stored_before_the_answer(self, stage: Stage) -> None:
         answer = await _answer(stage, await stage.platform.genuine("hello"))

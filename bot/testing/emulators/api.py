@@ -33,7 +33,7 @@ class ConnectionCut(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """What a method did: the `body` of its answer (or `raw` bytes), and the fields of its transcript frame.
+    """Result of a method: the `body` of its answer (or `raw` bytes), and the fields of its transcript frame.
 
     `committed` is false if the call changed nothing, such as a post that was repeated with its key.
     """

@@ -65,7 +65,7 @@ class Emulator(ABC):
     @classmethod
     @contextlib.asynccontextmanager
     async def serve(cls, **options: Any) -> AsyncIterator[Self]:
-        """An emulator that listens while the block runs; takes the arguments of the class."""
+        """Run an emulator while the block runs; takes the arguments of the class."""
         emulator = cls(**options)
         async with emulator.running():
             yield emulator
@@ -114,8 +114,8 @@ class Emulator(ABC):
         status: int = 500,
         description: str | None = None,
     ) -> None:
-        """Arm a fault (see `faults.Fault`). `method` is named as the platform's API does (or its routes, or
-        `download`), `description` is what an error answers.
+        """Arm a fault (see `faults.Fault`). `method` is a method of the platform's API, the name of a route
+        or `download`; `description` is the text of an error.
         """
         said = self.SERVER_ERROR if description is None else description
         fault = Fault(FaultKind(kind), method, str(chat or ""), times, skip, seconds, status, said)
@@ -126,7 +126,7 @@ class Emulator(ABC):
         self.api.faults.clear()
 
     def penalize(self, chat: int | str, seconds: float) -> None:
-        """Refuse everything that shows something in one chat for that long (not scaled)."""
+        """Refuse every call that shows something in one chat for a number of seconds (not scaled)."""
         self.rate_limits.penalize(str(chat), self._monotonic() + seconds)
 
     def limits(self, enabled: bool, scale: float | None = None) -> None:
@@ -136,19 +136,20 @@ class Emulator(ABC):
             self.rate_limits.scale = scale
 
     def revoke_token(self) -> None:
-        """Know the token no more; connections that stand may stay."""
+        """Revoke the token; open connections may stay."""
         self.api.revoked = True
 
     def restore_token(self) -> None:
-        """Know it again."""
+        """Accept the token again."""
         self.api.revoked = False
 
     @abstractmethod
     def views(self) -> list[dict[str, Any]]:
-        """All chats as people see them now."""
+        """Return all chats as people see them now."""
 
     def counters(self) -> dict[str, Any]:
-        """Calls by method, answers by status (0: connection closed), and what else is counted."""
+        """Return calls by method, answers by status (0: connection closed) and the platform's own
+        counters."""
         return {
             "calls": dict(self.transcript.calls),
             "statuses": {str(status): count for status, count in self.transcript.statuses.items()},
@@ -158,7 +159,7 @@ class Emulator(ABC):
         }
 
     def reset(self) -> None:
-        """Forget chats, people, events, faults, limits and transcript; tokens, sockets and server stay."""
+        """Clear chats, people, events, faults, limits and transcript; tokens, sockets and server stay."""
         self._forget()
         self.rate_limits.reset()
         self.transcript.reset()
@@ -167,18 +168,18 @@ class Emulator(ABC):
 
     @abstractmethod
     def _forget(self) -> None:
-        """Forget what happened on the platform."""
+        """Clear the state of the platform."""
 
     def _counted(self) -> dict[str, Any]:
         return {}
 
     @abstractmethod
     async def _ending(self) -> None:
-        """Close what is the platform's own: the server ends."""
+        """Close the platform's own tasks and connections when the server ends."""
 
     @abstractmethod
     def _shown(self, result: Any) -> Any:
-        """The result of an action as JSON values; what is not known stays as it is."""
+        """Convert the result of a control to JSON values; other values stay as they are."""
 
     @cached_property
     def _control(self) -> Control:

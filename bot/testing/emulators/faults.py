@@ -1,4 +1,4 @@
-"""Misbehaviour on demand: what an emulator does wrong, how often and for which calls."""
+"""Faults on demand: the failures of an emulator, by kind, call and number."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from enum import StrEnum
 
 
 class FaultKind(StrEnum):
-    """What goes wrong.
-
-    `close` and `error` strike before the call takes effect, `drop` and `slow` after it.
-    """
+    """Kind of failure: `close` and `error` strike before the call takes effect, `drop` and `slow` after
+    it."""
 
     CLOSE = "close"
     ERROR = "error"
@@ -36,12 +34,12 @@ class Fault:
     description: str = "Internal Server Error"
 
     def matches(self, method: str, chat: str) -> bool:
-        """Whether a call is meant."""
+        """Return whether the fault strikes a call."""
         return self.method in ("", method) and self.chat in ("", chat)
 
 
 class FaultBook:
-    """The faults in waiting; the first that matches strikes."""
+    """Armed faults; the first that matches a call strikes."""
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
@@ -56,7 +54,8 @@ class FaultBook:
         self._faults.clear()
 
     def strike(self, kinds: frozenset[FaultKind], method: str, chat: str) -> Fault | None:
-        """The fault of these kinds that hits this call, used up by one; None for most calls."""
+        """Return the fault of these kinds that strikes the call, and use it up by one; None for most
+        calls."""
         if not self._faults:
             return None
         for fault in self._faults:

@@ -19,7 +19,7 @@ class CallLimit:
 class RateLimits:
     """Sliding windows over (limit, key); `scale` shortens every period, `enabled` False lifts them.
 
-    A refused call is not counted. The caller passes the time, so that tests can use a clock of their own.
+    A refused call is not counted. The caller passes the time, so that tests can use their own clock.
     """
 
     def __init__(self, *, scale: float = 1.0, enabled: bool = True) -> None:
@@ -33,7 +33,7 @@ class RateLimits:
         self._penalties[key] = until
 
     def take(self, wanted: Iterable[tuple[CallLimit, str]], now: float, penalty_key: str = "") -> float:
-        """Count one call against all of `wanted`; returns 0, or the seconds to wait (nothing is counted)."""
+        """Count a call against all limits and return 0, or return the seconds to wait without counting."""
         penalty = self._penalty(penalty_key, now)
         if penalty > 0:
             return penalty
@@ -48,7 +48,7 @@ class RateLimits:
         return 0.0
 
     def reset(self) -> None:
-        """Forget all calls and penalties."""
+        """Clear all calls and penalties."""
         self._windows.clear()
         self._penalties.clear()
 

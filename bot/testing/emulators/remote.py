@@ -1,4 +1,4 @@
-"""Drives an emulator that runs in another process."""
+"""Control an emulator that runs in another process."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RemoteEmulator:
         return body["result"]
 
     async def transcript(self, since: int = 0) -> list[dict[str, Any]]:
-        """All frames from number `since` on."""
+        """Return all frames from number `since` on."""
         frames: list[dict[str, Any]] = []
         while True:
             query = {"since": frames[-1]["seq"] + 1 if frames else since, "limit": 1000}

@@ -1,4 +1,4 @@
-"""Serves an emulator's ASGI app on loopback, inside a running loop or as the whole process."""
+"""Serve an ASGI app on loopback, inside a running loop or as the whole process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import uvicorn
 
 LOOPBACK = "127.0.0.1"
 GRACE = 1.0
-"""Seconds that a request may go on after the end of the server."""
+"""Seconds that a request may continue after the server has ended."""
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -23,7 +23,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class _Server(uvicorn.Server):
-    """uvicorn that leaves the signals of its process alone and says when it listens."""
+    """uvicorn without signal handlers, with an event that is set once it listens."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -42,7 +42,7 @@ class _Server(uvicorn.Server):
                 await asyncio.wait_for(self.ending.wait(), 1.0)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """As uvicorn does it, without its pause: the connections are cut already."""
+        """Shut down as uvicorn does, without its pause: the connections are cut already."""
         for server in self.servers:
             server.close()
         for bound in sockets or []:
@@ -86,12 +86,12 @@ class LoopbackServer:
 
     @property
     def url(self) -> str:
-        """The origin, without a slash at its end."""
+        """Origin of the server, without a trailing slash."""
         return f"http://{LOOPBACK}:{self.port}"
 
     @property
     def connections(self) -> int:
-        """How many connections are open, WebSockets included."""
+        """Number of open connections, WebSockets included."""
         return len(self._server.server_state.connections)
 
     @contextlib.asynccontextmanager

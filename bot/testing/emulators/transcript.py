@@ -1,4 +1,4 @@
-"""What an emulator saw: an append-only list of frames, read in pages."""
+"""Transcript of an emulator: an append-only list of frames, read in pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class FrameKind(StrEnum):
-    """What a frame did to the chat."""
+    """Effect of a frame on the chat."""
 
     POST = "post"
     EDIT = "edit"
@@ -24,10 +24,10 @@ class FrameKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One call of the bot, or one act of a person (`kind` person, `status` 0).
+    """One call of the bot, or one action of a person (`kind` person, `status` 0).
 
-    `at` is monotonic and `wall` epoch time in seconds, `status` the HTTP status that was answered (0 where
-    the connection was closed instead), `committed` says whether the call took effect.
+    `at` is monotonic and `wall` epoch time in seconds, `status` the HTTP status of the answer (0 if the
+    connection was closed instead); `committed` is set if the call took effect.
     """
 
     seq: int
@@ -43,12 +43,12 @@ class Frame:
     detail: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """The frame as plain JSON values."""
+        """Return the frame as plain JSON values."""
         return asdict(self)
 
 
 class Transcript:
-    """All frames since the last reset, and counters kept beside them."""
+    """All frames and call counters since the last reset."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
@@ -87,17 +87,17 @@ class Transcript:
         return frame
 
     def count(self, method: str, status: int) -> None:
-        """Count a call; kept apart from frames, since polls are counted and not written down."""
+        """Count a call, independently of its frame: polls have none."""
         self.calls[method] += 1
         self.statuses[status] += 1
 
     def since(self, seq: int = 0, limit: int = 1000) -> list[Frame]:
-        """Up to `limit` frames from number `seq` on."""
+        """Return up to `limit` frames from number `seq` on."""
         start = max(0, seq - self._first)
         return self._frames[start : start + limit]
 
     def of(self, kind: FrameKind | None = None, chat: int | str | None = None) -> list[Frame]:
-        """All frames of a kind and a chat (a scan: for assertions)."""
+        """Return all frames of a kind and a chat; a scan, for assertions."""
         return [
             frame
             for frame in self._frames
@@ -105,7 +105,7 @@ class Transcript:
         ]
 
     def reset(self) -> None:
-        """Forget everything; numbering goes on, so that an old page number stays valid."""
+        """Clear frames and counters; numbering continues, so that old positions stay valid."""
         self._first += len(self._frames)
         self._frames.clear()
         self.calls.clear()

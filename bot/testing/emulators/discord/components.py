@@ -1,4 +1,4 @@
-"""Buttons below messages: what Discord takes, and what becomes of them when one is pressed."""
+"""Buttons below messages, within Discord's limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LABEL_LIMIT, ID_LIMIT = 80, 100
 
 
 def components_of(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """The components of a message to come. Raises ApiRefusal 400 for what Discord refuses."""
+    """Return the components of a new message. Raises ApiRefusal 400 for what Discord refuses."""
     rows = body.get("components") or []
     if not isinstance(rows, list) or len(rows) > ROWS:
         raise invalid(components="Must be 5 or fewer in length.")
@@ -30,13 +30,13 @@ def components_of(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def labels(rows: list[dict[str, Any]]) -> list[str]:
-    """What stands on the buttons that can be pressed."""
+    """Return the labels of the buttons that can be pressed."""
     buttons = [button for row in rows for button in row["components"]]
     return [button["label"] for button in buttons if not button.get("disabled")]
 
 
 def custom_id(rows: list[dict[str, Any]], label: str) -> str:
-    """The id of the button with this label, the label itself where there is none."""
+    """Return the id of the button with a label; the label itself if there is none."""
     buttons = [button for row in rows for button in row["components"]]
     return next((button["custom_id"] for button in buttons if button["label"] == label), label)
 

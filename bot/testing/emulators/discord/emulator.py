@@ -1,4 +1,4 @@
-"""The emulator as a whole: state, API, gateway, people, faults, transcript, and the server around them."""
+"""Discord emulator: state, API, gateway, people and their controls."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ _STARTS = {"session_start_limit": {"total": 1000, "remaining": 1000, "reset_afte
 
 
 class DiscordEmulator(Misbehaviour, Emulator):
-    """One emulated bot account. `scale` shortens the limits' periods and the life of tokens.
+    """One emulated bot account. `scale` shortens the periods of limits and the life of tokens.
 
-    `people` acts for persons; every action is also a POST below `/_emulator/` (see `Control`).
+    `people` performs the actions of people.
     """
 
     TITLE: ClassVar[str] = "Discord"
@@ -92,7 +92,6 @@ class DiscordEmulator(Misbehaviour, Emulator):
 
     @property
     def url(self) -> str:
-        """The API root as a configuration's `base_url` names it."""
         return self._server.url + PREFIX
 
     def find_handler(self, path: str) -> Handler | None:
@@ -104,11 +103,10 @@ class DiscordEmulator(Misbehaviour, Emulator):
         await self.gateway.serve(scope, receive, send)
 
     def view(self, chat: int) -> dict[str, Any]:
-        """One channel as a person sees it now."""
+        """Return one channel as a person sees it now."""
         return view(self.world.channels[chat], self.world.bot.id)
 
     def views(self) -> list[dict[str, Any]]:
-        """All channels as people see them now."""
         return [view(channel, self.world.bot.id) for channel in self.world.channels.values()]
 
     def _counted(self) -> dict[str, Any]:
@@ -121,7 +119,7 @@ class DiscordEmulator(Misbehaviour, Emulator):
         }
 
     async def _ending(self) -> None:
-        """Its sockets are the server's."""
+        """Close nothing: the sockets are closed by the server."""
 
     def _forget(self) -> None:
         for kept in (self.world.channels, self.world.users, self.world.guilds, self.world.files):

@@ -55,17 +55,17 @@ def unknown_interaction() -> DiscordApiError:
 
 
 def unknown_webhook() -> DiscordApiError:
-    """The token of an interaction is over after 15 minutes."""
+    """The token of an interaction has expired after 15 minutes."""
     return DiscordApiError(404, 10015, "Unknown Webhook")
 
 
 def missing_access() -> DiscordApiError:
-    """The bot cannot see that place."""
+    """The bot has no access to the channel."""
     return DiscordApiError(403, 50001, "Missing Access")
 
 
 def not_the_author() -> DiscordApiError:
-    """Somebody else's message."""
+    """The message has another author."""
     return DiscordApiError(403, 50005, "Cannot edit a message authored by another user")
 
 
@@ -76,5 +76,5 @@ def invalid(**fields: str) -> DiscordApiError:
 
 
 def empty_message() -> DiscordApiError:
-    """Neither text nor file."""
+    """The message has neither text nor file."""
     return DiscordApiError(400, 50006, "Cannot send an empty message")

@@ -22,7 +22,7 @@ HEARTBEAT_SECONDS = 41.25
 
 
 class Socket:
-    """One connection; what is sent goes through a queue, so that order is kept."""
+    """One connection; payloads go through a queue, which keeps their order."""
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
@@ -34,11 +34,11 @@ class Socket:
         self._queue.put_nowait(payload)
 
     def close(self, code: int) -> None:
-        """Close after what is queued."""
+        """Close once the queue is sent."""
         self._queue.put_nowait(code)
 
     async def write(self, send: Send, held: Callable[[], asyncio.Event]) -> None:
-        """Write what is queued, until closed; nothing leaves while `held` is not set."""
+        """Send the queue until closed, and only while `held` is set."""
         while True:
             item = await self._queue.get()
             if isinstance(item, int):
@@ -49,8 +49,8 @@ class Socket:
 
 
 class Gateway:
-    """The sessions and sockets of one bot. `accepting` False refuses connections, `stall` keeps them mute,
-    `twice` sends each event two times."""
+    """Sessions and sockets of one bot. `accepting` False refuses connections, `twice` sends each event
+    twice."""
 
     def __init__(self, world: DiscordWorkspace, knows: Callable[[str], bool]) -> None:
         self.accepting = True
@@ -73,7 +73,7 @@ class Gateway:
         return next(reversed(self.sessions.values()), None)
 
     def emit(self, event: str, data: Json) -> None:
-        """Send an event to the bot, or keep it for its RESUME."""
+        """Send an event to the bot, or store it for its RESUME."""
         if self._late is not None:
             self._late.append((event, data))
             return
@@ -90,29 +90,29 @@ class Gateway:
         self._flowing.set()
 
     def hold(self) -> None:
-        """Collect events instead of sending them."""
+        """Collect events until `let_go`."""
         self._late = []
 
     def let_go(self, *, reverse: bool) -> None:
-        """Send what `hold` collected, the last one first where wanted."""
+        """Send the events that `hold` collected, optionally in reverse order."""
         late, self._late = self._late or [], None
         for event, data in reversed(late) if reverse else late:
             self.emit(event, data)
 
     def close(self, code: int) -> int:
-        """Close every socket; how many there were."""
+        """Close every socket and return their number."""
         for socket in self.sockets:
             socket.close(code)
         return len(self.sockets)
 
     def invalidate(self) -> None:
-        """Forget every session: a RESUME is refused, and what happens meanwhile is not kept."""
+        """Drop every session: a RESUME is refused, and events are not stored until a new one starts."""
         for session in self.sessions.values():
             session.send = None
         self.sessions.clear()
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One connection, from its handshake to its end."""
+        """Serve one connection, from its handshake to its end."""
         await receive()
         if not self.accepting:
             await send({"type": "websocket.close", "code": 1013})
@@ -131,7 +131,7 @@ class Gateway:
             await asyncio.gather(writer, return_exceptions=True)
 
     def _out(self, data: Json) -> bool:
-        """Whether the event is one of a guild that is unavailable."""
+        """Return whether an event belongs to an unavailable guild."""
         guild = self._world.guilds.get(int(data.get("guild_id") or 0)) if "guild_id" in data else None
         return guild is not None and not guild.available
 

@@ -1,4 +1,4 @@
-"""Application commands and what happens when people use them."""
+"""Application commands and the interactions of people with commands and buttons."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MESSAGE, _DEFERRED, _LATER, _UPDATE = 4, 5, 6, 7
 
 
 class Interactions:
-    """Handlers around commands; `scale` shortens the time that a token lives."""
+    """Handlers of commands and interactions; `scale` shortens the life of tokens."""
 
     def __init__(self, world: DiscordWorkspace, messages: Messages, emit: Emit) -> None:
         self.scale = 1.0
@@ -99,7 +99,6 @@ class Interactions:
         return CallResult(None, message_id=str(message.id), text=message.text)
 
     def _update(self, message: DiscordMessage, data: dict[str, Any], call: DiscordCall) -> DiscordMessage:
-        """Change the message whose button was pressed."""
         if "components" in data:
             message.components = components_of(data)
         if "content" in data:

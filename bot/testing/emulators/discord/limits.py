@@ -9,7 +9,7 @@ from bot.testing.emulators.discord.errors import TooMany
 from bot.testing.emulators.http import Headers
 
 PER_CHANNEL = (5, 5.0)
-"""Calls of one route in one channel: Discord names no figures, its headers do (discord-api-docs#20)."""
+"""Calls of one route in one channel; Discord publishes them only in headers (discord-api-docs#20)."""
 GLOBAL = (50, 1.0)
 """Calls of one bot a second (docs.discord.com/developers/topics/rate-limits#global-rate-limit)."""
 
@@ -22,7 +22,8 @@ class _Window:
 
 @dataclass(slots=True)
 class DiscordLimits:
-    """Fixed windows that begin with their first call; `scale` shortens them, `enabled` False lifts them."""
+    """Fixed windows that begin with their first call; `scale` shortens them, `enabled` False disables
+    them."""
 
     scale: float = 1.0
     enabled: bool = True
@@ -32,9 +33,9 @@ class DiscordLimits:
     _global: _Window = field(default_factory=_Window)
 
     def take(self, bucket: str, key: str, now: float) -> Headers:
-        """Count a call and give its headers. Raises TooMany; a refused call is not counted.
+        """Count a call and return its headers. Raises TooMany; a refused call is not counted.
 
-        Where `key` is "" the call counts for the global limit only.
+        With an empty `key` the call counts for the global limit only.
         """
         penalty = self._penalties.get(key, 0.0)
         if penalty > now:
@@ -54,7 +55,7 @@ class DiscordLimits:
         self._penalties[key] = until
 
     def refused(self, bucket: str, error: TooMany) -> Headers:
-        """The headers of a 429; without `Via` clients take it for a ban by Cloudflare."""
+        """Return the headers of a 429; without `Via` clients take it for a ban by Cloudflare."""
         everywhere = bool(error.more["global"])
         scope = b"global" if everywhere else b"user"
         found = [
@@ -75,7 +76,7 @@ class DiscordLimits:
         return tuple(found)
 
     def reset(self) -> None:
-        """Forget all calls and penalties."""
+        """Clear all calls and penalties."""
         self._windows.clear()
         self._penalties.clear()
         self._global = _Window()

@@ -1,4 +1,4 @@
-"""Messages, typing and threads: what the API's handlers do to the world."""
+"""Handlers for messages, typing indicators and threads."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Emit = Callable[[str, dict[str, Any]], None]
 
 
 class Messages:
-    """Handlers around channels; `emit` sends an event to the bot's gateway session."""
+    """Handlers of channels; `emit` sends an event to the bot's gateway session."""
 
     def __init__(self, world: DiscordWorkspace, emit: Emit) -> None:
         self._world = world
@@ -47,7 +47,7 @@ class Messages:
         self._nonces: dict[tuple[int, str], tuple[DiscordMessage, float]] = {}
 
     def create(self, call: DiscordCall) -> CallResult:
-        """Create Message; one of the same nonce within minutes is the one that stands."""
+        """Create Message; a repeated nonce within five minutes returns the existing message."""
         channel = self._world.place(call.number("channel"))
         body = call.json
         text = content_of(body, call)
@@ -82,7 +82,7 @@ class Messages:
         return self.change(message, call)
 
     def change(self, message: DiscordMessage, call: DiscordCall) -> CallResult:
-        """Replace what the call names, and tell the bot."""
+        """Replace the fields that the call names, and send the event."""
         keeps = "content" not in call.json and message.text and not message.flags & LOADING
         text = message.text if keeps else content_of(call.json, call)
         if "components" in call.json:
@@ -107,7 +107,7 @@ class Messages:
         return CallResult(None, message_id=str(message.id), text=message.text)
 
     def remove(self, message: DiscordMessage) -> None:
-        """Take a message away, and tell the bot."""
+        """Delete a message and send the event."""
         message.deleted = True
         gone = {"id": str(message.id), "channel_id": str(message.channel.id)}
         if message.channel.guild is not None:
@@ -120,7 +120,7 @@ class Messages:
         return CallResult(message_wire(self._world.message(channel, call.number("message"))))
 
     def list(self, call: DiscordCall) -> CallResult:
-        """Get Channel Messages: newest first; `after` gives the oldest page behind an id."""
+        """Get Channel Messages: newest first; `after` selects the oldest page behind an id."""
         channel = self._world.place(call.number("channel"))
         limit = min(max(int(call.query.get("limit", 50)), 1), PAGE)
         standing = sorted(number for number, message in channel.messages.items() if not message.deleted)
@@ -175,7 +175,7 @@ class Messages:
 
 
 def content_of(body: dict[str, Any], call: DiscordCall) -> str:
-    """The text of a message to come. Raises ApiRefusal 400 where it is too long, or nothing is there."""
+    """Return the text of a new message. Raises ApiRefusal 400 if it is too long or the message empty."""
     text = body.get("content") or ""
     if not isinstance(text, str):
         raise invalid(content="Could not interpret as string.")
@@ -187,7 +187,7 @@ def content_of(body: dict[str, Any], call: DiscordCall) -> str:
 
 
 def done(message: DiscordMessage) -> CallResult:
-    """The answer that carries a message."""
+    """Return the result of a call that answers with a message."""
     return CallResult(message_wire(message), message_id=str(message.id), text=message.text)
 
 

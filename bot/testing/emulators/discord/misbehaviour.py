@@ -1,4 +1,4 @@
-"""What an emulated Discord can be told to do wrong."""
+"""Faults of the emulated gateway, on demand."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Misbehaviour:
         return self.gateway.close(code)
 
     def cut_sockets(self) -> asyncio.Task[None]:
-        """Cut every connection without a close code; await the task to be sure that it happened."""
+        """Cut every connection without a close code; await the task to be sure it happened."""
         self._cutting = asyncio.ensure_future(self._cut([socket.scope for socket in self.gateway.sockets]))
         return self._cutting
 
@@ -55,12 +55,12 @@ class Misbehaviour:
         self._to_all({"op": RECONNECT, "d": None})
 
     def invalidate_sessions(self) -> None:
-        """End every session: INVALID_SESSION, no RESUME, and nothing is kept for the bot from now on."""
+        """End every session with INVALID_SESSION: no RESUME, and events are not stored."""
         self.gateway.invalidate()
         self._to_all({"op": INVALID_SESSION, "d": False})
 
     def go_away(self, code: int = 1001) -> None:
-        """Cut the gateway off: sockets close, sessions are forgotten, connections are refused."""
+        """Take the gateway down: close sockets, drop sessions, refuse connections."""
         self.gateway.accepting = False
         self.gateway.invalidate()
         self.gateway.close(code)
@@ -71,7 +71,7 @@ class Misbehaviour:
         self.gateway.release()
 
     def stall(self) -> None:
-        """Let the sockets stand but say nothing, not even to heartbeats."""
+        """Keep the sockets open but send nothing, heartbeat answers included."""
         self.gateway.stall()
 
     def release(self) -> None:
@@ -83,11 +83,11 @@ class Misbehaviour:
         self.gateway.hold()
 
     def let_go(self, reverse: bool = False) -> None:
-        """Send what was collected, in reverse order where wanted."""
+        """Send the collected events, optionally in reverse order."""
         self.gateway.let_go(reverse=reverse)
 
     def redeliver(self, count: int = 1) -> None:
-        """Send the last events once more, as new ones."""
+        """Send the last events again, as new ones."""
         session = self.gateway.session
         for payload in list(session.events)[-count:] if session else []:
             self.gateway.emit(payload["t"], payload["d"])
@@ -101,7 +101,7 @@ class Misbehaviour:
         self.gateway.emit(event, data)
 
     def outage(self, guild: int, on: bool = True) -> None:
-        """A server of Discord's is out: its guild is unavailable, and its events are not sent."""
+        """Make a guild unavailable, so that its events are not sent (`on` False: available again)."""
         place = self.world.guilds[guild]
         place.available = not on
         if on:

@@ -1,4 +1,4 @@
-"""What people do: write in DMs, channels and threads, mention, send files, use commands and buttons."""
+"""Actions of people: messages in DMs, channels and threads, files, commands and buttons."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Record = Callable[[DiscordMessage, str], None]
 
 
 class DiscordPeople:
-    """Acts on a world and sends the events that a bot would get; `record` writes the transcript."""
+    """Performs actions and sends the events that a bot would get; `record` writes the transcript."""
 
     def __init__(self, world: DiscordWorkspace, emit: Emit, record: Record) -> None:
         self._world = world
@@ -56,7 +56,7 @@ class DiscordPeople:
         kind: int = DEFAULT,
         extra: dict[str, Any] | None = None,
     ) -> DiscordMessage:
-        """A person (or another bot) writes; `chat` 0 is their DM. `<@id>` mentions somebody.
+        """Send a message as a person or another bot; `chat` 0 is their DM. `<@id>` mentions somebody.
 
         `files` holds objects with `filename`, `data` and `mime`; `extra` is merged into the message.
         """
@@ -84,11 +84,11 @@ class DiscordPeople:
         return message
 
     def says_many(self, messages: Sequence[dict[str, Any]]) -> list[DiscordMessage]:
-        """Several messages, in order, without a pause; each is the arguments of `says`."""
+        """Send several messages without a pause; each is a dict of arguments of `says`."""
         return [self.says(**message) for message in messages]
 
     def edits(self, chat: int, message_id: int, text: str) -> DiscordMessage:
-        """The author of a message changes its text."""
+        """Change the text of a message as its author."""
         message = self._world.channels[chat].messages[message_id]
         message.edits.append(message.text)
         message.text, message.edited_at = text, self._world.wall()
@@ -97,13 +97,13 @@ class DiscordPeople:
         return message
 
     def previews(self, chat: int, message_id: int) -> None:
-        """Discord adds the preview of a link to a message: an event like an edit, but nobody edited."""
+        """Add the preview of a link, which Discord sends as an edit although nobody edited."""
         message = self._world.channels[chat].messages[message_id]
         embed = {"type": "link", "url": "https://example.org/", "title": "Example"}
         self._emit("MESSAGE_UPDATE", {**message_wire(message, event=True), "embeds": [embed]})
 
     def presses(self, chat: int, message_id: int, label: str, *, user: int = PERSON, name: str = "") -> int:
-        """A person presses the button with this label, or of this custom id; returns the interaction's id."""
+        """Press the button with a label or custom id; return the id of the interaction."""
         place = self._world.channels[chat]
         message, person = place.messages[message_id], self._world.user(user, name)
         number, token = self._world.snowflake(), secrets.token_urlsafe(24)
@@ -116,7 +116,7 @@ class DiscordPeople:
         return number
 
     def deletes_many(self, chat: int, message_ids: Sequence[int]) -> None:
-        """A moderator takes several messages away at once."""
+        """Delete several messages at once, as a moderator."""
         place = self._world.channels[chat]
         for number in message_ids:
             place.messages[number].deleted = True
@@ -125,7 +125,7 @@ class DiscordPeople:
         self._emit("MESSAGE_DELETE_BULK", {**gone, **guild})
 
     def deletes(self, chat: int, message_id: int) -> None:
-        """Somebody takes a message away, the bot's too."""
+        """Delete any message, also one of the bot."""
         message = self._world.channels[chat].messages[message_id]
         message.deleted = True
         gone = {"id": str(message_id), "channel_id": str(chat)}
@@ -136,7 +136,7 @@ class DiscordPeople:
     def uses(
         self, command: str, words: str = "", *, user: int = PERSON, name: str = "", chat: int = 0
     ) -> int:
-        """A person uses an application command of the bot; returns the interaction's id."""
+        """Use an application command of the bot; return the id of the interaction."""
         person = self._world.user(user, name)
         place = self._world.channels[chat] if chat else self._world.private(person)
         number, token = self._world.snowflake(), secrets.token_urlsafe(24)
@@ -149,23 +149,23 @@ class DiscordPeople:
         return number
 
     def dm(self, user: int = PERSON, name: str = "") -> int:
-        """The id of somebody's DM channel with the bot."""
+        """Return the id of a person's DM channel with the bot."""
         return self._world.private(self._world.user(user, name)).id
 
     def make_guild(self, title: str = "Guild") -> int:
-        """A new server that the bot joins; returns its id."""
+        """Create a server that the bot joins; return its id."""
         guild = self._world.make_guild(title)
         self._emit("GUILD_CREATE", guild_wire(self._world, guild))
         return guild.id
 
     def make_channel(self, guild: int, title: str = "general", *, forum: bool = False) -> int:
-        """A new channel; returns its id."""
+        """Create a channel; return its id."""
         channel = self._world.make_channel(self._world.guilds[guild], title, FORUM if forum else TEXT)
         self._emit("CHANNEL_CREATE", channel_wire(channel))
         return channel.id
 
     def make_group(self, title: str = "general") -> int:
-        """A new server with one channel; returns the channel's id."""
+        """Create a server with one channel; return the id of the channel."""
         return self.make_channel(self.make_guild(), title)
 
     def make_thread(
@@ -177,7 +177,7 @@ class DiscordPeople:
         user: int = PERSON,
         by_bot: bool = False,
     ) -> int:
-        """A new thread, of a message where one is given; returns its id."""
+        """Create a thread, below a message if one is named; return its id."""
         owner = self._world.bot.id if by_bot else self._world.user(user).id
         parent = self._world.channels[chat]
         thread = self._world.make_thread(parent, title, owner, PUBLIC_THREAD, id_=message_id)
@@ -185,16 +185,16 @@ class DiscordPeople:
         return thread.id
 
     def removes_bot(self, guild: int) -> None:
-        """The bot is thrown out of a server."""
+        """Remove the bot from a server."""
         self._world.guilds[guild].present = False
         self._emit("GUILD_DELETE", {"id": str(guild)})
 
     def bars(self, chat: int, code: int = 50013, reason: str = "Missing Permissions") -> None:
-        """The bot may not use a channel any more (code 0: it may again)."""
+        """Refuse the bot's calls in a channel with an error code (0: allow them again)."""
         self._world.channels[chat].barred = (code, reason)
 
     def removes_channel(self, chat: int) -> None:
-        """A channel or thread is deleted."""
+        """Delete a channel or thread."""
         channel = self._world.channels[chat]
         channel.deleted = True
         event = "THREAD_DELETE" if channel.parent else "CHANNEL_DELETE"

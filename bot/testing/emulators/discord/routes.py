@@ -11,7 +11,7 @@ from bot.testing.emulators.transcript import FrameKind
 
 @dataclass(frozen=True, slots=True)
 class DiscordRoute:
-    """`name` is what faults and the transcript call it; `open` ones need no bot token."""
+    """A method and path; `name` is used by faults and the transcript, `open` routes need no token."""
 
     name: str
     method: str
@@ -21,7 +21,7 @@ class DiscordRoute:
 
 
 class Found(NamedTuple):
-    """A route and what its pattern named."""
+    """A route and the named parts of its path."""
 
     route: DiscordRoute | None
     path: dict[str, str]
@@ -66,7 +66,7 @@ ROUTES = (
 
 
 def find(method: str, path: str) -> Found:
-    """The route of a request."""
+    """Return the route of a request."""
     for route in ROUTES:
         if route.method == method and (matched := route.pattern.fullmatch(path)):
             return Found(route, matched.groupdict())

@@ -1,4 +1,4 @@
-"""What a gateway session remembers: numbered events, kept for a RESUME."""
+"""Gateway sessions: numbered events, stored for a RESUME."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 @dataclass(slots=True)
 class GatewaySession:
-    """One session of the bot; `send` reaches its socket, None while it has none."""
+    """One session of the bot; `send` writes to its socket, None while it has none."""
 
     id: str
     intents: int
@@ -27,7 +27,7 @@ class GatewaySession:
     send: Callable[[Json], None] | None = None
 
     def emit(self, event: str, data: Json) -> None:
-        """Number an event, keep it and send it, if the intents ask for it."""
+        """Number, store and send an event if the intents include it."""
         if not self._wanted(event, data):
             return
         self.sequence += 1
@@ -37,7 +37,7 @@ class GatewaySession:
             self.send(payload)
 
     def since(self, sequence: int) -> list[Json] | None:
-        """The events after a number; None where they are not kept any more."""
+        """Return the events after a number; None if they are no longer stored."""
         if sequence > self.sequence:
             return None
         if self.events and self.events[0]["s"] > sequence + 1:
@@ -52,7 +52,7 @@ class GatewaySession:
         return bool(self.intents & (GUILD_MESSAGES if "guild_id" in data else DIRECT_MESSAGES))
 
     def _shown(self, event: str, data: Json) -> Json:
-        """Without the privileged intent, what people say in guilds comes empty, unless they mean the bot."""
+        """Empty the messages of guilds that do not mention the bot, without the privileged intent."""
         if self.intents & MESSAGE_CONTENT or event != "MESSAGE_CREATE" or "guild_id" not in data:
             return data
         involved = [data["author"], *data["mentions"]]

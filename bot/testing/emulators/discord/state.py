@@ -1,4 +1,4 @@
-"""What the emulated Discord keeps: people, guilds, channels, messages, files, interactions."""
+"""State of the emulated Discord: people, guilds, channels, messages, files, interactions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEFAULT, REPLY, COMMAND_REPLY, PINNED, THREAD_CREATED, THREAD_STARTER = 0, 19, 2
 LOADING = 1 << 7
 """Flag of a deferred answer that has no content yet."""
 EPHEMERAL = 1 << 6
-"""Flag of an answer that only the person sees who used the interaction."""
+"""Flag of an answer that only the user of the interaction sees."""
 
 
 @dataclass(slots=True)
@@ -26,7 +26,7 @@ class DiscordUser:
     name: str
     is_bot: bool = False
     roles: list[int] = field(default_factory=list)
-    """Those that the user has in every server."""
+    """Roles of the user in every server."""
 
     def wire(self) -> dict[str, Any]:
         """The user object."""
@@ -44,7 +44,7 @@ class DiscordUser:
 
 @dataclass(slots=True)
 class Guild:
-    """A server; `present` says that the bot is in it, `available` that Discord can serve it."""
+    """A server; `present` is set if the bot is in it, `available` if Discord can serve it."""
 
     id: int
     name: str
@@ -76,8 +76,7 @@ class DiscordFile:
 
 @dataclass(slots=True)
 class DiscordMessage:
-    """A message; `edits` holds its earlier texts, `edited_at` when it changed last, `nonce` what it was sent
-    with."""
+    """A message; `edits` are its earlier texts, `edited_at` is the epoch time of its last change."""
 
     id: int
     channel: DiscordChannel
@@ -98,9 +97,9 @@ class DiscordMessage:
 
 @dataclass(slots=True)
 class DiscordChannel:
-    """A place for messages; `parent` is set for threads, `person` for a DM.
+    """A channel; `parent` is set for threads, `person` for a DM.
 
-    `barred` is the error code and text that the bot gets there (0 where it may read and write).
+    `barred` is the error code and text for the bot's calls (0 if it may read and write).
     """
 
     id: int
@@ -123,8 +122,8 @@ class DiscordChannel:
 
 @dataclass(slots=True)
 class Interaction:
-    """A use of an application command, or of a button of the message `pressed`; `answer` is the message that
-    stands for its response."""
+    """A use of an application command, or of a button of the message `pressed`; `answer` is the message of
+    its response."""
 
     id: int
     token: str

@@ -1,4 +1,4 @@
-"""Objects as Discord's API writes them, and as a person sees them."""
+"""Objects as Discord's API writes them and as a person sees them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALL_PERMISSIONS = 0x7FFFFFFFFFFFFF
 
 
 def timestamp(snowflake: int) -> str:
-    """The time in an id, as ISO 8601."""
+    """Return the time in an id, as ISO 8601."""
     return _iso(((snowflake >> 22) + EPOCH_MS) / 1000)
 
 
@@ -30,7 +30,7 @@ def _iso(seconds: float) -> str:
 
 
 def message_wire(message: DiscordMessage, *, nested: bool = False, event: bool = False) -> dict[str, Any]:
-    """The message object; `event` adds what only gateway events carry."""
+    """Build the message object; `event` adds the fields of gateway events."""
     wire: dict[str, Any] = {
         "id": str(message.id),
         "channel_id": str(message.channel.id),
@@ -72,7 +72,7 @@ def _reference(message: DiscordMessage) -> dict[str, Any]:
 
 
 def channel_wire(channel: DiscordChannel) -> dict[str, Any]:
-    """The channel object; threads and DMs have fields of their own."""
+    """Build the channel object; threads and DMs have further fields."""
     wire: dict[str, Any] = {
         "id": str(channel.id),
         "type": channel.type,
@@ -103,7 +103,7 @@ def channel_wire(channel: DiscordChannel) -> dict[str, Any]:
 
 
 def member_wire(guild: Guild, user: DiscordUser) -> dict[str, Any]:
-    """The member object of somebody, without the user in it."""
+    """Build the member object, without its user."""
     wire: dict[str, Any] = {
         "roles": [str(role) for role in user.roles],
         "joined_at": timestamp(guild.id),
@@ -129,7 +129,7 @@ def _everyone(guild: Guild) -> dict[str, Any]:
 
 
 def guild_wire(world: DiscordWorkspace, guild: Guild) -> dict[str, Any]:
-    """The guild object of GUILD_CREATE."""
+    """Build the guild object of GUILD_CREATE."""
     return {
         "id": str(guild.id),
         "name": guild.name,
@@ -166,7 +166,7 @@ def guild_wire(world: DiscordWorkspace, guild: Guild) -> dict[str, Any]:
 
 
 def seen(message: DiscordMessage, bot_id: int) -> dict[str, Any]:
-    """A message as a person sees it now."""
+    """Return a message as a person sees it now."""
     return {
         "message_id": message.id,
         "sender": message.sender.id,
@@ -187,7 +187,7 @@ def seen(message: DiscordMessage, bot_id: int) -> dict[str, Any]:
 
 
 def view(channel: DiscordChannel, bot_id: int) -> dict[str, Any]:
-    """A channel as a person sees it now: messages in order."""
+    """Return a channel as a person sees it now: messages in order."""
     standing = [message for message in channel.messages.values() if not message.deleted]
     return {
         "chat": channel.id,

@@ -1,4 +1,4 @@
-"""The server's memory: who exists, which places there are, and how ids are made."""
+"""In-memory store of the emulated Discord, and creation of ids."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MENTION = re.compile(r"<@!?(\d+)>")
 
 @dataclass(slots=True)
 class DiscordWorkspace:
-    """One bot and everybody it can meet. `base` is where files are fetched from."""
+    """One bot with its users and servers. `base` is the origin of attachments."""
 
     wall: Callable[[], float] = time.time
     base: str = ""
@@ -49,13 +49,13 @@ class DiscordWorkspace:
     _last_id: int = 0
 
     def snowflake(self) -> int:
-        """The next id: made of the time, and always rising."""
+        """Return the next id: the time, always rising."""
         wanted = (int(self.wall() * 1000) - EPOCH_MS) << 22
         self._last_id = max(wanted, self._last_id + 1)
         return self._last_id
 
     def user(self, user_id: int, name: str = "", *, is_bot: bool = False) -> DiscordUser:
-        """The person with that id, made on first use."""
+        """Return the person with an id, created on first use."""
         if user_id == self.bot.id:
             return self.bot
         user = self.users.get(user_id)
@@ -66,25 +66,25 @@ class DiscordWorkspace:
         return user
 
     def make_guild(self, name: str) -> Guild:
-        """A new server with the bot in it."""
+        """Create a server with the bot in it."""
         guild = Guild(self.snowflake(), name)
         self.guilds[guild.id] = guild
         return guild
 
     def make_channel(self, guild: Guild, name: str, kind: int = TEXT) -> DiscordChannel:
-        """A new channel of a server."""
+        """Create a channel of a server."""
         return self._keep(DiscordChannel(self.snowflake(), kind, name, guild))
 
     def make_thread(
         self, parent: DiscordChannel, name: str, owner: int, kind: int, *, id_: int = 0
     ) -> DiscordChannel:
-        """A new thread; one from a message has that message's id."""
+        """Create a thread; one below a message has the id of the message."""
         return self._keep(
             DiscordChannel(id_ or self.snowflake(), kind, name, parent.guild, parent, owner=owner)
         )
 
     def private(self, person: DiscordUser) -> DiscordChannel:
-        """The DM channel with a person, made on first use."""
+        """Return the DM channel with a person, created on first use."""
         for channel in self.channels.values():
             if channel.type == DM and channel.person is person:
                 return channel
@@ -93,7 +93,7 @@ class DiscordWorkspace:
     def add(
         self, channel: DiscordChannel, sender: DiscordUser, text: str = "", **content: Any
     ) -> DiscordMessage:
-        """Put a new message into a channel; mentions are read from its text."""
+        """Add a message to a channel; mentions are read from its text."""
         mentioned = [self.user(int(found)) for found in dict.fromkeys(_MENTION.findall(text))]
         message = DiscordMessage(self.snowflake(), channel, sender, text, mentions=mentioned, **content)
         replied = message.reply_to
@@ -103,7 +103,7 @@ class DiscordWorkspace:
         return message
 
     def store(self, name: str, mime: str, data: bytes) -> DiscordFile:
-        """Keep a file; its address carries a signature, as Discord's do."""
+        """Store a file; its URL has a signature, as Discord's do."""
         number = self.snowflake()
         path = f"/attachments/1/{number}/{name}"
         file = DiscordFile(number, name, mime, data, f"{self.base}{path}?ex=1&is=1&hm={number:x}")
@@ -111,7 +111,7 @@ class DiscordWorkspace:
         return file
 
     def place(self, channel_id: int) -> DiscordChannel:
-        """The channel that the bot may use. Raises ApiRefusal 403 or 404 as Discord would."""
+        """Return a channel that the bot may use. Raises ApiRefusal 403 or 404 as Discord would."""
         channel = self.channels.get(channel_id)
         if channel is None or channel.deleted:
             raise unknown_channel()
@@ -123,18 +123,18 @@ class DiscordWorkspace:
         return channel
 
     def message(self, channel: DiscordChannel, message_id: int) -> DiscordMessage:
-        """A message that stands. Raises ApiRefusal 404."""
+        """Return a message that was not deleted. Raises ApiRefusal 404."""
         message = channel.messages.get(message_id)
         if message is None or message.deleted:
             raise unknown_message()
         return message
 
     def threads(self, guild: Guild) -> list[DiscordChannel]:
-        """The active threads of a server."""
+        """Return the active threads of a server."""
         return [c for c in self._of(guild) if c.parent is not None and not c.archived]
 
     def channels_of(self, guild: Guild) -> list[DiscordChannel]:
-        """The channels of a server, threads aside."""
+        """Return the channels of a server, without threads."""
         return [channel for channel in self._of(guild) if channel.parent is None]
 
     def _of(self, guild: Guild) -> list[DiscordChannel]:

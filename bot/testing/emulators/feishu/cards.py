@@ -55,7 +55,7 @@ def content(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
 
 
 def element(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
-    """`PUT cardkit/v1/cards/:id/elements/:element`: another element in its place."""
+    """`PUT cardkit/v1/cards/:id/elements/:element`: replace an element."""
     card = world.card(call.args[0])
     found = next((one for one in elements(card.data) if one.get("element_id") == call.args[1]), None)
     if found is None:
@@ -81,7 +81,7 @@ def settings(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
 
 
 def update(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
-    """`PUT cardkit/v1/cards/:id`: another card JSON as a whole."""
+    """`PUT cardkit/v1/cards/:id`: replace the card JSON."""
     card = world.card(call.args[0])
     given = call.body.get("card")
     inner = FeishuCall(body=given if isinstance(given, dict) else {})
@@ -95,7 +95,7 @@ def update(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
 
 
 def id_convert(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
-    """`POST cardkit/v1/cards/id_convert`: the card entity behind a message, made where there is none."""
+    """`POST cardkit/v1/cards/id_convert`: the card entity of a message, created if there is none."""
     message = world.messages.get(call.text("message_id"))
     if message is None or message.deleted or message.kind != "interactive":
         raise no_message()

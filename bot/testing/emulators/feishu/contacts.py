@@ -1,4 +1,4 @@
-"""The methods about tokens, the bot and people."""
+"""Credentials and tokens, and the methods about the bot and people."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOKEN_SECONDS = 7200
 
 
 class Credentials:
-    """The app's id and secret, and the tokens that were given out for them."""
+    """Id and secret of the app, and the tokens issued for them."""
 
     def __init__(self, app_id: str, app_secret: str) -> None:
         self.app_id = app_id
@@ -24,7 +24,7 @@ class Credentials:
         self._tokens: set[str] = set()
 
     def matches(self, app_id: object, app_secret: object) -> bool:
-        """Whether these are the app's."""
+        """Return whether id and secret are the app's."""
         given = f"{app_id}\0{app_secret}".encode()
         wanted = f"{self.app_id}\0{self.app_secret}".encode()
         return not self.revoked and hmac.compare_digest(given, wanted)
@@ -38,11 +38,11 @@ class Credentials:
         return {"code": 0, "msg": "ok", "tenant_access_token": token, "expire": TOKEN_SECONDS}
 
     def knows(self, token: str) -> bool:
-        """Whether a token is good."""
+        """Return whether a token is valid."""
         return not self.revoked and token in self._tokens
 
     def expire(self) -> None:
-        """Every token given out so far ends now."""
+        """Expire every issued token."""
         self._tokens.clear()
 
 

@@ -1,4 +1,4 @@
-"""The emulator as a whole: state, API, long connection, callbacks, people, faults, transcript, server."""
+"""Feishu emulator: state, API, long connection, callbacks, people and their controls."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ _OWN = (
 
 
 class FeishuEmulator(Emulator):
-    """One tenant with one app. `scale` shortens the limits' periods, life times and times of redelivery.
+    """One tenant with one app. `scale` shortens the periods of limits, lifetimes and redelivery.
 
-    `people` acts for persons; every action is also a POST below `/_emulator/` (see `Control`).
+    `people` performs the actions of people.
     """
 
     TITLE: ClassVar[str] = "Feishu"
@@ -90,7 +90,7 @@ class FeishuEmulator(Emulator):
 
     @property
     def url(self) -> str:
-        """What stands in for https://open.feishu.cn."""
+        """Origin in place of https://open.feishu.cn."""
         return self._server.url
 
     def find_handler(self, path: str) -> Handler | None:
@@ -103,37 +103,37 @@ class FeishuEmulator(Emulator):
             await self.socket.connect(scope, receive, send)
 
     def callbacks(self, url: str, *, encrypt_key: str = "") -> Hooks:
-        """Push events to this address from now on, instead of over the long connection."""
+        """Push events to a URL from now on instead of over the long connection."""
         self.hooks = Hooks(url, encrypt_key, self.envelopes.token)
         self.pushes.line = self.hooks
         self.pushes.flush()
         return self.hooks
 
     def revoke_token(self) -> None:
-        """The app's secret and tokens are not known any more, and its connections are cut."""
+        """Revoke the app's secret and tokens, and close its connections."""
         self.credentials.revoked = True
         self.socket.close_all()
 
     def restore_token(self) -> None:
-        """They are known again."""
+        """Accept the app's secret and tokens again."""
         self.credentials.revoked = False
 
     def expire_tokens(self) -> None:
-        """Every tenant access token ends now; the secret stays good."""
+        """Expire every tenant access token; the secret stays valid."""
         self.credentials.expire()
 
     def expire_streams(self) -> None:
-        """Every card's streaming mode has been open for ten minutes."""
+        """Expire the streaming mode of every card, as Feishu does after ten minutes."""
         for card in self.world.cards.values():
             if card.streaming_until:
                 card.streaming_until = self._monotonic()
 
     def redeliver(self, count: int = 1) -> None:
-        """Push the last events once more."""
+        """Push the last events again."""
         self.pushes.again(count)
 
     def duplicate(self, copies: int = 1) -> None:
-        """Push every event that many times more, at once."""
+        """Push a number of further copies of every event at once."""
         self.pushes.duplicates = copies
 
     def stall(self) -> None:
@@ -141,12 +141,12 @@ class FeishuEmulator(Emulator):
         self.pushes.stalled = True
 
     def release(self, backwards: bool = False) -> None:
-        """End `stall`; `backwards` pushes what waits the wrong way round."""
+        """End `stall`; `backwards` pushes the waiting events in reverse order."""
         self.pushes.stalled = False
         self.pushes.flush(backwards=backwards)
 
     def close_sockets(self) -> int:
-        """Close every long connection; how many there were."""
+        """Close every long connection and return their number."""
         return self.socket.close_all()
 
     def inject(self, event: dict[str, Any]) -> Push:
@@ -154,11 +154,10 @@ class FeishuEmulator(Emulator):
         return self.pushes.put(event)
 
     def view(self, chat: str) -> dict[str, Any]:
-        """One chat as a person sees it now."""
+        """Return one chat as a person sees it now."""
         return view(self.world.chats[chat], self._monotonic())
 
     def views(self) -> list[dict[str, Any]]:
-        """All chats as people see them now."""
         return [view(chat, self._monotonic()) for chat in self.world.chats.values()]
 
     def _counted(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class FeishuApiError(ApiRefusal):
 
 
 def refused(code: int, msg: str) -> FeishuApiError:
-    """A refusal with HTTP 400, as most are."""
+    """Build a refusal with HTTP 400, as most are."""
     return FeishuApiError(400, code, msg)
 
 
@@ -39,7 +39,7 @@ def too_many_requests(wait: float, limit: int) -> FeishuApiError:
 
 
 def bad_token() -> FeishuApiError:
-    """The tenant access token is not known (any more)."""
+    """The tenant access token is unknown or has expired."""
     return refused(99991663, "Invalid access token for authorization. Please make a test attempt")
 
 
@@ -49,7 +49,7 @@ def bad_secret() -> FeishuApiError:
 
 
 def no_message() -> FeishuApiError:
-    """No such message, or taken back."""
+    """No such message, or recalled."""
     return refused(230011, "The message was withdrawn.")
 
 

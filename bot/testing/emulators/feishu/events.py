@@ -12,7 +12,7 @@ from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
 
 class Envelopes:
-    """Wraps what happened for one app. `token` is the verification token of its callbacks."""
+    """Builds the events of one app. `token` is the verification token of its callbacks."""
 
     def __init__(self, world: FeishuWorkspace, app_id: str, token: str) -> None:
         self._world = world
@@ -20,7 +20,7 @@ class Envelopes:
         self.token = token
 
     def wrap(self, kind: str, event: dict[str, Any]) -> dict[str, Any]:
-        """An event with its header."""
+        """Build an event with its header."""
         header = {
             "event_id": self._world.new_id("evt"),
             "event_type": kind,
@@ -83,12 +83,12 @@ class Envelopes:
 
 
 def ids(person: FeishuUser) -> dict[str, str]:
-    """A person in an event."""
+    """Return the ids of a person as events have them."""
     return {"open_id": person.open_id, "union_id": f"on_{person.open_id}", "user_id": ""}
 
 
 def _content(message: FeishuMessage) -> dict[str, Any]:
-    """Sender and message, as they are now."""
+    """Build the sender and message of an event, as they are now."""
     sender = {
         "sender_id": ids(message.sender),
         "sender_type": "app" if message.sender.is_bot else "user",

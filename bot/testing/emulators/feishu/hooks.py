@@ -1,4 +1,4 @@
-"""Callbacks over HTTP: signed, encrypted where there is a key, pushed to the app's own address."""
+"""Callbacks over HTTP, signed and encrypted if there is a key, pushed to the app's URL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bot.testing.emulators.feishu.pushes import Push
 
 
 class Hooks:
-    """Pushes events to `url`. `encrypt_key` "" sends them in plain and unsigned, as Feishu does."""
+    """Pushes events to `url`; in plain and unsigned without an `encrypt_key`, as Feishu does."""
 
     def __init__(self, url: str, encrypt_key: str, token: str) -> None:
         self.url = url
@@ -26,7 +26,6 @@ class Hooks:
         self._http = httpx.AsyncClient(trust_env=False, verify=tls_context())
 
     async def deliver(self, push: Push, seconds: float) -> dict[str, Any] | None:
-        """See Line."""
         try:
             response = await self._post(push.event, seconds)
         except httpx.HTTPError:
@@ -34,7 +33,7 @@ class Hooks:
         return _json(response) if response.status_code == 200 else None
 
     async def verify(self) -> bool:
-        """Ask the address to echo a challenge, as the console does when it is saved."""
+        """Ask the URL to echo a challenge, as Feishu's console does when it is saved."""
         challenge = secrets.token_hex(8)
         body = {"challenge": challenge, "token": self.token, "type": "url_verification"}
         response = await self._post(body, 3.0)

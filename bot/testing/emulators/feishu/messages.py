@@ -19,7 +19,7 @@ TEXT_LIMIT = 150 * 1024
 CARD_LIMIT = 30 * 1024
 """Bytes of a card's or post's request body."""
 TABLE_LIMIT = 3
-"""Tables in a card (not documented; between three and five were found)."""
+"""Tables in a card (not documented; observed limits are between three and five)."""
 IMAGE_LIMIT = 10 * 1024 * 1024
 FILE_LIMIT = 30 * 1024 * 1024
 UUID_SECONDS = 3600.0
@@ -36,7 +36,7 @@ def create(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
 
 
 def reply(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
-    """`POST im/v1/messages/:id/reply`; `reply_in_thread` makes or continues a topic."""
+    """`POST im/v1/messages/:id/reply`; `reply_in_thread` creates or continues a topic."""
     parent = world.message(call.args[0])
     chat = world.writable(parent.chat)
     in_thread = call.body.get("reply_in_thread") is True
@@ -64,7 +64,7 @@ def _post(world: FeishuWorkspace, call: FeishuCall, place: Any) -> CallResult:
 
 
 def _content(world: FeishuWorkspace, kind: str, content: dict[str, Any], size: int) -> Card | None:
-    """Check a message's content; the card entity that it refers to, None for other content."""
+    """Check the content of a message; return the card entity it refers to, if any."""
     if size > (TEXT_LIMIT if kind == "text" else CARD_LIMIT):
         raise refused(*TOO_LONG)
     if kind in ("image", "file"):
@@ -84,7 +84,7 @@ def _content(world: FeishuWorkspace, kind: str, content: dict[str, Any], size: i
 
 
 def check_card(data: dict[str, Any], size: int) -> None:
-    """A card must be of schema 2.0, within its size, with elements of distinct ids."""
+    """Check schema (2.0), size and distinct element ids of a card. Raises ApiRefusal."""
     if data.get("schema") != "2.0" or not isinstance(data.get("body"), dict):
         raise refused(200621, "ErrMsg: parse card json err; ")
     if size > CARD_LIMIT:
@@ -96,7 +96,7 @@ def check_card(data: dict[str, Any], size: int) -> None:
 
 
 def check_tables(texts: Iterable[str]) -> None:
-    """A card shows few tables."""
+    """Check the number of tables in a card. Raises ApiRefusal."""
     tables = sum(
         token.type == "table_open" for text in texts for token in MarkdownIt().enable("table").parse(text)
     )
@@ -108,7 +108,7 @@ def check_tables(texts: Iterable[str]) -> None:
 
 
 def patch(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
-    """`PATCH im/v1/messages/:id`: another card in a message's place."""
+    """`PATCH im/v1/messages/:id`: replace the card of a message."""
     message = _own(world, call.args[0], ("interactive",))
     content = call.json_in("content")
     check_card(content, call.size)
@@ -118,7 +118,7 @@ def patch(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
 
 
 def update(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
-    """`PUT im/v1/messages/:id`: another text, 20 times at most."""
+    """`PUT im/v1/messages/:id`: replace the text, at most 20 times."""
     message = _own(world, call.args[0], ("text", "post"))
     if message.edits >= EDITS_LIMIT:
         raise refused(230072, "The message has reached the number of times it can be edited.")
@@ -142,7 +142,7 @@ def get(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
 
 
 def history(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
-    """`GET im/v1/messages`: what was said in a chat or topic, in pages of at most 50."""
+    """`GET im/v1/messages`: the messages of a chat or topic, in pages of at most 50."""
     kind, place = call.query.get("container_id_type"), call.query.get("container_id", "")
     if kind not in ("chat", "thread") or not place:
         raise refused(99992402, "field validation failed: container_id_type and container_id are required")
@@ -184,7 +184,7 @@ def upload_file(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
 
 
 def resource(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
-    """`GET im/v1/messages/:id/resources/:key?type=`: a file that a message holds."""
+    """`GET im/v1/messages/:id/resources/:key?type=`: a file of a message."""
     message, key = world.message(call.args[0]), call.args[1]
     file = world.files.get(key)
     if file is None or key not in orjson.dumps(message.content).decode():
@@ -193,12 +193,12 @@ def resource(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
 
 
 def posted(message: FeishuMessage, *, committed: bool = True) -> CallResult:
-    """The answer to a post."""
+    """Return the result of a post."""
     return CallResult(message_wire(message), message.chat.id, message.id, message.text, committed=committed)
 
 
 def message_wire(message: FeishuMessage) -> dict[str, Any]:
-    """A message as the API gives it out."""
+    """Build a message as the API returns it."""
     sender_kind, id_kind = ("app", "app_id") if message.sender.is_bot else ("user", "open_id")
     return {
         "message_id": message.id,

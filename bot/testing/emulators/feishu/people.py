@@ -1,4 +1,4 @@
-"""What people do: write, reply, mention, send pictures and files, click, choose from the bot's menu."""
+"""Actions of people: messages, replies, mentions, pictures, files, clicks and the bot's menu."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ PIXEL = bytes.fromhex(
     "1f15c4890000000d49444154789c6360606060000000050001a5f645400000000049454e44ae426082"
 )
 CLICK_UPDATES = 2
-"""How often the card may be updated by the token of one click."""
+"""Number of card updates by the token of one click."""
 
 Deliver = Callable[[dict[str, Any]], Push]
 Record = Callable[[FeishuMessage, str], None]
 
 
 class FeishuPeople:
-    """Acts on a world and pushes the events that the app would get; `record` writes the transcript."""
+    """Performs actions and pushes the events that the app would get; `record` writes the transcript."""
 
     def __init__(
         self, world: FeishuWorkspace, envelopes: Envelopes, deliver: Deliver, record: Record
@@ -49,8 +49,8 @@ class FeishuPeople:
         filename: str = "",
         content: dict[str, Any] | None = None,
     ) -> FeishuMessage:
-        """A person writes; `chat` "" is their chat with the bot. `@<name>` of the bot, of a person or `@all`
-        becomes a mention.
+        """Send a message as a person; `chat` "" is their chat with the bot. `@<name>` of the bot or a person
+        and `@all` become mentions.
 
         `kind` is text, post (each line a paragraph), image, file, media, audio or sticker; `content` is the
         content of any other kind. `in_thread` replies in a topic.
@@ -67,11 +67,11 @@ class FeishuPeople:
         return message
 
     def says_many(self, messages: Sequence[dict[str, Any]]) -> list[FeishuMessage]:
-        """Several messages, in order, without a pause; each is the arguments of `says`."""
+        """Send several messages without a pause; each is a dict of arguments of `says`."""
         return [self.says(**message) for message in messages]
 
     def other_bot_says(self, text: str, *, chat: str) -> FeishuMessage:
-        """Another app writes into a group and mentions the bot."""
+        """Send a message that mentions the bot, as another app in a group."""
         bot = FeishuUser("ou_otherbot00000000001", "Other", is_bot=True)
         plain, mentions = self._mentions(f"@{self._world.bot.name} {text}")
         message = self._world.add(self._world.chats[chat], bot, "text", {"text": plain}, mentions=mentions)
@@ -79,25 +79,25 @@ class FeishuPeople:
         return message
 
     def clicks(self, message_id: str, value: Any, *, user: str = ADA) -> Push:
-        """A person clicks a button with this value; the push tells what the bot answered."""
+        """Click a button with a value; the returned push has the bot's answer."""
         message = self._world.message(message_id)
         token = self._world.new_id("c")
         self._world.click_tokens[token] = (message_id, CLICK_UPDATES)
         return self._deliver(self._envelopes.click(message, self._world.person(user), value, token))
 
     def chooses(self, key: str, *, user: str = ADA, name: str = "") -> Push:
-        """A person chooses an entry of the bot's menu."""
+        """Choose an entry of the bot's menu."""
         return self._deliver(self._envelopes.menu(self._world.person(user, name), key))
 
     def enters(self, *, user: str = ADA) -> str:
-        """A person opens their chat with the bot; its id."""
+        """Open a person's chat with the bot; return its id."""
         person = self._world.person(user)
         chat = self._world.private(person)
         self._deliver(self._envelopes.entered(chat.id, person))
         return chat.id
 
     def edits(self, message_id: str, text: str) -> FeishuMessage:
-        """A person changes the text of a message."""
+        """Change the text of a message."""
         message = self._world.message(message_id)
         plain, message.mentions = self._mentions(text)
         message.content, message.updated = {"text": plain}, int(time.time() * 1000)
@@ -106,25 +106,25 @@ class FeishuPeople:
         return message
 
     def recalls(self, message_id: str) -> None:
-        """A person takes a message back."""
+        """Recall a message."""
         message = self._world.message(message_id)
         message.deleted = True
         self._deliver(self._envelopes.recalled(message))
 
     def make_group(self, title: str = "Group") -> str:
-        """A new group with the bot in it; its chat id."""
+        """Create a group with the bot in it; return its chat id."""
         return self._world.group(title).id
 
     def private_chat(self, user: str = ADA) -> str:
-        """The id of a person's chat with the bot."""
+        """Return the id of a person's chat with the bot."""
         return self._world.private(self._world.person(user)).id
 
     def removes_bot(self, chat: str) -> None:
-        """The bot is thrown out of a group."""
+        """Remove the bot from a group."""
         self._world.chats[chat].barred = (230002, "The bot can not be outside the group.")
 
     def adds_bot(self, chat: str) -> None:
-        """The bot is in the group again."""
+        """Add the bot to the group again."""
         self._world.chats[chat].barred = None
 
     def _where(self, reply_to: str, in_thread: bool) -> dict[str, str]:
@@ -133,7 +133,7 @@ class FeishuPeople:
         return self._world.answer_place(self._world.message(reply_to), in_thread=in_thread)
 
     def _heard(self, place: FeishuChat, mentions: list[dict[str, Any]]) -> bool:
-        """Without the scope for all messages of groups, only those that mention the bot are pushed."""
+        """Return whether the app gets a message; without the scope for groups it must mention the bot."""
         if place.kind == "p2p" or self.group_messages:
             return True
         return any(one["id"]["open_id"] == self._world.bot.open_id for one in mentions)

@@ -1,4 +1,4 @@
-"""Events on their way to the app: kept until they are acknowledged, pushed again when they are not."""
+"""Delivery of events to the app: stored until acknowledged, and pushed again on schedule."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Protocol
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
 ANSWER_SECONDS = 3.0
-"""The app has so long to acknowledge (open.feishu.cn, event subscription)."""
+"""Seconds within which the app must acknowledge (open.feishu.cn, event subscription)."""
 AGAIN_AFTER = (5.0, 300.0, 3600.0, 21600.0)
 """Seconds before each further push of an event that was not acknowledged."""
 
 
 @dataclass(slots=True)
 class Push:
-    """One event; `answer` is what the app answered to it at last."""
+    """One event; `answer` is the last answer of the app."""
 
     event: dict[str, Any]
     tries: int = 0
@@ -31,15 +31,15 @@ class Push:
 
 
 class PushChannel(Protocol):
-    """A way to the app."""
+    """A connection to the app."""
 
     async def deliver(self, push: Push, seconds: float) -> dict[str, Any] | None:
-        """Push and wait for the acknowledgement; None where none came."""
+        """Push and wait for the acknowledgement; None if there was none."""
         ...
 
 
 class Pushes:
-    """All events. `stalled` keeps them back."""
+    """All events. `stalled` holds them back."""
 
     def __init__(self, world: FeishuWorkspace) -> None:
         self._world = world
@@ -52,14 +52,14 @@ class Pushes:
         self.redelivered = 0
 
     def put(self, event: dict[str, Any]) -> Push:
-        """Send an event on its way."""
+        """Queue an event for delivery."""
         push = Push(event)
         self.waiting.append(push)
         self.flush()
         return push
 
     def flush(self, *, backwards: bool = False) -> None:
-        """Push what waits, if there is a way to the app."""
+        """Push the waiting events if the app is connected."""
         if self.line is None or self.stalled:
             return
         pushes, self.waiting = self.waiting, []
@@ -71,26 +71,26 @@ class Pushes:
                 self.start(self._once(push))
 
     def again(self, count: int = 1) -> None:
-        """Push the last events once more, as after an acknowledgement that got lost."""
+        """Push the last events again, as after a lost acknowledgement."""
         for push in self.sent[-count:]:
             self.redelivered += 1
             self.start(self._once(push))
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run something until `close`."""
+        """Run a coroutine in the background until `close`."""
         task = asyncio.get_running_loop().create_task(work, name="emulator:pushes")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """End everything."""
+        """Cancel all deliveries."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def reset(self) -> None:
-        """Forget what waits and what was sent."""
+        """Drop waiting and sent events."""
         self.waiting.clear()
         self.sent.clear()
         self.stalled, self.duplicates, self.redelivered = False, 0, 0
@@ -107,7 +107,7 @@ class Pushes:
     async def _once(self, push: Push) -> None:
         line = self.line
         if line is None:
-            # Nobody is connected: it goes out with the next connection.
+            # Not connected: it is pushed with the next connection.
             if push not in self.waiting:
                 self.waiting.append(push)
             push.done = True

@@ -1,4 +1,4 @@
-"""Which method a path means, what it does to a chat, and which limits count it."""
+"""Routes of the API: method, kind of frame and rate limits of each path."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bot.testing.emulators.limits import CallLimit
 from bot.testing.emulators.transcript import FrameKind
 
 PER_CHAT = CallLimit("chat", 5, 1.0)
-"""Messages to one chat or person, of all bots (im-v1 message/create)."""
+"""Messages of all bots to one chat or person (im-v1 message/create)."""
 PER_SECOND = CallLimit("second", 50, 1.0)
 PER_MINUTE = CallLimit("minute", 1000, 60.0)
 """Calls of one API by one app (im-v1 message/create, cardkit-v1 content)."""
@@ -26,7 +26,8 @@ PER_MESSAGE = CallLimit("message", 5, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class FeishuRoute:
-    """One method; `name` is what faults and the transcript call it."""
+    """One method; `name` is used by faults and the transcript, `own` are limits of a chat, message or
+    card."""
 
     verb: str
     name: str
@@ -74,7 +75,7 @@ ROUTES = (
 
 
 def find(verb: str, path: str) -> tuple[FeishuRoute, tuple[str, ...]] | None:
-    """The method of a request and the parts of its path."""
+    """Return the method of a request and the parts of its path."""
     for route in ROUTES:
         matched = route.path.fullmatch(path) if route.verb == verb else None
         if matched is not None:
@@ -83,19 +84,19 @@ def find(verb: str, path: str) -> tuple[FeishuRoute, tuple[str, ...]] | None:
 
 
 def app_limits(route: FeishuRoute) -> list[tuple[CallLimit, str]]:
-    """The limits of one API for the whole app."""
+    """Return the limits of one API for the whole app."""
     return [(PER_SECOND, route.name), (PER_MINUTE, route.name)]
 
 
 def own_limits(route: FeishuRoute, world: FeishuWorkspace, call: FeishuCall) -> list[tuple[CallLimit, str]]:
-    """The limits of a chat, a message or a card, each with its key."""
+    """Return the limits of a chat, message or card, each with its key."""
     return [
         (limit, chat_of(world, route, call) if limit is PER_CHAT else call.args[0]) for limit in route.own
     ]
 
 
 def chat_of(world: FeishuWorkspace, route: FeishuRoute, call: FeishuCall) -> str:
-    """The chat that a call is about ("" where it is about none)."""
+    """Return the chat of a call, "" if it has none."""
     if route.name == "message.create":
         receiver = str(call.body.get("receive_id") or "")
         person = world.people.get(receiver)

@@ -37,7 +37,7 @@ class _Connection:
 
 
 class LongConnection:
-    """All open connections of the app; an event goes to one of them at random."""
+    """Open connections of the app; an event goes to one of them at random."""
 
     def __init__(
         self, credentials: Credentials, pushes: Pushes, origin: Callable[[], str], *, seed: int = 0
@@ -58,11 +58,11 @@ class LongConnection:
 
     @property
     def count(self) -> int:
-        """How many connections are open."""
+        """Number of open connections."""
         return len(self._open)
 
     async def endpoint(self, http: Exchange) -> None:
-        """Give out the address to connect to."""
+        """Answer with the URL to connect to."""
         call = FeishuCall()
         try:
             await call.read(http)
@@ -89,7 +89,7 @@ class LongConnection:
         await http.answer(200, {"code": 0, "msg": "", "data": {"URL": url, "ClientConfig": config}})
 
     async def connect(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One WebSocket, from its handshake to its end."""
+        """Serve one WebSocket, from its handshake to its end."""
         query = dict(part.partition("=")[::2] for part in scope["query_string"].decode().split("&"))
         await receive()
         if query.get("device_id") not in self._tickets or len(self._open) >= MOST_CONNECTIONS:
@@ -107,7 +107,6 @@ class LongConnection:
             self._gone(connection)
 
     async def deliver(self, push: Push, seconds: float) -> dict[str, Any] | None:
-        """See Line."""
         if not self._open:
             return None
         connection = self._random.choice(self._open)
@@ -126,13 +125,13 @@ class LongConnection:
         return found if found.get("code") == 200 and self.answer_acks else None
 
     def close_all(self) -> int:
-        """Close every connection from the server's side; how many there were."""
+        """Close every connection from the server's side and return their number."""
         for connection in self._open:
             connection.closing.set()
         return len(self._open)
 
     async def send_raw(self, data: bytes) -> None:
-        """Send anything at all to every connection."""
+        """Send arbitrary bytes to every connection."""
         for connection in list(self._open):
             await connection.send({"type": "websocket.send", "bytes": data})
 

@@ -1,4 +1,4 @@
-"""What a Feishu server remembers: people, chats, messages, cards, files. Plain data, no I/O."""
+"""State of the emulated Feishu: people, chats, messages, cards, files."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ GROUP = "group"
 
 
 TENANT = "emulatedtenant"
-"""The organization that the app is in."""
+"""Organization of the app."""
 
 
 @dataclass(slots=True)
 class FeishuUser:
-    """A person or a bot; `open_id` is what apps see of it, `tenant` its organization."""
+    """A person or a bot; `open_id` is its id for apps, `tenant` its organization."""
 
     open_id: str
     name: str
@@ -35,8 +35,8 @@ class FeishuResource:
 
 @dataclass(slots=True)
 class Card:
-    """A card entity. `data` is its card JSON, `streaming_until` (monotonic) ends the streaming mode, 0 when
-    it is closed; `created` is monotonic."""
+    """A card entity. `data` is its card JSON; `streaming_until` is the monotonic end of the streaming mode, 0
+    while it is closed."""
 
     id: str
     data: dict[str, Any]
@@ -47,13 +47,13 @@ class Card:
 
     @property
     def text(self) -> str:
-        """The Markdown that the card shows."""
+        """Markdown of the card."""
         return card_text(self.data)
 
 
 @dataclass(slots=True)
 class FeishuMessage:
-    """A message as the server keeps it; `content` is the decoded JSON string of the wire."""
+    """A message; `content` is the decoded JSON string of the wire."""
 
     id: str
     chat: FeishuChat
@@ -72,7 +72,7 @@ class FeishuMessage:
 
     @property
     def text(self) -> str:
-        """What a person reads in it."""
+        """Visible text of the message."""
         if self.card is not None:
             return self.card.text
         if self.kind == "interactive":
@@ -82,7 +82,7 @@ class FeishuMessage:
 
 @dataclass(slots=True)
 class FeishuChat:
-    """A chat; `barred` is the refusal (code, msg) that the bot gets when it writes there."""
+    """A chat; `barred` is the refusal (code, msg) of the bot's messages."""
 
     id: str
     kind: str
@@ -92,7 +92,7 @@ class FeishuChat:
 
 
 def elements(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """All elements of a card 2.0, nested ones too, in order."""
+    """Return all elements of a card 2.0 in order, nested ones included."""
     body = data.get("body")
     found: list[dict[str, Any]] = []
     waiting = list(body.get("elements", [])) if isinstance(body, dict) else []
@@ -106,7 +106,7 @@ def elements(data: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def card_text(data: dict[str, Any]) -> str:
-    """The Markdown of a card, element by element."""
+    """Return the Markdown of a card, one line per element."""
     return "\n".join(_shown(one) for one in elements(data) if one.get("tag") in ("markdown", "div"))
 
 

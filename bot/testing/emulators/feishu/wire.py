@@ -8,7 +8,7 @@ from bot.testing.emulators.feishu.state import FeishuChat, FeishuMessage, elemen
 
 
 def seen(message: FeishuMessage, now: float) -> dict[str, Any]:
-    """A message as a person sees it at the monotonic time `now`."""
+    """Return a message as a person sees it at the monotonic time `now`."""
     card = message.card
     data = card.data if card is not None else message.content
     shows_card = message.kind == "interactive"
@@ -33,7 +33,7 @@ def seen(message: FeishuMessage, now: float) -> dict[str, Any]:
 
 
 def view(chat: FeishuChat, now: float) -> dict[str, Any]:
-    """A chat as a person sees it."""
+    """Return a chat as a person sees it."""
     standing = [message for message in chat.messages.values() if not message.deleted]
     return {
         "chat": chat.id,

@@ -1,4 +1,4 @@
-"""All that one Feishu server knows, and the making of new things in it."""
+"""In-memory store of the emulated Feishu, and creation of ids."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ DEFAULT_APP_ID = "cli_emulated00000001"
 DEFAULT_APP_SECRET = "emulated-app-secret"  # noqa: S105  public, for loopback only
 BOT_NAME = "Roebot"
 STREAM_SECONDS = 600.0
-"""How long a card streams after its streaming mode was opened (CardKit: closed after 10 minutes)."""
+"""Lifetime of a card's streaming mode (CardKit closes it after 10 minutes)."""
 
 
 class FeishuWorkspace:
-    """One tenant with one app. `scale` shortens life times; `monotonic` is their clock."""
+    """One tenant with one app. `scale` shortens lifetimes; `monotonic` is their clock."""
 
     def __init__(self, *, scale: float = 1.0, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.scale = scale
@@ -42,11 +42,11 @@ class FeishuWorkspace:
         self._serial = itertools.count(1)
 
     def new_id(self, prefix: str) -> str:
-        """A fresh id of the platform's form."""
+        """Return a new id of the platform's form."""
         return f"{prefix}_{next(self._serial):016x}"
 
     def person(self, open_id: str, name: str = "") -> FeishuUser:
-        """A person, made on first sight."""
+        """Return a person, created on first use."""
         known = self.people.get(open_id)
         if known is None:
             known = self.people[open_id] = FeishuUser(open_id, name or f"Person {open_id[-4:]}")
@@ -55,7 +55,7 @@ class FeishuWorkspace:
         return known
 
     def private(self, person: FeishuUser) -> FeishuChat:
-        """The chat of a person with the bot."""
+        """Return the chat of a person with the bot, created on first use."""
         chat_id = f"oc_p2p{person.open_id.removeprefix('ou_')}"
         chat = self.chats.get(chat_id)
         if chat is None:
@@ -63,13 +63,13 @@ class FeishuWorkspace:
         return chat
 
     def group(self, title: str) -> FeishuChat:
-        """A new group with the bot in it."""
+        """Create a group with the bot in it."""
         chat = FeishuChat(self.new_id("oc"), GROUP, title)
         self.chats[chat.id] = chat
         return chat
 
     def receiver(self, kind: str, receive_id: str) -> FeishuChat:
-        """The chat that a message is sent to. Raises ApiRefusal where the bot may not."""
+        """Return the chat that a message is sent to. Raises ApiRefusal if the bot may not write there."""
         if kind == "open_id" and receive_id in self.people:
             chat = self.private(self.people[receive_id])
         else:
@@ -82,20 +82,20 @@ class FeishuWorkspace:
         return self.writable(chat)
 
     def writable(self, chat: FeishuChat) -> FeishuChat:
-        """The chat, if the bot may write to it."""
+        """Return the chat if the bot may write to it. Raises ApiRefusal."""
         if chat.barred is not None:
             raise refused(*chat.barred)
         return chat
 
     def message(self, message_id: str) -> FeishuMessage:
-        """A message that stands. Raises ApiRefusal."""
+        """Return a message that was not deleted. Raises ApiRefusal."""
         found = self.messages.get(message_id)
         if found is None or found.deleted:
             raise no_message()
         return found
 
     def card(self, card_id: str) -> Card:
-        """A card entity. Raises ApiRefusal."""
+        """Return a card entity. Raises ApiRefusal."""
         found = self.cards.get(card_id)
         if found is None:
             raise no_card()
@@ -104,7 +104,7 @@ class FeishuWorkspace:
     def add(
         self, chat: FeishuChat, sender: FeishuUser, kind: str, content: dict[str, Any], **more: Any
     ) -> FeishuMessage:
-        """Put a new message into a chat."""
+        """Add a message to a chat."""
         message = FeishuMessage(
             self.new_id("om"), chat, sender, kind, content, int(time.time() * 1000), **more
         )
@@ -112,7 +112,7 @@ class FeishuWorkspace:
         return message
 
     def answer_place(self, parent: FeishuMessage, *, in_thread: bool) -> dict[str, str]:
-        """Where a reply hangs: in its parent's topic, in a new one, or in the reply chain."""
+        """Return the thread fields of a reply: its parent's topic, a new one, or the reply chain."""
         thread = parent.thread_id
         if in_thread and not thread:
             thread = parent.thread_id = self.new_id("omt")
@@ -120,7 +120,7 @@ class FeishuWorkspace:
         return {"root_id": root, "parent_id": root if thread else parent.id, "thread_id": thread}
 
     def make_card(self, data: dict[str, Any]) -> Card:
-        """A new card entity, streaming if its configuration says so."""
+        """Create a card entity, streaming if its configuration says so."""
         card = Card(f"75{next(self._serial):017d}", data)
         self.cards[card.id] = card
         config = data.get("config")
@@ -128,7 +128,7 @@ class FeishuWorkspace:
         return card
 
     def stream(self, card: Card, wanted: bool) -> None:
-        """Open or close the streaming mode; opening what is open does not lengthen its life."""
+        """Open or close the streaming mode; reopening it does not extend its life."""
         if not wanted:
             card.streaming_until = 0.0
         elif card.streaming_until <= self.monotonic():
@@ -136,13 +136,13 @@ class FeishuWorkspace:
             card.opened += 1
 
     def store(self, prefix: str, name: str, data: bytes) -> FeishuResource:
-        """Keep a file."""
+        """Store a file."""
         file = FeishuResource(self.new_id(prefix), name, data)
         self.files[file.key] = file
         return file
 
     def reset(self) -> None:
-        """Forget everything but the bot."""
+        """Clear everything but the bot."""
         for held in (self.people, self.chats, self.messages, self.cards, self.files, self.posted):
             held.clear()
         self.click_tokens.clear()

@@ -22,9 +22,9 @@ CONNECTIONS_OPEN = "apps.connections.open"
 POST_LIMIT = CallLimit("chat.postMessage", 1, 1.0)
 """One post a second in a channel (docs.slack.dev/apis/web-api/rate-limits)."""
 STATUS_LIMIT = CallLimit("assistant.threads.setStatus", 1, 1.0)
-"""Of a similar tier as chat.postMessage (slackapi/java-slack-sdk, MethodsRateLimitTier)."""
+"""In the tier of chat.postMessage (slackapi/java-slack-sdk, MethodsRateLimitTier)."""
 CONNECT_LIMIT = CallLimit(CONNECTIONS_OPEN, 20, 60.0)
-"""Tier 1 is "one a minute and some burst"; how much is not published."""
+"""Tier 1 is "one a minute and some burst"; the size of the burst is not published."""
 _LOGIN_PAGE = b"<!DOCTYPE html><html><title>Sign in</title></html>"
 
 Announce = Callable[..., None]

@@ -29,9 +29,8 @@ def post_message(call: SlackCall) -> CallResult:
 
 
 def post_ephemeral(call: SlackCall) -> CallResult:
-    """chat.postEphemeral: one person sees it, in a thread only where somebody has answered; nothing finds it
-    again.
-    """
+    """chat.postEphemeral: visible to one person, in a thread only if it has replies; no method finds it
+    again."""
     channel = call.world.channel(call.values.get("channel"))
     user = call.world.users.get(call.text("user"))
     if user is None:
@@ -92,7 +91,7 @@ def start_stream(call: SlackCall) -> CallResult:
 
 
 def append_stream(call: SlackCall) -> CallResult:
-    """chat.appendStream: what is given is added at the end."""
+    """chat.appendStream: add text or chunks at the end."""
     channel, message = _streaming(call)
     delta = delta_of(call)
     if not delta.mode:
@@ -137,7 +136,7 @@ def _expired(call: SlackCall, message: SlackChatMessage) -> bool:
 
 
 def _thread(call: SlackCall, channel: SlackChannel) -> str:
-    """The root of the thread that is written into; Slack wants the root's own ts."""
+    """Return the root of the thread; Slack requires the ts of the root itself."""
     thread = call.text("thread_ts")
     if not thread:
         return ""
@@ -164,5 +163,5 @@ METHODS = {
     "chat.appendStream": SlackMethod(append_stream, 100, FrameKind.EDIT),
     "chat.stopStream": SlackMethod(stop_stream, 20, FrameKind.EDIT),
 }
-"""Calls a minute for each method, by its tier (docs.slack.dev, each method's page); postMessage has its own
-rule, one a second in a channel."""
+"""Methods with their calls a minute by tier (docs.slack.dev, each method's page); postMessage has a rule of
+one a second in a channel."""

@@ -1,4 +1,4 @@
-"""What posts are made of: text, Markdown and blocks, within Slack's limits."""
+"""Content of posts: text, Markdown and blocks, within Slack's limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEXT_LIMIT = 40_000
 
 
 def content_of(call: SlackCall, limit: int) -> tuple[str, bool]:
-    """The text of a post and whether it is Markdown."""
+    """Return the text of a post and whether it is Markdown. Raises ApiRefusal."""
     markdown, text, blocks = call.text("markdown_text"), call.text("text"), blocks_of(call)
     if markdown and (text or blocks):
         raise SlackApiError("markdown_text_conflict")
@@ -32,7 +32,7 @@ def content_of(call: SlackCall, limit: int) -> tuple[str, bool]:
 
 
 def blocks_of(call: SlackCall) -> list[dict[str, Any]]:
-    """The blocks of a call, within the limits of Block Kit that a bot can run into."""
+    """Return the blocks of a call. Raises ApiRefusal if they exceed a limit of Block Kit."""
     blocks = call.json("blocks") or []
     if not isinstance(blocks, list) or len(blocks) > 50:
         raise SlackApiError("invalid_blocks")

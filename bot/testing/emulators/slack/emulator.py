@@ -1,4 +1,4 @@
-"""The emulator as a whole: workspace, Web API, Socket Mode, people, faults, transcript, and the server."""
+"""Slack emulator: workspace, Web API, Socket Mode, people and their controls."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ _OWN = (
 
 
 class SlackEmulator(Emulator):
-    """One emulated workspace with one app. `scale` shortens the limits' periods and the life of streams.
+    """One emulated workspace with one app. `scale` shortens the periods of limits and the life of streams.
 
-    `people` acts for persons; every action is also a POST below `/_emulator/` (see `Control`).
+    `people` performs the actions of people.
     """
 
     TITLE: ClassVar[str] = "Slack"
@@ -98,7 +98,6 @@ class SlackEmulator(Emulator):
 
     @property
     def url(self) -> str:
-        """The API root as a configuration's `base_url` names it."""
         return f"{self._server.url}/api/"
 
     def find_handler(self, path: str) -> Handler | None:
@@ -115,7 +114,7 @@ class SlackEmulator(Emulator):
         await self.socket.serve(scope, receive, send, self.outbox)
 
     def redeliver(self, count: int = 1) -> None:
-        """Send the last events once more."""
+        """Send the last events again."""
         self.outbox.redeliver(count)
 
     def duplicate(self, on: bool = True) -> None:
@@ -123,7 +122,7 @@ class SlackEmulator(Emulator):
         self.outbox.twice = on
 
     def reorder(self, count: int = 2) -> None:
-        """Hold the next events back and send them in reverse."""
+        """Hold back the next events and send them in reverse order."""
         self.outbox.held = count
 
     def close_sockets(self) -> None:
@@ -131,7 +130,7 @@ class SlackEmulator(Emulator):
         self.socket.close_all()
 
     def disconnect(self, reason: str = "refresh_requested") -> None:
-        """Ask the app to connect anew, as Slack does every few hours."""
+        """Ask the app to reconnect, as Slack does every few hours."""
         self.socket.say({"type": "disconnect", "reason": reason, "debug_info": {"host": "emulator"}})
 
     def stall(self) -> None:
@@ -151,20 +150,19 @@ class SlackEmulator(Emulator):
                     message.stream.ended = True
 
     def subscribe(self, url: str) -> None:
-        """Deliver by signed HTTP requests to this address ("": by Socket Mode)."""
+        """Deliver by signed HTTP requests to a URL ("": by Socket Mode)."""
         self.requests.url = url
         self.outbox.flush()
 
     def inject(self, payload: dict[str, Any], type: str = "events_api") -> str:
-        """Deliver a payload as it is; returns the id of its envelope."""
+        """Deliver a payload as it is; return the id of its envelope."""
         return self.outbox.put(type, payload).id
 
     def view(self, channel: str) -> dict[str, Any]:
-        """One channel as a person sees it now; a person's id means their direct message."""
+        """Return one channel as a person sees it now; a person's id means their direct message."""
         return view(self.world.known(channel), self._monotonic(), self.api.lifetime)
 
     def views(self) -> list[dict[str, Any]]:
-        """All channels as people see them now."""
         return [self.view(channel) for channel in self.world.channels]
 
     def _counted(self) -> dict[str, Any]:

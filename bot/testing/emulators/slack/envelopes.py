@@ -1,4 +1,4 @@
-"""What the app is to receive: kept until acknowledged, sent again as Slack does."""
+"""Delivery of events to the app: stored until acknowledged, and sent again on Slack's schedule."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 RETRIES = (3.0, 60.0, 300.0)
-"""Seconds after which an event that was not acknowledged comes again (docs.slack.dev/apis/events-api:
+"""Seconds before an event that was not acknowledged is sent again (docs.slack.dev/apis/events-api:
 acknowledged within 3 s, else sent again at once, after one minute and after five)."""
 
 
 @dataclass(slots=True)
 class Envelope:
-    """One delivery. `attempt` counts those before it."""
+    """One delivery. `attempt` counts the earlier ones."""
 
     kind: str
     payload: dict[str, Any]
@@ -25,7 +25,7 @@ class Envelope:
     answer: dict[str, Any] = field(default_factory=dict)
 
     def wire(self) -> dict[str, Any]:
-        """As it goes over the socket."""
+        """Return the envelope as it goes over the socket."""
         wire = {
             "envelope_id": self.id,
             "type": self.kind,
@@ -39,7 +39,7 @@ class Envelope:
 
 
 class Outbox:
-    """Everything that was to be delivered. `carry` sends an envelope, False where nobody listens."""
+    """All deliveries. `carry` sends an envelope; False if nobody listens."""
 
     def __init__(self, carry: Callable[[Envelope], bool], scale: Callable[[], float]) -> None:
         self.stalled = False
@@ -54,16 +54,16 @@ class Outbox:
 
     @property
     def unacked(self) -> int:
-        """How many deliveries the app has not acknowledged."""
+        """Number of deliveries that the app has not acknowledged."""
         return sum(not envelope.acked for envelope in self.sent) + len(self._waiting) + len(self._turned)
 
     @property
     def acked(self) -> int:
-        """How many it has."""
+        """Number of deliveries that the app has acknowledged."""
         return sum(envelope.acked for envelope in self.sent)
 
     def put(self, kind: str, payload: dict[str, Any]) -> Envelope:
-        """Deliver, now or when somebody listens."""
+        """Deliver a payload, now or once somebody listens."""
         envelope = Envelope(kind, payload)
         if self.held:
             self._turned.insert(0, envelope)
@@ -76,7 +76,7 @@ class Outbox:
         return envelope
 
     def flush(self) -> None:
-        """Somebody listens: send what waited, and what was sent before without an acknowledgement."""
+        """Send the waiting envelopes, and again those that were not acknowledged."""
         if self.stalled:
             return
         waiting, self._waiting = self._waiting, []
@@ -88,7 +88,7 @@ class Outbox:
             self._send(envelope)
 
     def ack(self, envelope_id: str, answer: dict[str, Any]) -> None:
-        """The app has it."""
+        """Mark an envelope as acknowledged."""
         for envelope in self.sent:
             if envelope.id == envelope_id:
                 envelope.acked, envelope.answer = True, answer
@@ -97,14 +97,14 @@ class Outbox:
             timer.cancel()
 
     def redeliver(self, count: int = 1) -> None:
-        """Send the last acknowledged events once more, as after a lost acknowledgement."""
+        """Send the last events again, as after a lost acknowledgement."""
         events = [envelope for envelope in self.sent if envelope.kind == "events_api"][-count:]
         for envelope in events:
             again = Envelope(envelope.kind, envelope.payload, attempt=envelope.attempt + 1)
             self._send(again)
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Drop all envelopes and faults."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

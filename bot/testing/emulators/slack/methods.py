@@ -1,4 +1,4 @@
-"""The other methods: who we are, conversations, people, files, the status line."""
+"""Methods other than `chat.*`: identity, conversations, people, files, status line."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def replies(call: SlackCall) -> CallResult:
 
 
 def history(call: SlackCall) -> CallResult:
-    """conversations.history: what stands outside threads, newest first."""
+    """conversations.history: messages outside threads, newest first."""
     channel = call.world.channel(call.values.get("channel"))
     oldest = call.text("oldest") or "0"
     found = [
@@ -106,7 +106,7 @@ def user_info(call: SlackCall) -> CallResult:
 
 
 def usergroups(call: SlackCall) -> CallResult:
-    """usergroups.list: the groups of the workspace, with their members where they are asked for."""
+    """usergroups.list: the groups of the workspace, with their members on request."""
     if "usergroups:read" not in call.world.scopes:
         raise SlackApiError("missing_scope")
     found = [
@@ -128,7 +128,7 @@ def set_status(call: SlackCall) -> CallResult:
 
 
 def upload_url(call: SlackCall) -> CallResult:
-    """files.getUploadURLExternal: where the bytes go."""
+    """files.getUploadURLExternal: the URL for the bytes."""
     if not call.text("filename") or call.number("length", 0) <= 0:
         raise SlackApiError("invalid_arguments")
     file = call.world.store(call.text("filename"), "application/octet-stream", b"")

@@ -1,4 +1,4 @@
-"""What people do: write, mention, send files, edit, delete, use commands, press buttons, stop answers."""
+"""Actions of people: messages, mentions, files, edits, deletions, commands, buttons, stops."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PERSON = "U0000001"
 
 
 class SlackPeople:
-    """Acts on a world and delivers the events that the app would get."""
+    """Performs actions and delivers the events that the app would get."""
 
     def __init__(self, world: SlackWorkspace, put: Put, record: Record, origin: Callable[[], str]) -> None:
         self._world = world
@@ -39,20 +39,20 @@ class SlackPeople:
     def make_channel(
         self, name: str = "general", *, private: bool = False, group: bool = False, shared: bool = False
     ) -> str:
-        """A channel with the bot in it (`group`: a message to several people); returns its id."""
+        """Create a channel with the bot in it (`group`: a message to several people); return its id."""
         kind = MPIM if group else GROUP if private else CHANNEL
         return self._world.make(kind, name, shared=shared).id
 
     def removes_bot(self, channel: str) -> None:
-        """The bot is thrown out."""
+        """Remove the bot from a channel."""
         self._world.channels[channel].bot_in = False
 
     def invites_bot(self, channel: str) -> None:
-        """The bot is let in again."""
+        """Add the bot to a channel again."""
         self._world.channels[channel].bot_in = True
 
     def archives(self, channel: str) -> None:
-        """A channel is closed."""
+        """Archive a channel."""
         self._world.channels[channel].archived = True
 
     def says(
@@ -70,7 +70,8 @@ class SlackPeople:
         mime: str = "text/plain",
         subtype: str = "",
     ) -> SlackChatMessage:
-        """A person writes; `channel` "" is the direct message with the bot, `thread` the root's ts.
+        """Send a message as a person; `channel` "" is the direct message with the bot, `thread` the root's
+        ts.
 
         "@roebot" becomes a mention; in a channel that gives `message` and `app_mention`. A file is `data`
         with a name, or several are `files` with `data`, `filename` and `mime`.
@@ -90,11 +91,11 @@ class SlackPeople:
         return message
 
     def says_many(self, messages: Sequence[dict[str, Any]]) -> list[SlackChatMessage]:
-        """Several messages without a pause; each is the arguments of `says`."""
+        """Send several messages without a pause; each is a dict of arguments of `says`."""
         return [self.says(**message) for message in messages]
 
     def edits(self, channel: str, ts: str, text: str) -> SlackChatMessage:
-        """The author of a message changes its text."""
+        """Change the text of a message as its author."""
         place = self._world.channels[channel]
         message = place.messages[ts]
         before = message_wire(message, place, self._origin())
@@ -105,14 +106,14 @@ class SlackPeople:
         return message
 
     def previews(self, channel: str, ts: str) -> None:
-        """Slack adds the preview of a link: an event like an edit, but nobody edited."""
+        """Add the preview of a link, which Slack sends as an edit although nobody edited."""
         place = self._world.channels[channel]
         before = message_wire(place.messages[ts], place, self._origin())
         after = {**before, "attachments": [{"id": 1, "title": "Example", "from_url": "https://example.org/"}]}
         self._changed(place, "message_changed", message=after, previous_message=before)
 
     def deletes(self, channel: str, ts: str) -> None:
-        """A person takes a message back; the root of a thread leaves a tombstone."""
+        """Delete a message; the root of a thread leaves a tombstone."""
         place = self._world.channels[channel]
         message = place.messages.pop(ts)
         before = message_wire(message, place, self._origin())
@@ -126,7 +127,7 @@ class SlackPeople:
     def commands(
         self, text: str = "", *, user: str = PERSON, channel: str = "", command: str = "/roebot"
     ) -> dict[str, Any]:
-        """A person uses the slash command; returns the payload."""
+        """Use the slash command; return the payload."""
         sender = self._world.user(user)
         place = self._world.channels[channel] if channel else self._world.private(sender)
         serial = self._world.serial()
@@ -147,7 +148,7 @@ class SlackPeople:
         return payload
 
     def clicks(self, channel: str, ts: str, value: str, *, user: str = PERSON, action_id: str = "x") -> str:
-        """A person presses a button of a message; returns the trigger's id."""
+        """Press a button of a message; return the id of the trigger."""
         place = self._world.channels[channel]
         message = place.messages[ts]
         serial = self._world.serial()
@@ -176,7 +177,7 @@ class SlackPeople:
         return trigger
 
     def stops(self, channel: str, thread: str, *, user: str = PERSON) -> None:
-        """A person presses Slack's own stop button below an answer that is being written."""
+        """Press Slack's own stop button below a growing answer."""
         place = self._world.channels[channel]
         streaming = [
             message.ts
@@ -195,12 +196,12 @@ class SlackPeople:
         )
 
     def announce(self, place: SlackChannel, message: SlackChatMessage) -> None:
-        """The app hears of its own messages too."""
+        """Deliver the event of a message by the app itself."""
         if message.user is self._world.bot:
             self._deliver_message(place, message, mentioned=False)
 
     def other_bot_says(self, text: str, *, channel: str) -> SlackChatMessage:
-        """Another app writes."""
+        """Send a message as another app."""
         place = self._world.channels[channel]
         other = SlackUser("U0OTHERBOT", "other", self._world.team, is_bot=True)
         message = self._world.add(place, other, re.sub(r"@roebot\b", f"<@{self._world.bot.id}>", text))
@@ -208,7 +209,7 @@ class SlackPeople:
         return message
 
     def event(self, event: dict[str, Any], **more: Any) -> Envelope:
-        """Deliver any event, wrapped as the Events API does."""
+        """Deliver an event, wrapped as the Events API does."""
         serial = self._world.serial()
         team = self._world.team
         payload = {

@@ -1,4 +1,4 @@
-"""The Events API over HTTP: signed requests to the app's own address."""
+"""The Events API over HTTP: signed requests to the app's URL."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from bot.testing.emulators.slack.envelopes import Envelope, Outbox
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:
-    """`x-slack-signature` (docs.slack.dev/authentication/verifying-requests-from-slack)."""
+    """Sign a request as docs.slack.dev/authentication/verifying-requests-from-slack describes."""
     base = b"v0:" + timestamp.encode() + b":" + body
     return "v0=" + hmac.new(secret.encode(), base, hashlib.sha256).hexdigest()
 
 
 class HttpRequests:
-    """Posts envelopes to one address; an answer of 200 is the acknowledgement."""
+    """Posts envelopes to one URL; an answer of 200 is the acknowledgement."""
 
     def __init__(self, secret: str) -> None:
         self.secret = secret
@@ -32,13 +32,13 @@ class HttpRequests:
         self.tasks: set[asyncio.Task[None]] = set()
 
     def carry(self, envelope: Envelope, outbox: Outbox) -> None:
-        """Send one, in the background."""
+        """Send an envelope in the background."""
         task = asyncio.ensure_future(self._post(envelope, outbox))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
     async def post(self, body: bytes, content_type: str, headers: dict[str, str]) -> httpx.Response:
-        """Post a signed body; `headers` are added last, so they may forge."""
+        """Post a signed body; `headers` are added last, so that they can forge others."""
         stamp = str(int(time.time()))
         signed = {
             "content-type": content_type,
@@ -49,7 +49,7 @@ class HttpRequests:
             return await http.post(self.url, content=body, headers={**signed, **headers})
 
     async def close(self) -> None:
-        """End what is on its way."""
+        """Cancel open requests."""
         for task in list(self.tasks):
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
@@ -68,7 +68,7 @@ class HttpRequests:
 
 
 def _encoded(envelope: Envelope) -> tuple[bytes, str]:
-    """Events are JSON, commands a form, clicks a form around JSON."""
+    """Encode events as JSON, commands as a form, clicks as a form around JSON."""
     if envelope.kind == "events_api":
         return orjson.dumps(envelope.payload), "application/json"
     values: dict[str, Any] = envelope.payload

@@ -1,4 +1,4 @@
-"""Socket Mode: the WebSocket end, up to ten connections, each event to one of them."""
+"""Socket Mode: up to ten WebSockets, each event to one of them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ MOST_CONNECTIONS = 10
 
 @dataclass(eq=False, slots=True)
 class _Link:
-    """One connection; None in its line ends it."""
+    """One connection; None in its queue closes it."""
 
     line: asyncio.Queue[dict[str, Any] | None] = field(default_factory=asyncio.Queue)
 
 
 class SocketMode:
-    """All connections of the app. `refuse` closes new ones at once."""
+    """All connections of the app. `refuse` rejects new ones."""
 
     def __init__(self) -> None:
         self.refuse = False
@@ -34,11 +34,11 @@ class SocketMode:
 
     @property
     def connections(self) -> int:
-        """How many are open."""
+        """Number of open connections."""
         return len(self._links)
 
     def carry(self, envelope: Envelope) -> bool:
-        """Give an envelope to one connection; False where there is none."""
+        """Send an envelope over one connection; False if there is none."""
         if not self._links:
             return False
         link = self._links[next(self._turn) % len(self._links)]
@@ -57,7 +57,7 @@ class SocketMode:
         self._links.clear()
 
     async def serve(self, scope: Scope, receive: Receive, send: Send, outbox: Outbox) -> None:
-        """One connection until it ends."""
+        """Serve one connection until it ends."""
         await receive()
         if self.refuse or len(self._links) >= MOST_CONNECTIONS:
             await send({"type": "websocket.close", "code": 1013})

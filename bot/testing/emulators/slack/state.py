@@ -1,4 +1,4 @@
-"""What the emulated workspace holds: people, channels, messages, files."""
+"""State of the emulated workspace: people, channels, messages, files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SlackUser:
 
 @dataclass(slots=True)
 class SlackFile:
-    """An uploaded file; `private` is the host-relative address that only a token opens."""
+    """An uploaded file; `path` is its private address, which needs a token."""
 
     id: str
     name: str
@@ -47,13 +47,13 @@ class SlackFile:
 
     @property
     def path(self) -> str:
-        """Where it is downloaded from."""
+        """Path of the download."""
         return f"/files-pri/{self.id}/{self.name}"
 
 
 @dataclass(slots=True)
 class Stream:
-    """The streaming state of a message; `started` is monotonic, `mode` the argument that content comes by."""
+    """Streaming state of a message; `started` is monotonic, `mode` the argument with its content."""
 
     started: float
     user: str = ""
@@ -63,8 +63,8 @@ class Stream:
 
 @dataclass(slots=True)
 class SlackChatMessage:
-    """One message; `text` is Markdown where `markdown` says so, else mrkdwn. `tasks` are by id, as they stand
-    now, and `plan` is the title above them.
+    """One message; `text` is Markdown if `markdown` is set, else mrkdwn. `tasks` are by id, with `plan` as
+    the title above them.
     """
 
     ts: str

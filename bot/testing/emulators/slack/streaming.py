@@ -1,4 +1,4 @@
-"""`chat.*Stream`: messages that grow, by Markdown or by chunks."""
+"""`chat.*Stream`: streams of Markdown or chunks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KINDS = ("markdown_text", "task_update", "plan_update", "blocks")
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What a call adds to a stream: by `mode` "markdown_text", "chunks" or "" (nothing)."""
+    """Content that a call adds to a stream; `mode` is "markdown_text", "chunks" or "" (nothing)."""
 
     mode: str
     text: str
@@ -28,7 +28,7 @@ class Delta:
 
 
 def delta_of(call: SlackCall) -> Delta:
-    """The content of a call. Raises ApiRefusal for what Slack refuses."""
+    """Return the content of a call. Raises ApiRefusal for content that Slack refuses."""
     markdown, chunks = call.text("markdown_text"), call.json("chunks") or []
     if markdown and chunks:
         raise SlackApiError("cannot_provide_both_markdown_text_and_chunks")
@@ -43,7 +43,7 @@ def delta_of(call: SlackCall) -> Delta:
 
 
 def grow(message: SlackChatMessage, delta: Delta) -> None:
-    """Add to a stream. A stream stays in the mode of its first content."""
+    """Add content to a stream, which stays in the mode of its first content. Raises ApiRefusal."""
     stream = message.stream
     if stream and delta.mode:
         if stream.mode and stream.mode != delta.mode:

@@ -1,4 +1,4 @@
-"""Messages as the Events API writes them, and as a person sees them."""
+"""Messages as the Events API writes them and as a person sees them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bot.testing.emulators.slack.workspace import APP_ID, BOT_ID
 
 
 def file_wire(file: SlackFile, origin: str, *, brief: bool = False) -> dict[str, Any]:
-    """The `file` object; `brief` is how a shared channel's file comes: only its id."""
+    """Build the `file` object; `brief` has only the id, as in shared channels."""
     if brief:
         return {"id": file.id, "file_access": "check_file_info"}
     address = f"{origin}{file.path}"
@@ -29,7 +29,7 @@ def file_wire(file: SlackFile, origin: str, *, brief: bool = False) -> dict[str,
 def message_wire(
     message: SlackChatMessage, channel: SlackChannel, origin: str, *, metadata: bool = False
 ) -> dict[str, Any]:
-    """A message as `conversations.replies` and events show it."""
+    """Build a message as `conversations.replies` and events have it."""
     wire: dict[str, Any] = {
         "type": "message",
         "user": message.user.id,
@@ -66,7 +66,7 @@ def _thread(message: SlackChatMessage, channel: SlackChannel) -> dict[str, Any]:
 
 
 def seen(message: SlackChatMessage, now: float, lifetime: float) -> dict[str, Any]:
-    """A message as a person sees it now."""
+    """Return a message as a person sees it now."""
     stream = message.stream
     return {
         "ts": message.ts,
@@ -88,7 +88,7 @@ def seen(message: SlackChatMessage, now: float, lifetime: float) -> dict[str, An
 
 
 def view(channel: SlackChannel, now: float, lifetime: float) -> dict[str, Any]:
-    """A channel as a person sees it now."""
+    """Return a channel as a person sees it now."""
     return {
         "channel": channel.id,
         "kind": channel.kind,

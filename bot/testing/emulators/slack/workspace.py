@@ -1,4 +1,4 @@
-"""The workspace's memory, and how things in it get their ids."""
+"""In-memory store of the emulated workspace, and creation of ids."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BOT_TOKEN = "xoxb-emulated-token-for-loopback-only"  # noqa: S105 - no secret
 APP_TOKEN = "xapp-emulated-token-for-loopback-only"  # noqa: S105 - no secret
 SIGNING_SECRET = "emulated-signing-secret"  # noqa: S105 - no secret
 STREAM_SECONDS = 300.0
-"""How long Slack keeps a stream open (slackapi/python-slack-sdk#1859)."""
+"""Seconds that Slack keeps a stream open (slackapi/python-slack-sdk#1859)."""
 SCOPES = (
     "app_mentions:read,assistant:write,channels:history,chat:write,commands,files:read,files:write,"
     "groups:history,im:history,im:write,mpim:history,users:read"
@@ -42,12 +42,12 @@ class SlackWorkspace:
     files: dict[str, SlackFile] = field(default_factory=dict)
     scopes: str = SCOPES
     usergroups: dict[str, list[str]] = field(default_factory=dict)
-    """The members of each user group."""
+    """Members of each user group."""
     _serial: int = 0
     _last: int = 0
 
     def user(self, user_id: str, name: str = "", team: str = "") -> SlackUser:
-        """The person with that id, made on first use."""
+        """Return the person with an id, created on first use."""
         if user_id == self.bot.id:
             return self.bot
         user = self.users.get(user_id)
@@ -59,30 +59,30 @@ class SlackWorkspace:
         return user
 
     def private(self, user: SlackUser) -> SlackChannel:
-        """The direct message with a person, made on first use."""
+        """Return the direct message with a person, created on first use."""
         for channel in self.channels.values():
             if channel.kind == IM and user.id in channel.members:
                 return channel
         return self.make(IM, members={user.id})
 
     def make(self, kind: str, name: str = "", **more: Any) -> SlackChannel:
-        """A new channel."""
+        """Create a channel."""
         channel = SlackChannel(f"{_LETTERS[kind]}0{self.serial():07d}", kind, name, **more)
         self.channels[channel.id] = channel
         return channel
 
     def serial(self) -> int:
-        """The next number for things that need only be distinct."""
+        """Return the next serial number."""
         self._serial += 1
         return self._serial
 
     def ts(self) -> str:
-        """The next time stamp: Slack's id of a message, unique and rising."""
+        """Return the next time stamp: Slack's id of a message, unique and rising."""
         self._last = max(int(time.time() * 1_000_000), self._last + 1)
         return f"{self._last // 1_000_000}.{self._last % 1_000_000:06d}"
 
     def channel(self, channel_id: Any) -> SlackChannel:
-        """The channel that the bot may write to. Raises ApiRefusal as Slack would."""
+        """Return a channel that the bot may write to. Raises ApiRefusal as Slack would."""
         channel = self.known(channel_id)
         if channel.archived:
             raise SlackApiError("is_archived")
@@ -91,7 +91,7 @@ class SlackWorkspace:
         return channel
 
     def known(self, channel_id: Any) -> SlackChannel:
-        """A channel that exists. A person's id stands for the direct message with them."""
+        """Return an existing channel; a person's id means their direct message. Raises ApiRefusal."""
         if isinstance(channel_id, str) and channel_id in self.users:
             return self.private(self.users[channel_id])
         channel = self.channels.get(str(channel_id))
@@ -100,7 +100,7 @@ class SlackWorkspace:
         return channel
 
     def own(self, channel: SlackChannel, ts: Any) -> SlackChatMessage:
-        """A message of the bot. Raises ApiRefusal."""
+        """Return a message of the bot. Raises ApiRefusal."""
         message = channel.messages.get(str(ts))
         if message is None or message.visible_to:
             raise SlackApiError("message_not_found")
@@ -109,13 +109,13 @@ class SlackWorkspace:
         return message
 
     def add(self, channel: SlackChannel, user: SlackUser, text: str, **more: Any) -> SlackChatMessage:
-        """Put a new message into a channel."""
+        """Add a message to a channel."""
         message = SlackChatMessage(self.ts(), channel.id, user, text, **more)
         channel.messages[message.ts] = message
         return message
 
     def store(self, name: str, mime: str, data: bytes) -> SlackFile:
-        """Keep a file."""
+        """Store a file."""
         file = SlackFile(f"F0{self.serial():07d}", name, mime, data)
         self.files[file.id] = file
         return file

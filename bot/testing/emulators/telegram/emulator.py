@@ -1,4 +1,4 @@
-"""The emulator as a whole: state, Bot API, people, faults, transcript, and the server around them."""
+"""Telegram emulator: state, Bot API, people and their controls."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _OWN = (
 
 
 class TelegramEmulator(Emulator):
-    """One emulated bot account. `scale` shortens the limits' periods, `rich` adds Bot API 10.1's methods.
+    """One emulated bot account. `scale` shortens the periods of limits, `rich` adds methods of Bot API 10.1.
 
-    `people` acts for persons; every action is also a POST below `/_emulator/` (see `Control`).
+    `people` performs the actions of people.
     """
 
     TITLE: ClassVar[str] = "Telegram"
@@ -87,7 +87,6 @@ class TelegramEmulator(Emulator):
 
     @property
     def url(self) -> str:
-        """The API root as a configuration's `base_url` names it."""
         return self._server.url
 
     def find_handler(self, path: str) -> Handler | None:
@@ -99,11 +98,11 @@ class TelegramEmulator(Emulator):
         """Ignore a WebSocket: the Bot API has none."""
 
     def redeliver(self, polls: int = 1) -> None:
-        """Ignore the confirmation of that many polls: the same updates come again."""
+        """Ignore the confirmation of the next polls, so that they get the same updates again."""
         self.queue.ignore_confirmations = polls
 
     def repeat(self, count: int = 1) -> None:
-        """Deliver the last updates once more, under their own numbers, confirmed or not."""
+        """Deliver the last updates again under their own numbers, confirmed or not."""
         self.queue.again(count)
 
     def duplicate(self, on: bool = True) -> None:
@@ -115,7 +114,7 @@ class TelegramEmulator(Emulator):
         self.queue.hold()
 
     def let_go(self, reverse: bool = False) -> None:
-        """Deliver what was collected, in reverse order where wanted."""
+        """Deliver the collected updates, optionally in reverse order."""
         self.queue.let_go(reverse=reverse)
 
     def cut_poll(self) -> None:
@@ -123,7 +122,7 @@ class TelegramEmulator(Emulator):
         self.queue.cut()
 
     def stall(self) -> None:
-        """Leave polls without an answer until `release`."""
+        """Keep polls without an answer until `release`."""
         self.queue.stalled = True
 
     def release(self) -> None:
@@ -131,15 +130,14 @@ class TelegramEmulator(Emulator):
         self.queue.release()
 
     def inject(self, update: dict[str, Any]) -> int:
-        """Queue an update as it is; returns its id."""
+        """Queue an update as it is; return its id."""
         return self.queue.put_raw(update)
 
     def view(self, chat: int) -> dict[str, Any]:
-        """One chat as a person sees it now."""
+        """Return one chat as a person sees it now."""
         return view(self.world.chats[chat], time.time())
 
     def views(self) -> list[dict[str, Any]]:
-        """All chats as people see them now."""
         now = time.time()
         return [view(chat, now) for chat in self.world.chats.values()]
 

@@ -14,12 +14,12 @@ Entity = dict[str, Any]
 
 
 def units(text: str) -> int:
-    """The length of `text` in UTF-16 units."""
+    """Return the length of a text in UTF-16 units."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
 def detect(text: str) -> list[Entity]:
-    """The entities that a client adds to typed text: commands and mentions."""
+    """Return the entities that a client adds to typed text: commands and mentions."""
     found = [("bot_command", match) for match in _COMMAND.finditer(text)]
     found += [
         ("mention", match)
@@ -34,7 +34,7 @@ def detect(text: str) -> list[Entity]:
 
 
 def checked(text: str, entities: Any) -> tuple[str, list[Entity]]:
-    """Text and entities as Telegram stores them: blanks at both ends gone, every offset proved.
+    """Return text and entities as Telegram stores them: stripped, with checked offsets.
 
     Raises ApiRefusal 400 for an entity out of range or one that cuts a surrogate pair.
     """

@@ -1,4 +1,4 @@
-"""The refusals of the Bot API, word for word where clients read them."""
+"""The refusals of the Bot API, word for word if clients read them."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class TelegramApiError(ApiRefusal):
 
 
 def bad_request(detail: str, **parameters: Any) -> TelegramApiError:
-    """A 400."""
+    """Build a 400."""
     return TelegramApiError(400, f"Bad Request: {detail}", **parameters)
 
 
 def forbidden(detail: str) -> TelegramApiError:
-    """A 403."""
+    """Build a 403."""
     return TelegramApiError(403, f"Forbidden: {detail}")
 
 
 def too_many_requests(wait: float) -> TelegramApiError:
-    """A 429; Telegram writes whole seconds, at least one."""
+    """Build a 429; Telegram writes whole seconds, at least one."""
     seconds = max(1, math.ceil(wait - 1e-9))
     return TelegramApiError(429, f"Too Many Requests: retry after {seconds}", retry_after=seconds)
 

@@ -1,4 +1,4 @@
-"""The Bot API methods about messages, files and the bot itself. Each takes the world and the parameters."""
+"""The Bot API methods about messages, files and the bot itself."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class TelegramMethod:
 
     @property
     def limited(self) -> bool:
-        """Posts, edits, typing and drafts share one budget."""
+        """True for posts, edits, typing and drafts, which share one budget."""
         return self.kind in _LIMITED
 
 
@@ -70,7 +70,7 @@ def send_message(world: TelegramWorkspace, params: Params) -> CallResult:
 
 
 def send_rich_message(world: TelegramWorkspace, params: Params) -> CallResult:
-    """`sendRichMessage` (Bot API 10.1): the Markdown is kept as the text."""
+    """`sendRichMessage` (Bot API 10.1): the Markdown is stored as the text."""
     chat = world.reachable(params.chat_id())
     return _posted(_add(world, chat, params, text=_rich(params), rich=True))
 
@@ -166,7 +166,7 @@ def send_media_group(world: TelegramWorkspace, params: Params) -> CallResult:
 
 
 def get_file(world: TelegramWorkspace, params: Params) -> CallResult:
-    """`getFile`: files up to 20 MB can be fetched."""
+    """`getFile`: files of up to 20 MB."""
     file = world.file(params.text("file_id"))
     if len(file.data) > DOWNLOAD_LIMIT:
         raise bad_request("file is too big")

@@ -12,19 +12,19 @@ from bot.testing.emulators.telegram.errors import bad_request
 
 
 class Params:
-    """Typed reading of parameters; values from forms are strings, objects are JSON inside them."""
+    """Typed access to parameters; values of forms are strings, with objects as JSON."""
 
     def __init__(self, values: Mapping[str, Any], uploads: Mapping[str, Upload] | None = None) -> None:
         self.values = values
         self.uploads = uploads or {}
 
     def text(self, key: str) -> str:
-        """A string ("" if absent)."""
+        """Return a string, "" if absent."""
         value = self.values.get(key, "")
         return value if isinstance(value, str) else str(value)
 
     def number(self, key: str, default: int = 0) -> int:
-        """An integer. Raises ApiRefusal 400 where it is none."""
+        """Return an integer. Raises ApiRefusal 400 for anything else."""
         value = self.values.get(key)
         if value is None or value == "":
             return default
@@ -34,11 +34,11 @@ class Params:
             raise bad_request(f"invalid {key} specified") from None
 
     def flag(self, key: str) -> bool:
-        """A truth value."""
+        """Return a truth value."""
         return self.values.get(key) in (True, "true", "True", "1")
 
     def object(self, key: str) -> Any:
-        """A JSON value (None if absent). Raises ApiRefusal 400 where it cannot be read."""
+        """Return a JSON value, None if absent. Raises ApiRefusal 400 if it cannot be read."""
         value = self.values.get(key)
         if not isinstance(value, str):
             return value
@@ -50,20 +50,20 @@ class Params:
             raise bad_request(f"can't parse {key} JSON object") from None
 
     def chat_id(self) -> int | str | None:
-        """`chat_id` as a number where it is one."""
+        """Return `chat_id`, as a number if it is one."""
         value = self.values.get("chat_id")
         if isinstance(value, str) and value.lstrip("-").isdigit():
             return int(value)
         return value
 
     def upload(self, key: str) -> Upload | None:
-        """The file of that parameter: its own part, or the one that `attach://` names."""
+        """Return the file of a parameter: its own part, or the one that `attach://` names."""
         if key in self.uploads:
             return self.uploads[key]
         return self.attached(self.text(key))
 
     def attached(self, reference: str) -> Upload | None:
-        """The part that an `attach://` reference names."""
+        """Return the part that an `attach://` reference names."""
         return self.uploads.get(reference.removeprefix("attach://"))
 
 

@@ -1,4 +1,4 @@
-"""What people do: write, reply, mention, send files and albums, edit, press buttons, move groups."""
+"""Actions of people: messages, replies, mentions, files, albums, edits, buttons, group changes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Record = Callable[[TelegramMessage, str], None]
 
 
 class TelegramPeople:
-    """Acts on a world and queues the updates that a bot would get; `record` writes the transcript."""
+    """Performs actions and queues the updates that a bot would get; `record` writes the transcript."""
 
     def __init__(self, world: TelegramWorkspace, deliver: Deliver, record: Record) -> None:
         self._world = world
@@ -73,7 +73,7 @@ class TelegramPeople:
         album: str = "",
         extra: dict[str, Any] | None = None,
     ) -> TelegramMessage:
-        """A person writes; `chat` 0 is their private chat. Commands and @mentions get their entities.
+        """Send a message as a person; `chat` 0 is their private chat. Commands and mentions get entities.
 
         `media` names a kind of the Bot API (photo, document, voice, sticker, location …) and `data` its
         bytes; `extra` is merged into the message (forwards and the like).
@@ -98,7 +98,7 @@ class TelegramPeople:
         return message
 
     def says_many(self, messages: Sequence[dict[str, Any]]) -> list[TelegramMessage]:
-        """Several messages, in order, without a pause; each is the arguments of `says`."""
+        """Send several messages without a pause; each is a dict of arguments of `says`."""
         return [self.says(**message) for message in messages]
 
     def sends_album(
@@ -110,7 +110,7 @@ class TelegramPeople:
         chat: int = 0,
         topic: int = 0,
     ) -> list[TelegramMessage]:
-        """An album: one message for each caption, joined by a media group id."""
+        """Send an album: one message for each caption, joined by a media group id."""
         group = f"album{self._world.serial()}"
         return [
             self.says(caption, media=media, data=PIXEL, user=user, chat=chat, topic=topic, album=group)
@@ -118,7 +118,7 @@ class TelegramPeople:
         ]
 
     def edits(self, chat: int, message_id: int, text: str) -> TelegramMessage:
-        """The author of a message changes its text."""
+        """Change the text of a message as its author."""
         message = self._world.chats[chat].messages[message_id]
         now = time.time()
         message.edits.append(Edit(message.text, now))
@@ -128,7 +128,7 @@ class TelegramPeople:
         return message
 
     def presses(self, chat: int, message_id: int, data: str, *, user: int = 1001) -> str:
-        """A person presses an inline button; returns the id of the callback query."""
+        """Press an inline button; return the id of the callback query."""
         message = self._world.chats[chat].messages[message_id]
         query_id = f"cq{self._world.serial()}"
         self._deliver(
@@ -144,7 +144,7 @@ class TelegramPeople:
         return query_id
 
     def stops(self, chat: int) -> None:
-        """A person presses the stop button of the draft that they see."""
+        """Press the stop button of the visible draft. Raises ValueError if there is none."""
         place = self._world.chats[chat]
         if not place.can_stop or place.draft_until <= time.time():
             raise ValueError("there is no draft with a stop button")
@@ -152,12 +152,12 @@ class TelegramPeople:
         self._deliver("stopped_message_generation", {"chat": place.wire(), "draft_id": place.draft_id})
 
     def make_group(self, title: str = "Group", *, supergroup: bool = False, forum: bool = False) -> int:
-        """A new group with the bot in it; returns its chat id."""
+        """Create a group with the bot in it; return its chat id."""
         kind = SUPERGROUP if supergroup or forum else GROUP
         return self._world.make_group(title, kind, forum=forum).id
 
     def make_topic(self, chat: int, title: str, *, user: int = 1001, by_bot: bool = False) -> int:
-        """A new topic of a forum; returns its message thread id (that of the service message)."""
+        """Create a topic of a forum; return its thread id, the id of the service message."""
         place = self._world.chats[chat]
         creator = self._world.bot if by_bot else self._world.user(user)
         created = {"forum_topic_created": {"name": title, "icon_color": 7322096}}
@@ -168,7 +168,7 @@ class TelegramPeople:
         return message.id
 
     def migrates(self, chat: int) -> int:
-        """A basic group becomes a supergroup; returns the new chat id."""
+        """Turn a basic group into a supergroup; return the new chat id."""
         old = self._world.chats[chat]
         new = migrate(self._world, old)
         someone = self._world.user(1001)
@@ -179,13 +179,13 @@ class TelegramPeople:
         return new.id
 
     def joins(self, chat: int, user: int) -> None:
-        """A person joins a group (a service message)."""
+        """Let a person join a group, with a service message."""
         place, member = self._world.chats[chat], self._world.user(user)
         service = {"new_chat_members": [member.wire()], "new_chat_member": member.wire()}
         self._deliver("message", message_wire(self._world.add(place, member, service=service)))
 
     def blocks(self, chat: int) -> None:
-        """A person blocks the bot, or a group throws it out."""
+        """Block the bot as a person, or remove it from a group."""
         place = self._world.chats[chat]
         if place.kind == PRIVATE:
             place.barred = "bot was blocked by the user"
@@ -193,7 +193,7 @@ class TelegramPeople:
             place.barred = f"bot was kicked from the {place.kind} chat"
 
     def unblocks(self, chat: int) -> None:
-        """The bot may write there again."""
+        """Let the bot write to the chat again."""
         self._world.chats[chat].barred = ""
 
     def _place(self, sender: TelegramUser, chat: int) -> TelegramChat:

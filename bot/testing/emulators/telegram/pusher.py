@@ -1,4 +1,4 @@
-"""Delivers updates to a webhook: one after another, each until it is answered with 200."""
+"""Delivery of updates to a webhook, one after another, each until it is answered with 200."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import aiohttp
 from bot.testing.emulators.telegram.updates import TelegramUpdates
 
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - a header's name
-# Seconds until an update that was refused comes again, and how long an answer may take.
+# Seconds before a refused update is sent again, and time limit of an answer.
 AGAIN = 0.05
 TIMEOUT = 10.0
 
 
 class Pusher:
-    """The sending end of a bot's webhook. `last_error` is (time, text) of the last delivery that failed."""
+    """Sends updates to the webhook. `last_error` is (epoch seconds, text) of the last failed delivery."""
 
     def __init__(self, queue: TelegramUpdates) -> None:
         self._queue = queue
@@ -27,14 +27,14 @@ class Pusher:
         self.last_error: tuple[int, str] | None = None
 
     async def register(self, url: str, secret: str) -> None:
-        """Deliver to `url` from now on; "" ends it."""
+        """Deliver to a URL from now on; "" stops the delivery."""
         await self.close()
         self.url = url
         if url:
             self._task = asyncio.create_task(self._deliver(url, secret), name="webhook")
 
     async def close(self) -> None:
-        """Deliver no more."""
+        """Stop the delivery."""
         self.url, self.last_error = "", None
         task, self._task = self._task, None
         if task is not None:

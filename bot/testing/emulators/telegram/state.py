@@ -1,4 +1,4 @@
-"""What a Telegram server remembers: people, chats, messages, files. Plain data, no I/O."""
+"""State of the emulated Telegram: people, chats, messages, files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TelegramUser:
 
 @dataclass(slots=True)
 class TelegramFile:
-    """A file on the server; `path` is what `getFile` answers."""
+    """A file on the server; `path` is its `file_path` in `getFile`."""
 
     file_id: str
     unique_id: str
@@ -70,7 +70,7 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An earlier text of a message and when it was replaced (epoch seconds)."""
+    """An earlier text of a message and the time of its replacement (epoch seconds)."""
 
     text: str
     until: float
@@ -78,7 +78,7 @@ class Edit:
 
 @dataclass(slots=True)
 class TelegramMessage:
-    """A message as the server keeps it; `text` is the caption where there is media."""
+    """A message; `text` is the caption if there is media."""
 
     id: int
     chat: TelegramChat
@@ -101,7 +101,7 @@ class TelegramMessage:
 
 @dataclass(slots=True)
 class TelegramChat:
-    """A chat; `barred` is the reason why the bot may not write ("" if it may)."""
+    """A chat; `barred` is the reason why the bot may not write, "" if it may."""
 
     id: int
     kind: str

@@ -1,4 +1,4 @@
-"""The queue behind `getUpdates`: numbered, kept until confirmed, one poller at a time."""
+"""The queue of `getUpdates`: numbered updates, stored until confirmed, for one poller at a time."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from bot.testing.emulators.telegram.errors import OTHER_POLLER, TelegramApiError
 NOT_BY_DEFAULT = frozenset({"chat_member", "message_reaction", "message_reaction_count"})
 FIRST_UPDATE = 700_000_001
 KEPT = 100
-"""Past updates that can be delivered once more."""
+"""Number of past updates that can be delivered again."""
 
 
 class TelegramUpdates:
-    """Updates in order; once delivered, one with an id below a poll's offset is confirmed and dropped.
+    """Updates in order; a delivered one with an id below a poll's offset is confirmed and dropped.
 
-    `stalled` keeps polls open without an answer; `ignore_confirmations` counts down polls whose offset is not
-    honoured, so that the same updates come again; `twice` queues each update two times.
+    `stalled` keeps polls open without an answer; the next `ignore_confirmations` polls confirm nothing, so
+    that the same updates are delivered again; `twice` queues each update twice.
     """
 
     def __init__(self) -> None:
         self._pending: deque[dict[str, Any]] = deque()
         self._delivered = 0
-        """How many of the pending ones, from the left, a poll brought; the others can't be confirmed yet."""
+        """Number of pending updates, from the left, that a poll delivered; others can't be confirmed yet."""
         self._next_id = FIRST_UPDATE
         self._poller: asyncio.Future[str] | None = None
         self._kinds: frozenset[str] | None = None
@@ -38,22 +38,22 @@ class TelegramUpdates:
 
     @property
     def pending(self) -> int:
-        """How many updates are not confirmed yet."""
+        """Number of updates that are not confirmed yet."""
         return len(self._pending)
 
     @property
     def polled(self) -> bool:
-        """Whether a poll waits now."""
+        """True while a poll waits."""
         return self._poller is not None and not self._poller.done()
 
     def put(self, kind: str, payload: Any) -> int:
-        """Queue an update of this kind; returns its id, or 0 where the bot did not ask for the kind."""
+        """Queue an update of a kind; return its id, 0 if the bot did not ask for the kind."""
         if not self._wanted(kind):
             return 0
         return self.put_raw({kind: payload})
 
     def put_raw(self, update: dict[str, Any]) -> int:
-        """Queue anything at all; `update_id` is added in front unless given."""
+        """Queue an update as it is; `update_id` is added if missing."""
         update_id: int = self._next_id
         self._next_id += 1
         whole = {"update_id": update_id, **update}
@@ -66,31 +66,31 @@ class TelegramUpdates:
         return update_id
 
     def hold(self) -> None:
-        """Keep new updates back until `let_go`."""
+        """Hold back new updates until `let_go`."""
         self._held = []
 
     def let_go(self, *, reverse: bool) -> None:
-        """Queue what was held, the last one first where wanted."""
+        """Queue the held updates, optionally in reverse order."""
         held, self._held = self._held or [], None
         self._pending.extend(reversed(held) if reverse else held)
         self._wake("update")
 
     def again(self, count: int) -> None:
-        """Queue the last updates once more, with the numbers that they had."""
+        """Queue the last updates again, with their own numbers."""
         self._pending.extend(list(self._past)[-count:])
         self._wake("update")
 
     def cut(self) -> None:
-        """Cut the connection of the poll that waits now."""
+        """Cut the connection of the waiting poll."""
         self._wake("cut")
 
     def allow(self, kinds: Any) -> None:
-        """`allowed_updates` of a poll or webhook; None keeps what was set before."""
+        """Set `allowed_updates` of a poll or webhook; None keeps the current ones."""
         if kinds is not None:
             self._kinds = frozenset(str(kind) for kind in kinds) or None
 
     def confirm(self, offset: int) -> None:
-        """Drop what `offset` confirms; a negative one keeps that many from the end."""
+        """Drop the updates that `offset` confirms; a negative one keeps that many from the end."""
         if self.ignore_confirmations > 0 and offset > 0:
             self.ignore_confirmations -= 1
             return
@@ -124,12 +124,12 @@ class TelegramUpdates:
         return [self._pending[index] for index in range(count)]
 
     def release(self) -> None:
-        """Let a stalled poll go on, and answer from now on."""
+        """End `stalled` and answer the waiting poll."""
         self.stalled = False
         self._wake("update")
 
     def reset(self) -> None:
-        """Forget all pending updates and misbehaviour; numbering goes on."""
+        """Clear all pending updates and faults; numbering continues."""
         self._pending.clear()
         self._delivered = 0
         self._past.clear()
@@ -160,6 +160,6 @@ class TelegramUpdates:
 
 
 def _is_before(update: dict[str, Any], offset: int) -> bool:
-    """Whether `offset` confirms it; an injected update may have anything for a number."""
+    """Return whether `offset` confirms an update; an injected one may have any value as its number."""
     number = update["update_id"]
     return isinstance(number, int) and number < offset

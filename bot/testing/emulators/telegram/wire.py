@@ -1,4 +1,4 @@
-"""Messages as the Bot API writes them, and as a person sees them."""
+"""Messages as the Bot API writes them and as a person sees them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bot.testing.emulators.telegram.state import TelegramChat, TelegramMessage
 
 
 def message_wire(message: TelegramMessage, *, nested: bool = False) -> dict[str, Any]:
-    """The `Message` object; a replied-to message is nested once, as Telegram does."""
+    """Build the `Message` object; a replied-to message is nested once, as Telegram does."""
     wire: dict[str, Any] = {
         "message_id": message.id,
         "from": message.sender.wire(),
@@ -47,7 +47,7 @@ def _content(message: TelegramMessage) -> dict[str, Any]:
 
 
 def seen(message: TelegramMessage) -> dict[str, Any]:
-    """A message as a person sees it now."""
+    """Return a message as a person sees it now."""
     return {
         "message_id": message.id,
         "sender": message.sender.id,
@@ -68,7 +68,7 @@ def seen(message: TelegramMessage) -> dict[str, Any]:
 
 
 def view(chat: TelegramChat, now: float) -> dict[str, Any]:
-    """A chat as a person sees it now: messages in order, and the draft while it lasts."""
+    """Return a chat as a person sees it now: messages in order, and the current draft."""
     standing = [message for message in chat.messages.values() if not message.deleted and not message.service]
     return {
         "chat": chat.id,

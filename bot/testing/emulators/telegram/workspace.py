@@ -1,4 +1,4 @@
-"""The server's memory: who exists, which chats there are, and how messages get their ids."""
+"""In-memory store of the emulated Telegram, and creation of ids."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SUPERGROUP_BASE = -1_000_000_000_000
 
 @dataclass(slots=True)
 class TelegramWorkspace:
-    """One bot and everybody it can talk with.
+    """One bot with its users and chats.
 
     Private chats and basic groups share one counter of message ids, each supergroup has its own.
     """
@@ -44,7 +44,7 @@ class TelegramWorkspace:
     _serial: int = 0
 
     def user(self, user_id: int, name: str = "") -> TelegramUser:
-        """The person with that id, made on first use."""
+        """Return the person with an id, created on first use."""
         user = self.users.get(user_id)
         if user is None:
             user = TelegramUser(user_id, name or f"Person {user_id}", f"person_{user_id}")
@@ -54,7 +54,7 @@ class TelegramWorkspace:
         return user
 
     def private(self, user: TelegramUser) -> TelegramChat:
-        """The private chat with a person, made on first use."""
+        """Return the private chat with a person, created on first use."""
         chat = self.chats.get(user.id)
         if chat is None:
             chat = TelegramChat(user.id, PRIVATE, user.name, user.username)
@@ -62,7 +62,7 @@ class TelegramWorkspace:
         return chat
 
     def make_group(self, title: str, kind: str = GROUP, *, forum: bool = False) -> TelegramChat:
-        """A new group; `kind` is group or supergroup."""
+        """Create a group; `kind` is group or supergroup."""
         serial = self.serial()
         chat_id = SUPERGROUP_BASE - 1000 - serial if kind == SUPERGROUP else -(5000 + serial)
         chat = TelegramChat(chat_id, kind, title, is_forum=forum)
@@ -70,12 +70,12 @@ class TelegramWorkspace:
         return chat
 
     def serial(self) -> int:
-        """The next number for things that need only be distinct."""
+        """Return the next serial number."""
         self._serial += 1
         return self._serial
 
     def reachable(self, chat_id: Any) -> TelegramChat:
-        """The chat that the bot may write to. Raises ApiRefusal 400 or 403 as Telegram would."""
+        """Return a chat that the bot may write to. Raises ApiRefusal 400 or 403 as Telegram would."""
         chat = self.chats.get(chat_id) if isinstance(chat_id, int) else None
         if chat is None:
             raise bad_request("chat not found" if chat_id not in (None, "") else "chat_id is empty")
@@ -88,7 +88,7 @@ class TelegramWorkspace:
         return chat
 
     def add(self, chat: TelegramChat, sender: TelegramUser, **content: Any) -> TelegramMessage:
-        """Put a new message into a chat, with the next id of its counter."""
+        """Add a message to a chat, with the next id of its counter."""
         if chat.kind == SUPERGROUP:
             number = chat.next_id
             chat.next_id += 1
@@ -102,7 +102,7 @@ class TelegramWorkspace:
     def thread_of(
         self, chat: TelegramChat, thread_id: int, reply_to: TelegramMessage | None
     ) -> dict[str, Any]:
-        """Where a message hangs: a forum topic, or the reply thread that supergroups make by themselves."""
+        """Return the thread fields of a message: a forum topic, or the reply thread of a supergroup."""
         if thread_id:
             if not chat.is_forum:
                 return {}
@@ -116,7 +116,7 @@ class TelegramWorkspace:
         return {}
 
     def store(self, kind: str, name: str, mime: str, data: bytes) -> TelegramFile:
-        """Keep a file."""
+        """Store a file."""
         serial = self.serial()
         suffix = name.rpartition(".")[2] if "." in name else "bin"
         file = TelegramFile(
@@ -133,11 +133,11 @@ class TelegramWorkspace:
         return file
 
     def media(self, kind: str, name: str, mime: str, data: bytes, **extra: Any) -> Media:
-        """A stored file as the media of a message."""
+        """Store a file as the media of a message."""
         return Media(kind, self.store(kind, name, mime, data), extra)
 
     def file(self, file_id: str) -> TelegramFile:
-        """The file of that id. Raises ApiRefusal 400."""
+        """Return the file with an id. Raises ApiRefusal 400."""
         file = self.files.get(file_id)
         if file is None:
             raise bad_request("wrong file_id or the file is temporarily unavailable")
