@@ -42,7 +42,7 @@ class ManualClock:
         self._now = now
         self._sleepers = [(at + shift, order, done) for at, order, done in self._sleepers]
 
-    async def settle(self) -> None:
+    async def run_ready(self) -> None:
         """Run everything that is ready."""
         ready = getattr(asyncio.get_running_loop(), "_ready", None)
         at_rest = 0
@@ -52,18 +52,21 @@ class ManualClock:
             if at_rest == AT_REST:
                 return
 
+    settle = run_ready
+    """Former name of `run_ready`."""
+
     async def advance(self, seconds: float) -> None:
         """Move the clock forward, waking each sleeper at its own time."""
-        await self.settle()
+        await self.run_ready()
         target = self._now + seconds
         while self._sleepers and self._sleepers[0][0] <= target:
             at, _, done = heapq.heappop(self._sleepers)
             self._now = max(self._now, at)
             if not done.done():
                 done.set_result(None)
-                await self.settle()
+                await self.run_ready()
         self._now = target
-        await self.settle()
+        await self.run_ready()
 
 
 def _quick(seconds: float) -> float:

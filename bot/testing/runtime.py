@@ -256,7 +256,7 @@ class ScriptedRuntime:
         return self.runs[run_id]
 
 
-def saying(text: str, *, status: str = "success") -> Callable[[ScriptedRun], None]:
+def answer_with(text: str, *, status: str = "success") -> Callable[[ScriptedRun], None]:
     """Return a script that says `text` at once and ends."""
 
     def script(run: ScriptedRun) -> None:
@@ -264,3 +264,7 @@ def saying(text: str, *, status: str = "success") -> Callable[[ScriptedRun], Non
         run.end(status)
 
     return script
+
+
+saying = answer_with
+"""Former name of `answer_with`."""

@@ -20,7 +20,7 @@ import structlog
 from bot.store.database import SqliteDatabase
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.clock import ManualClock
-from bot.testing.runtime import ScriptedRuntime, saying
+from bot.testing.runtime import ScriptedRuntime, answer_with
 from tests.benchmarks.figures import Figure, table
 from tests.component.dispatch.bench import Bench
 from tests.load.filled import filled
@@ -56,7 +56,7 @@ async def knowing(count: int, folder: Path) -> AsyncIterator[Known]:
     await inner.open()
     database = MeteredDatabase(inner)
     try:
-        runtime = ScriptedRuntime(saying("Hello."))
+        runtime = ScriptedRuntime(answer_with("Hello."))
         bench = Bench(database, ManualClock(), RecordingAdapter(), runtime)
         async with bench.running():
             yield Known(bench, database)

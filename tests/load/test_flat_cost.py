@@ -12,7 +12,7 @@ from bot.bus.message_bus import MessageBus, TurnLanes
 from bot.store.database import SqliteDatabase
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.clock import ManualClock
-from bot.testing.runtime import ScriptedRuntime, saying
+from bot.testing.runtime import ScriptedRuntime, answer_with
 from tests.component.dispatch.bench import Bench
 from tests.load.filled import filled
 from tests.load.metered import MeteredDatabase
@@ -39,7 +39,7 @@ async def cost(folder: Path, known: int, chats: list[str]) -> Cost:
     await inner.open()
     database = MeteredDatabase(inner)
     try:
-        at = Bench(database, ManualClock(), RecordingAdapter(), ScriptedRuntime(saying("Hello.")))
+        at = Bench(database, ManualClock(), RecordingAdapter(), ScriptedRuntime(answer_with("Hello.")))
         async with at.running():
             before = await database.keep_log()
             for chat in chats:

@@ -165,7 +165,7 @@ class Stage:
         if self._died:
             self.absences.append((self._died, self.clock.now()))
         self._life = Life(self._settings, self.clock, self.agent, self.platforms)
-        await self.clock.settle()
+        await self.clock.run_ready()
 
     async def _gone(self, life: Life, seconds: float, *, killed: bool = True) -> None:
         await life.buried()

@@ -44,6 +44,7 @@ from bot.testing.conformance.driver import (  # noqa: E402
     Person,
     PlatformDriver,
     Seen,
+    SuitePerson,
     Where,
 )
 from bot.testing.conformance.files import FileCases  # noqa: E402
@@ -70,6 +71,7 @@ __all__ = [
     "Person",
     "PlatformDriver",
     "Seen",
+    "SuitePerson",
     "Where",
     "implements",
     "optional_protocols",

@@ -69,15 +69,18 @@ class Stage:
         for _ in range(MOMENTS):
             await asyncio.sleep(MOMENT)
 
-    async def heard(self, text: str = "go", at: Where = ANN, *, addressed: bool = True) -> InboundMessage:
+    async def receive(self, text: str = "go", at: Where = ANN, *, addressed: bool = True) -> InboundMessage:
         """Let a person write and return the stored message."""
         count = len(self.inbox.messages)
         await self.platform.writes(text, at, addressed=addressed)
         return (await self.inbox.until(count + 1))[-1]
 
-    async def asked(self, text: str = "go", at: Where = ANN) -> ReplyAddress:
+    async def reply_address(self, text: str = "go", at: Where = ANN) -> ReplyAddress:
         """Let a person write and return the address of the answer."""
-        return address_of(await self.heard(text, at))
+        return address_of(await self.receive(text, at))
+
+    heard, asked = receive, reply_address
+    """Former names of `receive` and `reply_address`."""
 
     def turn(self) -> int:
         """Return the number of a new turn."""
@@ -157,12 +160,12 @@ class Stage:
         assert len(found) == 1, f"one message was expected: {[seen.text for seen in found]}"
         return found[0]
 
-    def reply(self, address: ReplyAddress) -> Telling:
+    def reply(self, address: ReplyAddress) -> ReplyFrames:
         """Begin a reply."""
-        return Telling(self, address)
+        return ReplyFrames(self, address)
 
 
-class Telling:
+class ReplyFrames:
     """One reply as the dispatcher sends it: frames of a growing text, then the final."""
 
     def __init__(self, stage: Stage, address: ReplyAddress) -> None:
@@ -194,11 +197,14 @@ class Telling:
         while (action := self._reply.next_final(parts)) is not None:
             await self._do(action, final=True)
 
-    async def tell(self, markdown: str, *, frames: int = 6) -> None:
+    async def send(self, markdown: str, *, frames: int = 6) -> None:
         """Show a text in a number of frames, then the final."""
         for number in range(1, frames + 1):
             await self.frame(markdown[: len(markdown) * number // (frames + 1)])
         await self.finish(markdown)
+
+    tell = send
+    """Former name of `send`."""
 
     async def _do(self, action: PostPart | EditPart | RemovePart, *, final: bool) -> None:
         part = action.part
@@ -215,6 +221,10 @@ class Telling:
             await self._stage.edit(message, part.platform_id)
         state = PartState.FINAL if final else PartState.POSTED
         self._reply.update_part(replace(part, state=state), shown=part.content)
+
+
+Telling = ReplyFrames
+"""Former name of ReplyFrames."""
 
 
 def address_of(message: InboundMessage) -> ReplyAddress:

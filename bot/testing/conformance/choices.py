@@ -21,7 +21,7 @@ LONG = "a choice that says at length what it is all about: "
 class Choices(Suite):
     @needs(AsksChoice)
     async def test_a_question_shows_its_choices(self, stage: Stage) -> None:
-        question = stage.message("Which **city**?", await stage.asked(), choices=CHOICES)
+        question = stage.message("Which **city**?", await stage.reply_address(), choices=CHOICES)
         await stage.post(question)
         assert stage.one().choices == CHOICES
         assert stage.one().text == "Which city?"
@@ -31,12 +31,12 @@ class Choices(Suite):
         assert isinstance(stage.adapter, AsksChoice)
         many = tuple(f"choice {number}" for number in range(stage.adapter.most_choices))
         assert len(many) >= 2
-        await stage.post(stage.message("Which?", await stage.asked(), choices=many))
+        await stage.post(stage.message("Which?", await stage.reply_address(), choices=many))
         assert stage.one().choices == many
 
     @needs(AsksChoice, EditsMessages)
     async def test_a_reply_that_grew_ends_in_its_choices(self, stage: Stage) -> None:
-        reply = stage.reply(await stage.asked())
+        reply = stage.reply(await stage.reply_address())
         await reply.frame("Which")
         assert stage.one().choices == ()
         await reply.finish("Which city?", CHOICES)
@@ -47,7 +47,7 @@ class Choices(Suite):
     @needs(AsksChoice)
     @pytest.mark.parametrize("choice", [*CHOICES, LONG + "this", "🏯" * 60])
     async def test_a_click_says_the_whole_choice(self, stage: Stage, choice: str) -> None:
-        heard = await stage.heard("ask me")
+        heard = await stage.receive("ask me")
         choices = (LONG + "other", choice, "🏯" * 59)
         question = await stage.post(stage.message("Which?", address_of(heard), choices=choices))
         await stage.platform.clicks(question, choice)
@@ -61,7 +61,7 @@ class Choices(Suite):
 
     @needs(AsksChoice)
     async def test_after_a_click_the_question_is_settled(self, stage: Stage) -> None:
-        question = await stage.post(stage.message("Which?", await stage.asked(), choices=CHOICES))
+        question = await stage.post(stage.message("Which?", await stage.reply_address(), choices=CHOICES))
         await stage.platform.clicks(question, "Paris")
         await stage.inbox.until(2)
         await eventually(lambda: stage.one().choices == ())
@@ -70,7 +70,7 @@ class Choices(Suite):
     @needs(AsksChoice, EditsMessages)
     async def test_words_that_are_there_before_the_sign_stay(self, stage: Stage) -> None:
         """Keep the text that the service writes below a settled question; the adapter adds no mark to it."""
-        question = stage.message("Which?", await stage.asked(), choices=CHOICES)
+        question = stage.message("Which?", await stage.reply_address(), choices=CHOICES)
         message_id = await stage.post(question)
         words = replace(question, text="Which? ✓ Paris, by Ann", choices=())
         stage.inbox.meanwhile = lambda: stage.edit(words, message_id)
@@ -83,8 +83,8 @@ class Choices(Suite):
 
     @needs(AsksChoice, Ability.GROUPS)
     async def test_in_a_group_the_answer_is_that_of_who_clicked(self, stage: Stage) -> None:
-        ben = (await stage.heard("hi", BEN)).origin.sender.id
-        address = await stage.asked(at=ANN_IN_TEAM)
+        ben = (await stage.receive("hi", BEN)).origin.sender.id
+        address = await stage.reply_address(at=ANN_IN_TEAM)
         question = await stage.post(stage.message("Which?", address, choices=CHOICES))
         await stage.platform.clicks(question, "Berlin", BEN_IN_TEAM)
         answer = (await stage.inbox.until(3))[2]
@@ -95,7 +95,7 @@ class Choices(Suite):
 
     @needs(AsksChoice, Ability.REPEATS)
     async def test_a_click_that_comes_twice_is_one_answer(self, stage: Stage) -> None:
-        question = await stage.post(stage.message("Which?", await stage.asked(), choices=CHOICES))
+        question = await stage.post(stage.message("Which?", await stage.reply_address(), choices=CHOICES))
         stage.platform.repeats()
         await stage.platform.clicks(question, "Paris")
         await eventually(lambda: stage.inbox.duplicates)
@@ -104,7 +104,7 @@ class Choices(Suite):
 
     @needs(AsksChoice)
     async def test_a_click_that_is_not_its_authors_to_make_leaves_the_buttons(self, stage: Stage) -> None:
-        question = await stage.post(stage.message("Which?", await stage.asked(), choices=CHOICES))
+        question = await stage.post(stage.message("Which?", await stage.reply_address(), choices=CHOICES))
         stage.inbox.forbids = "Not yours."
         await stage.platform.clicks(question, "Paris")
         await eventually(lambda: stage.inbox.asked >= 2)
@@ -118,7 +118,7 @@ class Choices(Suite):
 
     @needs(AsksChoice)
     async def test_of_two_clicks_at_once_only_the_one_that_counts_is_shown(self, stage: Stage) -> None:
-        question = await stage.post(stage.message("Which?", await stage.asked(), choices=CHOICES))
+        question = await stage.post(stage.message("Which?", await stage.reply_address(), choices=CHOICES))
         stage.inbox.closed = "It is answered already."
         stage.inbox.hold()
         await stage.platform.clicks(question, "Berlin")
@@ -134,7 +134,7 @@ class Choices(Suite):
 
     @needs(AsksChoice)
     async def test_a_click_is_not_settled_before_it_is_stored(self, stage: Stage) -> None:
-        question = await stage.post(stage.message("Which?", await stage.asked(), choices=CHOICES))
+        question = await stage.post(stage.message("Which?", await stage.reply_address(), choices=CHOICES))
         stage.inbox.hold()
         await stage.platform.clicks(question, "Paris")
         await eventually(lambda: stage.inbox.held)

@@ -41,23 +41,27 @@ class Ability(StrEnum):
     TYPING = "typing"  # a typing indicator can be read
 
 
-class Person(StrEnum):
+class SuitePerson(StrEnum):
     """Two people who use the bot."""
 
     ANN = "ann"
     BEN = "ben"
 
 
+Person = SuitePerson
+"""Former name of SuitePerson."""
+
+
 @dataclass(frozen=True, slots=True)
 class Where:
     """The private chat of a person with the bot or, with `team`, the person in the one group."""
 
-    person: Person
+    person: SuitePerson
     team: bool = False
 
 
-ANN, BEN = Where(Person.ANN), Where(Person.BEN)
-ANN_IN_TEAM, BEN_IN_TEAM = Where(Person.ANN, team=True), Where(Person.BEN, team=True)
+ANN, BEN = Where(SuitePerson.ANN), Where(SuitePerson.BEN)
+ANN_IN_TEAM, BEN_IN_TEAM = Where(SuitePerson.ANN, team=True), Where(SuitePerson.BEN, team=True)
 
 
 @dataclass(frozen=True, slots=True)

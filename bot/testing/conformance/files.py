@@ -31,7 +31,7 @@ class FileCases(Suite):
     @needs(SendsFiles, Ability.FILES)
     @pytest.mark.parametrize("filename", SENT)
     async def test_a_file_arrives_with_its_name_and_content(self, stage: Stage, filename: str) -> None:
-        message_id = await stage.send_file(stage.file(SENT[filename], filename, await stage.asked()))
+        message_id = await stage.send_file(stage.file(SENT[filename], filename, await stage.reply_address()))
         seen = stage.one()
         assert seen.id == message_id
         assert seen.data == SENT[filename]
@@ -40,12 +40,12 @@ class FileCases(Suite):
 
     @needs(SendsFiles, Ability.FILES, Ability.GROUPS)
     async def test_a_file_for_a_group_goes_there(self, stage: Stage) -> None:
-        await stage.send_file(stage.file(b"x", "a.txt", await stage.asked(at=ANN_IN_TEAM)))
+        await stage.send_file(stage.file(b"x", "a.txt", await stage.reply_address(at=ANN_IN_TEAM)))
         assert stage.one(ANN_IN_TEAM).data == b"x"
 
     @needs(SendsFiles, Ability.LOSES_ANSWERS)
     async def test_a_file_whose_answer_got_lost(self, stage: Stage) -> None:
-        file = stage.file(b"once", "once.txt", await stage.asked())
+        file = stage.file(b"once", "once.txt", await stage.reply_address())
         stage.platform.loses_answer("file")
         try:
             found = await stage.send_file(file)
@@ -60,7 +60,7 @@ class FileCases(Suite):
 
     @needs(SendsFiles, Ability.LOSES_ANSWERS)
     async def test_a_file_that_the_server_failed_to_take_is_sent_again(self, stage: Stage) -> None:
-        file = stage.file(b"twice", "twice.txt", await stage.asked())
+        file = stage.file(b"twice", "twice.txt", await stage.reply_address())
         stage.platform.fails("file")
         with pytest.raises(DeliveryError) as caught:
             await stage.send_file(file)
@@ -71,7 +71,7 @@ class FileCases(Suite):
     @needs(SendsFiles, Ability.FILES)
     async def test_an_empty_file_is_taken_or_refused_for_good(self, stage: Stage) -> None:
         try:
-            await stage.send_file(stage.file(b"", "empty.txt", await stage.asked()))
+            await stage.send_file(stage.file(b"", "empty.txt", await stage.reply_address()))
         except DeliveryError as error:
             assert error.category is DeliveryCategory.INVALID_PAYLOAD
             assert not error.unknown_outcome

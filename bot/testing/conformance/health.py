@@ -18,7 +18,7 @@ NOT_LIVE = frozenset({Live.DEAF, Live.CONNECTING, Live.FAILED})
 class HealthCases(Suite):
     async def test_what_it_hears_is_its_last_event(self, stage: Stage) -> None:
         began = stage.platform.clock.now()
-        await stage.heard("hello")
+        await stage.receive("hello")
         await eventually(lambda: stage.running.state.last_event >= began - OFTEN)
         assert stage.running.state.live is Live.LIVE
 
@@ -29,40 +29,40 @@ class HealthCases(Suite):
 
     @needs(Ability.CONNECTION)
     async def test_a_lost_connection_is_noticed_and_made_again(self, stage: Stage) -> None:
-        await stage.heard("before")
+        await stage.receive("before")
         told = len(stage.running.states)
         await stage.platform.breaks()
         await eventually(lambda: any(state.live in NOT_LIVE for state in stage.running.states[told:]))
         await eventually(lambda: stage.running.state.live is Live.LIVE)
-        assert (await stage.heard("after")).text == "after"
-        await stage.says("still here", await stage.asked())
+        assert (await stage.receive("after")).text == "after"
+        await stage.says("still here", await stage.reply_address())
         assert stage.one().text == "still here"
         assert not stage.running.ended
 
     @needs(Ability.CONNECTION, Ability.KEEPS)
     async def test_what_is_written_while_it_is_lost_arrives_once(self, stage: Stage) -> None:
-        await stage.heard("before")
+        await stage.receive("before")
         for number in range(3):
             await stage.platform.breaks()
             await stage.platform.writes(f"number {number}")
         await stage.inbox.until(4)
-        await stage.heard("after")
+        await stage.receive("after")
         assert sorted(stage.inbox.texts) == ["after", "before", "number 0", "number 1", "number 2"]
 
     @needs(Ability.SILENCE)
     async def test_silence_is_deafness(self, stage: Stage) -> None:
-        await stage.heard("before")
+        await stage.receive("before")
         told = len(stage.running.states)
         await stage.platform.falls_silent()
         await eventually(lambda: any(state.live is Live.DEAF for state in stage.running.states[told:]))
         assert next(state.reason for state in stage.running.states[told:] if state.live is Live.DEAF)
         await stage.platform.speaks()
-        assert (await stage.heard("after")).text == "after"
+        assert (await stage.receive("after")).text == "after"
         await eventually(lambda: stage.running.state.live is Live.LIVE)
 
     @needs(Ability.CREDENTIALS)
     async def test_revoked_credentials_fail_the_account(self, stage: Stage) -> None:
-        address = await stage.asked()
+        address = await stage.reply_address()
         await stage.platform.revokes()
         try:
             await stage.says("am I still me?", address)

@@ -42,7 +42,7 @@ class LifeCycle(Suite):
     async def test_it_leaves_no_task_behind(self, idle: Stage) -> None:
         before = asyncio.all_tasks()
         await idle.running.start()
-        await idle.asked()
+        await idle.reply_address()
         await idle.stop()
         await _all_ended(before)
 
@@ -71,7 +71,7 @@ class LifeCycle(Suite):
 
     @needs(Ability.NETWORK)
     async def test_no_connection_stays_open(self, stage: Stage) -> None:
-        await stage.says("hello", await stage.asked())
+        await stage.says("hello", await stage.reply_address())
         assert stage.platform.connections() > 0
         await stage.stop()
         await eventually(lambda: stage.platform.connections() == 0)
@@ -80,7 +80,7 @@ class LifeCycle(Suite):
         await stage.stop()
         await stage.running.start()
         assert stage.running.state.live is Live.LIVE
-        await stage.says("back again", await stage.asked())
+        await stage.says("back again", await stage.reply_address())
         assert stage.one().text == "back again"
 
     async def test_a_stop_while_a_message_is_stored_loses_nothing(self, stage: Stage) -> None:
@@ -101,7 +101,7 @@ class LifeCycle(Suite):
 
     @needs(Ability.NETWORK)
     async def test_nothing_is_sent_where_it_is_not_connected(self, stage: Stage) -> None:
-        address = await stage.asked()
+        address = await stage.reply_address()
         await stage.stop()
         with pytest.raises(DeliveryError) as caught:
             await stage.adapter.send(stage.message("too late", address))

@@ -24,7 +24,7 @@ AT_ONCE = 8.0
 class LimitCases(Suite):
     @needs(Ability.LIMITS)
     async def test_a_refused_post_says_how_long_to_wait(self, stage: Stage) -> None:
-        address = await stage.asked()
+        address = await stage.reply_address()
         stage.platform.limits(ANN, LONG)
         async with asyncio.timeout(AT_ONCE):
             with pytest.raises(RateLimited) as caught:
@@ -37,19 +37,19 @@ class LimitCases(Suite):
 
     @needs(Ability.LIMITS)
     async def test_the_penalty_of_one_chat_is_no_other_s(self, stage: Stage) -> None:
-        ann, ben = await stage.asked(at=ANN), await stage.asked(at=BEN)
+        ann, ben = await stage.reply_address(at=ANN), await stage.reply_address(at=BEN)
         stage.platform.limits(ANN, LONG)
         async with asyncio.timeout(AT_ONCE):
             with pytest.raises(RateLimited):
                 await stage.says("for Ann", ann)
             for number in range(3):
                 await stage.says(f"for Ben {number}", ben)
-            await stage.heard("and I am heard", BEN)
+            await stage.receive("and I am heard", BEN)
         assert [seen.text for seen in stage.seen(BEN)] == ["for Ben 0", "for Ben 1", "for Ben 2"]
 
     @needs(EditsMessages, Ability.LIMITS)
     async def test_a_refused_frame_costs_nothing_but_itself(self, stage: Stage) -> None:
-        reply = stage.reply(await stage.asked())
+        reply = stage.reply(await stage.reply_address())
         await reply.frame("one two ")
         stage.platform.limits(ANN, LONG)
         async with asyncio.timeout(AT_ONCE):
@@ -65,7 +65,7 @@ class LimitCases(Suite):
 
     @needs(EditsMessages, AsksChoice, Ability.LIMITS)
     async def test_a_refused_final_keeps_its_choices(self, stage: Stage) -> None:
-        reply = stage.reply(await stage.asked())
+        reply = stage.reply(await stage.reply_address())
         await reply.frame("Which")
         stage.platform.limits(ANN, LONG)
         with pytest.raises(RateLimited):
@@ -76,7 +76,7 @@ class LimitCases(Suite):
 
     @needs(SendsFiles, Ability.LIMITS)
     async def test_a_refused_file_says_how_long_to_wait(self, stage: Stage) -> None:
-        file = stage.file(b"x", "a.txt", await stage.asked())
+        file = stage.file(b"x", "a.txt", await stage.reply_address())
         stage.platform.limits(ANN, LONG)
         async with asyncio.timeout(AT_ONCE):
             with pytest.raises(RateLimited) as caught:
@@ -88,22 +88,22 @@ class LimitCases(Suite):
 
     @needs(Ability.LIMITS)
     async def test_the_account_says_that_it_is_limited_and_goes_on(self, stage: Stage) -> None:
-        address = await stage.asked()
+        address = await stage.reply_address()
         stage.platform.limits(ANN, 1.0)
         with pytest.raises(RateLimited):
             await stage.says("now?", address)
         assert Live.LIMITED in [state.live for state in stage.running.states]
         assert not stage.running.ended
-        await stage.heard("still heard", BEN)
+        await stage.receive("still heard", BEN)
         stage.platform.lifts(ANN)
         await asyncio.sleep(1.1)  # the limit was told to the adapter in seconds of its own clock
         await stage.says("now.", address)
-        await stage.heard("and it is over", BEN)
+        await stage.receive("and it is over", BEN)
         await eventually(lambda: stage.running.state.live is Live.LIVE)
 
     @needs(Ability.LIMITS)
     async def test_a_limit_does_not_delay_the_stop(self, stage: Stage) -> None:
-        address = await stage.asked()
+        address = await stage.reply_address()
         stage.platform.limits(ANN, LONG)
         with pytest.raises(RateLimited):
             await stage.says("now?", address)

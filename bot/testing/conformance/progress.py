@@ -17,19 +17,19 @@ TITLES = ("Read the *figures*", 'Ask <a> & "b"', "写出来")
 class Progress(Suite):
     @needs(ShowsProgress)
     async def test_it_is_beside_the_text_and_follows_the_work(self, stage: Stage) -> None:
-        address = await stage.asked()
+        address = await stage.reply_address()
         assert _lists(stage, address)
         turn = stage.turn()
         first = stage.message("", address, turn=turn, final=False, progress=work(ACTIVE, PENDING))
         posted = await stage.post(first)
-        assert (stage.one().text, stage.one().tasks) == ("", shown(ACTIVE, PENDING))
+        assert (stage.one().text, stage.one().tasks) == ("", visible_tasks(ACTIVE, PENDING))
         for text, states in (("Well.", (DONE, ACTIVE)), ("Well. It is", (FAILED, DONE, ACTIVE))):
             frame = stage.message(text, address, turn=turn, final=False, progress=work(*states))
             await stage.edit(frame, posted)
-            assert (stage.one().text, stage.one().tasks) == (text, shown(*states))
+            assert (stage.one().text, stage.one().tasks) == (text, visible_tasks(*states))
         await stage.edit(_final(stage, address, turn, DONE, DONE, DONE), posted)
         assert stage.one().text == "Well. It is done."
-        assert stage.one().tasks in ((), shown(DONE, DONE, DONE))
+        assert stage.one().tasks in ((), visible_tasks(DONE, DONE, DONE))
         assert not stage.one().growing
 
     @needs(ShowsProgress)
@@ -37,7 +37,7 @@ class Progress(Suite):
     async def test_nothing_in_it_goes_on_after_the_final(
         self, stage: Stage, last: tuple[ProgressState, ...]
     ) -> None:
-        address = await stage.asked()
+        address = await stage.reply_address()
         turn = stage.turn()
         frame = stage.message("It is", address, turn=turn, final=False, progress=work(ACTIVE, ACTIVE))
         posted = await stage.post(frame)
@@ -50,7 +50,7 @@ class Progress(Suite):
 
     @needs(ShowsProgress)
     async def test_an_attempt_that_begins_anew_leaves_nothing_of_the_old_list(self, stage: Stage) -> None:
-        address = await stage.asked()
+        address = await stage.reply_address()
         turn = stage.turn()
         old = work(DONE, ACTIVE, PENDING)
         posted = await stage.post(stage.message("Old.", address, turn=turn, final=False, progress=old))
@@ -68,7 +68,7 @@ def work(*states: ProgressState) -> tuple[ProgressItem, ...]:
     return tuple(ProgressItem(f"step:{number}", title, state) for number, (title, state) in enumerate(steps))
 
 
-def shown(*states: ProgressState) -> tuple[tuple[str, ProgressState], ...]:
+def visible_tasks(*states: ProgressState) -> tuple[tuple[str, ProgressState], ...]:
     """Return the task list in these states as people see it."""
     return tuple(zip(TITLES, states, strict=False))
 

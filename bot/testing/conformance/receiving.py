@@ -31,7 +31,7 @@ WRITTEN = {
 
 class Receiving(Suite):
     async def test_a_message_says_who_wrote_what_and_where(self, stage: Stage) -> None:
-        heard = await stage.heard("hello")
+        heard = await stage.receive("hello")
         assert heard.text == "hello"
         assert heard.addressed
         assert heard.origin.account == stage.platform.account
@@ -42,18 +42,18 @@ class Receiving(Suite):
         assert abs(heard.sent_at - stage.platform.clock.now()) < A_DAY
 
     async def test_two_people_have_two_chats(self, stage: Stage) -> None:
-        ann, ben = await stage.heard("the same", ANN), await stage.heard("the same", BEN)
+        ann, ben = await stage.receive("the same", ANN), await stage.receive("the same", BEN)
         assert ann.origin.chat != ben.origin.chat
         assert ann.origin.sender.id != ben.origin.sender.id
         assert ann.event_id != ben.event_id
 
     @pytest.mark.parametrize("name", WRITTEN)
     async def test_a_text_arrives_as_it_was_written(self, stage: Stage, name: str) -> None:
-        assert (await stage.heard(WRITTEN[name])).text == WRITTEN[name].strip()
+        assert (await stage.receive(WRITTEN[name])).text == WRITTEN[name].strip()
 
     @needs(Ability.CONFIRMS)
     async def test_nothing_is_confirmed_before_it_is_stored(self, stage: Stage) -> None:
-        await stage.heard("first")
+        await stage.receive("first")
         await eventually(lambda: stage.platform.unconfirmed() == 0)
         stage.inbox.hold()
         writing = asyncio.create_task(stage.platform.writes("second"))
@@ -73,7 +73,7 @@ class Receiving(Suite):
         assert stage.inbox.refused == 1
         assert stage.inbox.texts == ["precious"]
         assert not stage.running.ended, f"the account ended for it: {stage.running.error!r}"
-        assert (await stage.heard("after it")).text == "after it"
+        assert (await stage.receive("after it")).text == "after it"
         await eventually(lambda: stage.running.state.live is Live.LIVE)
 
     @needs(Ability.KEEPS)
@@ -85,7 +85,7 @@ class Receiving(Suite):
 
     @needs(Ability.KEEPS)
     async def test_the_next_life_knows_it_too(self, stage: Stage) -> None:
-        await stage.heard("to begin with")
+        await stage.receive("to begin with")
         stage.inbox.stumble = 1000
         await stage.platform.writes("once")
         await stage.inbox.until(2)
@@ -98,13 +98,13 @@ class Receiving(Suite):
 
     @needs(Ability.KEEPS)
     async def test_what_was_written_between_two_lives_arrives(self, stage: Stage) -> None:
-        await stage.heard("before")
+        await stage.receive("before")
         await stage.stop()
         for number in range(3):
             await stage.platform.writes(f"between {number}")
         await stage.begin()
         await stage.inbox.until(4)
-        await stage.heard("after")
+        await stage.receive("after")
         assert sorted(stage.inbox.texts[1:4]) == ["between 0", "between 1", "between 2"]
         assert len(stage.inbox.texts) == 5
 
@@ -112,14 +112,14 @@ class Receiving(Suite):
     async def test_an_event_that_comes_twice_is_one_message(self, stage: Stage) -> None:
         stage.platform.repeats()
         for text in ("one", "two"):
-            await stage.heard(text)
+            await stage.receive(text)
         await eventually(lambda: stage.inbox.duplicates >= 2)
         await stage.moments()
         assert stage.inbox.texts == ["one", "two"]
 
     async def test_the_same_words_twice_are_two_messages(self, stage: Stage) -> None:
         for _ in range(2):
-            await stage.heard("again")
+            await stage.receive("again")
         assert stage.inbox.texts == ["again", "again"]
 
     @needs(Ability.ORDERED)
@@ -132,7 +132,7 @@ class Receiving(Suite):
 
     @needs(Ability.ORDERED)
     async def test_a_slow_store_keeps_the_order(self, stage: Stage) -> None:
-        await stage.heard("zero")
+        await stage.receive("zero")
         stage.inbox.pauses.extend([0.05, 0.0, 0.02, 0.0])
         wanted = ["zero", *(f"number {number}" for number in range(5))]
         async with asyncio.TaskGroup() as group:
@@ -143,30 +143,30 @@ class Receiving(Suite):
         assert stage.inbox.texts == wanted
 
     async def test_it_does_not_hear_itself(self, stage: Stage) -> None:
-        await stage.says("my own words", await stage.asked("hello"))
+        await stage.says("my own words", await stage.reply_address("hello"))
         await stage.moments()
         assert stage.inbox.texts == ["hello"]
 
     @needs(Ability.GROUPS)
     async def test_in_a_group_it_answers_to_its_name(self, stage: Stage) -> None:
-        heard = await stage.heard("what is new?", BEN_IN_TEAM)
+        heard = await stage.receive("what is new?", BEN_IN_TEAM)
         assert heard.addressed
         assert heard.text == "what is new?"
         assert heard.origin.chat_kind is ChatKind.GROUP
-        private = await stage.heard("hi", BEN)
+        private = await stage.receive("hi", BEN)
         assert heard.origin.sender.id == private.origin.sender.id
         assert heard.origin.chat != private.origin.chat
 
     @needs(Ability.GROUPS)
     async def test_what_is_not_said_to_it_is_not_addressed(self, stage: Stage) -> None:
         await stage.platform.writes("only among us", ANN_IN_TEAM, addressed=False)
-        await stage.heard("and now you", ANN_IN_TEAM)
+        await stage.receive("and now you", ANN_IN_TEAM)
         chatter = [message for message in stage.inbox.messages if message.text == "only among us"]
         assert not any(message.addressed for message in chatter)
 
     @needs(Ability.GROUPS)
     async def test_an_answer_to_a_group_appears_there(self, stage: Stage) -> None:
-        address = address_of(await stage.heard("tell us", BEN_IN_TEAM))
+        address = address_of(await stage.receive("tell us", BEN_IN_TEAM))
         await stage.says("to all of you", address)
         assert stage.one(BEN_IN_TEAM).text == "to all of you"
         assert stage.seen(BEN) == []

@@ -26,14 +26,14 @@ SHUT_OUT = frozenset({DeliveryCategory.PERMISSION, DeliveryCategory.NOT_FOUND})
 
 class Sending(Suite):
     async def test_two_posts_are_two_messages_in_order(self, stage: Stage) -> None:
-        address = await stage.asked()
+        address = await stage.reply_address()
         ids = [await stage.says(text, address) for text in ("one", "two")]
         assert [seen.text for seen in stage.seen()] == ["one", "two"]
         assert [seen.id for seen in stage.seen()] == ids
         assert len(set(ids)) == 2
 
     async def test_a_post_reaches_only_its_chat(self, stage: Stage) -> None:
-        ann, ben = await stage.asked(at=ANN), await stage.asked(at=BEN)
+        ann, ben = await stage.reply_address(at=ANN), await stage.reply_address(at=BEN)
         await stage.says("for Ann", ann)
         await stage.says("for Ben", ben)
         assert stage.one(ANN).text == "for Ann"
@@ -41,7 +41,7 @@ class Sending(Suite):
 
     @needs(EditsMessages)
     async def test_an_edit_replaces_the_text(self, stage: Stage) -> None:
-        message = stage.message("first", await stage.asked())
+        message = stage.message("first", await stage.reply_address())
         message_id = await stage.post(message)
         for text in ("second, longer", "third"):
             await stage.edit(_with(message, text), message_id)
@@ -50,7 +50,7 @@ class Sending(Suite):
 
     @needs(DeletesMessages)
     async def test_what_is_deleted_is_gone_and_may_be_deleted_again(self, stage: Stage) -> None:
-        address = await stage.asked()
+        address = await stage.reply_address()
         assert isinstance(stage.adapter, DeletesMessages)
         keep, drop = await stage.says("keep", address), await stage.says("drop", address)
         await stage.adapter.delete(address, drop)
@@ -60,7 +60,7 @@ class Sending(Suite):
 
     @needs(EditsMessages, Ability.MODERATORS)
     async def test_a_message_that_is_gone_cannot_be_edited_but_posted_anew(self, stage: Stage) -> None:
-        message = stage.message("a beginning", await stage.asked(), final=False)
+        message = stage.message("a beginning", await stage.reply_address(), final=False)
         message_id = await stage.post(message)
         await stage.platform.removes(message_id)
         await stage.moments()  # some platforms tell it by an event alone
@@ -74,18 +74,18 @@ class Sending(Suite):
 
     @needs(Ability.EXPELS)
     async def test_where_it_was_thrown_out_it_says_so(self, stage: Stage) -> None:
-        address = await stage.asked(at=ANN_IN_TEAM)
+        address = await stage.reply_address(at=ANN_IN_TEAM)
         await stage.platform.expels()
         with pytest.raises(DeliveryError) as caught:
             await stage.says("anybody here?", address)
         assert caught.value.category in SHUT_OUT
         assert not caught.value.unknown_outcome
-        await stage.says("still there for you", await stage.asked(at=BEN))
+        await stage.says("still there for you", await stage.reply_address(at=BEN))
         assert stage.one(BEN).text == "still there for you"
 
     @needs(Ability.LOSES_ANSWERS)
     async def test_a_post_whose_answer_got_lost_has_an_unknown_outcome(self, stage: Stage) -> None:
-        message = stage.message("did you get it?", await stage.asked())
+        message = stage.message("did you get it?", await stage.reply_address())
         stage.platform.loses_answer("post")
         with pytest.raises(DeliveryError) as caught:
             await stage.post(message)
@@ -99,7 +99,7 @@ class Sending(Suite):
     async def test_a_repeat_after_a_restart_is_the_same_message_with_its_newest_text(
         self, stage: Stage
     ) -> None:
-        address, turn = await stage.asked(), stage.turn()
+        address, turn = await stage.reply_address(), stage.turn()
         stage.platform.loses_answer("post")
         with pytest.raises(DeliveryError):
             await stage.post(stage.message("half of it", address, turn=turn))
@@ -109,7 +109,7 @@ class Sending(Suite):
 
     @needs(Ability.LOSES_ANSWERS)
     async def test_after_an_error_of_the_server_it_is_tried_again(self, stage: Stage) -> None:
-        message = stage.message("never mind", await stage.asked())
+        message = stage.message("never mind", await stage.reply_address())
         stage.platform.fails("post")
         with pytest.raises(DeliveryError) as caught:
             await stage.post(message)
@@ -120,7 +120,7 @@ class Sending(Suite):
 
     @needs(EditsMessages, Ability.LOSES_ANSWERS)
     async def test_an_edit_whose_answer_got_lost_may_be_repeated(self, stage: Stage) -> None:
-        message = stage.message("a", await stage.asked())
+        message = stage.message("a", await stage.reply_address())
         message_id = await stage.post(message)
         for fault in (stage.platform.loses_answer, stage.platform.fails):
             fault("edit")
@@ -134,7 +134,7 @@ class Sending(Suite):
 
     @needs(ShowsTyping)
     async def test_it_shows_that_an_answer_is_on_its_way(self, stage: Stage) -> None:
-        address = await stage.asked()
+        address = await stage.reply_address()
         assert isinstance(stage.adapter, ShowsTyping)
         for _ in range(2):
             await stage.adapter.typing(address)
@@ -144,7 +144,7 @@ class Sending(Suite):
 
     @needs(StreamsDrafts)
     async def test_a_draft_is_no_message_and_gives_way_to_the_final(self, stage: Stage) -> None:
-        address = await stage.asked()
+        address = await stage.reply_address()
         assert isinstance(stage.adapter, StreamsDrafts)
         if not stage.adapter.drafts_in(address):
             return

@@ -30,7 +30,7 @@ class Splitting(Suite):
     @pytest.mark.parametrize("name", UNITS)
     async def test_every_part_of_a_long_text_is_taken(self, stage: Stage, name: str) -> None:
         parts = _parts(stage, UNITS[name])
-        address = await stage.asked()
+        address = await stage.reply_address()
         for part in parts:
             await stage.says(part, address)
         assert len(stage.seen()) == len(parts)
@@ -40,7 +40,7 @@ class Splitting(Suite):
     async def test_no_sign_is_lost_or_said_twice(self, stage: Stage, name: str) -> None:
         unit = UNITS[name]
         parts = _parts(stage, unit)
-        address = await stage.asked()
+        address = await stage.reply_address()
         for part in parts:
             await stage.says(part, address)
         count = _squeezed(parts).count(_bare(unit))
@@ -54,7 +54,7 @@ class Splitting(Suite):
         code = "\n".join(lines)[: min(MOST, 2 * size)].rpartition("\n")[0]
         parts = stage.adapter.renderer.split(f"Before it.\n\n```python\n{code}\n```\n\nAfter it.")
         assert len(parts) >= 2, "it is longer than a message may be"
-        address = await stage.asked()
+        address = await stage.reply_address()
         for part in parts:
             await stage.says(part, address)
         blocks = [block for seen in stage.seen() for block in seen.code]
@@ -77,7 +77,7 @@ class Splitting(Suite):
 
     async def test_every_frame_of_a_part_is_taken(self, stage: Stage) -> None:
         """Leave room for the text that closes an unfinished part."""
-        address = await stage.asked()
+        address = await stage.reply_address()
         for opened in ("**", "```py\n", "`", "> **"):
             text = opened + "word " * (min(MOST, 2 * _limit(stage)) // 5)
             part = stage.adapter.renderer.split(text)[0]

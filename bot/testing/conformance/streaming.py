@@ -26,13 +26,13 @@ class Streaming(Suite):
     @needs(EditsMessages)
     @pytest.mark.parametrize("text", [WORDS, CHINESE], ids=["words", "chinese"])
     async def test_one_message_grows_and_never_takes_a_word_back(self, stage: Stage, text: str) -> None:
-        reply = stage.reply(await stage.asked())
-        await reply.tell(text)
+        reply = stage.reply(await stage.reply_address())
+        await reply.send(text)
         seen = stage.one()
         assert seen.id == reply.ids[0]
         assert seen.text == text
         assert not seen.growing
-        versions = [_shown(version) for version in seen.versions]
+        versions = [_visible_text(version) for version in seen.versions]
         assert len(versions) > 1, "it was shown only when it was done"
         for before, after in pairwise(versions):
             assert after.startswith(before), f"{before!r} was taken back for {after!r}"
@@ -40,7 +40,7 @@ class Streaming(Suite):
 
     @needs(EditsMessages, Ability.FORMATS)
     async def test_unfinished_markup_leaves_nothing_behind(self, stage: Stage) -> None:
-        reply = stage.reply(await stage.asked())
+        reply = stage.reply(await stage.reply_address())
         for end in range(4, len(MARKUP), 5):
             with suppress(RateLimited):  # a frame that there is no room for
                 await reply.frame(MARKUP[:end])
@@ -52,7 +52,7 @@ class Streaming(Suite):
 
     @needs(EditsMessages)
     async def test_a_final_that_shows_already_changes_nothing(self, stage: Stage) -> None:
-        reply = stage.reply(await stage.asked())
+        reply = stage.reply(await stage.reply_address())
         await reply.frame("all of it")
         await reply.finish("all of it")
         assert stage.one().text == "all of it"
@@ -63,7 +63,7 @@ class Streaming(Suite):
 
     @needs(EditsMessages)
     async def test_a_new_attempt_replaces_what_is_shown(self, stage: Stage) -> None:
-        reply = stage.reply(await stage.asked())
+        reply = stage.reply(await stage.reply_address())
         await reply.frame("The first attempt said quite a lot")
         await reply.frame("Another")
         await reply.frame("Another attempt says")
@@ -73,7 +73,7 @@ class Streaming(Suite):
 
     @needs(EditsMessages)
     async def test_a_text_that_is_taken_back_leaves_no_word(self, stage: Stage) -> None:
-        reply = stage.reply(await stage.asked())
+        reply = stage.reply(await stage.reply_address())
         await reply.frame("This was said too early, and breaks")
         await reply.frame(RETRACTED_TEXT)
         assert "early" not in stage.one().text
@@ -85,7 +85,7 @@ class Streaming(Suite):
 
     @needs(EditsMessages, DeletesMessages, Ability.ENDS)
     async def test_a_shorter_attempt_takes_surplus_messages_back(self, stage: Stage) -> None:
-        reply = stage.reply(await stage.asked())
+        reply = stage.reply(await stage.reply_address())
         await reply.frame(_longer_than_one_part(stage))
         assert len(stage.seen()) > 1
         await reply.finish("In short: no.")
@@ -95,7 +95,7 @@ class Streaming(Suite):
     @needs(EditsMessages, Ability.ENDS)
     async def test_a_long_reply_grows_over_several_messages(self, stage: Stage) -> None:
         text = _longer_than_one_part(stage)
-        reply = stage.reply(await stage.asked())
+        reply = stage.reply(await stage.reply_address())
         for number in range(1, 5):
             await reply.frame(text[: len(text) * number // 5])
         await reply.finish(text)
@@ -107,7 +107,10 @@ class Streaming(Suite):
 
     @needs(EditsMessages)
     async def test_two_replies_grow_side_by_side(self, stage: Stage) -> None:
-        ann, ben = stage.reply(await stage.asked(at=ANN)), stage.reply(await stage.asked(at=BEN))
+        ann, ben = (
+            stage.reply(await stage.reply_address(at=ANN)),
+            stage.reply(await stage.reply_address(at=BEN)),
+        )
         for number in range(1, 5):
             await ann.frame("so" + ", for Ann" * number)
             await ben.frame("so" + ", for Ben" * number)
@@ -118,14 +121,14 @@ class Streaming(Suite):
 
     @needs(EditsMessages, Ability.GROUPS)
     async def test_it_grows_in_a_group(self, stage: Stage) -> None:
-        await stage.reply(await stage.asked(at=ANN_IN_TEAM)).tell(WORDS)
+        await stage.reply(await stage.reply_address(at=ANN_IN_TEAM)).send(WORDS)
         assert stage.one(ANN_IN_TEAM).text == WORDS
         assert not stage.one(ANN_IN_TEAM).growing
 
     @needs(EditsMessages, Ability.LOSES_ANSWERS)
     @pytest.mark.parametrize("fault", ["loses_answer", "fails"])
     async def test_a_frame_that_went_wrong_doubles_nothing(self, stage: Stage, fault: str) -> None:
-        reply = stage.reply(await stage.asked())
+        reply = stage.reply(await stage.reply_address())
         await reply.frame("one ")
         for text in ("one two ", "one two three "):
             getattr(stage.platform, fault)("frame")
@@ -139,7 +142,7 @@ class Streaming(Suite):
     @needs(EditsMessages, Ability.LOSES_ANSWERS)
     @pytest.mark.parametrize("fault", ["loses_answer", "fails"])
     async def test_a_final_that_went_wrong_stands_once(self, stage: Stage, fault: str) -> None:
-        reply = stage.reply(await stage.asked())
+        reply = stage.reply(await stage.reply_address())
         await reply.frame("one two ")
         getattr(stage.platform, fault)("final")
         final = stage.message("one two three", reply.address, turn=reply.turn)
@@ -153,7 +156,7 @@ class Streaming(Suite):
     @needs(EditsMessages)
     @pytest.mark.parametrize("crash", [True, False], ids=["killed", "stopped"])
     async def test_the_next_life_finishes_what_was_begun(self, stage: Stage, crash: bool) -> None:
-        reply = stage.reply(await stage.asked())
+        reply = stage.reply(await stage.reply_address())
         for text in ("the beginning", "the beginning and the "):
             await reply.frame(text)
         await stage.restart(crash=crash)
@@ -164,7 +167,7 @@ class Streaming(Suite):
 
     @needs(EditsMessages, Ability.EXPIRES)
     async def test_a_message_that_the_platform_closed_goes_on(self, stage: Stage) -> None:
-        reply = stage.reply(await stage.asked())
+        reply = stage.reply(await stage.reply_address())
         await reply.frame("before ")
         stage.platform.expires()
         await reply.frame("before and ")
@@ -175,7 +178,7 @@ class Streaming(Suite):
         assert not stage.one().growing
 
 
-def _shown(version: str) -> str:
+def _visible_text(version: str) -> str:
     return version.translate(dict.fromkeys(map(ord, SIGNS))).rstrip()
 
 

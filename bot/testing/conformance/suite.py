@@ -31,8 +31,8 @@ class Suite:
         yield stage
         await stage.stop()
 
-    @pytest_asyncio.fixture
-    async def stage(self, idle: Stage) -> Stage:
+    @pytest_asyncio.fixture(name="stage")
+    async def live_stage(self, idle: Stage) -> Stage:
         """Provide an adapter that is live."""
         await idle.running.start()
         assert not idle.running.ended, f"it ended at once: {idle.running.error!r}"

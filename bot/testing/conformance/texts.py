@@ -74,7 +74,7 @@ class TextCases(Suite):
     @needs(Ability.FORMATS)
     @pytest.mark.parametrize("name", ROWS)
     async def test_markdown_reads_as_it_should_posted_and_edited(self, stage: Stage, name: str) -> None:
-        address = await stage.asked()
+        address = await stage.reply_address()
         await stage.reply(address).finish(ROWS[name].markdown)
         reply = stage.reply(address)
         await reply.frame("at first")

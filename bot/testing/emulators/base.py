@@ -77,7 +77,7 @@ class Emulator(ABC):
             try:
                 yield
             finally:
-                await self._ending()
+                await self._close()
 
     @property
     @abstractmethod
@@ -155,30 +155,30 @@ class Emulator(ABC):
             "statuses": {str(status): count for status, count in self.transcript.statuses.items()},
             "limited": self.transcript.statuses[429],
             "faults_struck": self.api.faults.struck,
-            **self._counted(),
+            **self._own_counters(),
         }
 
     def reset(self) -> None:
         """Clear chats, people, events, faults, limits and transcript; tokens, sockets and server stay."""
-        self._forget()
+        self._clear()
         self.rate_limits.reset()
         self.transcript.reset()
         self.clear_faults()
         self.restore_token()
 
     @abstractmethod
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         """Clear the state of the platform."""
 
-    def _counted(self) -> dict[str, Any]:
+    def _own_counters(self) -> dict[str, Any]:
         return {}
 
     @abstractmethod
-    async def _ending(self) -> None:
+    async def _close(self) -> None:
         """Close the platform's own tasks and connections when the server ends."""
 
     @abstractmethod
-    def _shown(self, result: Any) -> Any:
+    def _to_json(self, result: Any) -> Any:
         """Convert the result of a control to JSON values; other values stay as they are."""
 
     @cached_property
@@ -190,4 +190,4 @@ class Emulator(ABC):
     def _present(self, result: Any) -> Any:
         if isinstance(result, list):
             return [self._present(item) for item in result]
-        return self._shown(result)
+        return self._to_json(result)

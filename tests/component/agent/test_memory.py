@@ -102,12 +102,12 @@ class Naps:
 
 async def quiet(clock: ManualClock, memory: FileMemoryStore) -> None:
     """Wait until nothing happens any more unless time passes; threads take their own time."""
-    await clock.settle()
+    await clock.run_ready()
     idle = asyncio.create_task(memory.wait_until_idle())
     async with asyncio.timeout(20):
         while not idle.done() and not NAPS[memory].asleep:
             await asyncio.to_thread(lambda: None)
-            await clock.settle()
+            await clock.run_ready()
     idle.cancel()
 
 

@@ -221,7 +221,7 @@ class Hanging:
 async def until(clock: ManualClock, condition: Any) -> None:
     async with asyncio.timeout(20):
         while not condition():
-            await clock.settle()
+            await clock.run_ready()
             await asyncio.to_thread(lambda: None)
 
 
@@ -263,7 +263,7 @@ async def test_one_that_does_not_even_end_is_left_alone(clock: ManualClock) -> N
     assert events[-1]["type"] == "task_timed_out"
     assert values["messages"][-1].text == "On we go."
     hanging.let_go.set()
-    await clock.settle()
+    await clock.run_ready()
 
 
 async def test_who_cancels_the_run_ends_its_subagents(clock: ManualClock) -> None:
@@ -289,7 +289,7 @@ async def test_cancelling_does_not_wait_for_one_that_does_not_end(clock: ManualC
     with pytest.raises(asyncio.CancelledError):
         await turn
     hanging.let_go.set()
-    await clock.settle()
+    await clock.run_ready()
 
 
 async def test_a_stream_that_is_left_ends_them_too(clock: ManualClock) -> None:

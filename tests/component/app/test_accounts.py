@@ -80,10 +80,10 @@ async def test_a_restart_while_an_account_begins_starts_it_anew(adapter: Moody, 
     adapter.hangs = True
     accounts = directory(clock)
     async with running(accounts):
-        await clock.settle()
+        await clock.run_ready()
         assert accounts.state("web").live is Live.CONNECTING
         assert accounts.restart("web")
-        await clock.settle()
+        await clock.run_ready()
         assert accounts.state("web").live is Live.LIVE
         assert adapter.starts == 2
 
@@ -94,7 +94,7 @@ async def test_a_live_account_is_ready_and_has_its_menu(adapter: Moody, clock: M
     accounts.watch_states(lambda _name, state: seen.append(state.live))
     assert accounts.state("web").live is Live.CONNECTING
     async with running(accounts):
-        await clock.settle()
+        await clock.run_ready()
         assert accounts.state("web").live is Live.LIVE
         assert accounts.state("web").identity == "@recorder"
         outlet = accounts.get("web")
@@ -108,7 +108,7 @@ async def test_a_lost_account_backs_off_and_comes_back(adapter: Moody, clock: Ma
     adapter.moods = [AccountLost("no network"), AccountLost("no network")]
     accounts = directory(clock)
     async with running(accounts):
-        await clock.settle()
+        await clock.run_ready()
         assert accounts.state("web") == AccountState(Live.FAILED, "no network", since=clock.now())
         await clock.advance(BACKOFF[0] + 0.1)
         assert adapter.starts == 2
@@ -125,7 +125,7 @@ async def test_a_refused_account_waits_for_a_person(adapter: Moody, clock: Manua
         assert adapter.starts == 1
         assert accounts.state("web").reason == "bad token"
         assert accounts.restart("web")
-        await clock.settle()
+        await clock.run_ready()
         assert accounts.state("web").live is Live.LIVE
         assert not accounts.restart("nobody")
 
@@ -134,7 +134,7 @@ async def test_a_crash_inside_an_adapter_stays_its_own(adapter: Moody, clock: Ma
     adapter.moods = [KeyError("bug")]
     accounts = directory(clock)
     async with running(accounts):
-        await clock.settle()
+        await clock.run_ready()
         assert accounts.state("web").reason == "internal error (KeyError)"
         await clock.advance(BACKOFF[0] + 0.1)
         assert accounts.state("web").live is Live.LIVE
@@ -143,9 +143,9 @@ async def test_a_crash_inside_an_adapter_stays_its_own(adapter: Moody, clock: Ma
 async def test_a_restart_of_a_live_account(adapter: Moody, clock: ManualClock) -> None:
     accounts = directory(clock)
     async with running(accounts):
-        await clock.settle()
+        await clock.run_ready()
         accounts.restart("web")
-        await clock.settle()
+        await clock.run_ready()
         assert adapter.starts == 2
         assert accounts.state("web").live is Live.LIVE
 
@@ -155,7 +155,7 @@ async def test_a_penalty_shows_as_limited(adapter: Moody, clock: ManualClock) ->
 
     accounts = directory(clock)
     async with running(accounts):
-        await clock.settle()
+        await clock.run_ready()
         outlet = accounts.get("web")
         assert outlet is not None
         outlet.governor.add_penalty(ReplyAddress("web", "c", ChatKind.PRIVATE), 30.0)
@@ -175,12 +175,12 @@ async def test_accounts_come_and_go_with_the_configuration(adapter: Moody, clock
     rules: Any = lambda _config: None  # noqa: E731
     bus: Any = Bus()
     async with running(accounts):
-        await clock.settle()
+        await clock.run_ready()
         accounts.apply_config([WebAccount(), other()], rules, bus)
-        await clock.settle()
+        await clock.run_ready()
         assert accounts.state("second").live is Live.LIVE
         accounts.apply_config([WebAccount(model="m")], rules, bus)
-        await clock.settle()
+        await clock.run_ready()
         assert accounts.get("second") is None
         assert accounts.state("second").reason == "not in the configuration"
         assert adapter.starts == 3
@@ -191,9 +191,9 @@ async def test_what_is_not_enabled_shows_as_stopped(adapter: Moody, clock: Manua
     off = WebAccount(enabled=False)
     nothing: Any = None
     async with running(accounts):
-        await clock.settle()
+        await clock.run_ready()
         accounts.apply_config([off], nothing, nothing)
-        await clock.settle()
+        await clock.run_ready()
         assert accounts.get("web") is None
         assert accounts.states()["web"] == ("web", accounts.state("web"))
         assert accounts.state("web").live is Live.STOPPED
@@ -227,15 +227,15 @@ async def test_an_account_that_comes_back_waits_for_its_former_life(
     monkeypatch.setattr("bot.app.accounts.load_factory", lambda _manifest: make)
     accounts = directory(clock)
     async with running(accounts):
-        await clock.settle()
+        await clock.run_ready()
         before = accounts.get("web")
         accounts.apply_config([], rules, bus)
         assert before is not None and not before.ready.is_set()
         assert accounts.apply_config([WebAccount()], rules, bus)
-        await clock.settle()
+        await clock.run_ready()
         assert made[1].starts == 0
         let_go.set()
-        await clock.settle()
+        await clock.run_ready()
         assert made[1].starts == 1
         assert accounts.get("web") is before
         assert before.adapter is made[1]

@@ -199,7 +199,7 @@ class Bench:
         left to do.
         """
         database = self.db
-        await self.clock.settle()
+        await self.clock.run_ready()
         if not isinstance(database, SqliteDatabase):
             # One that a test has wrapped does not say what it was asked.
             await asyncio.sleep(0.002)
@@ -208,7 +208,7 @@ class Bench:
             asked = database.asked
             await database.run(lambda _connection: None)
             await asyncio.to_thread(int)
-            await self.clock.settle()
+            await self.clock.run_ready()
             if database.asked == asked + 1:
                 return
 

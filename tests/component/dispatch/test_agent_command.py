@@ -6,7 +6,7 @@ import pytest
 
 from bot.access import Role
 from bot.runtime.interface import AgentInfo
-from bot.testing.runtime import saying
+from bot.testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 from tests.component.dispatch.test_turn_edge_cases import first_run
@@ -89,7 +89,7 @@ async def test_a_choice_goes_with_the_next_run_only(at: Bench) -> None:
         )
         run.end("error")
         await closed(at, 2)
-        at.runtime.script = saying("ok")
+        at.runtime.script = answer_with("ok")
         await at.adapter.hears("and now?")
         await closed(at, 3)
         assert agent_of(at) == "coder"
@@ -100,7 +100,7 @@ async def test_a_choice_goes_with_the_next_run_only(at: Bench) -> None:
 
 
 async def test_a_retry_is_answered_by_the_agent_chosen_now(at: Bench) -> None:
-    at.runtime.own, at.runtime.script = OWN, saying("ok")
+    at.runtime.own, at.runtime.script = OWN, answer_with("ok")
     async with at.running():
         await at.adapter.hears("hi")
         await closed(at)
@@ -111,7 +111,7 @@ async def test_a_retry_is_answered_by_the_agent_chosen_now(at: Bench) -> None:
 
 
 async def test_a_choice_outlives_a_restart(at: Bench) -> None:
-    at.runtime.own, at.runtime.script = OWN, saying("ok")
+    at.runtime.own, at.runtime.script = OWN, answer_with("ok")
     async with at.running():
         await said(at, "/agent coder")
     async with at.running():
@@ -142,7 +142,7 @@ async def test_without_any_it_says_how_to_make_one(at: Bench) -> None:
 
 
 async def test_a_runtime_that_lists_none_or_is_away(at: Bench) -> None:
-    at.runtime.own, at.runtime.script = None, saying("ok")
+    at.runtime.own, at.runtime.script = None, answer_with("ok")
     async with at.running():
         assert "does not list custom agents" in await said(at, "/agent")
         assert "uses `mine`" in await said(at, "/agent mine")
@@ -165,7 +165,7 @@ async def test_a_runtime_that_lists_none_or_is_away(at: Bench) -> None:
     ],
 )
 async def test_the_agent_of_an_account_is_left_by_admins_only(at: Bench, role: Role, expected: str) -> None:
-    at.runtime.own, at.runtime.script, at.role = OWN, saying("ok"), role
+    at.runtime.own, at.runtime.script, at.role = OWN, answer_with("ok"), role
     async with at.running():
         assert at.outlet is not None
         at.outlet.agent = "poet"

@@ -9,7 +9,7 @@ from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.runtime.interface import ArtifactsPresented, RunEnded, TextDelta
 from bot.store.read_models import list_turns
 from bot.testing.adapter import AdapterFault
-from bot.testing.runtime import ScriptedRun, saying
+from bot.testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 
 FILE = Attachment(AttachmentKind.FILE, "in.txt", "ref", 4)
@@ -42,7 +42,7 @@ def given(at: Bench) -> list[str]:
 
 async def ask(at: Bench, *files: Attachment) -> None:
     at.adapter.files["ref"] = b"data"
-    at.runtime.script = saying("read")
+    at.runtime.script = answer_with("read")
     await at.adapter.hears("look", attachments=files or (FILE,))
 
 

@@ -14,7 +14,7 @@ from bot.store.people import RoleGrant, grant_role
 from bot.store.read_models import list_turns
 from bot.store.turns import save_turn
 from bot.store.usage import TurnUsage
-from bot.testing.runtime import ScriptedRun, saying
+from bot.testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_digest_command import later, scheduled
 from tests.component.dispatch.test_thread_commands import says
@@ -25,7 +25,7 @@ HOUR, DAY = 3600.0, 86_400.0
 @pytest.fixture
 def team(at: Bench) -> Bench:
     """Somebody is a member (7), somebody an admin (9)."""
-    at.role, at.runtime.script = None, saying("ok")
+    at.role, at.runtime.script = None, answer_with("ok")
     return at
 
 

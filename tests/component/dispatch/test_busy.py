@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.domain import Busy, ChatKind, TurnState
-from bot.testing.runtime import saying
+from bot.testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 
@@ -59,7 +59,7 @@ class TestInterrupt:
         async with at.running():
             await works(at)
         # It is stored while nobody works the turns.
-        at.runtime.script = saying("this")
+        at.runtime.script = answer_with("this")
         async with at.running(recover=False):
             await at.adapter.hears("rather this")
         async with at.running():
@@ -69,7 +69,7 @@ class TestInterrupt:
 
     async def test_where_nothing_runs_nothing_is_ended(self, at: Bench) -> None:
         at.busy = Busy.INTERRUPT
-        at.runtime.script = saying("ok")
+        at.runtime.script = answer_with("ok")
         async with at.running():
             for _ in range(2):
                 await at.adapter.hears("hi")
@@ -96,7 +96,7 @@ class TestReject:
             assert at.adapter.texts()[-1].startswith("I'm still working on the last message")
             at.runtime.runs["run-1"].end()
             await closed(at, 2)
-            at.runtime.script = saying("ok")
+            at.runtime.script = answer_with("ok")
             await at.adapter.hears("more")
             await at.until(lambda: at.adapter.texts()[-1] == "ok")
         assert len(at.runtime.runs) == 2
@@ -105,7 +105,7 @@ class TestReject:
         at.busy = Busy.REJECT
         async with at.running():
             await works(at)
-            at.runtime.script = saying("ok")
+            at.runtime.script = answer_with("ok")
             await at.adapter.hears("hi", chat="c2")
             await at.until(lambda: at.adapter.texts("c2") == ["ok"])
 
@@ -122,7 +122,7 @@ class TestChoosing:
             await works(at)
             await at.adapter.hears("rather this")
             await at.until(lambda: at.runtime.runs["run-1"].cancelled, most=1.0)
-            at.runtime.script = saying("ok")
+            at.runtime.script = answer_with("ok")
             await at.until(lambda: "run-2" in at.runtime.runs)
             await at.until(lambda: at.adapter.texts()[-1] == "ok")
             said = await self._says(at, "/busy default")

@@ -12,7 +12,7 @@ from bot.store.audit import list_audit_entries
 from bot.store.record import list_recorded, list_recorded_chats, purge_record
 from bot.store.scheduled_runs import list_scheduled_runs
 from bot.store.schedules import purge_schedules
-from bot.testing.runtime import saying
+from bot.testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_digest_command import later
 
@@ -153,7 +153,7 @@ async def test_edits_and_deletions_are_followed(at: Bench) -> None:
 
 
 async def test_who_asks_is_answered_with_what_was_said(at: Bench) -> None:
-    at.runtime.script = saying("They want pizza.")
+    at.runtime.script = answer_with("They want pizza.")
     async with at.running():
         await says(at, "/record on")
         await overhears(at, 'pizza, or "soup"?', person="8", link="https://chat.example/1")
@@ -171,7 +171,7 @@ async def test_who_asks_is_answered_with_what_was_said(at: Bench) -> None:
 
 
 async def test_a_private_chat_is_told_nothing_of_it(at: Bench) -> None:
-    at.runtime.script = saying("hello")
+    at.runtime.script = answer_with("hello")
     async with at.running():
         await says(at, "/record on")
         await overhears(at, "secret")
@@ -180,7 +180,7 @@ async def test_a_private_chat_is_told_nothing_of_it(at: Bench) -> None:
 
 
 async def test_a_digest_sums_up_what_was_said_since_the_last_one(at: Bench) -> None:
-    at.scheduling, at.runtime.script = True, saying("Pizza it is.")
+    at.scheduling, at.runtime.script = True, answer_with("Pizza it is.")
     async with at.running():
         assert "This chat is not recorded" in await says(at, "/digest daily 18:00 digest")
         await says(at, "/record on")
@@ -214,16 +214,16 @@ async def test_a_digest_sums_up_what_was_said_since_the_last_one(at: Bench) -> N
 
 
 async def test_after_a_digest_that_failed_the_next_one_has_what_it_had(at: Bench) -> None:
-    at.scheduling, at.runtime.script = True, saying("ok")
+    at.scheduling, at.runtime.script = True, answer_with("ok")
     async with at.running():
         await says(at, "/record on")
         await says(at, "/digest daily 18:00 digest")
         await says(at, "/digest ok 1")
         await overhears(at, "pizza?", person="8")
-        at.runtime.script = saying("", status="error")
+        at.runtime.script = answer_with("", status="error")
         await later(at, 6 * 3600.0, step=60.0)
         assert (await at.db.run(list_scheduled_runs, 1))[0].problem == "run"
-        at.runtime.script = saying("ok")
+        at.runtime.script = answer_with("ok")
         await overhears(at, "and dessert?", person="8")
         await later(at, DAY, step=300.0)
         assert "pizza" in asked(at)
@@ -231,7 +231,7 @@ async def test_after_a_digest_that_failed_the_next_one_has_what_it_had(at: Bench
 
 
 async def test_a_digest_goes_on_where_the_last_one_ended_though_its_firing_is_forgotten(at: Bench) -> None:
-    at.scheduling, at.runtime.script = True, saying("Pizza it is.")
+    at.scheduling, at.runtime.script = True, answer_with("Pizza it is.")
     async with at.running():
         await says(at, "/record on")
         await says(at, "/digest daily 18:00 digest")

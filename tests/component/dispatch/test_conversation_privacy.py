@@ -11,7 +11,7 @@ from agent.core.run_context import RunContext
 from agent.memory.scopes import format_scope
 from bot.domain import Attachment, AttachmentKind, ChatKind, Isolation, IsolationPolicy
 from bot.runtime.interface import ArtifactsPresented, RunEnded, TextDelta
-from bot.testing.runtime import ScriptedRun, saying
+from bot.testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 
 ANN, BEN, GROUP = "c7", "c8", "c9"
@@ -38,7 +38,7 @@ async def hear(at: Bench, text: str, *, chat: str, person: str, file: str = "") 
 @pytest.fixture
 def chatting(at: Bench) -> Bench:
     """One conversation in each chat."""
-    at.policy, at.runtime.script = IsolationPolicy(Isolation.CHAT), saying("ok")
+    at.policy, at.runtime.script = IsolationPolicy(Isolation.CHAT), answer_with("ok")
     return at
 
 
@@ -122,7 +122,7 @@ async def test_what_the_agent_presents_goes_to_the_chat_that_asked(chatting: Ben
         await hear(at, "hello", chat=BEN, person="8")
         at.runtime.script = present
         await hear(at, "draw it", chat=ANN, person="7")
-        at.runtime.script = saying("ok")
+        at.runtime.script = answer_with("ok")
         await hear(at, "hello", chat=GROUP, person="7")
         await at.until(lambda: any(shown.filename for shown in at.adapter.shown.values()))
     assert [shown.address.chat for shown in at.adapter.shown.values() if shown.filename] == [ANN]

@@ -10,7 +10,7 @@ from bot.store.conversations import list_conversations
 from bot.store.people import RoleGrant, grant_role
 from bot.store.read_models import list_turns
 from bot.store.retention import has_abandoned_threads
-from bot.testing.runtime import saying
+from bot.testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 
 DAY = 86_400.0
@@ -41,7 +41,7 @@ async def test_others_do_not_read_along(at: Bench) -> None:
 
 
 async def test_an_export_is_a_file(at: Bench) -> None:
-    at.runtime.script = saying("four")
+    at.runtime.script = answer_with("four")
     at.runtime.remembered = {"person:rec:recording:7": {"f1": "Likes numbers."}}
     for entry in ("rec:7", "other:7"):
         by = Actor(entry, "web:owner", "", "web", "")
@@ -61,7 +61,7 @@ async def test_an_export_is_a_file(at: Bench) -> None:
 
 
 async def test_erasing_asks_once_and_then_does_it(at: Bench) -> None:
-    at.runtime.script = saying("I keep it")
+    at.runtime.script = answer_with("I keep it")
     at.runtime.remembered = {
         "person:rec:recording:7": {"f1": "Has a secret."},
         "group:rec:g": {"f2": "Group."},
@@ -87,7 +87,7 @@ async def test_erasing_asks_once_and_then_does_it(at: Bench) -> None:
 
 
 async def test_a_runtime_that_is_away_is_asked_again(at: Bench) -> None:
-    at.runtime.script = saying("yes")
+    at.runtime.script = answer_with("yes")
     async with at.running():
         await says(at, "hello")
         at.runtime.down = True
@@ -101,7 +101,7 @@ async def test_a_runtime_that_is_away_is_asked_again(at: Bench) -> None:
 
 
 async def test_what_is_too_old_goes_by_itself(at: Bench) -> None:
-    at.runtime.script = saying("noted")
+    at.runtime.script = answer_with("noted")
     at.kept_days = 2
     async with at.running():
         await says(at, "old news")

@@ -16,7 +16,7 @@ from bot.store.interrupts import open_interrupt
 from bot.store.scheduled_runs import list_scheduled_runs
 from bot.store.schedules import ScheduleState, list_chat_schedules, list_schedules, load_schedule
 from bot.store.turns import load_turn
-from bot.testing.runtime import ScriptedRun, saying
+from bot.testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_thread_commands import says
 
@@ -71,7 +71,7 @@ async def test_a_draft_shows_its_next_firings_and_does_nothing(at: Bench) -> Non
 
 
 async def test_what_is_saved_is_answered_at_its_time_day_after_day(at: Bench) -> None:
-    at.scheduling, at.runtime.script = True, saying("nothing new")
+    at.scheduling, at.runtime.script = True, answer_with("nothing new")
     async with at.running():
         assert await scheduled(at, "weekdays 9:00 What is new?") == 1
         before = len(at.adapter.texts())
@@ -151,7 +151,7 @@ async def test_what_is_refused_says_why(at: Bench) -> None:
 
 
 async def test_a_schedule_is_made_after_a_mention_without_the_slash(at: Bench) -> None:
-    at.runtime.script = saying("a digest")
+    at.runtime.script = answer_with("a digest")
     group = {"chat": "group", "kind": ChatKind.GROUP}
     async with at.running():
         for text, told in (
@@ -198,7 +198,7 @@ async def test_nobody_who_may_not_talk_any_more_is_worked_for(at: Bench) -> None
 
 
 async def test_what_the_owner_schedules_from_the_page_is_done_on_any_platform(at: Bench) -> None:
-    at.scheduling, at.role, at.runtime.script = True, None, saying("nothing new")
+    at.scheduling, at.role, at.runtime.script = True, None, answer_with("nothing new")
     place = ScheduleTarget("rec", "recording", "group", ChatKind.GROUP)
     async with at.running():
         assert at.desk is not None
@@ -282,7 +282,7 @@ async def test_a_failed_firing_is_tried_again_and_its_maker_told_once(at: Bench)
         await later(at, 4 * HOUR, step=10.0)
         told = [text for text in at.adapter.texts() if "failed several times in a row" in text]
         assert len(told) == 1
-        at.runtime.script = saying("fine again")
+        at.runtime.script = answer_with("fine again")
         await later(at, 2 * HOUR, step=10.0)
         one = await at.db.run(load_schedule, 1)
         assert one is not None
@@ -304,7 +304,7 @@ async def test_what_can_not_be_delivered_is_no_success(at: Bench) -> None:
 async def test_in_a_group_the_result_is_a_message_of_its_own_and_replies_go_on(
     at: Bench, isolation: Isolation
 ) -> None:
-    at.scheduling, at.runtime.script = True, saying("two incidents")
+    at.scheduling, at.runtime.script = True, answer_with("two incidents")
     at.policy = IsolationPolicy(isolation)
     async with at.running():
         await at.adapter.hears("/digest in 2 hours list incidents", chat="group", kind=ChatKind.GROUP)
@@ -320,7 +320,7 @@ async def test_in_a_group_the_result_is_a_message_of_its_own_and_replies_go_on(
 
 
 async def test_a_question_that_is_open_is_not_answered_by_a_schedule(at: Bench) -> None:
-    at.scheduling, at.runtime.script = True, saying("ok")
+    at.scheduling, at.runtime.script = True, answer_with("ok")
     async with at.running():
         await scheduled(at, "in 2 hours look around")
         await says(at, "hello")
@@ -349,7 +349,7 @@ async def test_two_schedulers_on_one_store_fire_once(at: Bench) -> None:
 
 
 async def test_an_admin_schedules_for_another_chat(at: Bench) -> None:
-    at.scheduling, at.role, at.runtime.script = True, None, saying("two incidents")
+    at.scheduling, at.role, at.runtime.script = True, None, answer_with("two incidents")
     group = {"chat": "team", "kind": ChatKind.GROUP}
     async with at.running():
         await at.adapter.hears("hello", person="7", **group)
@@ -384,7 +384,7 @@ async def test_what_a_failed_try_had_shown_is_taken_back(at: Bench) -> None:
         await later(at, HOUR + 30.0, step=5.0)
         assert len(asked(at)) == 1
         assert set(at.adapter.shown) <= before
-        at.runtime.script = saying("All is well")
+        at.runtime.script = answer_with("All is well")
         await later(at, 120.0, step=5.0)
         assert at.adapter.texts()[-1] == "All is well"
 

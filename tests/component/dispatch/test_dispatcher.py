@@ -26,7 +26,7 @@ from bot.runtime.interface import (
 from bot.store.read_models import list_turns
 from bot.store.turns import stop_turn
 from bot.store.usage import list_counters
-from bot.testing.runtime import ScriptedRun, saying
+from bot.testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.adapters import Slow
 from tests.component.dispatch.bench import Bench
 
@@ -44,7 +44,7 @@ async def closed(at: Bench, count: int = 1) -> list[TurnState]:
 
 
 async def test_a_message_gets_exactly_one_answer(at: Bench) -> None:
-    at.runtime.script = saying("Hello **you**")
+    at.runtime.script = answer_with("Hello **you**")
     async with at.running():
         await at.adapter.hears("hi")
         assert await closed(at) == [TurnState.DONE]
@@ -114,7 +114,7 @@ async def test_five_quick_messages_merge_and_lose_nothing(at: Bench) -> None:
 
 
 async def test_a_group_message_carries_its_senders_name(at: Bench) -> None:
-    at.runtime.script = saying("ok")
+    at.runtime.script = answer_with("ok")
     async with at.running():
         await at.adapter.hears("hi", kind=ChatKind.GROUP)
         await closed(at)
@@ -225,7 +225,7 @@ async def test_a_broken_stream_is_joined_again(at: Bench) -> None:
 
 async def test_a_runtime_that_comes_back_in_time_loses_nothing(at: Bench) -> None:
     at.runtime.down = True
-    at.runtime.script = saying("here again")
+    at.runtime.script = answer_with("here again")
     async with at.running():
         await at.adapter.hears("hi")
         await at.rest(20.0)
@@ -250,7 +250,7 @@ async def test_a_run_that_the_runtime_forgot_is_started_anew(at: Bench) -> None:
         await at.until(lambda: at.runtime.runs)
     at.runtime.runs.clear()
     at.runtime.by_key.clear()
-    at.runtime.script = saying("once more")
+    at.runtime.script = answer_with("once more")
     async with at.running():
         await closed(at)
     assert at.adapter.texts() == ["once more"]
@@ -279,7 +279,7 @@ class TestUnknownOutcome:
     async def test_a_lost_response_is_repeated_once_and_marked(self, at: Bench) -> None:
         lost = DeliveryError(DeliveryCategory.UNKNOWN, "closed", unknown_outcome=True)
         at.adapter.fail("post", lost, commit=True)
-        at.runtime.script = saying("answer")
+        at.runtime.script = answer_with("answer")
         async with at.running():
             await at.adapter.hears("hi")
             assert await closed(at) == [TurnState.DONE]
@@ -291,7 +291,7 @@ class TestUnknownOutcome:
         for _ in range(2):
             lost = DeliveryError(DeliveryCategory.UNKNOWN, "closed", unknown_outcome=True)
             at.adapter.fail("post", lost, commit=True)
-        at.runtime.script = saying("answer")
+        at.runtime.script = answer_with("answer")
         async with at.running():
             await at.adapter.hears("hi")
             assert await closed(at) == [TurnState.FAILED]
@@ -305,7 +305,7 @@ class TestUnknownOutcome:
         at.adapter.repeats_safely = True
         lost = DeliveryError(DeliveryCategory.UNKNOWN, "closed", unknown_outcome=True)
         at.adapter.fail("post", lost, commit=True)
-        at.runtime.script = saying("answer")
+        at.runtime.script = answer_with("answer")
         async with at.running():
             await at.adapter.hears("hi")
             assert await closed(at) == [TurnState.DONE]
@@ -348,7 +348,7 @@ class TestFailuresOfDelivery:
 
     async def test_a_penalty_is_honoured_and_not_an_unknown_outcome(self, at: Bench) -> None:
         at.adapter.fail("post", RateLimited(30.0))
-        at.runtime.script = saying("answer")
+        at.runtime.script = answer_with("answer")
         async with at.running():
             await at.adapter.hears("hi")
             await at.until(lambda: at.adapter.calls)
@@ -359,7 +359,7 @@ class TestFailuresOfDelivery:
 
     async def test_a_penalty_of_one_chat_delays_no_other(self, at: Bench) -> None:
         at.adapter.fail("post", RateLimited(5_000.0))
-        at.runtime.script = saying("answer")
+        at.runtime.script = answer_with("answer")
         async with at.running():
             await at.adapter.hears("hi", chat="punished")
             await at.until(lambda: at.adapter.calls)
@@ -370,7 +370,7 @@ class TestFailuresOfDelivery:
     async def test_a_passing_failure_is_tried_again(self, at: Bench) -> None:
         for _ in range(3):
             at.adapter.fail("post", DeliveryError(DeliveryCategory.TRANSIENT, "502"))
-        at.runtime.script = saying("answer")
+        at.runtime.script = answer_with("answer")
         async with at.running():
             await at.adapter.hears("hi")
             assert await closed(at) == [TurnState.DONE]
@@ -378,7 +378,7 @@ class TestFailuresOfDelivery:
 
     async def test_a_refusal_for_good_is_recorded_and_counted(self, at: Bench) -> None:
         at.adapter.fail("post", DeliveryError(DeliveryCategory.PERMISSION, "blocked"))
-        at.runtime.script = saying("answer")
+        at.runtime.script = answer_with("answer")
         async with at.running():
             await at.adapter.hears("hi")
             assert await closed(at) == [TurnState.FAILED]
@@ -430,7 +430,7 @@ class TestRestart:
 
     async def test_a_post_that_ends_under_a_shutdown_is_not_made_again(self, at: Bench) -> None:
         adapter = at.adapter = Slow()
-        at.runtime.script = saying("answer")
+        at.runtime.script = answer_with("answer")
         async with at.running():
             await at.adapter.hears("hi")
             await at.until(adapter.posted.is_set)
@@ -440,7 +440,7 @@ class TestRestart:
         assert at.adapter.texts() == ["answer"]
 
     async def test_recovery_waits_until_the_account_is_connected(self, at: Bench) -> None:
-        at.runtime.script = saying("answer")
+        at.runtime.script = answer_with("answer")
         async with at.running(connected=False):
             await at.adapter.hears("hi")
             await at.rest(5.0)
@@ -532,7 +532,7 @@ class TestCommands:
             await at.until(lambda: any("stopped" in text for text in at.adapter.texts()), most=5.0)
 
     async def test_new_starts_a_fresh_thread_for_what_comes_after(self, at: Bench) -> None:
-        at.runtime.script = saying("ok")
+        at.runtime.script = answer_with("ok")
         async with at.running():
             await at.adapter.hears("one")
             await closed(at)
@@ -546,7 +546,7 @@ class TestCommands:
         )
 
     async def test_retry_forks_before_the_turn_it_repeats(self, at: Bench) -> None:
-        at.runtime.script = saying("answer")
+        at.runtime.script = answer_with("answer")
         at.runtime.checkpoints["run-2"] = "cp-1"
         async with at.running():
             await at.adapter.hears("first")
@@ -563,7 +563,7 @@ class TestCommands:
         assert sum(view.replaced for view in views) == 1
 
     async def test_retry_of_the_first_turn_begins_a_thread(self, at: Bench) -> None:
-        at.runtime.script = saying("answer")
+        at.runtime.script = answer_with("answer")
         async with at.running():
             await at.adapter.hears("first")
             await closed(at)
@@ -574,7 +574,7 @@ class TestCommands:
         assert two.checkpoint == ""
 
     async def test_retry_after_new_leaves_the_old_thread_alone(self, at: Bench) -> None:
-        at.runtime.script = saying("answer")
+        at.runtime.script = answer_with("answer")
         async with at.running():
             for number, said in enumerate(("first", "/new", "/retry"), 1):
                 await at.adapter.hears(said)
@@ -612,7 +612,7 @@ class TestCommands:
         assert at.runtime.runs == {}
 
     async def test_a_chosen_model_reaches_the_run(self, at: Bench) -> None:
-        at.runtime.script = saying("ok")
+        at.runtime.script = answer_with("ok")
         async with at.running():
             await at.adapter.hears("/model big")
             await closed(at)
@@ -622,7 +622,7 @@ class TestCommands:
         assert run.request.configurable["model_name"] == "big"
 
     async def test_the_agent_of_an_account_reaches_its_runs(self, at: Bench) -> None:
-        at.runtime.script = saying("ok")
+        at.runtime.script = answer_with("ok")
         async with at.running():
             assert at.outlet is not None
             at.outlet.agent = "coder"
@@ -666,7 +666,7 @@ class TestRefusals:
         ],
     )
     async def test_one_clear_line(self, at: Bench, more: dict[str, object], expected: str) -> None:
-        at.runtime.script = saying("fine")
+        at.runtime.script = answer_with("fine")
         text = str(more.pop("text", "hi"))
         async with at.running():
             await at.adapter.hears(text, **more)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.domain import ChatKind, InboundChange, Origin, Sender, TurnState
 from bot.store.read_models import list_turns
-from bot.testing.runtime import saying
+from bot.testing.runtime import answer_with
 from bot.texts import texts_for
 from tests.component.dispatch.bench import Bench
 
@@ -56,7 +56,7 @@ async def test_a_deletion_of_what_waits_leaves_no_trace(at: Bench) -> None:
 
 
 async def test_a_later_edit_is_told_with_the_next_message_and_never_answered(at: Bench) -> None:
-    at.runtime.script = saying("answer")
+    at.runtime.script = answer_with("answer")
     async with at.running():
         await at.adapter.hears("paint it blue")
         await at.until(lambda: len(at.adapter.texts()) == 1)
@@ -72,7 +72,7 @@ async def test_a_later_edit_is_told_with_the_next_message_and_never_answered(at:
 
 
 async def test_a_later_deletion_is_told_without_the_text(at: Bench) -> None:
-    at.runtime.script = saying("answer")
+    at.runtime.script = answer_with("answer")
     async with at.running():
         await at.adapter.hears("my password is hunter2")
         await at.until(lambda: len(at.adapter.texts()) == 1)
@@ -84,7 +84,7 @@ async def test_a_later_deletion_is_told_without_the_text(at: Bench) -> None:
 
 
 async def test_a_kill_between_claim_and_run_tells_it_all_the_same(at: Bench) -> None:
-    at.runtime.script = saying("answer")
+    at.runtime.script = answer_with("answer")
     async with at.running():
         await at.adapter.hears("blue")
         await at.until(lambda: len(at.adapter.texts()) == 1)
@@ -114,7 +114,7 @@ async def test_everything_deleted_after_the_claim_ends_quietly_after_a_restart(a
 
 
 async def test_a_stranger_says_nothing_by_edits(at: Bench) -> None:
-    at.runtime.script = saying("answer")
+    at.runtime.script = answer_with("answer")
     async with at.running():
         await at.adapter.hears("blue")
         await at.until(lambda: len(at.adapter.texts()) == 1)
@@ -126,7 +126,7 @@ async def test_a_stranger_says_nothing_by_edits(at: Bench) -> None:
 
 
 async def test_a_change_that_overtook_its_message_counts_all_the_same(at: Bench) -> None:
-    at.runtime.script = saying("answer")
+    at.runtime.script = answer_with("answer")
     async with at.running():
         await change(at, "u1", "better")
         await change(at, "u2", None)
@@ -153,7 +153,7 @@ async def test_an_edit_into_a_command_is_no_command(at: Bench) -> None:
 
 
 async def test_what_is_forwarded_together_is_one_turn(at: Bench) -> None:
-    at.runtime.script = saying("answer")
+    at.runtime.script = answer_with("answer")
     async with at.running():
         for number in range(3):
             await at.adapter.hears(f"part {number}", group_key="forwarded")

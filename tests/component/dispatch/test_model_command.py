@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.runtime.interface import ModelInfo
-from bot.testing.runtime import saying
+from bot.testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_agent_command import OWN, said
 from tests.component.dispatch.test_dispatcher import closed
@@ -58,7 +58,7 @@ async def test_what_it_says(at: Bench, account: str, lines: list[str], expected:
 async def test_the_next_run_has_the_accounts_model_again(
     at: Bench, account: str, expected: str | None
 ) -> None:
-    at.model, at.runtime.script = account, saying("ok")
+    at.model, at.runtime.script = account, answer_with("ok")
     async with at.running():
         await said(at, "/model big", "hi")
         assert model_of(at) == "big"
@@ -94,7 +94,7 @@ async def test_so_has_one_that_waited_meanwhile(at: Bench) -> None:
             text
             == "This conversation will use the default model (`small`) once the current answer is finished."
         )
-        at.runtime.script = saying("ok")
+        at.runtime.script = answer_with("ok")
         run.say("first")
         run.end()
         await closed(at, 4)
@@ -102,7 +102,7 @@ async def test_so_has_one_that_waited_meanwhile(at: Bench) -> None:
 
 
 async def test_a_retry_is_answered_by_the_accounts_model(at: Bench) -> None:
-    at.model, at.runtime.script = "big", saying("ok")
+    at.model, at.runtime.script = "big", answer_with("ok")
     async with at.running():
         await said(at, "hi")
         assert model_of(at) == "big"

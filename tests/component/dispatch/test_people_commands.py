@@ -22,7 +22,7 @@ from bot.store.people import (
     list_pairing_requests,
     list_role_grants,
 )
-from bot.testing.runtime import saying
+from bot.testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.contract.store.inbound_messages import accept, admission, message
 
@@ -34,7 +34,7 @@ HOUR = 3600.0
 def team(at: Bench) -> Iterator[Bench]:
     """A bench where the rules decide, strangers pair, and everything is answered."""
     at.role, at.default = None, "pair"
-    at.runtime.script = saying("hello")
+    at.runtime.script = answer_with("hello")
     yield at
 
 

@@ -8,7 +8,7 @@ from bot.domain import TurnState
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.store.read_models import list_turns
 from bot.store.turns import stop_turn
-from bot.testing.runtime import ScriptedRun, saying
+from bot.testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.adapters import Lines
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
@@ -30,7 +30,9 @@ async def restarted(at: Bench) -> list[TurnState]:
         return await closed(at)
 
 
-@pytest.mark.parametrize(("script", "state"), [(failing, TurnState.FAILED), (saying("yes"), TurnState.DONE)])
+@pytest.mark.parametrize(
+    ("script", "state"), [(failing, TurnState.FAILED), (answer_with("yes"), TurnState.DONE)]
+)
 async def test_a_turn_ends_as_its_run_did(at: Bench, script: object, state: TurnState) -> None:
     at.runtime.script = script  # type: ignore[assignment]
     at.adapter.fail("post", BUSY)
@@ -54,7 +56,7 @@ async def test_a_stopped_turn_stays_stopped(at: Bench) -> None:
 
 async def test_a_part_that_was_given_up_is_not_forgotten(at: Bench) -> None:
     at.adapter.renderer = Lines()
-    at.runtime.script = saying("one\ntwo")
+    at.runtime.script = answer_with("one\ntwo")
     at.adapter.fail("post", DeliveryError(DeliveryCategory.PERMISSION, "no"))
     at.adapter.fail("post", BUSY)
     assert await restarted(at) == [TurnState.FAILED]
@@ -64,7 +66,7 @@ async def test_a_part_that_was_given_up_is_not_forgotten(at: Bench) -> None:
 
 
 async def test_a_repeat_stays_marked_where_it_was_refused_in_between(at: Bench) -> None:
-    at.runtime.script = saying("yes")
+    at.runtime.script = answer_with("yes")
     lost = DeliveryError(DeliveryCategory.TRANSIENT, "no answer", unknown_outcome=True)
     at.adapter.fail("post", lost, commit=True)
     at.adapter.fail("post", BUSY)

@@ -13,7 +13,7 @@ from bot.domain import Attachment, AttachmentKind, Busy, ChatKind, TurnKind, Tur
 from bot.runtime.interface import SkillInfo
 from bot.store.read_models import list_turns
 from bot.store.turns import AgentHandoff, hand_off_to_agent, list_open_control_turns, load_turn
-from bot.testing.runtime import ScriptedRun, saying
+from bot.testing.runtime import ScriptedRun, answer_with
 from bot.texts import texts_for
 from tests.component.dispatch.bench import QUEUE, Bench
 from tests.component.dispatch.test_agent_command import said
@@ -129,7 +129,7 @@ async def test_a_runtime_that_is_away(at: Bench) -> None:
     ],
 )
 async def test_it_is_a_turn_of_the_agent_that_asks_for_the_skill(at: Bench, text: str, words: str) -> None:
-    at.runtime.taught, at.runtime.script, at.role = TAUGHT, saying("three actions"), Role.MEMBER
+    at.runtime.taught, at.runtime.script, at.role = TAUGHT, answer_with("three actions"), Role.MEMBER
     async with at.running():
         await at.adapter.hears(text)
         assert await closed(at) == [TurnState.DONE]
@@ -143,7 +143,7 @@ async def test_it_is_a_turn_of_the_agent_that_asks_for_the_skill(at: Bench, text
 
 
 async def test_in_a_group_the_agent_hears_who_asks(at: Bench) -> None:
-    at.runtime.taught, at.runtime.script = TAUGHT, saying("ok")
+    at.runtime.taught, at.runtime.script = TAUGHT, answer_with("ok")
     async with at.running():
         await at.adapter.hears("/meeting_actions all of it", chat="c9", kind=ChatKind.GROUP, person="8")
         await at.until(lambda: at.adapter.texts("c9"))
@@ -152,7 +152,7 @@ async def test_in_a_group_the_agent_hears_who_asks(at: Bench) -> None:
 
 
 async def test_with_a_file_it_is_asked_for_too(at: Bench) -> None:
-    at.runtime.taught, at.runtime.script = TAUGHT, saying("ok")
+    at.runtime.taught, at.runtime.script = TAUGHT, answer_with("ok")
     at.adapter.files["ref"] = b"notes"
     file = Attachment(AttachmentKind.FILE, "notes.txt", "ref", 5, "text/plain")
     async with at.running():
@@ -172,7 +172,7 @@ async def test_it_waits_for_its_place_and_later_messages_come_after_it(at: Bench
         await at.adapter.hears("/meeting_actions these")
         await at.rest(1.0)
         await at.adapter.hears("and this")
-        at.runtime.script = saying("ok")
+        at.runtime.script = answer_with("ok")
         run.say("first")
         run.end()
         assert await closed(at, 3) == [TurnState.DONE] * 3
@@ -191,14 +191,14 @@ async def test_a_full_queue_refuses_it(at: Bench) -> None:
             await at.adapter.hears(f"m{number}")
         await at.adapter.hears("/meeting_actions one more")
         await at.until(lambda: any("20 waiting" in text for text in at.adapter.texts()))
-        at.runtime.script = saying("ok")
+        at.runtime.script = answer_with("ok")
         run.end("error")
         await closed(at, 3)
     assert [len(content(run)) for run in at.runtime.runs.values()] == [1, QUEUE]
 
 
 async def test_a_retry_asks_for_it_again(at: Bench) -> None:
-    at.runtime.taught, at.runtime.script = TAUGHT, saying("ok")
+    at.runtime.taught, at.runtime.script = TAUGHT, answer_with("ok")
     async with at.running():
         await at.adapter.hears("/meeting_actions these")
         await closed(at)
@@ -208,7 +208,7 @@ async def test_a_retry_asks_for_it_again(at: Bench) -> None:
 
 
 async def test_it_outlives_a_restart_between_the_two(at: Bench) -> None:
-    at.runtime.taught, at.runtime.script = TAUGHT, saying("ok")
+    at.runtime.taught, at.runtime.script = TAUGHT, answer_with("ok")
     async with at.running(connected=False):
         await at.adapter.hears("/meeting_actions these")
         await at.rest(1.0)
@@ -272,7 +272,7 @@ async def test_while_a_run_is_on_it_is_taken_as_a_message_is(
 
 async def test_a_budget_holds_for_it_and_for_a_retry(at: Bench) -> None:
     at.runtime.taught, at.role = TAUGHT, None
-    at.runtime.script = saying("ok")
+    at.runtime.script = answer_with("ok")
     at.budgets = BudgetsConfig(person=BudgetLimits(messages_per_hour=3))
     async with at.running():
         assert await said(at, "hello") == "ok"

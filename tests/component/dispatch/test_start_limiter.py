@@ -72,7 +72,7 @@ class Stage:
 @asynccontextmanager
 async def at_work(stage: Stage) -> AsyncIterator[Stage]:
     work = asyncio.create_task(stage.starts.run())
-    await stage.clock.settle()
+    await stage.clock.run_ready()
     yield stage
     work.cancel()
     await asyncio.gather(work, return_exceptions=True)
@@ -95,7 +95,7 @@ async def test_who_waits_sees_typing_and_few_begin() -> None:
         async with asyncio.TaskGroup() as group:
             for number in range(10):
                 group.create_task(stage.begin(number, taken, leave))
-            await stage.clock.settle()
+            await stage.clock.run_ready()
             assert taken == list(range(CLAIMS))
             assert stage.typed == [f"c{number}" for number in range(CLAIMS, 10)]
             leave.set()
@@ -116,7 +116,7 @@ async def test_typing_calls_are_bounded_and_slow_ones_hold_nobody_up_for_long() 
             for number in range(count):
                 stage.hear(number)
                 group.create_task(stage.begin(number, taken, leave))
-            await stage.clock.settle()
+            await stage.clock.run_ready()
             assert (adapter.now, taken) == (TYPING_CALLS, list(range(CLAIMS)))
             leave.set()
             await stage.clock.advance(PATIENCE / 2)
@@ -124,7 +124,7 @@ async def test_typing_calls_are_bounded_and_slow_ones_hold_nobody_up_for_long() 
             await stage.clock.advance(PATIENCE)
             assert len(taken) == count
             adapter.gate.set()
-        await stage.clock.settle()
+        await stage.clock.run_ready()
         assert adapter.most == TYPING_CALLS
         assert len(stage.typed) == TYPING_CALLS, "who has begun shows typing itself"
 
@@ -138,7 +138,7 @@ async def test_typing_that_the_budget_refuses_counts_as_not_shown() -> None:
             for number in range(CLAIMS + 2):
                 stage.hear(number)
                 group.create_task(stage.begin(number, taken, leave))
-            await stage.clock.settle()
+            await stage.clock.run_ready()
             leave.set()
         shown = [stage.starts.pop_typed_at(number) > 0 for number in range(CLAIMS, CLAIMS + 2)]
         assert shown == [True, False]
@@ -154,7 +154,7 @@ async def test_an_account_that_is_not_there_is_not_called(account: str) -> None:
             for number in range(CLAIMS + 1):
                 stage.hear(number, account=account)
                 group.create_task(stage.begin(number, taken, leave))
-            await stage.clock.settle()
+            await stage.clock.run_ready()
             leave.set()
         assert stage.typed == []
         assert len(taken) == CLAIMS + 1
@@ -168,7 +168,7 @@ async def test_commands_and_what_was_recovered_show_no_typing() -> None:
         async with asyncio.TaskGroup() as group:
             for number in range(CLAIMS + 2):
                 group.create_task(stage.begin(number, taken, leave))
-            await stage.clock.settle()
+            await stage.clock.run_ready()
             leave.set()
         assert stage.typed == []
 
@@ -178,7 +178,7 @@ async def test_one_that_is_cancelled_while_it_waits_leaves_nothing_behind() -> N
         taken: list[int] = []
         leave = asyncio.Event()
         tasks = [asyncio.create_task(stage.begin(number, taken, leave)) for number in range(CLAIMS + 1)]
-        await stage.clock.settle()
+        await stage.clock.run_ready()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -200,7 +200,7 @@ async def test_runs_are_created_few_at_a_time() -> None:
         async with asyncio.TaskGroup() as group:
             for number in range(CREATIONS + 3):
                 group.create_task(create(number))
-            await stage.clock.settle()
+            await stage.clock.run_ready()
             assert len(creating) == CREATIONS
             leave.set()
         assert len(creating) == CREATIONS + 3
@@ -216,15 +216,15 @@ async def test_who_came_first_still_lets_a_later_burst_see_typing() -> None:
         async with asyncio.TaskGroup() as group:
             for number in range(CLAIMS + 2):  # recovered ones: nobody shows them typing
                 group.create_task(stage.begin(number, taken, leave))
-            await stage.clock.settle()
+            await stage.clock.run_ready()
             stage.hear(50)
             group.create_task(stage.begin(50, taken, leave))
-            await stage.clock.settle()
+            await stage.clock.run_ready()
             assert adapter.now == 1
             leave.set()
-            await stage.clock.settle()
+            await stage.clock.run_ready()
             assert taken == list(range(CLAIMS)), "typing goes first"
             adapter.gate.set()
-            await stage.clock.settle()
+            await stage.clock.run_ready()
         assert stage.typed == ["c50"]
         assert taken[-1] == 50

@@ -21,7 +21,7 @@ from bot.domain import (
 )
 from bot.runtime.interface import AttemptStarted, EventsMissing, TextDelta, ThreadAnswer
 from bot.store.read_models import list_turns
-from bot.testing.runtime import ScriptedRun, saying
+from bot.testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_busy import FRAME, asked, later, works
 from tests.component.dispatch.test_dispatcher import closed
@@ -100,7 +100,7 @@ class TestJoining:
             await works(at)
             await writes(at, "also this")
             await at.until(lambda: offered(at))
-            at.runtime.script = saying("that")
+            at.runtime.script = answer_with("that")
             first(at).end()
             assert await closed(at, 2) == [DONE, DONE]
         assert at.adapter.texts() == [FRAME, "that"]
@@ -115,7 +115,7 @@ class TestJoining:
             await joins(at, "two")
             await writes(at, "three")
             await at.until(lambda: "three" in offered(at))
-            at.runtime.script = saying("that")
+            at.runtime.script = answer_with("that")
             await ends(at)
             assert await closed(at, 2) == [DONE, DONE]
         assert await read(at) == [["long", "one", "two"], ["three"]]
@@ -143,7 +143,7 @@ class TestJoining:
             await joins(at)
             await ends(at)
             await closed(at, 2)
-            at.runtime.script = saying("again")
+            at.runtime.script = answer_with("again")
             await writes(at, "/retry")
             await at.until(lambda: "run-2" in at.runtime.runs)
         assert asked(at, 2) == ["long", "also this"]
@@ -169,7 +169,7 @@ class TestWaiting:
             await writes(at, "mine")
             await at.rest(1.0)
             assert offered(at) == []
-            at.runtime.script = saying("that")
+            at.runtime.script = answer_with("that")
             first(at).end()
             await closed(at, 2)
         assert asked(at, 2) == ["theirs", "mine"]
@@ -182,7 +182,7 @@ class TestWaiting:
             await writes(at, "look", attachments=(FILE,))
             await at.rest(1.0)
             assert offered(at) == []
-            at.runtime.script = saying("that")
+            at.runtime.script = answer_with("that")
             first(at).end()
             await closed(at, 2)
         assert asked(at, 2) == ["look"]
@@ -196,7 +196,7 @@ class TestWaiting:
             await writes(at, "afresh")
             await at.rest(1.0)
             assert offered(at) == []
-            at.runtime.script = saying("that")
+            at.runtime.script = answer_with("that")
             first(at).end()
             await at.until(lambda: "run-2" in at.runtime.runs)
         assert asked(at, 2) == ["afresh"]
@@ -208,7 +208,7 @@ class TestWaiting:
             await works(at)
             await writes(at, "also this")
             await at.rest(1.0)
-            at.runtime.script = saying("that")
+            at.runtime.script = answer_with("that")
             first(at).end()
             assert await closed(at, 2) == [DONE, DONE]
         assert asked(at, 2) == ["also this"]
@@ -220,7 +220,7 @@ class TestWaiting:
             await at.rest(1.0)
             assert offered(at) == []
             assert "steerable" not in first(at).request.configurable
-            at.runtime.script = saying("that")
+            at.runtime.script = answer_with("that")
             first(at).end()
             await closed(at, 2)
         assert asked(at, 2) == ["also this"]
@@ -289,7 +289,7 @@ class TestBreaks:
             at.runtime.joins.clear()
             at.runtime.answers[first(at).request.thread_id] = ThreadAnswer(("without",))
             first(at).emit(AttemptStarted(2), TextDelta("m3", "without"))
-            at.runtime.script = saying("that")
+            at.runtime.script = answer_with("that")
             first(at).end()
             assert await closed(at, 2) == [DONE, DONE]
         assert at.adapter.texts() == ["without", "that"]
@@ -338,7 +338,7 @@ class TestStopping:
             await works(at)
             await writes(at, "also this")
             await at.until(lambda: offered(at))
-            at.runtime.script = saying("that")
+            at.runtime.script = answer_with("that")
             await writes(at, "/stop")
             await at.until(lambda: "that" in at.adapter.texts())
         assert asked(at, 2) == ["also this"]
@@ -391,7 +391,7 @@ class TestChanges:
             await change(at, message, text)
             await ends(at)
             await closed(at, 2)
-            at.runtime.script = saying("ok")
+            at.runtime.script = answer_with("ok")
             await writes(at, "well?")
             await at.until(lambda: "run-2" in at.runtime.runs)
         assert len(at.runtime.runs) == 2

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.store.conversations import load_conversation
-from bot.testing.runtime import ScriptedRun, saying
+from bot.testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 
@@ -33,7 +33,7 @@ def asked(at: Bench) -> list[str]:
 
 
 async def test_a_thread_is_found_again_by_its_number(at: Bench) -> None:
-    at.runtime.script = saying("ok")
+    at.runtime.script = answer_with("ok")
     async with at.running():
         assert (await says(at, "/threads")).startswith("There are no agent threads here yet")
         await says(at, "first `question`")
@@ -71,7 +71,7 @@ async def test_a_thread_is_found_again_by_its_number(at: Bench) -> None:
     ],
 )
 async def test_a_number_that_is_none_changes_nothing(at: Bench, words: str, told: str) -> None:
-    at.runtime.script = saying("ok")
+    at.runtime.script = answer_with("ok")
     async with at.running():
         await says(at, "first")
         before = await thread_now(at)
@@ -81,7 +81,7 @@ async def test_a_number_that_is_none_changes_nothing(at: Bench, words: str, told
 
 async def test_what_was_sent_before_is_answered_where_it_belongs(at: Bench) -> None:
     runs: list[ScriptedRun] = []
-    at.runtime.script = saying("ok")
+    at.runtime.script = answer_with("ok")
     async with at.running():
         await says(at, "first")
         first = await thread_now(at)
@@ -92,7 +92,7 @@ async def test_what_was_sent_before_is_answered_where_it_belongs(at: Bench) -> N
         second = await thread_now(at)
         told = await says(at, "/resume 1")
         assert told.endswith("Messages sent before are still answered in the other one.")
-        at.runtime.script = saying("there")
+        at.runtime.script = answer_with("there")
         await at.adapter.hears("next")
         runs[0].say("here")
         runs[0].end()
@@ -102,7 +102,7 @@ async def test_what_was_sent_before_is_answered_where_it_belongs(at: Bench) -> N
 
 
 async def test_a_conversation_is_named(at: Bench) -> None:
-    at.runtime.script = saying("ok")
+    at.runtime.script = answer_with("ok")
     async with at.running():
         assert (await says(at, "/title")).startswith("This conversation has no title")
         await says(at, "What is it?")

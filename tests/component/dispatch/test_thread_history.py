@@ -10,7 +10,7 @@ import pytest
 from bot.domain import ChatKind, HistoryMessage, InboundMessage, Origin, ReplyAddress, Sender
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.testing.adapter import RecordingAdapter
-from bot.testing.runtime import saying
+from bot.testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 
 SAID = (
@@ -37,7 +37,7 @@ class Reading(RecordingAdapter):
 @pytest.fixture
 def reading(at: Bench) -> Reading:
     at.adapter = Reading()
-    at.runtime.script = saying("noted")
+    at.runtime.script = answer_with("noted")
     return at.adapter
 
 

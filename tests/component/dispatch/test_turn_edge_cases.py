@@ -17,7 +17,7 @@ from bot.store.conversations import list_conversations, load_conversation
 from bot.store.usage import list_counters
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.clock import ManualClock
-from bot.testing.runtime import ScriptedRun, saying
+from bot.testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 
@@ -116,7 +116,7 @@ async def test_a_frame_of_unknown_fate_is_repeated_where_that_is_safe(at: Bench)
 
 
 async def test_a_turn_of_an_account_that_is_gone_waits_for_it(at: Bench) -> None:
-    at.runtime.script = saying("back")
+    at.runtime.script = answer_with("back")
     async with at.running():
         outlet, at.outlet = at.outlet, None
         await at.adapter.hears("hi")
@@ -141,7 +141,7 @@ async def test_a_bug_in_the_service_is_told_instead_of_blocking_the_chat(
         await at.rest(80.0, step=0.5)
         assert await closed(at) == [TurnState.FAILED]
         monkeypatch.undo()
-        at.runtime.script = saying("well again")
+        at.runtime.script = answer_with("well again")
         await at.adapter.hears("hi")
         await closed(at, 2)
     assert "inside the service" in at.adapter.texts()[0]
@@ -178,7 +178,7 @@ async def test_a_command_that_the_store_refuses_says_so(at: Bench, monkeypatch: 
 
 
 async def test_an_album_waits_for_its_parts(at: Bench) -> None:
-    at.runtime.script = saying("nice album")
+    at.runtime.script = answer_with("nice album")
     async with at.running():
         await at.adapter.hears("one", group_key="album")
         await at.rest(0.4)
@@ -268,7 +268,7 @@ async def test_plan_mode_goes_with_the_next_run(at: Bench) -> None:
         await at.until(lambda: len(at.adapter.texts()) == 1)
         run.end("error")
         await closed(at, 2)
-        at.runtime.script = saying("done")
+        at.runtime.script = answer_with("done")
         await at.adapter.hears("and now?")
         await closed(at, 3)
         last = list(at.runtime.runs.values())[-1]
@@ -289,7 +289,7 @@ async def test_plan_mode_goes_with_the_next_run(at: Bench) -> None:
 
 
 async def test_status_tells_the_tokens_of_the_thread(at: Bench) -> None:
-    at.runtime.script = saying("done")
+    at.runtime.script = answer_with("done")
     async with at.running():
         await at.adapter.hears("hello")
         await closed(at, 1)
@@ -306,7 +306,7 @@ async def test_status_tells_the_tokens_of_the_thread(at: Bench) -> None:
 
 async def test_the_page_hears_of_every_accepted_turn(at: Bench) -> None:
     heard: list[Accepted] = []
-    at.runtime.script = saying("ok")
+    at.runtime.script = answer_with("ok")
     async with at.running():
         assert at.adapter.context is not None
         inbox = at.adapter.context.inbox
@@ -332,7 +332,7 @@ class TestWaiting:
         await clock.advance(6.0)
         assert await task is False
         task = asyncio.create_task(wait_first(event, clock, 5.0))
-        await clock.settle()
+        await clock.run_ready()
         event.set()
         assert await task is True
         assert await wait_first(event, clock, 5.0) is True

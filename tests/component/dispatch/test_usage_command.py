@@ -20,7 +20,7 @@ from bot.runtime.interface import (
 )
 from bot.store.read_models import list_turns
 from bot.store.usage import TurnUsage
-from bot.testing.runtime import ScriptedRun, saying
+from bot.testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 from tests.component.dispatch.test_turn_edge_cases import first_run
@@ -74,7 +74,7 @@ class TestCounting:
         assert await spent(at) == TurnUsage("recording:7", 150, 15, 165)
 
     async def test_a_run_that_tells_nothing_is_not_counted(self, at: Bench) -> None:
-        at.runtime.script = saying("done")
+        at.runtime.script = answer_with("done")
         async with at.running():
             await at.adapter.hears("hi")
             await closed(at)

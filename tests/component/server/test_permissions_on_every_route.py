@@ -21,7 +21,7 @@ from bot.server.api.app import create_app
 from bot.server.api.auth import least_role
 from bot.store.audit import Actor
 from bot.store.people import RoleGrant, grant_role
-from bot.testing.runtime import saying
+from bot.testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench, bench
 from tests.platforms.web.people import CHATS, give, signed_in
 from tests.platforms.web.serving import world
@@ -204,7 +204,7 @@ TOKEN = "a-token-of-the-service"
 async def at(tmp_path: Path) -> AsyncIterator[Bench]:
     async with bench(tmp_path) as made:
         made.role, made.default = None, "pair"
-        made.runtime.script = saying("hello")
+        made.runtime.script = answer_with("hello")
         for role, by in ((Role.OWNER, "owner"), (Role.BLOCKED, "blocked")):
             one = RoleGrant(f"recording:{PEOPLE[role]}", by, "", "", 0.0)
             await made.db.run(grant_role, one, Actor(by, "web:owner", "", "web", ""), 0.0)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from bot.domain import OutboundMessage
 from bot.platforms.base import Adapter, ReceivesWebhooks
 from bot.testing.clock import QuickClock
-from bot.testing.conformance import ANN, Driver, Person, Seen, Where
+from bot.testing.conformance import ANN, Driver, Seen, SuitePerson, Where
 from bot.testing.emulators.transcript import FrameKind
 from tests.conformance.viewer import Read
 from tests.harness.platforms import Port
@@ -77,7 +77,7 @@ class Emulated(Driver):
 
 def pick(where: Where, ann: Any, ben: Any) -> Any:
     """What belongs to the person."""
-    return ann if where.person is Person.ANN else ben
+    return ann if where.person is SuitePerson.ANN else ben
 
 
 def pressable(labels: Sequence[str]) -> tuple[str, ...]:

@@ -94,7 +94,7 @@ def message(key: str, text: str, *, final: bool = False) -> OutboundMessage:
 async def started(adapter: LocalAdapter) -> tuple[asyncio.Task[None], Inbox, list[AccountState], ManualClock]:
     inbox, states, clock = Inbox(), [], ManualClock()
     task = asyncio.create_task(adapter.start(AdapterContext(inbox, states.append, clock)))
-    await clock.settle()
+    await clock.run_ready()
     return task, inbox, states, clock
 
 

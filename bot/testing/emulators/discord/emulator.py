@@ -109,7 +109,7 @@ class DiscordEmulator(Misbehaviour, Emulator):
     def views(self) -> list[dict[str, Any]]:
         return [view(channel, self.world.bot.id) for channel in self.world.channels.values()]
 
-    def _counted(self) -> dict[str, Any]:
+    def _own_counters(self) -> dict[str, Any]:
         return {
             "invalid": self.api.invalid,
             "sockets": len(self.gateway.sockets),
@@ -118,10 +118,10 @@ class DiscordEmulator(Misbehaviour, Emulator):
             "heartbeats": self.gateway.heartbeats,
         }
 
-    async def _ending(self) -> None:
+    async def _close(self) -> None:
         """Close nothing: the sockets are closed by the server."""
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         for kept in (self.world.channels, self.world.users, self.world.guilds, self.world.files):
             kept.clear()
         self.world.interactions.clear()
@@ -182,7 +182,7 @@ class DiscordEmulator(Misbehaviour, Emulator):
             text=message.text,
         )
 
-    def _shown(self, result: Any) -> Any:
+    def _to_json(self, result: Any) -> Any:
         if isinstance(result, DiscordMessage):
             return {**seen(result, self.world.bot.id), "chat": result.channel.id}
         return None if isinstance(result, asyncio.Task) else result

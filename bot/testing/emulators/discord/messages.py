@@ -21,7 +21,7 @@ from bot.testing.emulators.discord.state import (
     LOADING,
     PUBLIC_THREAD,
     REPLY,
-    DiscordChannel,
+    DiscordChatChannel,
     DiscordMessage,
 )
 from bot.testing.emulators.discord.wire import channel_wire, message_wire
@@ -66,7 +66,9 @@ class Messages:
         self._emit("MESSAGE_CREATE", message_wire(message, event=True))
         return done(message)
 
-    def post(self, channel: DiscordChannel, text: str, call: DiscordCall, **content: Any) -> DiscordMessage:
+    def post(
+        self, channel: DiscordChatChannel, text: str, call: DiscordCall, **content: Any
+    ) -> DiscordMessage:
         """Put a message of the bot into a channel."""
         if sum(len(file.data) for file in call.files) > UPLOAD_LIMIT:
             raise DiscordApiError(413, 40005, "Request entity too large")
@@ -155,7 +157,7 @@ class Messages:
         self._emit("THREAD_CREATE", {**channel_wire(thread), "newly_created": True})
         return CallResult(channel_wire(thread), message_id=str(thread.id), text=name)
 
-    def _known(self, channel: DiscordChannel, nonce: str) -> DiscordMessage | None:
+    def _known(self, channel: DiscordChatChannel, nonce: str) -> DiscordMessage | None:
         found = self._nonces.get((channel.id, nonce)) if nonce else None
         if found is None or self._world.wall() - found[1] > NONCE_SECONDS:
             return None
@@ -163,7 +165,7 @@ class Messages:
             raise unknown_message()  # discord/discord-api-docs#6647
         return found[0]
 
-    def _replied(self, channel: DiscordChannel, reference: Any) -> DiscordMessage | None:
+    def _replied(self, channel: DiscordChatChannel, reference: Any) -> DiscordMessage | None:
         if not isinstance(reference, dict):
             return None
         message = channel.messages.get(int(reference.get("message_id", 0)))

@@ -14,7 +14,7 @@ from bot.testing.emulators.discord.state import (
     PUBLIC_THREAD,
     REPLY,
     TEXT,
-    DiscordChannel,
+    DiscordChatChannel,
     DiscordMessage,
     DiscordUser,
     Interaction,
@@ -201,7 +201,7 @@ class DiscordPeople:
         self._emit(event, channel_wire(channel))
 
     def _interaction(
-        self, number: int, token: str, person: DiscordUser, place: DiscordChannel, data: dict[str, Any]
+        self, number: int, token: str, person: DiscordUser, place: DiscordChatChannel, data: dict[str, Any]
     ) -> dict[str, Any]:
         wire: dict[str, Any] = {
             "id": str(number),

@@ -28,10 +28,10 @@ class GatewaySession:
 
     def emit(self, event: str, data: Json) -> None:
         """Number, store and send an event if the intents include it."""
-        if not self._wanted(event, data):
+        if not self._is_subscribed(event, data):
             return
         self.sequence += 1
-        payload = {"op": 0, "t": event, "s": self.sequence, "d": self._shown(event, data)}
+        payload = {"op": 0, "t": event, "s": self.sequence, "d": self._without_content(event, data)}
         self.events.append(payload)
         if self.send is not None:
             self.send(payload)
@@ -44,14 +44,14 @@ class GatewaySession:
             return None
         return [payload for payload in self.events if payload["s"] > sequence]
 
-    def _wanted(self, event: str, data: Json) -> bool:
+    def _is_subscribed(self, event: str, data: Json) -> bool:
         if event in _ALWAYS:
             return True
         if not event.startswith("MESSAGE_"):
             return bool(self.intents & GUILDS)
         return bool(self.intents & (GUILD_MESSAGES if "guild_id" in data else DIRECT_MESSAGES))
 
-    def _shown(self, event: str, data: Json) -> Json:
+    def _without_content(self, event: str, data: Json) -> Json:
         """Empty the messages of guilds that do not mention the bot, without the privileged intent."""
         if self.intents & MESSAGE_CONTENT or event != "MESSAGE_CREATE" or "guild_id" not in data:
             return data

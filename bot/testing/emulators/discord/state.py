@@ -79,7 +79,7 @@ class DiscordMessage:
     """A message; `edits` are its earlier texts, `edited_at` is the epoch time of its last change."""
 
     id: int
-    channel: DiscordChannel
+    channel: DiscordChatChannel
     sender: DiscordUser
     text: str = ""
     kind: int = DEFAULT
@@ -96,7 +96,7 @@ class DiscordMessage:
 
 
 @dataclass(slots=True)
-class DiscordChannel:
+class DiscordChatChannel:
     """A channel; `parent` is set for threads, `person` for a DM.
 
     `barred` is the error code and text for the bot's calls (0 if it may read and write).
@@ -106,7 +106,7 @@ class DiscordChannel:
     type: int
     name: str
     guild: Guild | None = None
-    parent: DiscordChannel | None = None
+    parent: DiscordChatChannel | None = None
     person: DiscordUser | None = None
     owner: int = 0
     archived: bool = False
@@ -127,7 +127,7 @@ class Interaction:
 
     id: int
     token: str
-    channel: DiscordChannel
+    channel: DiscordChatChannel
     user: DiscordUser
     command: str
     made_at: float

@@ -10,7 +10,7 @@ from bot.testing.emulators.discord.state import (
     DM,
     EPHEMERAL,
     THREADS,
-    DiscordChannel,
+    DiscordChatChannel,
     DiscordMessage,
     DiscordUser,
     Guild,
@@ -71,7 +71,7 @@ def _reference(message: DiscordMessage) -> dict[str, Any]:
     return reference
 
 
-def channel_wire(channel: DiscordChannel) -> dict[str, Any]:
+def channel_wire(channel: DiscordChatChannel) -> dict[str, Any]:
     """Build the channel object; threads and DMs have further fields."""
     wire: dict[str, Any] = {
         "id": str(channel.id),
@@ -186,7 +186,7 @@ def seen(message: DiscordMessage, bot_id: int) -> dict[str, Any]:
     }
 
 
-def view(channel: DiscordChannel, bot_id: int) -> dict[str, Any]:
+def view(channel: DiscordChatChannel, bot_id: int) -> dict[str, Any]:
     """Return a channel as a person sees it now: messages in order."""
     standing = [message for message in channel.messages.values() if not message.deleted]
     return {

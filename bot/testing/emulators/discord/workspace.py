@@ -17,7 +17,7 @@ from bot.testing.emulators.discord.errors import (
 from bot.testing.emulators.discord.state import (
     DM,
     TEXT,
-    DiscordChannel,
+    DiscordChatChannel,
     DiscordFile,
     DiscordMessage,
     DiscordUser,
@@ -42,7 +42,7 @@ class DiscordWorkspace:
     bot: DiscordUser = field(default_factory=lambda: DiscordUser(BOT_ID, "Roebot", is_bot=True))
     users: dict[int, DiscordUser] = field(default_factory=dict)
     guilds: dict[int, Guild] = field(default_factory=dict)
-    channels: dict[int, DiscordChannel] = field(default_factory=dict)
+    channels: dict[int, DiscordChatChannel] = field(default_factory=dict)
     files: dict[str, DiscordFile] = field(default_factory=dict)
     interactions: dict[str, Interaction] = field(default_factory=dict)
     commands: list[dict[str, Any]] = field(default_factory=list)
@@ -71,27 +71,27 @@ class DiscordWorkspace:
         self.guilds[guild.id] = guild
         return guild
 
-    def make_channel(self, guild: Guild, name: str, kind: int = TEXT) -> DiscordChannel:
+    def make_channel(self, guild: Guild, name: str, kind: int = TEXT) -> DiscordChatChannel:
         """Create a channel of a server."""
-        return self._keep(DiscordChannel(self.snowflake(), kind, name, guild))
+        return self._keep(DiscordChatChannel(self.snowflake(), kind, name, guild))
 
     def make_thread(
-        self, parent: DiscordChannel, name: str, owner: int, kind: int, *, id_: int = 0
-    ) -> DiscordChannel:
+        self, parent: DiscordChatChannel, name: str, owner: int, kind: int, *, id_: int = 0
+    ) -> DiscordChatChannel:
         """Create a thread; one below a message has the id of the message."""
         return self._keep(
-            DiscordChannel(id_ or self.snowflake(), kind, name, parent.guild, parent, owner=owner)
+            DiscordChatChannel(id_ or self.snowflake(), kind, name, parent.guild, parent, owner=owner)
         )
 
-    def private(self, person: DiscordUser) -> DiscordChannel:
+    def private(self, person: DiscordUser) -> DiscordChatChannel:
         """Return the DM channel with a person, created on first use."""
         for channel in self.channels.values():
             if channel.type == DM and channel.person is person:
                 return channel
-        return self._keep(DiscordChannel(self.snowflake(), DM, "", person=person))
+        return self._keep(DiscordChatChannel(self.snowflake(), DM, "", person=person))
 
     def add(
-        self, channel: DiscordChannel, sender: DiscordUser, text: str = "", **content: Any
+        self, channel: DiscordChatChannel, sender: DiscordUser, text: str = "", **content: Any
     ) -> DiscordMessage:
         """Add a message to a channel; mentions are read from its text."""
         mentioned = [self.user(int(found)) for found in dict.fromkeys(_MENTION.findall(text))]
@@ -110,7 +110,7 @@ class DiscordWorkspace:
         self.files[f"/attachments/1/{number}"] = file
         return file
 
-    def place(self, channel_id: int) -> DiscordChannel:
+    def place(self, channel_id: int) -> DiscordChatChannel:
         """Return a channel that the bot may use. Raises ApiRefusal 403 or 404 as Discord would."""
         channel = self.channels.get(channel_id)
         if channel is None or channel.deleted:
@@ -122,24 +122,24 @@ class DiscordWorkspace:
             raise DiscordApiError(403, code, reason)
         return channel
 
-    def message(self, channel: DiscordChannel, message_id: int) -> DiscordMessage:
+    def message(self, channel: DiscordChatChannel, message_id: int) -> DiscordMessage:
         """Return a message that was not deleted. Raises ApiRefusal 404."""
         message = channel.messages.get(message_id)
         if message is None or message.deleted:
             raise unknown_message()
         return message
 
-    def threads(self, guild: Guild) -> list[DiscordChannel]:
+    def threads(self, guild: Guild) -> list[DiscordChatChannel]:
         """Return the active threads of a server."""
         return [c for c in self._of(guild) if c.parent is not None and not c.archived]
 
-    def channels_of(self, guild: Guild) -> list[DiscordChannel]:
+    def channels_of(self, guild: Guild) -> list[DiscordChatChannel]:
         """Return the channels of a server, without threads."""
         return [channel for channel in self._of(guild) if channel.parent is None]
 
-    def _of(self, guild: Guild) -> list[DiscordChannel]:
+    def _of(self, guild: Guild) -> list[DiscordChatChannel]:
         return [c for c in self.channels.values() if c.guild is guild and not c.deleted]
 
-    def _keep(self, channel: DiscordChannel) -> DiscordChannel:
+    def _keep(self, channel: DiscordChatChannel) -> DiscordChatChannel:
         self.channels[channel.id] = channel
         return channel

@@ -130,7 +130,7 @@ class FeishuEmulator(Emulator):
 
     def redeliver(self, count: int = 1) -> None:
         """Push the last events again."""
-        self.pushes.again(count)
+        self.pushes.redeliver(count)
 
     def duplicate(self, copies: int = 1) -> None:
         """Push a number of further copies of every event at once."""
@@ -160,7 +160,7 @@ class FeishuEmulator(Emulator):
     def views(self) -> list[dict[str, Any]]:
         return [view(chat, self._monotonic()) for chat in self.world.chats.values()]
 
-    def _counted(self) -> dict[str, Any]:
+    def _own_counters(self) -> dict[str, Any]:
         return {
             "connections": self.socket.count,
             "pings": self.socket.pings,
@@ -169,12 +169,12 @@ class FeishuEmulator(Emulator):
             "redelivered": self.pushes.redelivered,
         }
 
-    async def _ending(self) -> None:
+    async def _close(self) -> None:
         await self.pushes.close()
         if self.hooks is not None:
             await self.hooks.close()
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self.world.reset()
         self.pushes.reset()
 
@@ -183,7 +183,7 @@ class FeishuEmulator(Emulator):
             FrameKind.PERSON, method, chat=message.chat.id, message_id=message.id, text=message.text
         )
 
-    def _shown(self, result: Any) -> Any:
+    def _to_json(self, result: Any) -> Any:
         if isinstance(result, FeishuMessage):
             return {**seen(result, self._monotonic()), "chat": result.chat.id}
         if isinstance(result, Hooks):

@@ -62,7 +62,7 @@ class FeishuPeople:
         body = content if content is not None else self._content(kind, plain, mentions, data, filename)
         message = self._world.add(place, sender, kind, body, mentions=mentions, **where)
         self._record(message, "says")
-        if self._heard(place, mentions):
+        if self._is_delivered(place, mentions):
             self._deliver(self._envelopes.message(message))
         return message
 
@@ -132,7 +132,7 @@ class FeishuPeople:
             return {}
         return self._world.answer_place(self._world.message(reply_to), in_thread=in_thread)
 
-    def _heard(self, place: FeishuChat, mentions: list[dict[str, Any]]) -> bool:
+    def _is_delivered(self, place: FeishuChat, mentions: list[dict[str, Any]]) -> bool:
         """Return whether the app gets a message; without the scope for groups it must mention the bot."""
         if place.kind == "p2p" or self.group_messages:
             return True

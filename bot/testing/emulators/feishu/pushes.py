@@ -70,7 +70,7 @@ class Pushes:
             for _ in range(self.duplicates):
                 self.start(self._once(push))
 
-    def again(self, count: int = 1) -> None:
+    def redeliver(self, count: int = 1) -> None:
         """Push the last events again, as after a lost acknowledgement."""
         for push in self.sent[-count:]:
             self.redelivered += 1

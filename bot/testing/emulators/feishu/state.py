@@ -107,9 +107,9 @@ def elements(data: dict[str, Any]) -> list[dict[str, Any]]:
 
 def card_text(data: dict[str, Any]) -> str:
     """Return the Markdown of a card, one line per element."""
-    return "\n".join(_shown(one) for one in elements(data) if one.get("tag") in ("markdown", "div"))
+    return "\n".join(_element_text(one) for one in elements(data) if one.get("tag") in ("markdown", "div"))
 
 
-def _shown(element: dict[str, Any]) -> str:
+def _element_text(element: dict[str, Any]) -> str:
     plain = element.get("text")
     return str(plain.get("content", "") if isinstance(plain, dict) else element.get("content", ""))

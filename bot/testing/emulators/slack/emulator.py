@@ -165,19 +165,19 @@ class SlackEmulator(Emulator):
     def views(self) -> list[dict[str, Any]]:
         return [self.view(channel) for channel in self.world.channels]
 
-    def _counted(self) -> dict[str, Any]:
+    def _own_counters(self) -> dict[str, Any]:
         return {
             "connections": self.socket.connections,
             "unacked_events": self.outbox.unacked,
             "acked_events": self.outbox.acked,
         }
 
-    async def _ending(self) -> None:
+    async def _close(self) -> None:
         self.outbox.reset()
         self.socket.close_all()
         await self.requests.close()
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self.world.channels.clear()
         self.world.users.clear()
         self.world.files.clear()
@@ -189,7 +189,7 @@ class SlackEmulator(Emulator):
             return True
         return self.socket.carry(envelope)
 
-    def _shown(self, result: Any) -> Any:
+    def _to_json(self, result: Any) -> Any:
         return (
             {**seen(result, 0.0, 0.0), "channel": result.channel}
             if isinstance(result, SlackChatMessage)

@@ -129,9 +129,9 @@ class Outbox:
         if envelope.attempt < len(RETRIES) and envelope.kind == "events_api":
             seconds = RETRIES[envelope.attempt] * self._scale()
             loop = asyncio.get_running_loop()
-            self._timers[envelope.id] = loop.call_later(seconds, self._again, envelope)
+            self._timers[envelope.id] = loop.call_later(seconds, self._resend, envelope)
 
-    def _again(self, envelope: Envelope) -> None:
+    def _resend(self, envelope: Envelope) -> None:
         if not envelope.acked and envelope in self.sent:
             self.sent.remove(envelope)
             envelope.attempt += 1

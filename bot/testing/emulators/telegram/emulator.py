@@ -103,7 +103,7 @@ class TelegramEmulator(Emulator):
 
     def repeat(self, count: int = 1) -> None:
         """Deliver the last updates again under their own numbers, confirmed or not."""
-        self.queue.again(count)
+        self.queue.redeliver(count)
 
     def duplicate(self, on: bool = True) -> None:
         """Deliver every update twice from now on."""
@@ -141,13 +141,13 @@ class TelegramEmulator(Emulator):
         now = time.time()
         return [view(chat, now) for chat in self.world.chats.values()]
 
-    def _counted(self) -> dict[str, Any]:
+    def _own_counters(self) -> dict[str, Any]:
         return {"pending_updates": self.queue.pending, "confirmed_updates": self.queue.confirmed}
 
-    async def _ending(self) -> None:
+    async def _close(self) -> None:
         await self.api.pusher.close()
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self.world.chats.clear()
         self.world.users.clear()
         self.world.files.clear()
@@ -159,5 +159,5 @@ class TelegramEmulator(Emulator):
             FrameKind.PERSON, method, chat=str(message.chat.id), message_id=str(message.id), text=message.text
         )
 
-    def _shown(self, result: Any) -> Any:
+    def _to_json(self, result: Any) -> Any:
         return {**seen(result), "chat": result.chat.id} if isinstance(result, TelegramMessage) else result

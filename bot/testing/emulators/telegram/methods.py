@@ -153,7 +153,8 @@ def send_media_group(world: TelegramWorkspace, params: Params) -> CallResult:
         raise bad_request("wrong number of items in the album: must be from 2 to 10")
     album = f"album{world.serial()}"
     media = [
-        _stored(world, item["type"], params.attached(str(item.get("media"))), UPLOAD_LIMIT) for item in items
+        _store_media(world, item["type"], params.attached(str(item.get("media"))), UPLOAD_LIMIT)
+        for item in items
     ]
     messages = [
         _add(world, chat, params, text=str(item.get("caption", "")), media=one, album=album)
@@ -328,11 +329,11 @@ def _send_file(world: TelegramWorkspace, params: Params, kind: str, limit: int) 
     chat = world.reachable(params.chat_id())
     caption, found = _text(params, "caption", "caption_entities", CAPTION_LIMIT)
     upload = params.upload(kind)
-    media = _stored(world, kind, upload, limit) if upload else Media(kind, world.file(params.text(kind)))
+    media = _store_media(world, kind, upload, limit) if upload else Media(kind, world.file(params.text(kind)))
     return _posted(_add(world, chat, params, text=caption, entities=found, media=media))
 
 
-def _stored(world: TelegramWorkspace, kind: str, upload: Any, limit: int) -> Media:
+def _store_media(world: TelegramWorkspace, kind: str, upload: Any, limit: int) -> Media:
     if upload is None:
         raise bad_request(f"there is no {kind} in the request")
     if not upload.data:

@@ -48,7 +48,7 @@ class TelegramUpdates:
 
     def put(self, kind: str, payload: Any) -> int:
         """Queue an update of a kind; return its id, 0 if the bot did not ask for the kind."""
-        if not self._wanted(kind):
+        if not self._is_allowed(kind):
             return 0
         return self.put_raw({kind: payload})
 
@@ -75,7 +75,7 @@ class TelegramUpdates:
         self._pending.extend(reversed(held) if reverse else held)
         self._wake("update")
 
-    def again(self, count: int) -> None:
+    def redeliver(self, count: int) -> None:
         """Queue the last updates again, with their own numbers."""
         self._pending.extend(list(self._past)[-count:])
         self._wake("update")
@@ -153,7 +153,7 @@ class TelegramUpdates:
         if self._poller is not None and not self._poller.done():
             self._poller.set_result(why)
 
-    def _wanted(self, kind: str) -> bool:
+    def _is_allowed(self, kind: str) -> bool:
         if self._kinds is None:
             return kind not in NOT_BY_DEFAULT
         return kind in self._kinds

@@ -36,7 +36,7 @@ async def test_a_wake_up_before_the_start_is_kept(clock: ManualClock) -> None:
     lanes = TurnLanes("t", work, nothing, clock)
     lanes.wake(7)
     async with working(lanes):
-        await clock.settle()
+        await clock.run_ready()
     assert done == [7]
 
 
@@ -130,5 +130,5 @@ async def test_one_bad_lane_does_not_stop_the_others(clock: ManualClock) -> None
     async with working(lanes):
         lanes.wake(1)
         lanes.wake(2)
-        await clock.settle()
+        await clock.run_ready()
     assert done == [2]

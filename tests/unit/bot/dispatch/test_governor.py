@@ -122,7 +122,7 @@ async def test_frames_leave_a_reserve_for_the_final(governor: RateGovernor, cloc
 async def test_a_frame_yields_to_whoever_has_to_send(governor: RateGovernor, clock: ManualClock) -> None:
     platform = Platform(clock, late=0.5)
     task = asyncio.create_task(must(governor, platform, "c"))
-    await clock.settle()
+    await clock.run_ready()
     async with governor.optional_call(address(), Operation.EDIT) as wait:
         assert wait > 0
     await clock.advance(1.0)
@@ -187,7 +187,7 @@ async def test_a_cancelled_waiter_leaves_the_line(governor: RateGovernor, clock:
     governor.add_penalty(address(), 100.0)
     first = asyncio.create_task(must(governor, platform, "c"))
     second = asyncio.create_task(must(governor, platform, "c"))
-    await clock.settle()
+    await clock.run_ready()
     assert governor.waiting_count == 2
     first.cancel()
     await clock.advance(101.0)
