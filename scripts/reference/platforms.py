@@ -9,7 +9,7 @@ from bot.cli.manifest import numbered, steps
 from bot.config.accounts import PLATFORMS, AccountConfig
 from bot.domain import ChatKind
 from bot.platforms.base import Budget, Manifest, Operation
-from bot.testing.conformance.capabilities import implements, optional_protocols
+from bot.testing.conformance.needs import implements, optional_protocols
 from scripts.reference.answer_placement import place_answers
 from scripts.reference.markdown import code, first_line, page, table
 

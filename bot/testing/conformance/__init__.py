@@ -30,17 +30,16 @@ _TOPICS = (
     "texts",
     "webhooks",
 )
-pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*_TOPICS, "stage")))
+pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*_TOPICS, "bench")))
 
-from bot.testing.conformance.capabilities import implements, optional_protocols  # noqa: E402
 from bot.testing.conformance.choices import Choices  # noqa: E402
-from bot.testing.conformance.defaults import Driver  # noqa: E402
 from bot.testing.conformance.driver import (  # noqa: E402
     ANN,
     ANN_IN_TEAM,
     BEN,
     BEN_IN_TEAM,
     Ability,
+    Driver,
     Person,
     PlatformDriver,
     Seen,
@@ -51,9 +50,13 @@ from bot.testing.conformance.files import FileCases  # noqa: E402
 from bot.testing.conformance.health import HealthCases  # noqa: E402
 from bot.testing.conformance.lifecycle import LifeCycle  # noqa: E402
 from bot.testing.conformance.limits import LimitCases  # noqa: E402
+from bot.testing.conformance.needs import (  # noqa: E402
+    implements,
+    optional_protocols,
+    pytest_terminal_summary,
+)
 from bot.testing.conformance.progress import Progress  # noqa: E402
 from bot.testing.conformance.receiving import Receiving  # noqa: E402
-from bot.testing.conformance.report import pytest_terminal_summary  # noqa: E402
 from bot.testing.conformance.sending import Sending  # noqa: E402
 from bot.testing.conformance.splitting import Splitting  # noqa: E402
 from bot.testing.conformance.streaming import Streaming  # noqa: E402

@@ -8,9 +8,8 @@ from bot.domain import Attachment
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.base import FetchesFiles, RepeatsSafely, SendsFiles
 from bot.testing.conformance.bench import Stage
-from bot.testing.conformance.capabilities import implements
 from bot.testing.conformance.driver import ANN_IN_TEAM, Ability
-from bot.testing.conformance.needs import needs
+from bot.testing.conformance.needs import implements, needs
 from bot.testing.conformance.suite import Suite
 
 PIXEL = bytes.fromhex(

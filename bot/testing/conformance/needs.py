@@ -1,12 +1,13 @@
-"""Mark cases that only some adapters have to pass; others skip them with a reason."""
+"""Cases that only some adapters have to pass: their protocols and abilities, and the report of skipped cases."""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from bot.platforms.base import Adapter
-from bot.testing.conformance.capabilities import implements
+from bot.platforms import base
+from bot.platforms.base import Adapter, RepeatsSafely
 from bot.testing.conformance.driver import Ability, PlatformDriver
 
 NOT_APPLICABLE = "not applicable: "
@@ -33,3 +34,39 @@ def lacking(case: Callable[..., object], adapter: Adapter, platform: PlatformDri
         elif not implements(adapter, need):
             return f"the adapter is not {need.__name__}"
     return ""
+
+
+def optional_protocols() -> tuple[type, ...]:
+    """Return every optional protocol, in the order of the module."""
+    return tuple(
+        found
+        for found in vars(base).values()
+        if getattr(found, "_is_runtime_protocol", False)
+        and getattr(found, "__module__", "") == base.__name__
+        and found is not Adapter
+    )
+
+
+def implements(adapter: object, protocol: type) -> bool:
+    """Return whether an adapter implements a protocol and, for RepeatsSafely, says so."""
+    if not isinstance(adapter, protocol):
+        return False
+    return not (protocol is RepeatsSafely and isinstance(adapter, RepeatsSafely)) or adapter.repeats_safely
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """List the cases of the suite that did not apply, by the class that ran it and the reason."""
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for report in terminalreporter.stats.get("skipped", ()):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+        _, marked, why = reason.partition(NOT_APPLICABLE)
+        if marked:
+            found[report.nodeid.split("::")[1]][why] += 1
+    if not found:
+        return
+    total = sum(sum(reasons.values()) for reasons in found.values())
+    terminalreporter.section(f"conformance: {total} cases not applicable")
+    for name, reasons in sorted(found.items()):
+        terminalreporter.write_line(f"{name}: {sum(reasons.values())} cases not applicable")
+        for why, count in sorted(reasons.items()):
+            terminalreporter.write_line(f"  {count} × {why}")

@@ -16,9 +16,8 @@ from bot.platforms.base import (
     StreamsDrafts,
 )
 from bot.testing.conformance.bench import Stage
-from bot.testing.conformance.capabilities import implements
 from bot.testing.conformance.driver import ANN, ANN_IN_TEAM, BEN, Ability
-from bot.testing.conformance.needs import needs
+from bot.testing.conformance.needs import implements, needs
 from bot.testing.conformance.suite import Suite
 
 SHUT_OUT = frozenset({DeliveryCategory.PERMISSION, DeliveryCategory.NOT_FOUND})

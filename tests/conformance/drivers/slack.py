@@ -15,7 +15,7 @@ from bot.platforms.slack.adapter import create
 from bot.testing.clock import QuickClock
 from bot.testing.conformance import ANN, Ability, Seen, Where
 from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.slack.requests import signature
+from bot.testing.emulators.slack.envelopes import signature
 from bot.testing.emulators.slack.state import SlackChatMessage
 from tests.conformance.drivers.emulated import Emulated, pick, pressable, signs
 from tests.conformance.viewer import read_markdown

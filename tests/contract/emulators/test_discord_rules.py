@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.discord.sessions import DIRECT_MESSAGES, GUILD_MESSAGES, GUILDS, MESSAGE_CONTENT
+from bot.testing.emulators.discord.gateway import DIRECT_MESSAGES, GUILD_MESSAGES, GUILDS, MESSAGE_CONTENT
 from bot.testing.emulators.remote import RemoteEmulator
 
 ALL = GUILDS | GUILD_MESSAGES | DIRECT_MESSAGES | MESSAGE_CONTENT

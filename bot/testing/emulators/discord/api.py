@@ -9,10 +9,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from bot.testing.emulators.api import CallResult, PlatformApi
-from bot.testing.emulators.discord.calls import DiscordCall
+from bot.testing.emulators.discord.calls import DiscordCall, find
 from bot.testing.emulators.discord.errors import DiscordApiError, TooMany, not_found, unauthorized
 from bot.testing.emulators.discord.limits import DiscordLimits
-from bot.testing.emulators.discord.routes import find
 from bot.testing.emulators.discord.workspace import DiscordWorkspace
 from bot.testing.emulators.faults import AFTER, BEFORE, Fault, FaultKind
 from bot.testing.emulators.http import Exchange

@@ -1,17 +1,18 @@
-"""A call of the API as its handler sees it: path, query and body, however it came."""
+"""Routes of the API, and a call as its handler sees it: path, query and body, however it came."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from bot.testing.emulators.api import ApiCall
 from bot.testing.emulators.discord.errors import invalid
-from bot.testing.emulators.discord.routes import DiscordRoute
 from bot.testing.emulators.http import Exchange, Upload
+from bot.testing.emulators.transcript import FrameKind
 
 
 @dataclass(slots=True)
@@ -57,3 +58,67 @@ class DiscordCall(ApiCall):
             self.body = await http.read_json()
         except orjson.JSONDecodeError:
             raise invalid(_="the body is no JSON") from None
+
+
+@dataclass(frozen=True, slots=True)
+class DiscordRoute:
+    """A method and path; `name` is used by faults and the transcript, `open` routes need no token."""
+
+    name: str
+    method: str
+    pattern: re.Pattern[str]
+    kind: FrameKind = FrameKind.OTHER
+    open: bool = False
+
+
+class Found(NamedTuple):
+    """A route and the named parts of its path."""
+
+    route: DiscordRoute | None
+    path: dict[str, str]
+
+
+def _route(
+    name: str, method: str, path: str, kind: FrameKind = FrameKind.OTHER, *, free: bool = False
+) -> DiscordRoute:
+    pattern = re.sub(r"\{(\w+)\}", lambda found: rf"(?P<{found[1]}>{_part(found[1])})", path)
+    return DiscordRoute(name, method, re.compile(pattern), kind, free)
+
+
+def _part(name: str) -> str:
+    return r"[^/]+" if name == "token" else r"@original|\d{1,20}" if name == "message" else r"\d{1,20}"
+
+
+_CHANNEL = "/channels/{channel}"
+_WEBHOOK = "/webhooks/{app}/{token}"
+ROUTES = (
+    _route("getMe", "GET", "/users/@me"),
+    _route("getApplication", "GET", "/oauth2/applications/@me"),
+    _route("getApplication", "GET", "/applications/@me"),
+    _route("getGateway", "GET", "/gateway", free=True),
+    _route("getGatewayBot", "GET", "/gateway/bot"),
+    _route("createDm", "POST", "/users/@me/channels"),
+    _route("getChannel", "GET", _CHANNEL),
+    _route("createMessage", "POST", _CHANNEL + "/messages", FrameKind.POST),
+    _route("listMessages", "GET", _CHANNEL + "/messages"),
+    _route("getMessage", "GET", _CHANNEL + "/messages/{message}"),
+    _route("editMessage", "PATCH", _CHANNEL + "/messages/{message}", FrameKind.EDIT),
+    _route("deleteMessage", "DELETE", _CHANNEL + "/messages/{message}", FrameKind.DELETE),
+    _route("startThread", "POST", _CHANNEL + "/messages/{message}/threads"),
+    _route("typing", "POST", _CHANNEL + "/typing", FrameKind.TYPING),
+    _route("putCommands", "PUT", "/applications/{app}/commands"),
+    _route("getCommands", "GET", "/applications/{app}/commands"),
+    _route("callback", "POST", "/interactions/{interaction}/{token}/callback", free=True),
+    _route("followup", "POST", _WEBHOOK, FrameKind.POST, free=True),
+    _route("editAnswer", "PATCH", _WEBHOOK + "/messages/{message}", FrameKind.EDIT, free=True),
+    _route("getAnswer", "GET", _WEBHOOK + "/messages/{message}", free=True),
+    _route("deleteAnswer", "DELETE", _WEBHOOK + "/messages/{message}", FrameKind.DELETE, free=True),
+)
+
+
+def find(method: str, path: str) -> Found:
+    """Return the route of a request."""
+    for route in ROUTES:
+        if route.method == method and (matched := route.pattern.fullmatch(path)):
+            return Found(route, matched.groupdict())
+    return Found(None, {})

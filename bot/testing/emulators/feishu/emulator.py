@@ -10,12 +10,10 @@ from bot.testing.emulators.base import Emulator, Handler
 from bot.testing.emulators.feishu.api import TOKEN_PATH, FeishuApi
 from bot.testing.emulators.feishu.contacts import Credentials
 from bot.testing.emulators.feishu.events import Envelopes
-from bot.testing.emulators.feishu.hooks import Hooks
 from bot.testing.emulators.feishu.people import FeishuPeople
-from bot.testing.emulators.feishu.pushes import Push, Pushes
+from bot.testing.emulators.feishu.pushes import Hooks, Push, Pushes
 from bot.testing.emulators.feishu.socket import ENDPOINT_PATH, SOCKET_PATH, LongConnection
-from bot.testing.emulators.feishu.state import FeishuMessage
-from bot.testing.emulators.feishu.wire import seen, view
+from bot.testing.emulators.feishu.state import FeishuMessage, seen, view
 from bot.testing.emulators.feishu.workspace import DEFAULT_APP_ID, DEFAULT_APP_SECRET, FeishuWorkspace
 from bot.testing.emulators.limits import RateLimits
 from bot.testing.emulators.server import Receive, Scope, Send

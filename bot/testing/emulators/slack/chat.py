@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from bot.testing.emulators.api import CallResult
 from bot.testing.emulators.slack.calls import SlackCall, SlackMethod
-from bot.testing.emulators.slack.content import TEXT_LIMIT, UPDATE_LIMIT, blocks_of, content_of
+from bot.testing.emulators.slack.content import (
+    DISPLAYS,
+    TEXT_LIMIT,
+    UPDATE_LIMIT,
+    blocks_of,
+    content_of,
+    delta_of,
+    grow,
+)
 from bot.testing.emulators.slack.errors import SlackApiError
 from bot.testing.emulators.slack.state import IM, SlackChannel, SlackChatMessage, Stream
-from bot.testing.emulators.slack.streaming import DISPLAYS, delta_of, grow
 from bot.testing.emulators.slack.wire import message_wire
 from bot.testing.emulators.transcript import FrameKind
 

@@ -10,9 +10,8 @@ from bot.testing.emulators.base import Emulator, Handler
 from bot.testing.emulators.limits import RateLimits
 from bot.testing.emulators.server import Receive, Scope, Send
 from bot.testing.emulators.slack.api import WebApi
-from bot.testing.emulators.slack.envelopes import Envelope, Outbox
+from bot.testing.emulators.slack.envelopes import Envelope, HttpRequests, Outbox
 from bot.testing.emulators.slack.people import SlackPeople
-from bot.testing.emulators.slack.requests import HttpRequests
 from bot.testing.emulators.slack.socket import SocketMode
 from bot.testing.emulators.slack.state import SlackChatMessage
 from bot.testing.emulators.slack.wire import seen, view

@@ -25,8 +25,7 @@ from bot.testing.emulators.telegram.errors import (
 )
 from bot.testing.emulators.telegram.methods import METHODS, TelegramMethod
 from bot.testing.emulators.telegram.params import Params, read_params
-from bot.testing.emulators.telegram.pusher import Pusher
-from bot.testing.emulators.telegram.updates import TelegramUpdates
+from bot.testing.emulators.telegram.updates import Pusher, TelegramUpdates
 from bot.testing.emulators.telegram.workspace import TelegramWorkspace
 from bot.testing.emulators.transcript import FrameKind, Transcript
 
