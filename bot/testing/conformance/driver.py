@@ -1,7 +1,7 @@
 """The interface between the suite and a platform: actions of people, visible messages, and faults.
 
-The author of an adapter writes one class like `PlatformDriver` over an emulator of the platform, or over the
-platform itself. `Driver` is a base class that lacks every optional ability.
+The author of an adapter writes a subclass of `PlatformDriver` over an emulator of the platform, or over the
+platform itself.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 from bot.clock import Clock
 from bot.domain import OutboundMessage, ProgressState
@@ -89,229 +88,130 @@ class Seen:
     reply_to: str = ""
 
 
-class PlatformDriver(Protocol):
+LACKS = "this driver does not support it"
+
+
+class PlatformDriver:
     """One account on one platform, with Ann, Ben and a group of them that the bot is in.
 
-    `cannot` maps the abilities that it lacks to the reason; methods of these abilities are not called.
-    `secrets` must not appear in any state or error.
+    A base class that lacks every optional ability: a subclass overrides `adapter`, `writes` and `seen`, and
+    the methods of the abilities that it removes from `cannot`. Methods of missing abilities are not called.
     """
 
-    @property
-    def account(self) -> str:
-        """Name of the account."""
-        ...
+    account: str = "acc"
+    cannot: Mapping[Ability, str] = dict.fromkeys(Ability, LACKS)
+    """Missing abilities, each with the reason."""
+    secrets: Sequence[str] = ()
+    """Credentials, which must not appear in any state or error."""
 
-    @property
-    def clock(self) -> Clock:
+    def __init__(self) -> None:
+        self.clock: Clock = QuickClock()
         """Clock of the adapter; its waits should be short, or the suite takes long."""
-        ...
-
-    @property
-    def cannot(self) -> Mapping[Ability, str]:
-        """Missing abilities, each with the reason."""
-        ...
-
-    @property
-    def secrets(self) -> Sequence[str]:
-        """Credentials, which must not leak."""
-        ...
 
     def adapter(self) -> Adapter:
         """Create an adapter of the account, not started; each restart of the service creates another."""
-        ...
+        raise NotImplementedError
 
     def refused_adapter(self) -> Adapter:
         """Create an adapter with credentials that the platform does not know (CREDENTIALS)."""
-        ...
+        raise NotImplementedError
 
     def lost_adapter(self) -> Adapter:
         """Create an adapter whose platform is out of reach (NETWORK)."""
-        ...
+        raise NotImplementedError
 
     async def writes(self, text: str, at: Where = ANN, *, addressed: bool = True) -> str:
         """Let a person write, in a group to the bot if `addressed`; return the id of the message."""
-        ...
+        raise NotImplementedError
 
     async def sends_file(self, data: bytes, filename: str, mime: str, at: Where = ANN) -> str:
         """Let a person send a file; return the id of the message."""
-        ...
+        raise NotImplementedError
 
     async def clicks(self, message_id: str, choice: str, at: Where = ANN) -> None:
         """Let a person press the button labelled `choice`, or its beginning if labels are cut."""
-        ...
+        raise NotImplementedError
 
     async def removes(self, message_id: str, at: Where = ANN) -> None:
         """Let a moderator delete a message of the bot (MODERATORS)."""
-        ...
+        raise NotImplementedError
 
     async def expels(self) -> None:
         """Remove the bot from the group (EXPELS)."""
-        ...
+        raise NotImplementedError
 
     def repeats(self) -> None:
         """Deliver every event twice from now on (REPEATS)."""
-        ...
+        raise NotImplementedError
 
     def unconfirmed(self) -> int:
         """Return the number of events that were not acknowledged (CONFIRMS)."""
-        ...
+        raise NotImplementedError
 
     async def breaks(self) -> None:
         """Cut the connection; a new one may be opened (CONNECTION)."""
-        ...
+        raise NotImplementedError
 
     async def falls_silent(self) -> None:
         """Keep the connection open but deliver nothing, for longer than any timeout (SILENCE)."""
-        ...
+        raise NotImplementedError
 
     async def speaks(self) -> None:
         """End `falls_silent`."""
-        ...
+        raise NotImplementedError
 
     async def revokes(self) -> None:
         """Revoke the credentials (CREDENTIALS)."""
-        ...
+        raise NotImplementedError
 
     def limits(self, at: Where, seconds: float) -> None:
         """Refuse every call that shows something in a chat for a number of seconds (LIMITS)."""
-        ...
+        raise NotImplementedError
 
     def lifts(self, at: Where) -> None:
         """Let the time of `limits` pass (LIMITS)."""
-        ...
+        raise NotImplementedError
 
     def loses_answer(self, operation: str) -> None:
         """Lose the answer to the next `post`, `edit`, `frame`, `final` or `file`, which takes effect
         (LOSES_ANSWERS)."""
-        ...
+        raise NotImplementedError
 
     def fails(self, operation: str) -> None:
         """Answer the next call of that kind with a server error (LOSES_ANSWERS)."""
-        ...
+        raise NotImplementedError
 
     def expires(self) -> None:
         """Let the platform close every stream (EXPIRES)."""
-        ...
+        raise NotImplementedError
 
     async def forged(self) -> Sequence[WebhookRequest]:
         """Return requests that the platform never made (REQUESTS)."""
-        ...
+        raise NotImplementedError
 
     async def genuine(self, text: str) -> WebhookRequest:
         """Return the request that the platform makes when Ann writes `text` (REQUESTS)."""
-        ...
+        raise NotImplementedError
 
     def recorded(self, message: OutboundMessage, message_id: str) -> None:
         """Note that the core has recorded the delivery of a message, as it does after every call."""
-        ...
 
     def seen(self, at: Where = ANN) -> Sequence[Seen]:
         """Return the bot's messages in a chat, in order."""
-        ...
+        raise NotImplementedError
 
     def typing(self, at: Where = ANN) -> bool:
         """Return whether a typing indicator is or was visible (TYPING)."""
-        ...
+        raise NotImplementedError
 
     def menu(self) -> Sequence[str]:
         """Return the commands that the platform shows (MENU)."""
-        ...
+        raise NotImplementedError
 
     def connections(self) -> int:
         """Return the number of open connections of the account (NETWORK)."""
-        ...
-
-
-LACKS = "this driver does not support it"
-
-
-class Driver:
-    """A PlatformDriver to subclass; remove from `cannot` the abilities whose methods you override.
-
-    Every driver overrides at least `adapter`, `writes` and `seen`.
-    """
-
-    account = "acc"
-    secrets: Sequence[str] = ()
-    cannot: Mapping[Ability, str] = dict.fromkeys(Ability, LACKS)
-
-    def __init__(self) -> None:
-        self.clock: Clock = QuickClock()
-
-    def adapter(self) -> Adapter:
-        raise NotImplementedError
-
-    def refused_adapter(self) -> Adapter:
-        raise NotImplementedError
-
-    def lost_adapter(self) -> Adapter:
-        raise NotImplementedError
-
-    async def writes(self, text: str, at: Where = ANN, *, addressed: bool = True) -> str:
-        raise NotImplementedError
-
-    async def sends_file(self, data: bytes, filename: str, mime: str, at: Where = ANN) -> str:
-        raise NotImplementedError
-
-    async def clicks(self, message_id: str, choice: str, at: Where = ANN) -> None:
-        raise NotImplementedError
-
-    async def removes(self, message_id: str, at: Where = ANN) -> None:
-        raise NotImplementedError
-
-    async def expels(self) -> None:
-        raise NotImplementedError
-
-    def repeats(self) -> None:
-        raise NotImplementedError
-
-    def unconfirmed(self) -> int:
-        raise NotImplementedError
-
-    async def breaks(self) -> None:
-        raise NotImplementedError
-
-    async def falls_silent(self) -> None:
-        raise NotImplementedError
-
-    async def speaks(self) -> None:
-        raise NotImplementedError
-
-    async def revokes(self) -> None:
-        raise NotImplementedError
-
-    def limits(self, at: Where, seconds: float) -> None:
-        raise NotImplementedError
-
-    def lifts(self, at: Where) -> None:
-        raise NotImplementedError
-
-    def loses_answer(self, operation: str) -> None:
-        raise NotImplementedError
-
-    def fails(self, operation: str) -> None:
-        raise NotImplementedError
-
-    def expires(self) -> None:
-        raise NotImplementedError
-
-    async def forged(self) -> Sequence[WebhookRequest]:
-        raise NotImplementedError
-
-    async def genuine(self, text: str) -> WebhookRequest:
-        raise NotImplementedError
-
-    def recorded(self, message: OutboundMessage, message_id: str) -> None:
-        """Ignore the record."""
-
-    def seen(self, at: Where = ANN) -> Sequence[Seen]:
-        raise NotImplementedError
-
-    def typing(self, at: Where = ANN) -> bool:
-        raise NotImplementedError
-
-    def menu(self) -> Sequence[str]:
-        raise NotImplementedError
-
-    def connections(self) -> int:
         return 0
+
+
+Driver = PlatformDriver
+"""Former name of the base class."""

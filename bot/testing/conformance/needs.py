@@ -1,4 +1,4 @@
-"""Cases that only some adapters have to pass: their protocols and abilities, and the report of skipped cases."""
+"""Cases that only some adapters have to pass: their protocols and abilities, and the report of skips."""
 
 from __future__ import annotations
 

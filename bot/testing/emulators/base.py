@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import cached_property
@@ -33,7 +34,8 @@ Handler = Callable[[Exchange], Awaitable[None]]
 
 
 class Emulator(ABC):
-    """One emulated platform. `PEOPLE` are the controls of its people, `OWN` its further ones besides COMMON.
+    """One emulated platform. Its controls are COMMON, the public methods that a subclass adds, and those of
+    `people`.
 
     Every control is also a POST below `/_emulator/` (see `Control`). `CREDENTIALS` are attributes printed by
     the command line, `OPTIONS` constructor arguments that it takes.
@@ -44,8 +46,8 @@ class Emulator(ABC):
     """Default port of the command line."""
     CREDENTIALS: ClassVar[tuple[str, ...]] = ("token",)
     OPTIONS: ClassVar[tuple[str, ...]] = ("token",)
-    PEOPLE: ClassVar[tuple[str, ...]]
-    OWN: ClassVar[tuple[str, ...]]
+    NO_CONTROLS: ClassVar[tuple[str, ...]] = ()
+    """Public methods of `people` that are no controls."""
     SERVER_ERROR: ClassVar[str] = "Internal Server Error"
     """Default description of an error that a fault answers with."""
     people: Any
@@ -183,11 +185,18 @@ class Emulator(ABC):
 
     @cached_property
     def _control(self) -> Control:
-        actions = {name: getattr(self.people, name) for name in self.PEOPLE}
-        actions |= {name: getattr(self, name) for name in (*COMMON, *self.OWN)}
+        people = [name for name in _public_methods(self.people) if name not in self.NO_CONTROLS]
+        own = [name for name in _public_methods(self) if not hasattr(Emulator, name)]
+        actions = {name: getattr(self.people, name) for name in people}
+        actions |= {name: getattr(self, name) for name in (*COMMON, *own)}
         return Control(self.transcript, actions, self._present)
 
     def _present(self, result: Any) -> Any:
         if isinstance(result, list):
             return [self._present(item) for item in result]
         return self._to_json(result)
+
+
+def _public_methods(owner: object) -> list[str]:
+    methods = inspect.getmembers(type(owner), inspect.isfunction)
+    return [name for name, _ in methods if not name.startswith("_")]

@@ -14,7 +14,7 @@ from bot.testing.emulators.discord.gateway import HEARTBEAT_SECONDS, Gateway
 from bot.testing.emulators.discord.interactions import Interactions
 from bot.testing.emulators.discord.limits import DiscordLimits
 from bot.testing.emulators.discord.messages import Messages
-from bot.testing.emulators.discord.misbehaviour import ACTIONS, Misbehaviour
+from bot.testing.emulators.discord.misbehaviour import Misbehaviour
 from bot.testing.emulators.discord.people import DiscordPeople
 from bot.testing.emulators.discord.state import DiscordMessage
 from bot.testing.emulators.discord.wire import channel_wire, seen, view
@@ -22,24 +22,6 @@ from bot.testing.emulators.discord.workspace import DEFAULT_TOKEN, DiscordWorksp
 from bot.testing.emulators.server import Receive, Scope, Send
 from bot.testing.emulators.transcript import FrameKind
 
-_PEOPLE = (
-    "says",
-    "says_many",
-    "edits",
-    "deletes",
-    "deletes_many",
-    "previews",
-    "presses",
-    "uses",
-    "dm",
-    "make_guild",
-    "make_channel",
-    "make_group",
-    "make_thread",
-    "removes_bot",
-    "removes_channel",
-    "bars",
-)
 _STARTS = {"session_start_limit": {"total": 1000, "remaining": 1000, "reset_after": 0, "max_concurrency": 1}}
 
 
@@ -51,8 +33,6 @@ class DiscordEmulator(Misbehaviour, Emulator):
 
     TITLE: ClassVar[str] = "Discord"
     PORT: ClassVar[int] = 8084
-    PEOPLE: ClassVar[tuple[str, ...]] = _PEOPLE
-    OWN: ClassVar[tuple[str, ...]] = ACTIONS
     SERVER_ERROR: ClassVar[str] = "500: Internal Server Error"
     people: DiscordPeople
     api: RestApi

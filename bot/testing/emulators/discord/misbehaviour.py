@@ -10,24 +10,6 @@ from bot.testing.emulators.discord.wire import guild_wire
 from bot.testing.emulators.discord.workspace import DiscordWorkspace
 from bot.testing.emulators.server import LoopbackServer, Message, Scope
 
-ACTIONS = (
-    "disallow_content",
-    "close_sockets",
-    "cut_sockets",
-    "ask_to_reconnect",
-    "invalidate_sessions",
-    "go_away",
-    "come_back",
-    "stall",
-    "release",
-    "hold",
-    "let_go",
-    "redeliver",
-    "duplicate",
-    "inject",
-    "outage",
-)
-
 
 class Misbehaviour:
     """Faults of the gateway and of its sockets."""

@@ -19,32 +19,6 @@ from bot.testing.emulators.limits import RateLimits
 from bot.testing.emulators.server import Receive, Scope, Send
 from bot.testing.emulators.transcript import FrameKind
 
-_PEOPLE = (
-    "says",
-    "says_many",
-    "other_bot_says",
-    "clicks",
-    "chooses",
-    "enters",
-    "edits",
-    "recalls",
-    "make_group",
-    "private_chat",
-    "removes_bot",
-    "adds_bot",
-)
-_OWN = (
-    "expire_tokens",
-    "expire_streams",
-    "redeliver",
-    "duplicate",
-    "stall",
-    "release",
-    "close_sockets",
-    "inject",
-    "callbacks",
-)
-
 
 class FeishuEmulator(Emulator):
     """One tenant with one app. `scale` shortens the periods of limits, lifetimes and redelivery.
@@ -56,8 +30,6 @@ class FeishuEmulator(Emulator):
     PORT: ClassVar[int] = 8083
     CREDENTIALS: ClassVar[tuple[str, ...]] = ("app_id", "app_secret")
     OPTIONS: ClassVar[tuple[str, ...]] = ("app_id", "app_secret")
-    PEOPLE: ClassVar[tuple[str, ...]] = _PEOPLE
-    OWN: ClassVar[tuple[str, ...]] = _OWN
     people: FeishuPeople
     api: FeishuApi
     rate_limits: RateLimits

@@ -17,34 +17,6 @@ from bot.testing.emulators.slack.state import SlackChatMessage
 from bot.testing.emulators.slack.wire import seen, view
 from bot.testing.emulators.slack.workspace import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, SlackWorkspace
 
-_PEOPLE = (
-    "says",
-    "says_many",
-    "edits",
-    "deletes",
-    "previews",
-    "commands",
-    "clicks",
-    "stops",
-    "other_bot_says",
-    "make_channel",
-    "removes_bot",
-    "invites_bot",
-    "archives",
-)
-_OWN = (
-    "redeliver",
-    "duplicate",
-    "reorder",
-    "close_sockets",
-    "disconnect",
-    "stall",
-    "release",
-    "expire_streams",
-    "subscribe",
-    "inject",
-)
-
 
 class SlackEmulator(Emulator):
     """One emulated workspace with one app. `scale` shortens the periods of limits and the life of streams.
@@ -56,8 +28,7 @@ class SlackEmulator(Emulator):
     PORT: ClassVar[int] = 8082
     CREDENTIALS: ClassVar[tuple[str, ...]] = ("bot_token", "app_token", "signing_secret")
     OPTIONS: ClassVar[tuple[str, ...]] = ()
-    PEOPLE: ClassVar[tuple[str, ...]] = _PEOPLE
-    OWN: ClassVar[tuple[str, ...]] = _OWN
+    NO_CONTROLS: ClassVar[tuple[str, ...]] = ("announce", "event")
     SERVER_ERROR: ClassVar[str] = "internal_error"
     people: SlackPeople
     api: WebApi

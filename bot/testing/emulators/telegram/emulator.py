@@ -17,32 +17,6 @@ from bot.testing.emulators.telegram.wire import seen, view
 from bot.testing.emulators.telegram.workspace import DEFAULT_TOKEN, TelegramWorkspace
 from bot.testing.emulators.transcript import FrameKind
 
-_PEOPLE = (
-    "says",
-    "says_many",
-    "sends_album",
-    "edits",
-    "presses",
-    "stops",
-    "make_group",
-    "make_topic",
-    "migrates",
-    "joins",
-    "blocks",
-    "unblocks",
-)
-_OWN = (
-    "redeliver",
-    "repeat",
-    "duplicate",
-    "hold",
-    "let_go",
-    "cut_poll",
-    "stall",
-    "release",
-    "inject",
-)
-
 
 class TelegramEmulator(Emulator):
     """One emulated bot account. `scale` shortens the periods of limits, `rich` adds methods of Bot API 10.1.
@@ -53,8 +27,6 @@ class TelegramEmulator(Emulator):
     TITLE: ClassVar[str] = "Telegram"
     PORT: ClassVar[int] = 8081
     OPTIONS: ClassVar[tuple[str, ...]] = ("token", "rich")
-    PEOPLE: ClassVar[tuple[str, ...]] = _PEOPLE
-    OWN: ClassVar[tuple[str, ...]] = _OWN
     people: TelegramPeople
     api: BotApi
     rate_limits: RateLimits
