@@ -17,7 +17,7 @@ from bot.store.conversations import ConversationView, ensure_private_conversatio
 from bot.store.read_models import TurnView, list_turns
 from bot.store.turns import load_turn
 
-# A message that was just accepted is looked for among this number of latest turns.
+# Number of latest turns that are searched for a message that was just accepted.
 RECENT = 10
 NO_ACCOUNT = "The account of this conversation no longer exists."
 NOT_THEIRS = "This conversation belongs to someone else; only they can write in it."

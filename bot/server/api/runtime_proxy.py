@@ -172,7 +172,7 @@ async def _stream_content(answer: httpx.Response, watch: AccessWatch | None) -> 
             yield chunk
     except httpx.HTTPError as error:
         log.warning("runtime_answer_cut", problem=type(error).__name__)
-        raise ConnectionAbortedError("the runtime cut its response off") from error
+        raise ConnectionAbortedError("the runtime closed the response early") from error
     finally:
         await answer.aclose()
 

@@ -24,7 +24,7 @@ from bot.store.usage import (
 
 DAYS = 30
 Days = Annotated[int, Query(ge=1, le=366, description="Number of days to cover, up to now.")]
-# Platforms do not limit the length of their ids.
+# The length is bounded here, because platforms do not limit the length of their ids.
 Person = Annotated[str, Query(max_length=256, description="Only the usage of this person.")]
 Ahead = Annotated[int, Query(ge=-900, le=900, description="Offset of local time from UTC in minutes.")]
 router = APIRouter(prefix="/api/usage", tags=["usage"])

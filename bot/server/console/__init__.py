@@ -1,1 +1,1 @@
-"""The web page: an ordinary client of the public API, served as it is written."""
+"""Web console: an ordinary client of the public API, served without a build step."""
