@@ -29,8 +29,6 @@ DISCORD = {
 
 
 class DiscordDriver(Emulated):
-    """See PlatformDriver."""
-
     account = "dc"
     emulator: DiscordEmulator
     methods: ClassVar[Mapping[str, Sequence[str]]] = {

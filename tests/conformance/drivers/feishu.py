@@ -39,8 +39,6 @@ CALLBACK = {
 
 
 class FeishuDriver(Emulated):
-    """See PlatformDriver."""
-
     account = "fs"
     emulator: FeishuEmulator
     methods: ClassVar[Mapping[str, Sequence[str]]] = {

@@ -38,8 +38,6 @@ HTTP = {
 
 
 class SlackDriver(Emulated):
-    """See PlatformDriver."""
-
     account = "sl"
     emulator: SlackEmulator
     methods: ClassVar[Mapping[str, Sequence[str]]] = {

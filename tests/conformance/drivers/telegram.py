@@ -33,8 +33,6 @@ WEBHOOK = {**STREAMS, Ability.CONNECTION: "Telegram calls us: no connection stan
 
 
 class TelegramDriver(Emulated):
-    """See PlatformDriver."""
-
     account = "tg"
     emulator: TelegramEmulator
     methods: ClassVar[Mapping[str, Sequence[str]]] = {

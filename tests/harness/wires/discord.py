@@ -11,8 +11,6 @@ from tests.harness.wires.base import Standing, Wire
 
 
 class DiscordWire(Wire):
-    """See Wire."""
-
     platform: ClassVar[str] = "discord"
     posts: ClassVar[tuple[str, ...]] = ("createMessage",)
     changes: ClassVar[tuple[str, ...]] = ("editMessage",)
@@ -21,79 +19,62 @@ class DiscordWire(Wire):
 
     @classmethod
     def emulated(cls, scale: float, options: dict[str, Any]) -> Any:
-        """See Wire."""
         return DiscordEmulator.serve(scale=scale, **options)
 
     @property
     def entry(self) -> str:
-        """See Wire."""
         served = self.emulator
         return f'bot_token: "{served.token}", base_url: "{served.url}", rate_scale: {self.scale}'
 
     def connected(self) -> bool:
-        """See Wire."""
         session = self.emulator.gateway.session
         return session is not None and session.send is not None
 
     def asks(self, text: str, *, person: int = 1, group: str = "") -> str:
-        """See Wire."""
         said = f"<@{self.emulator.world.bot.id}> {text}" if group else text
         user = int(self.person(person))
         message = self.emulator.people.says(said, user=user, chat=int(group) if group else 0)
         return str(message.channel.id)
 
     def person(self, number: int) -> str:
-        """See Wire."""
         return str(PERSON + number - 1)
 
     def group(self) -> str:
-        """See Wire."""
         return str(self.emulator.people.make_group("team"))
 
     def standing(self, place: str) -> list[Standing]:
-        """See Wire."""
         found = [m for m in self.emulator.view(int(place))["messages"] if m["from_bot"]]
         return [_standing(m) for m in found]
 
     def cut(self) -> None:
-        """See Wire."""
         self.emulator.close_sockets()
 
     def twice(self) -> None:
-        """See Wire."""
         self.emulator.duplicate()
 
     def again(self, count: int) -> None:
-        """See Wire."""
         self.emulator.redeliver(count)
 
     def hold(self, count: int) -> None:
-        """See Wire."""
         self.emulator.hold()
 
     def let_go(self) -> None:
-        """See Wire."""
         self.emulator.let_go(reverse=True)
 
     def penalize(self, place: str, seconds: float) -> None:
-        """See Wire."""
         self.emulator.penalize(int(place), seconds)
 
     def removes_bot(self, group: str) -> None:
-        """See Wire."""
         self.emulator.people.bars(int(group))
 
     def deletes(self, place: str, message_id: str) -> None:
-        """See Wire."""
         self.emulator.people.deletes(int(place), int(message_id))
 
     def bot_says(self, text: str, group: str) -> None:
-        """See Wire."""
         mention = f"<@{self.emulator.world.bot.id}>"
         self.emulator.people.says(f"{mention} {text}", user=PERSON + 900, chat=int(group), is_bot=True)
 
     def nonsense(self) -> int:
-        """See Wire."""
         broken: list[Any] = [{"id": "x"}, {"id": "1", "channel_id": [], "author": None}, {}]
         self.emulator.inject("SOMETHING_NEW", {"a": 1})
         for message in broken:

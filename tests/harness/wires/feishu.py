@@ -9,8 +9,6 @@ from tests.harness.wires.base import Standing, Wire
 
 
 class FeishuWire(Wire):
-    """See Wire."""
-
     platform: ClassVar[str] = "feishu"
     posts: ClassVar[tuple[str, ...]] = ("card.create", "message.create")
     changes: ClassVar[tuple[str, ...]] = ("element.content", "card.settings", "card.update")
@@ -19,77 +17,60 @@ class FeishuWire(Wire):
 
     @classmethod
     def emulated(cls, scale: float, options: dict[str, Any]) -> Any:
-        """See Wire."""
         return FeishuEmulator.serve(scale=scale, **options)
 
     @property
     def entry(self) -> str:
-        """See Wire."""
         served = self.emulator
         app = f'app_id: {served.app_id}, app_secret: "{served.app_secret}"'
         return f'{app}, base_url: "{served.url}", rate_scale: {self.scale}'
 
     def connected(self) -> bool:
-        """See Wire."""
         return self.emulator.socket.count > 0
 
     def asks(self, text: str, *, person: int = 1, group: str = "") -> str:
-        """See Wire."""
         user = self.person(person)
         said = f"@Roebot {text}" if group else text
         return self.emulator.people.says(said, user=user, chat=group).chat.id
 
     def person(self, number: int) -> str:
-        """See Wire."""
         return f"ou_person{number:013d}"
 
     def group(self) -> str:
-        """See Wire."""
         return self.emulator.people.make_group("team")
 
     def standing(self, place: str) -> list[Standing]:
-        """See Wire."""
         me = self.emulator.world.bot.open_id
         return [_standing(m) for m in self.emulator.view(place)["messages"] if m["sender"] == me]
 
     def cut(self) -> None:
-        """See Wire."""
         self.emulator.close_sockets()
 
     def twice(self) -> None:
-        """See Wire."""
         self.emulator.duplicate()
 
     def again(self, count: int) -> None:
-        """See Wire."""
         self.emulator.redeliver(count)
 
     def hold(self, count: int) -> None:
-        """See Wire."""
         self.emulator.stall()
 
     def let_go(self) -> None:
-        """See Wire."""
         self.emulator.release(backwards=True)
 
     def penalize(self, place: str, seconds: float) -> None:
-        """See Wire."""
         self.emulator.penalize(place, seconds)
 
     def removes_bot(self, group: str) -> None:
-        """See Wire."""
         self.emulator.people.removes_bot(group)
 
     def deletes(self, place: str, message_id: str) -> None:
-        """See Wire."""
         self.emulator.world.message(message_id).deleted = True
 
     def bot_says(self, text: str, group: str) -> None:
-        """See Wire."""
         self.emulator.people.other_bot_says(text, chat=group)
 
     def nonsense(self) -> int:
-        """See Wire."""
         kinds = ("im.something.new_v9", "im.message.receive_v1", "card.action.trigger")
         for number, kind in enumerate(kinds):
             header = {"event_id": f"nonsense{number}", "event_type": kind, "app_id": self.emulator.app_id}

@@ -9,8 +9,6 @@ from tests.harness.wires.base import Standing, Wire, own
 
 
 class SlackWire(Wire):
-    """See Wire."""
-
     platform: ClassVar[str] = "slack"
     posts: ClassVar[tuple[str, ...]] = ("chat.startStream", "chat.postMessage")
     changes: ClassVar[tuple[str, ...]] = ("chat.appendStream", "chat.stopStream")
@@ -19,48 +17,38 @@ class SlackWire(Wire):
 
     @classmethod
     def emulated(cls, scale: float, options: dict[str, Any]) -> Any:
-        """See Wire."""
         return SlackEmulator.serve(scale=scale, **options)
 
     @property
     def entry(self) -> str:
-        """See Wire."""
         served = self.emulator
         tokens = f'bot_token: "{served.bot_token}", app_token: "{served.app_token}"'
         return f'{tokens}, base_url: "{served.url}", rate_scale: {self.scale}'
 
     def connected(self) -> bool:
-        """See Wire."""
         return self.emulator.socket.connections > 0
 
     def asks(self, text: str, *, person: int = 1, group: str = "") -> str:
-        """See Wire."""
         said = f"@roebot {text}" if group else text
         return self.emulator.people.says(said, user=self.person(person), channel=group).channel
 
     def person(self, number: int) -> str:
-        """See Wire."""
         return f"U{number:07d}"
 
     def group(self) -> str:
-        """See Wire."""
         return self.emulator.people.make_channel("team")
 
     def standing(self, place: str) -> list[Standing]:
-        """See Wire."""
         me = self.emulator.world.bot.id
         return [_standing(m) for m in self.emulator.view(place)["messages"] if m["user"] == me]
 
     def cut(self) -> None:
-        """See Wire."""
         self.emulator.close_sockets()
 
     def twice(self) -> None:
-        """See Wire."""
         self.emulator.duplicate()
 
     def again(self, count: int) -> None:
-        """See Wire."""
         self.emulator.redeliver(count)
 
     def hold(self, count: int) -> None:
@@ -71,23 +59,18 @@ class SlackWire(Wire):
         """See Wire."""
 
     def penalize(self, place: str, seconds: float) -> None:
-        """See Wire."""
         self.emulator.penalize(place, seconds)
 
     def removes_bot(self, group: str) -> None:
-        """See Wire."""
         self.emulator.people.removes_bot(group)
 
     def deletes(self, place: str, message_id: str) -> None:
-        """See Wire."""
         del self.emulator.world.known(place).messages[message_id]
 
     def bot_says(self, text: str, group: str) -> None:
-        """See Wire."""
         self.emulator.people.other_bot_says(f"@roebot {text}", channel=group)
 
     def nonsense(self) -> int:
-        """See Wire."""
         events: list[Any] = [
             {"type": "something_new"},
             {"type": "message", "channel": 7, "ts": []},

@@ -11,8 +11,6 @@ FIRST_PERSON = 1000
 
 
 class TelegramWire(Wire):
-    """See Wire."""
-
     platform: ClassVar[str] = "telegram"
     repeats: ClassVar[bool] = True
     posts: ClassVar[tuple[str, ...]] = ("sendMessage",)
@@ -22,21 +20,17 @@ class TelegramWire(Wire):
 
     @classmethod
     def emulated(cls, scale: float, options: dict[str, Any]) -> Any:
-        """See Wire."""
         return TelegramEmulator.serve(scale=scale, **options)
 
     @property
     def entry(self) -> str:
-        """See Wire."""
         served = self.emulator
         return f'bot_token: "{served.token}", base_url: "{served.url}", rate_scale: {self.scale}'
 
     def connected(self) -> bool:
-        """See Wire."""
         return self.emulator.queue.polled
 
     def asks(self, text: str, *, person: int = 1, group: str = "") -> str:
-        """See Wire."""
         user = int(self.person(person))
         if group:
             self.emulator.people.says(
@@ -47,15 +41,12 @@ class TelegramWire(Wire):
         return str(user)
 
     def person(self, number: int) -> str:
-        """See Wire."""
         return str(FIRST_PERSON + number)
 
     def group(self) -> str:
-        """See Wire."""
         return str(self.emulator.people.make_group("team"))
 
     def standing(self, place: str) -> list[Standing]:
-        """See Wire."""
         chat = int(place)
         found = self.emulator.view(chat)["messages"] if chat in self.emulator.world.chats else []
         return [
@@ -69,31 +60,24 @@ class TelegramWire(Wire):
         self.emulator.cut_poll()
 
     def twice(self) -> None:
-        """See Wire."""
         self.emulator.duplicate()
 
     def again(self, count: int) -> None:
-        """See Wire."""
         self.emulator.repeat(count)
 
     def hold(self, count: int) -> None:
-        """See Wire."""
         self.emulator.hold()
 
     def let_go(self) -> None:
-        """See Wire."""
         self.emulator.let_go(reverse=True)
 
     def penalize(self, place: str, seconds: float) -> None:
-        """See Wire."""
         self.emulator.penalize(int(place), seconds)
 
     def removes_bot(self, group: str) -> None:
-        """See Wire."""
         self.emulator.people.blocks(int(group))
 
     def deletes(self, place: str, message_id: str) -> None:
-        """See Wire."""
         self.emulator.world.chats[int(place)].messages[int(message_id)].deleted = True
 
     def bot_says(self, text: str, group: str) -> None:
@@ -106,7 +90,6 @@ class TelegramWire(Wire):
         self.emulator.inject({"message": {**message, "entities": [entity]}})
 
     def nonsense(self) -> int:
-        """See Wire."""
         broken: list[Any] = [{"something_new": {"a": 1}}, {"message": "text"}, {"message": {"chat": []}}, {}]
         for update in broken:
             self.emulator.inject(update)
