@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.config.document import ConfigDocument, read_document
-from agent.config.env import resolve_env
-from agent.config.errors import ConfigErrors, Problems
+from agent.config.errors import ConfigErrors
 from agent.config.models import AgentConfig
-from agent.config.profile import FOLDER, NAME, UNSUPPORTED_KEYS, CustomAgentConfig, list_custom_agents
-from agent.config.reader import load_section
+from agent.config.profile import FOLDER, NAME, CustomAgentConfig, list_custom_agents
+from agent.config.reader import check_section
 from agent.config.tool_groups import known_groups, unknown_groups
-from agent.config.versions import reject_unsupported
 from agent.core.schemas import AgentInfo, AgentList
 from agent.errors import ProfileBroken, ProfileUnknown
 
@@ -153,13 +151,7 @@ def _read_config(path: Path, name: str, env: Mapping[str, str]) -> CustomAgentCo
 
 def load_custom_agent_config(document: ConfigDocument, env: Mapping[str, str]) -> CustomAgentConfig:
     """Validate the document as the configuration of a custom agent. Raises ConfigErrors."""
-    problems = Problems(document)
-    reject_unsupported(document, UNSUPPORTED_KEYS, {}, problems)
-    document = resolve_env(document, env, problems=problems)
-    config = load_section(CustomAgentConfig, document.data, document, (), problems)
-    problems.raise_if_any()
-    assert config is not None
-    return config
+    return check_section(CustomAgentConfig, document, env)
 
 
 def _try_read_personality(folder: Path) -> str | None:

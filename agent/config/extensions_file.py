@@ -16,10 +16,9 @@ from typing import Any
 import structlog
 
 from agent.config.document import ConfigDocument, decode_text, parse_json
-from agent.config.env import resolve_env
-from agent.config.errors import ConfigErrors, Problems, one_error
+from agent.config.errors import ConfigErrors, one_error
 from agent.config.extensions import Extensions
-from agent.config.reader import display_path, find_file, load_section
+from agent.config.reader import check_section, display_path, find_file
 from agent.core.home import DEFAULT_HOME, HOME_VARIABLE, make_private_folder
 from agent.shared.atomic_file import mode_of, replace_file
 from agent.shared.last_good import LastGood, Stamp, file_stamp
@@ -125,12 +124,7 @@ class ExtensionsFile:
 
 def check_extensions(document: ConfigDocument, env: Mapping[str, str]) -> Extensions:
     """Validate the document with its `$NAME` values replaced. Raises ConfigErrors with all problems."""
-    problems = Problems(document)
-    resolved = resolve_env(document, env, problems=problems)
-    config = load_section(Extensions, resolved.data, resolved, (), problems)
-    problems.raise_if_any()
-    assert config is not None
-    return config
+    return check_section(Extensions, document, env)
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 from agent.config.document import ConfigDocument, read_document
-from agent.config.env import resolve_env
 from agent.config.errors import ConfigWarning, Problems
 from agent.config.models import AgentConfig
-from agent.config.reader import display_path, find_config, load_section, unknown_key_message
-from agent.config.versions import AGENT_KEYS, AGENT_VALUES, Pattern, modernize_document, reject_unsupported
+from agent.config.reader import check_section, display_path, find_config, unknown_key_message
+from agent.config.versions import UNSUPPORTED_KEYS, UNSUPPORTED_VALUES, modernize_document, reject_unsupported
 
 BOT_SECTIONS = frozenset(
     {"server", "runtime", "database", "channels", "access", "budgets", "schedules", "retention"}
 )
 """Sections of the same file that belong to the bot. They are neither read nor rejected here."""
+ConfigT = TypeVar("ConfigT", bound=BaseModel)
 OVERRIDES = "the given configuration"
 """The name of configuration given in code, for messages."""
 
@@ -62,14 +64,41 @@ def load_agent_config(
     if overrides:
         whole = replace(whole, data=merge_mappings(whole.data, overrides))
     own = {key: value for key, value in whole.data.items() if key not in BOT_SECTIONS}
-    problems = Problems(whole)
-    document, warnings = prepare_document(replace(whole, data=own), problems, AGENT_KEYS, AGENT_VALUES)
-    reject_unknown_keys(document, BOT_SECTIONS | AgentConfig.model_fields.keys(), problems)
-    document = resolve_env(document, env, problems=problems)
-    config = load_section(AgentConfig, document.data, document, (), problems)
-    problems.raise_if_any()
-    assert config is not None
-    return LoadedAgentConfig(config, path, warnings, whole.fingerprint, replace(document, data={}))
+    config, warnings = check_document(AgentConfig, replace(whole, data=own), env, other_sections=BOT_SECTIONS)
+    return LoadedAgentConfig(config, path, warnings, whole.fingerprint, replace(whole, data={}))
+
+
+def check_document(
+    model: type[ConfigT],
+    document: ConfigDocument,
+    env: Mapping[str, str],
+    *,
+    other_sections: AbstractSet[str] = frozenset(),
+) -> tuple[ConfigT, tuple[ConfigWarning, ...]]:
+    """Check a document against the sections of `model`.
+
+    Returns the checked sections and the warnings to log. `other_sections` are not in the document, but
+    messages name them among the known keys. Raises ConfigErrors with every problem.
+    """
+    problems = Problems(document)
+    document, warnings = modernize_document(document, problems)
+    reject_unsupported(document, UNSUPPORTED_KEYS, UNSUPPORTED_VALUES, problems)
+    _reject_unknown_keys(document, other_sections | model.model_fields.keys(), problems)
+    return check_section(model, document, env, problems, idle=_idle_sections(document)), warnings
+
+
+def _idle_sections(document: ConfigDocument) -> frozenset[str]:
+    """Return the sections that don't apply because the runtime is another server."""
+    runtime = document.data.get("runtime")
+    is_remote = isinstance(runtime, dict) and runtime.get("url") is not None
+    return frozenset({"models", "checkpointer", "tools", "guardrails"}) if is_remote else frozenset()
+
+
+def _reject_unknown_keys(document: ConfigDocument, known: AbstractSet[str], problems: Problems) -> None:
+    """Note each top-level key that is not known, and remove it from the data."""
+    for key in [key for key in document.data if key not in known]:
+        problems.add((key,), unknown_key_message(key, sorted(known)))
+        del document.data[key]
 
 
 def merge_mappings(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,22 +118,3 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): to_plain(item) for key, item in value.items()}
     return [to_plain(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def prepare_document(
-    document: ConfigDocument,
-    problems: Problems,
-    keys: Sequence[Pattern],
-    values: Mapping[Pattern, frozenset[str]],
-) -> tuple[ConfigDocument, tuple[ConfigWarning, ...]]:
-    """Apply renames and reject unsupported keys and values. Returns the document and warnings to log."""
-    document, warnings = modernize_document(document, problems)
-    reject_unsupported(document, keys, values, problems)
-    return document, warnings
-
-
-def reject_unknown_keys(document: ConfigDocument, known: AbstractSet[str], problems: Problems) -> None:
-    """Add a problem for each unknown top-level key, and remove the key."""
-    for key in [key for key in document.data if key not in known]:
-        problems.add((key,), unknown_key_message(key, sorted(known)))
-        del document.data[key]

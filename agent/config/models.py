@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, WithJsonSchema, field_validator
 
 from agent.config.harness import (
     AcpAgent,
@@ -104,10 +104,22 @@ class LimitsConfig(Section):
     file_mb: Count = Field(20, description="Megabytes (1,000,000 bytes) in one file, in or out.")
 
 
+_VERSION_SCHEMA = WithJsonSchema(
+    {
+        "anyOf": [
+            {"type": "integer", "minimum": 0, "maximum": CONFIG_VERSION},
+            {"type": "string", "pattern": "^[0-9]+$"},
+        ]
+    }
+)
+
+
 class AgentConfig(Section):
     """The sections of the agent runtime."""
 
-    config_version: Int = Field(CONFIG_VERSION, ge=0, description="The version of this file's keys.")
+    config_version: Annotated[Int, _VERSION_SCHEMA] = Field(
+        CONFIG_VERSION, ge=0, description="The version of this file's keys."
+    )
     models: tuple[ModelEntry, ...] = Field((), description="The chat models; the first is the default.")
     checkpointer: CheckpointerConfig = Field(
         default_factory=CheckpointerConfig, description="State of threads."

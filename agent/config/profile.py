@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
 from agent.config.types import ManyIds, OneId, Section, Text
-from agent.config.versions import Pattern
 
 FOLDER = "agents"
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-UNSUPPORTED_KEYS: Sequence[Pattern] = ()
-"""Keys that this version rejects."""
 
 
 class CustomAgentConfig(Section):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from agent.config.document import ConfigDocument
-from agent.config.env import EnvText
+from agent.config.env import EnvText, resolve_env
 from agent.config.errors import KeyPath, Problems, join_words, one_error
 
 PATH_VARIABLE = "ROEBOT_CONFIG_PATH"
@@ -55,6 +56,8 @@ def _require_file(path: Path, cwd: Path, advice: str) -> Path:
 
 
 SectionT = TypeVar("SectionT", bound=BaseModel)
+KEY_ITSELF = "[key]"
+"""What pydantic adds to the location of an error about the key of a mapping, not its value."""
 
 _EXPECTED: Mapping[str, str] = {
     "string_type": "a string",
@@ -77,6 +80,28 @@ _LIMITS: Mapping[str, tuple[str, str]] = {
 }
 
 
+def check_section(
+    model: type[SectionT],
+    document: ConfigDocument,
+    env: Mapping[str, str] | None,
+    problems: Problems | None = None,
+    *,
+    idle: frozenset[str] = frozenset(),
+) -> SectionT:
+    """Return the whole document as one section, with `$NAME` values from `env` (None: they are plain text).
+
+    Raises ConfigErrors with every problem, including those noted in `problems` before. `idle` is that of
+    resolve_env.
+    """
+    problems = problems or Problems(document)
+    if env is not None:
+        document = resolve_env(document, env, idle=idle, problems=problems)
+    section = load_section(model, document.data, document, (), problems)
+    problems.raise_if_any()
+    assert section is not None
+    return section
+
+
 def load_section(
     model: type[SectionT], value: object, document: ConfigDocument, at: KeyPath, problems: Problems
 ) -> SectionT | None:
@@ -88,26 +113,56 @@ def load_section(
         return model.model_validate({} if value is None else value)
     except ValidationError as error:
         for detail in error.errors(include_url=False):
-            path = (*at, *detail["loc"])
-            problems.add(path, describe_error(detail, known_keys(model, detail["loc"][:-1])))
+            path, keys = locate_error(model, detail)
+            problems.add((*at, *path), describe_error(detail, keys))
         return None
 
 
-def known_keys(model: type[BaseModel], path: KeyPath = ()) -> list[str]:
-    """Return the keys of the section, or of the section at `path` within it."""
+def locate_error(model: type[BaseModel], detail: ErrorDetails) -> tuple[KeyPath, list[str]]:
+    """Return the path of the wrong value below the section `model`, and the keys known around it."""
+    path: list[str | int] = []
     inner: Any = model
-    for part in path:
-        if _is_section(inner):
-            field = inner.model_fields.get(part)
-            inner = _unwrap_optional(field.annotation) if field else None
-        elif get_args(inner):
-            # a list has one kind of entries, a mapping names that of its values last
-            inner = _unwrap_optional(get_args(inner)[0 if isinstance(part, int) else -1])
-        else:
-            inner = None
-    if not _is_section(inner):
+    around: Any = model
+    for part in detail["loc"]:
+        members = _union_members(inner)
+        if part in members:
+            inner = members[part]
+        elif part != KEY_ITSELF:
+            path.append(part)
+            around, inner = inner, _inner_type(inner, part)
+    if detail["type"] == "union_tag_invalid":
+        path += _unquote(detail["ctx"]["discriminator"])
+    return tuple(path), _known_keys(around)
+
+
+def _inner_type(outer: Any, part: str | int) -> Any:
+    """Return the section, or its type, of a key of a section or of the entries of a list or mapping."""
+    outer = _strip_annotation(outer)
+    if _is_section(outer):
+        field = outer.model_fields.get(part)
+        return _unwrap_optional(field.annotation) if field else None
+    # A list has one kind of entries; a mapping names that of its values last.
+    kinds = get_args(outer)
+    return _unwrap_optional(kinds[0 if isinstance(part, int) else -1]) if kinds else None
+
+
+def _known_keys(section: Any) -> list[str]:
+    if not _is_section(section):
         return []
-    return [field.alias or name for name, field in inner.model_fields.items()]
+    return [field.alias or name for name, field in section.model_fields.items()]
+
+
+def _union_members(annotation: Any) -> Mapping[object, Any]:
+    """Return the sections of a discriminated union by tag; pydantic puts the tag into error locations."""
+    if get_origin(annotation) is not Annotated:
+        return {}
+    union, *metadata = get_args(annotation)
+    key = next((mark.discriminator for mark in metadata if isinstance(mark, FieldInfo)), None)
+    return {section.model_fields[key].default: section for section in get_args(union)} if key else {}
+
+
+def _strip_annotation(annotation: Any) -> Any:
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
 def _unwrap_optional(annotation: Any) -> Any:
@@ -151,7 +206,19 @@ def describe_error(detail: ErrorDetails, keys: list[str]) -> str:
         return "is missing; add it"
     if kind == "extra_forbidden":
         return unknown_key_message(str(detail["loc"][-1]), keys)
+    if kind == "union_tag_invalid":
+        return choice_message(_unquote(context["discriminator"])[0], _unquote(context["expected_tags"]))
     return _describe_mismatch(kind, detail["input"], context) or detail["msg"]
+
+
+def choice_message(key: str, choices: Iterable[str]) -> str:
+    """Say which values the key of a discriminated union can have."""
+    return f"expected `{key}` to be {join_words(sorted(choices))}"
+
+
+def _unquote(text: str) -> list[str]:
+    """Return the words of `'a', 'b'`, as pydantic writes names in the context of an error."""
+    return re.findall(r"'([^']*)'", text)
 
 
 def _describe_mismatch(kind: str, given: object, context: Mapping[str, Any]) -> str:

@@ -16,10 +16,13 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     SecretStr,
     Strict,
     model_validator,
 )
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from agent.config.document import SwitchWord
 from agent.config.env import EnvText, parse_switch
@@ -90,6 +93,8 @@ Int = Annotated[int, Strict(), BeforeValidator(_parse_int)]
 """A whole number."""
 Count = Annotated[int, Strict(), Field(ge=1), BeforeValidator(_parse_int)]
 """A whole number from 1 up."""
+Days = Annotated[int, Strict(), Field(ge=0, le=36_500), BeforeValidator(_parse_int)]
+"""A number of days, at most a hundred years."""
 Number = Annotated[float, Strict(), BeforeValidator(_parse_float), Field(allow_inf_nan=False)]
 """A number."""
 Switch = Annotated[bool, Strict(), BeforeValidator(_parse_switch)]
@@ -170,6 +175,15 @@ class OpenSection(Section):
         if given is None or isinstance(given, Mapping):
             known["extra"] = {**(given or {}), **others}
         return known
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Describe the section as the file has it, where every other key stands in place of `extra`."""
+        shape = handler(core)
+        section = handler.resolve_ref_schema(shape)
+        section["properties"].pop("extra", None)
+        section["additionalProperties"] = True
+        return shape
 
     def extra_arguments(self) -> dict[str, Any]:
         """Return the unnamed keys with plain secrets."""

@@ -105,8 +105,8 @@ def _find_mappings(
 Pattern = tuple[str, ...]
 """A key path in which `*` stands for any key."""
 
-AGENT_KEYS: Sequence[Pattern] = (("checkpointer", "connection_string"),)
-AGENT_VALUES: Mapping[Pattern, frozenset[str]] = {("checkpointer", "type"): frozenset({"postgres"})}
+UNSUPPORTED_KEYS: Sequence[Pattern] = (("checkpointer", "connection_string"),)
+UNSUPPORTED_VALUES: Mapping[Pattern, frozenset[str]] = {("checkpointer", "type"): frozenset({"postgres"})}
 
 
 def reject_unsupported(

@@ -35,7 +35,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from agent.config.errors import KeyPath, format_key, join_words
-from agent.config.reader import describe_error, known_keys
+from agent.config.reader import describe_error, locate_error
 from agent.guardrails.allowlist import matches_any
 from agent.guardrails.decisions import Allow, Ask, Decision, Deny, SettingsError, ToolRequest
 
@@ -95,7 +95,7 @@ def _format_detail(detail: ErrorDetails) -> str:
     elif kind == "too_short":
         what = "expected at least one"
     else:
-        what = describe_error(detail, known_keys(Passport, detail["loc"][:-1]))
+        what = describe_error(detail, locate_error(Passport, detail)[1])
     return ": ".join(filter(None, (place, what)))
 
 

@@ -25,8 +25,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from agent.config.document import decode_text, parse_document
-from agent.config.errors import ConfigErrors, Problems, one_error
-from agent.config.reader import load_section
+from agent.config.errors import ConfigErrors, one_error
+from agent.config.reader import check_section
 from agent.config.types import Section, Text
 from agent.skills.skill import CATEGORIES, BrokenSkill, Category, Skill, SkillRoots, SkillSet
 
@@ -90,10 +90,7 @@ def parse_skill(text: str, file: str) -> tuple[FrontMatter, str]:
     """Return the front matter and the instructions. Raises ConfigErrors that name the file, line and key."""
     head, body = _split_front_matter(text, file)
     document = parse_document(head, file)
-    problems = Problems(document)
-    found = load_section(FrontMatter, document.data, document, (), problems)
-    problems.raise_if_any()
-    assert found is not None
+    found = check_section(FrontMatter, document, None)
     if not body.strip():
         raise one_error(file, "has no instructions below its front matter; write them")
     return found, body

@@ -251,7 +251,7 @@ def config_schema() -> None:
 
 @config.command("upgrade")
 def config_upgrade(file: File = None) -> None:
-    """Upgrade the configuration: rename old keys and add missing sections.
+    """Upgrade the configuration: rename old keys and set its version.
 
     Comments and order are preserved; the old file is saved as `.bak`, `.bak.1` and so on.
     """

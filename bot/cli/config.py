@@ -53,8 +53,6 @@ def upgrade_command(file: Path | None) -> None:
         return
     for old, new in result.renamed:
         print(f"renamed {old} to {new}")
-    for key in result.added:
-        print(f"added {key}")
     print(f"{path} upgraded; the old one is {result.backup}")
     try:
         configuration(path)

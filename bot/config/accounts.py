@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    SecretStr,
+    field_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
-from agent.config.types import Int, Number, OneId, Secret, Section, Switch, Text, Url
+from agent.config.reader import choice_message
+from agent.config.types import Days, Number, OneId, Secret, Section, Switch, Text, Url
 from bot.config.access import AccessOverrides
 
 ACCOUNT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
@@ -54,8 +64,8 @@ class AccountConfig(Section):
     access: AccessOverrides = Field(
         default_factory=AccessOverrides, description="Access rules that differ from the general ones."
     )
-    retention_days: Int | None = Field(
-        None, ge=0, le=36500, description="In place of retention.days for this account; 0: kept for ever."
+    retention_days: Days | None = Field(
+        None, description="In place of retention.days for this account; 0: kept for ever."
     )
     rate_scale: Number = Field(
         1.0,
@@ -72,6 +82,23 @@ class AccountConfig(Section):
     def private_isolation(self) -> str:
         """Return `isolation` in private chats."""
         return self.isolation
+
+    @field_validator("name", mode="before")
+    @classmethod
+    def _is_the_key_of_the_entry(cls, value: object) -> object:
+        if isinstance(value, _RefusedName):
+            raise ValueError("unknown key; the name of an account is the key of its entry")
+        return value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Describe an entry of `channels`: its key is the name, so `name` is no key of it."""
+        shape = handler(core)
+        section = handler.resolve_ref_schema(shape)
+        section["properties"].pop("name", None)
+        section["properties"]["platform"]["description"] = AccountConfig.model_fields["platform"].description
+        section["required"] = [key for key in section.get("required", ()) if key != "name"]
+        return shape
 
     @classmethod
     def secrets(cls) -> frozenset[str]:
@@ -257,3 +284,74 @@ PLATFORMS: Mapping[str, type[AccountConfig]] = {
 """The platforms of this version."""
 BUILT_IN = ("web", "terminal")
 """Platforms whose one account is always there, unless `enabled: false`."""
+
+
+class _RefusedName(str):
+    """The name of an account whose entry has a key `name`, which no entry may have."""
+
+    __slots__ = ()
+
+
+def _check_name(name: str) -> str:
+    if not ACCOUNT_NAME.fullmatch(name):
+        raise ValueError("expected a name of lower-case letters, digits, - and _, beginning with a letter")
+    return name
+
+
+def _complete_entries(entries: object) -> object:
+    """Add the built-in accounts, the name of each entry, and the platform of an entry named like one."""
+    if not isinstance(entries, Mapping):
+        raise ValueError("expected a mapping with an entry for each account")
+    whole = {**dict.fromkeys(BUILT_IN), **entries}
+    return {name: _complete_entry(name, {} if entry is None else entry) for name, entry in whole.items()}
+
+
+def _complete_entry(name: str, entry: object) -> object:
+    if not isinstance(entry, dict):
+        return entry
+    named = {"platform": name} if entry.get("platform") is None and name in PLATFORMS else {}
+    return {**entry, **named, "name": _RefusedName(name) if "name" in entry else name}
+
+
+def _check_entry(entry: object) -> object:
+    if isinstance(entry, AccountConfig):
+        return entry
+    if not isinstance(entry, dict):
+        raise ValueError("expected a mapping with the keys of the account")
+    if "platform" not in entry:
+        raise ValueError(choice_message("platform", PLATFORMS))
+    name, platform = entry["name"], entry["platform"]
+    is_known = isinstance(platform, str) and platform in PLATFORMS
+    if is_known and name != platform and (name in PLATFORMS or platform in BUILT_IN):
+        raise ValueError(f"the entry {name} cannot be of the platform {platform}; rename it")
+    return entry
+
+
+class _ChannelsSchema:
+    """JSON schema of `channels`: the key of an entry stands for its platform, so the latter may be absent."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        accounts = dict(zip(PLATFORMS, handler(core)["additionalProperties"]["oneOf"], strict=True))
+        named = {platform: {"anyOf": [account, {"type": "null"}]} for platform, account in accounts.items()}
+        others = [
+            {"allOf": [account], "properties": {"platform": {"const": platform}}, "required": ["platform"]}
+            for platform, account in accounts.items()
+            if platform not in BUILT_IN
+        ]
+        return {
+            "type": "object",
+            "propertyNames": {"pattern": f"^{ACCOUNT_NAME.pattern}$"},
+            "properties": named,
+            "additionalProperties": {"anyOf": others},
+        }
+
+
+_Name = Annotated[str, AfterValidator(_check_name)]
+_Entry = Annotated[
+    WebAccount | TerminalAccount | TelegramAccount | SlackAccount | FeishuAccount | DiscordAccount,
+    Field(discriminator="platform"),
+    BeforeValidator(_check_entry),
+]
+Channels = Annotated[Mapping[_Name, _Entry], BeforeValidator(_complete_entries), _ChannelsSchema]
+"""The accounts by name; the built-in ones are always among them."""

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping
 from typing import Annotated
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import Field, SecretStr, SerializeAsAny, field_validator
+from pydantic import Field, SecretStr, field_validator
 
 from agent.config.models import AgentConfig
-from agent.config.types import Count, Int, ManyIds, OneId, Secret, Section, Text, Url
+from agent.config.types import Count, Days, Int, ManyIds, OneId, Secret, Section, Text, Url
 from bot.config.access import AccessConfig
-from bot.config.accounts import BUILT_IN, PLATFORMS, AccountConfig
+from bot.config.accounts import AccountConfig, Channels
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[?[0-9A-Fa-f:]+\]?")
 
@@ -94,10 +93,6 @@ class DatabaseConfig(Section):
         return value
 
 
-def _built_in() -> dict[str, AccountConfig]:
-    return {name: PLATFORMS[name](name=name, platform=name) for name in BUILT_IN}
-
-
 class SchedulesConfig(Section):
     """What happens at a time."""
 
@@ -137,10 +132,8 @@ class BudgetsConfig(Section):
 class RetentionConfig(Section):
     """How long what was said is kept."""
 
-    days: Int = Field(
+    days: Days = Field(
         0,
-        ge=0,
-        le=36500,
         description="After so many days messages, answers, threads and their files are deleted; 0: never.",
     )
 
@@ -153,8 +146,10 @@ class Config(AgentConfig):
         default_factory=RuntimeConfig, description="The server that runs the agent."
     )
     database: DatabaseConfig = Field(default_factory=DatabaseConfig, description="The bot's own data.")
-    channels: Mapping[str, SerializeAsAny[AccountConfig]] = Field(
-        default_factory=_built_in, description="The accounts of the bot; web and terminal are always there."
+    channels: Channels = Field(
+        default_factory=dict,
+        validate_default=True,
+        description="The accounts of the bot; web and terminal are always there.",
     )
     access: AccessConfig = Field(default_factory=AccessConfig, description="Who may use the bot.")
     budgets: BudgetsConfig = Field(

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from agent.config.versions import UNSUPPORTED_KEYS, UNSUPPORTED_VALUES
 from agent.sandbox.options import ContainerOptions, LocalOptions, RemoteOptions
 from bot.config import schema
 from bot.config.accounts import BUILT_IN, PLATFORMS, AccountConfig
-from bot.config.loader import _KEYS, _VALUES
 from scripts.reference.markdown import code, page, table
 
 Json = dict[str, Any]
@@ -89,8 +89,9 @@ def render_configuration() -> str:
             sign = ".*" if _is_named(shape) else "[]"
             about = [f"## `{name}{sign}`", shape["description"], _table(definitions[target]["properties"])]
             parts += [*about, *([ENTRY_NOTES[name]] if name in ENTRY_NOTES else [])]
-    keys = [".".join(pattern) for pattern in _KEYS]
-    values = [f"{'.'.join(path)}: {word}" for path, words in _VALUES.items() for word in sorted(words)]
+    keys = [".".join(pattern) for pattern in UNSUPPORTED_KEYS]
+    choices = UNSUPPORTED_VALUES.items()
+    values = [f"{'.'.join(path)}: {word}" for path, words in choices for word in sorted(words)]
     return page("Configuration", *parts, LATER, ", ".join(map(code, [*keys, *values])) + ".")
 
 
