@@ -38,6 +38,7 @@ from agent.config.errors import KeyPath, format_key, join_words
 from agent.config.reader import describe_error, locate_error
 from agent.guardrails.allowlist import matches_any
 from agent.guardrails.decisions import Allow, Ask, Decision, Deny, SettingsError, ToolRequest
+from agent.shared.last_good import Stamp, file_stamp
 
 SIMILARITY = 0.8
 """A key as close as this to one of ours is taken for a mistake and not for one of another reader."""
@@ -99,31 +100,18 @@ def _format_detail(detail: ErrorDetails) -> str:
     return ": ".join(filter(None, (place, what)))
 
 
-def read_version(path: Path) -> tuple[int, int]:
-    """Return modification time (ns) and size (bytes) of the file. Raises SettingsError."""
-    try:
-        stat = path.stat()
-    except OSError as error:
-        raise _unreadable_file(path, error) from error
-    return (stat.st_mtime_ns, stat.st_size)
-
-
 def load_passport(path: Path) -> Passport:
     """Load a passport from a YAML or JSON file. Raises SettingsError."""
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise _unreadable_file(path, error) from error
+        raise SettingsError(f"policy: {path}: {error.strerror}") from error
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise SettingsError(f"policy: {path} is no YAML") from error
     try:
         return parse_passport(data)
     except SettingsError as error:
         raise SettingsError(f"policy: {path}: {error}", at=("policy",)) from error
-
-
-def _unreadable_file(path: Path, error: OSError) -> SettingsError:
-    return SettingsError(f"policy: {path}: {error.strerror}")
 
 
 def _check_keys(policy: Any) -> None:
@@ -157,7 +145,7 @@ class PolicyProvider:
     ) -> None:
         self._path = Path(policy) if isinstance(policy, str | Path) else None
         self._passport: Passport | None = None
-        self._read_at: tuple[int, int] | None = None
+        self._stamp: Stamp | None = None
         self._now = now
         self._passport = parse_passport(policy) if self._path is None else self._read_file(self._path)
 
@@ -182,9 +170,9 @@ class PolicyProvider:
         return _most_permissive([_decide_capability(c, passport.limits.get(c.id), request) for c in fitting])
 
     def _read_file(self, path: Path) -> Passport:
-        version = read_version(path)
-        if self._passport is None or version != self._read_at:
-            self._passport, self._read_at = load_passport(path), version
+        stamp = file_stamp(path)
+        if self._passport is None or stamp is None or stamp != self._stamp:
+            self._passport, self._stamp = load_passport(path), stamp
         return self._passport
 
 

@@ -21,12 +21,12 @@ from agent.core.memory_document import MemoryDocument
 from agent.memory.queue import MemoryUpdateQueue
 from agent.memory.scopes import file_name
 from agent.shared.atomic_file import replace_file
+from agent.shared.last_good import Stamp, file_stamp
 
 log = structlog.get_logger(__name__)
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
 CACHED_DOCUMENTS = 1_000
 BROKEN_SUFFIX = ".broken-"
-_Stamp = tuple[int, int, int]
 
 
 class MemoryFiles:
@@ -35,7 +35,7 @@ class MemoryFiles:
     def __init__(self, folder: Path, *, cache_size: int = CACHED_DOCUMENTS) -> None:
         self.folder = folder
         self._cache_size = cache_size
-        self._cache: OrderedDict[MemoryScope, tuple[_Stamp, MemoryDocument]] = OrderedDict()
+        self._cache: OrderedDict[MemoryScope, tuple[Stamp | None, MemoryDocument]] = OrderedDict()
         self._guard = threading.Lock()
 
     def read(self, scope: MemoryScope, *, fresh: bool = False) -> MemoryDocument:
@@ -44,13 +44,10 @@ class MemoryFiles:
         `fresh` bypasses the cache. An unreadable file is moved aside, so that nothing overwrites it.
         """
         path = self.path_of(scope)
-        try:
-            stamp = _read_stamp(path)
-        except FileNotFoundError:
-            return MemoryDocument()
+        stamp = file_stamp(path)
         with self._guard:
             known = self._cache.get(scope)
-        if known is not None and known[0] == stamp and not fresh:
+        if known is not None and stamp is not None and known[0] == stamp and not fresh:
             return known[1]
         try:
             document = MemoryDocument.model_validate_json(path.read_bytes())
@@ -69,7 +66,7 @@ class MemoryFiles:
         path = self.path_of(scope)
         self.create_folder()
         replace_file(path, document.model_dump_json(indent=2))
-        self._cache_document(scope, _read_stamp(path), document)
+        self._cache_document(scope, file_stamp(path), document)
 
     def delete(self, scope: MemoryScope) -> None:
         """Delete the file of the scope and its moved-aside copies. Does nothing if there are none."""
@@ -100,7 +97,7 @@ class MemoryFiles:
         """Return the path of the scope's file, which need not exist."""
         return self.folder / file_name(scope)
 
-    def _cache_document(self, scope: MemoryScope, stamp: _Stamp, document: MemoryDocument) -> None:
+    def _cache_document(self, scope: MemoryScope, stamp: Stamp | None, document: MemoryDocument) -> None:
         with self._guard:
             self._cache[scope] = (stamp, document)
             self._cache.move_to_end(scope)
@@ -142,11 +139,6 @@ class ProcessLock:
 
 def _open_lock_file(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, FILE_MODE)
-
-
-def _read_stamp(path: Path) -> _Stamp:
-    found = path.stat()
-    return (found.st_mtime_ns, found.st_size, found.st_ino)
 
 
 Clock = Callable[[], float]

@@ -21,9 +21,11 @@ from agent.runtime.app import GuardedRuntime, create_app
 from agent.runtime.failures import redact_secrets
 from agent.runtime.faults import Faults
 from agent.runtime.settings import RuntimeSettings, ServeSettings
+from agent.shared.atomic_file import replace_file
 from agent.shared.gc_tuning import freeze_heap
 
 log = structlog.get_logger("agent.runtime")
+PORT_FILE_MODE = 0o644
 
 
 class ServerFailed(Exception):
@@ -88,9 +90,7 @@ class RuntimeServer(uvicorn.Server):
 
     def _announce_port(self, port: int) -> None:
         if self._settings.port_file is not None:
-            temporary = self._settings.port_file.with_suffix(".tmp")
-            temporary.write_text(str(port))
-            temporary.replace(self._settings.port_file)
+            replace_file(self._settings.port_file, str(port), mode=PORT_FILE_MODE)
         if self._settings.ready_fd is not None:
             os.write(self._settings.ready_fd, f"{port}\n".encode())
             os.close(self._settings.ready_fd)

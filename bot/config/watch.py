@@ -10,6 +10,8 @@ from pathlib import Path
 
 from agent.config.errors import ConfigErrors
 from agent.config.reader import find_config
+from agent.shared.aio import wait_first
+from agent.shared.last_good import Stamp, file_stamp
 from bot.clock import Clock
 from bot.config.loader import LoadedConfig, load_config, load_file
 from bot.config.models import Config
@@ -35,12 +37,11 @@ Outcome = Reloaded | Rejected
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Snapshot of a file: path, time, size, inode and content hash."""
+    """Snapshot of a file; its content is read until two looks in a row saw the same stamp."""
 
-    stamp: tuple[Path, int, int, int]
+    stamp: Stamp
     digest: str
-    again: bool = field(compare=False)
-    """Whether the look before saw the same stamp."""
+    is_repeated: bool = field(compare=False)
 
 
 class ConfigWatcher:
@@ -85,7 +86,7 @@ class ConfigWatcher:
             outcome = await self.look()
             if outcome is not None:
                 await report(outcome)
-            await self._pause()
+            await wait_first(self._stopped, self._clock, self._interval)
 
     def stop(self) -> None:
         """End run(), interrupting its pause."""
@@ -100,16 +101,6 @@ class ConfigWatcher:
         """Load the file now, changed or not."""
         async with self._lock:
             return await asyncio.to_thread(self._load)
-
-    async def _pause(self) -> None:
-        nap = asyncio.ensure_future(self._clock.sleep(self._interval))
-        stopped = asyncio.ensure_future(self._stopped.wait())
-        try:
-            await asyncio.wait({nap, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            nap.cancel()
-            stopped.cancel()
-            await asyncio.gather(nap, stopped, return_exceptions=True)
 
     def _look(self) -> Outcome | None:
         before, now = self._last, self._observe()
@@ -143,14 +134,13 @@ class ConfigWatcher:
         last = self._last
         try:
             path = self._current.path or find_config(self._explicit, self._env, self._cwd)
-            if path is None:
+            stamp = file_stamp(path)
+            if path is None or stamp is None:
                 return None
-            status = path.stat()
-            stamp = (path, status.st_mtime_ns, status.st_size, status.st_ino)
-            again = last is not None and last.stamp == stamp
-            if last is not None and again and last.again:
+            is_repeated = last is not None and last.stamp == stamp
+            if last is not None and is_repeated and last.is_repeated:
                 return last
-            return _Look(stamp, hashlib.sha256(path.read_bytes()).hexdigest(), again)
+            return _Look(stamp, hashlib.sha256(path.read_bytes()).hexdigest(), is_repeated)
         except (OSError, ConfigErrors):
             return None
 
