@@ -25,20 +25,22 @@ from langgraph.types import Checkpointer, Command
 from pydantic import BaseModel
 
 from agent.catalog.source import ModelSource
-from agent.config.custom_agent_changes import (
+from agent.config.custom_agents import (
+    AvailableOptions,
     CustomAgentBody,
     NewCustomAgentBody,
     change_custom_agent,
     create_custom_agent,
     delete_custom_agent,
+    describe_custom_agent,
+    describe_custom_agents,
 )
-from agent.config.custom_agents import AvailableOptions, describe_custom_agent, describe_custom_agents
 from agent.config.extensions_file import ExtensionsSource
 from agent.config.harness import MemoryConfig
 from agent.core.background_loop import BackgroundLoop
 from agent.core.client_events import MODES, StreamEvent, translate_stream
-from agent.core.home import home_from_environment
-from agent.core.run_options import RunOptions
+from agent.core.paths import home_from_environment
+from agent.core.run_context import RunOptions
 from agent.core.schemas import SuggestionList
 from agent.core.telemetry import route_logs_to_stdlib
 from agent.errors import Conflict

@@ -1,4 +1,4 @@
-"""The errors of the agent.
+"""The errors of the agent, and the redaction of texts that come from elsewhere.
 
     AgentError
     ├── ModelError                a model cannot be used; the text is one clear line
@@ -35,10 +35,11 @@
     ├── GraphLoadError            a graph file, name or attribute that can't be served
     └── HomeInUse                 another process uses this data directory
 
-Texts never hold a secret, a host path or a traceback: they reach a chat.
-"""
+Texts never hold a secret, a host path or a traceback: they reach a chat."""
 
 from __future__ import annotations
+
+import re
 
 
 class AgentError(Exception):
@@ -260,3 +261,13 @@ class CheckpointLost(AgentError):
 
 class HomeInUse(AgentError):
     """Another process uses the runtime's database in this data directory."""
+
+
+_KEY_LIKE = re.compile(r"\b(?=[\w.+/-]*\d)[\w.+/-]{20,}|\b(?:sk|key|gsk|xai|AIza)[-_\w*]{4,}", re.IGNORECASE)
+_MAX_CHARACTERS = 160
+
+
+def redact_line(text: str) -> str:
+    """Return `text` as one line of at most 160 characters, without anything that looks like a key."""
+    line = " ".join(_KEY_LIKE.sub("…", text).split())
+    return line if len(line) <= _MAX_CHARACTERS else line[: _MAX_CHARACTERS - 1] + "…"

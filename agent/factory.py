@@ -16,7 +16,7 @@ from langgraph.types import Checkpointer
 from agent.core.state import ThreadState
 from agent.features import Middleware, RuntimeFeatures
 from agent.harness.assembly import BUILT_INS, assemble_chain, missing_feature_tools
-from agent.harness.subagent_chain import SHARED, subagent_chain
+from agent.harness.lead_chain import SHARED, subagent_chain
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
 from agent.subagents.kinds import TASK
 from agent.subagents.runner import GraphSubagents

@@ -26,15 +26,14 @@ from agent.config.extensions import Extensions
 from agent.config.extensions_file import ExtensionsSource
 from agent.config.harness import MemoryConfig, SandboxConfig, SkillsConfig
 from agent.config.models import AgentConfig
-from agent.core.home import home_from_environment
 from agent.core.interfaces import SandboxProvider, SandboxUnavailable
-from agent.core.run_options import RunOptions
+from agent.core.paths import home_from_environment
+from agent.core.run_context import RunOptions
 from agent.errors import ModelUnavailable
 from agent.factory import create_agent_graph
 from agent.features import Middleware, RuntimeFeatures
-from agent.harness.assembly import middleware_tools
+from agent.harness.assembly import middleware_tools, system_prompt
 from agent.harness.lead_chain import ChainParts, build_chain
-from agent.harness.prompt import system_prompt
 from agent.mcp.pool import NO_TOOLS, McpPool, McpToolSet, current_pool
 from agent.memory.extraction import ExtractionModel
 from agent.memory.store import FileMemoryStore

@@ -25,8 +25,7 @@ from agent.acp.program import (
 )
 from agent.config.harness import AcpAgent
 from agent.core.interfaces import StepListener, SubagentResult, SubagentStatus
-from agent.core.redaction import redact_line
-from agent.errors import AcpError, AcpFailed, AcpUnavailable, AgentError
+from agent.errors import AcpError, AcpFailed, AcpUnavailable, AgentError, redact_line
 from agent.sandbox.paths import ACP_WORKSPACE, Mount, VirtualPaths
 from agent.shared.process import TAIL_BYTES, OutputBuffer
 from agent.uploads.folders import ThreadFolders

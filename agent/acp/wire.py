@@ -26,7 +26,7 @@ from pydantic import ValidationError
 
 from agent.acp.incoming_updates import TaskOutput, to_one_line
 from agent.acp.program import AgentProgram
-from agent.core.redaction import redact_line
+from agent.errors import redact_line
 
 _YES = ("allow_once", "allow_always")
 _NO = ("reject_once", "reject_always")

@@ -36,7 +36,7 @@ from agent.acp_server.outgoing_updates import TurnUpdates
 from agent.client import AgentClient, render_question
 from agent.config.errors import ConfigErrors
 from agent.core.client_events import StreamEvent
-from agent.core.virtual_paths import safe_name
+from agent.core.paths import safe_name
 from agent.errors import AgentError
 from agent.middleware.guardrail import APPROVE, REJECT
 from agent.uploads.folders import create_unique

@@ -7,8 +7,8 @@ from agent.config.harness import GuardrailProviderConfig
 from agent.config.loader import LoadedAgentConfig
 from agent.core.import_string import ImportProblem, ImportStringError
 from agent.errors import GuardrailUnavailable, ModelUnavailable, ToolUnavailable
-from agent.guardrails.loading import load_guardrail
 from agent.guardrails.policy import PolicyProvider
+from agent.guardrails.providers import load_guardrail
 from agent.models.resolve import check_settings, load_model_class
 from agent.models.spec import spec_from_entry
 from agent.tools.assembly import load_tool

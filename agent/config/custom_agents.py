@@ -1,24 +1,33 @@
 """Custom agents: a folder `agents/<name>/` in the data directory, with `config.yaml` and `SOUL.md`.
 
 Both files are optional; the folder defines the agent. `SOUL.md` is its personality, added to its system
-prompt.
+prompt. An invalid change is rejected and changes nothing. Blocking.
 """
 
 from __future__ import annotations
 
+import json
+import secrets
+import shutil
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from agent.config.document import ConfigDocument, read_document
+from pydantic import ConfigDict, Field
+
+from agent.config.document import ConfigDocument, parse_document, read_document
 from agent.config.errors import ConfigErrors
-from agent.config.models import AgentConfig
+from agent.config.extensions_file import replace_text
+from agent.config.models import AgentConfig, known_groups, unknown_groups
 from agent.config.profile import FOLDER, NAME, CustomAgentConfig, list_custom_agents
 from agent.config.reader import check_section
-from agent.config.tool_groups import known_groups, unknown_groups
-from agent.core.schemas import AgentInfo, AgentList
-from agent.errors import ProfileBroken, ProfileUnknown
+from agent.core.paths import make_private_folder
+from agent.core.schemas import AgentInfo, AgentList, OperationResult, RequestModel
+from agent.errors import Conflict, Invalid, ProfileBroken, ProfileUnknown
 
 CONFIG_FILE = "config.yaml"
 PERSONALITY_FILE = "SOUL.md"
@@ -176,3 +185,165 @@ def _read_personality(path: Path, name: str) -> str:
         raise ProfileBroken(f"{shown}: is not UTF-8 text; save it as UTF-8", name=name) from None
     except OSError as error:
         raise ProfileBroken(f"{shown}: cannot be read: {error.strerror or 'error'}", name=name) from None
+
+
+CONFIG_KEYS = ("description", "model", "tool_groups", "skills")
+ALL_KEYS = frozenset({*CONFIG_KEYS, "personality"})
+RESERVED = frozenset({"default"})
+"""What `/agent` takes for something else."""
+FOLDER_MODE = 0o700
+STALE_SECONDS = 3_600
+_STAGING_PREFIX = ".aside-"
+_write_lock = threading.Lock()
+
+
+class CustomAgentBody(RequestModel):
+    """Changes to a custom agent. An absent key is unchanged; null or "" restores the default."""
+
+    model_config = ConfigDict(strict=True)
+    description: str | None = Field(None, max_length=500)
+    model: str | None = Field(None, max_length=200)
+    tool_groups: list[str] | None = Field(None, max_length=200)
+    skills: list[str] | None = Field(None, max_length=1000)
+    personality: str | None = None
+
+    @property
+    def config_changes(self) -> Mapping[str, Any]:
+        """Return the changed keys of `config.yaml`, with None for keys to remove."""
+        return {key: _to_plain(getattr(self, key)) for key in CONFIG_KEYS if key in self.model_fields_set}
+
+
+class NewCustomAgentBody(CustomAgentBody):
+    """A custom agent to create."""
+
+    name: str = Field(max_length=64)
+
+
+def create_custom_agent(
+    home: Path, body: NewCustomAgentBody, env: Mapping[str, str], offer: AvailableOptions
+) -> AgentInfo:
+    """Create a custom agent. Raises Invalid, or Conflict if the name is taken."""
+    name = body.name.strip().lower()
+    if not NAME.fullmatch(name) or name in RESERVED:
+        raise Invalid(
+            "name: expected at most 64 lower-case letters, digits, - and _, the first one a letter or digit,"
+            f" and not {' or '.join(sorted(RESERVED))}"
+        )
+    config, personality = _render_config({}, body.config_changes), (body.personality or "").strip()
+    _check_usable(name, config, personality, env, offer)
+    agents = home / FOLDER
+    with _write_lock:
+        make_private_folder(agents)
+        if (agents / name).exists() or (agents / name).is_symlink():
+            raise Conflict(f'There is an agent named "{name}" already.')
+        _remove_stale_folders(agents)
+        aside = agents / f"{_STAGING_PREFIX}{secrets.token_hex(8)}"
+        aside.mkdir(mode=FOLDER_MODE)
+        try:
+            _write_or_delete(aside / CONFIG_FILE, config)
+            _write_or_delete(aside / PERSONALITY_FILE, personality)
+            aside.rename(agents / name)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+    return describe_custom_agent(home, name, env, offer)
+
+
+def change_custom_agent(
+    home: Path, name: str, body: CustomAgentBody, env: Mapping[str, str], offer: AvailableOptions
+) -> AgentInfo:
+    """Change a custom agent. Raises ProfileUnknown or Invalid.
+
+    Raises Conflict if its files are invalid and the body doesn't replace all of them.
+    """
+    with _write_lock:
+        folder = custom_agent_folder(home, name)
+        stored, personality = _load_stored(home, folder, body, env)
+        config = _render_config(stored, body.config_changes)
+        if "personality" in body.model_fields_set:
+            personality = (body.personality or "").strip()
+        _check_usable(folder.name, config, personality, env, offer)
+        if body.config_changes and (config != _render_config(stored, {}) or not stored):
+            _write_or_delete(folder / CONFIG_FILE, config)
+        if "personality" in body.model_fields_set:
+            _write_or_delete(folder / PERSONALITY_FILE, personality)
+    return describe_custom_agent(home, folder.name, env, offer)
+
+
+def delete_custom_agent(home: Path, name: str) -> OperationResult:
+    """Delete a custom agent with its folder. Raises ProfileUnknown."""
+    with _write_lock:
+        folder = custom_agent_folder(home, name)
+        if folder.is_symlink():
+            folder.unlink()
+        else:
+            _remove_stale_folders(folder.parent)
+            aside = folder.with_name(f"{_STAGING_PREFIX}{secrets.token_hex(8)}")
+            folder.rename(aside)
+            shutil.rmtree(aside)
+    return OperationResult(success=True, message=f'The agent "{folder.name}" is deleted.')
+
+
+def _load_stored(
+    home: Path, folder: Path, body: CustomAgentBody, env: Mapping[str, str]
+) -> tuple[Mapping[str, Any], str]:
+    """Return the data of `config.yaml` and the personality; both empty if the body replaces everything."""
+    try:
+        profile = read_custom_agent(home, folder.name, env)
+    except ProfileBroken as error:
+        if body.model_fields_set >= ALL_KEYS:
+            return {}, ""
+        raise Conflict(f"{error} Give all of its parts to write it anew.") from None
+    path = folder / CONFIG_FILE
+    return (read_document(path).data if path.is_file() else {}), profile.personality
+
+
+def _check_usable(
+    name: str, config: str, personality: str, env: Mapping[str, str], offer: AvailableOptions
+) -> None:
+    """Raise Invalid for an agent that could not be used."""
+    if len(personality.encode()) > MAX_PERSONALITY_BYTES:
+        raise Invalid(f"personality: is larger than {MAX_PERSONALITY_BYTES:,} bytes; shorten it")
+    try:
+        # Lines of a text that is not written yet would mislead.
+        document = replace(parse_document(config, f"{FOLDER}/{name}/{CONFIG_FILE}"), lines={})
+        profile = build_custom_agent(name, load_custom_agent_config(document, env), personality)
+        check_model(profile, offer.models)
+        check_tool_groups(profile, offer.config)
+    except ConfigErrors as error:
+        raise Invalid("; ".join(str(error).splitlines())) from None
+    except ProfileBroken as error:
+        raise Invalid(str(error)) from None
+
+
+def _render_config(stored: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+    """Render the file with the changes. Values are JSON, which is valid YAML."""
+    data = {**stored, **given}
+    kept = ((key, value) for key, value in data.items() if value is not None)
+    return "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in kept)
+
+
+def _to_plain(value: str | list[str] | None) -> str | list[str] | None:
+    """Collapse text to one line, and escape a leading `$` so that it names no environment variable."""
+    if isinstance(value, list):
+        return [_to_one_line(text) for text in value]
+    return (_to_one_line(value) or None) if value is not None else None
+
+
+def _to_one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return f"${line}" if line.startswith("$") else line
+
+
+def _write_or_delete(path: Path, text: str) -> None:
+    """Write the file, or delete it for an empty text."""
+    if text:
+        replace_text(path, text if text.endswith("\n") else f"{text}\n")
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _remove_stale_folders(agents: Path) -> None:
+    """Remove the leftovers of a killed process."""
+    for path in agents.glob(f"{_STAGING_PREFIX}*"):
+        if path.is_dir() and not path.is_symlink() and time.time() - path.stat().st_mtime > STALE_SECONDS:
+            shutil.rmtree(path, ignore_errors=True)

@@ -19,7 +19,7 @@ from agent.config.document import ConfigDocument, decode_text, parse_json
 from agent.config.errors import ConfigErrors, one_error
 from agent.config.extensions import Extensions
 from agent.config.reader import check_section, display_path, find_file
-from agent.core.home import DEFAULT_HOME, HOME_VARIABLE, make_private_folder
+from agent.core.paths import DEFAULT_HOME, HOME_VARIABLE, make_private_folder
 from agent.shared.atomic_file import mode_of, replace_file
 from agent.shared.last_good import LastGood, Stamp, file_stamp
 

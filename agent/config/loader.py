@@ -15,7 +15,7 @@ from agent.config.document import ConfigDocument, read_document
 from agent.config.errors import ConfigWarning, Problems
 from agent.config.models import AgentConfig
 from agent.config.reader import check_section, display_path, find_config, unknown_key_message
-from agent.config.versions import UNSUPPORTED_KEYS, UNSUPPORTED_VALUES, modernize_document, reject_unsupported
+from agent.config.upgrade import UNSUPPORTED_KEYS, UNSUPPORTED_VALUES, modernize_document, reject_unsupported
 
 BOT_SECTIONS = frozenset(
     {"server", "runtime", "database", "channels", "access", "budgets", "schedules", "retention"}

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 from langgraph.types import Interrupt
 
-from agent.core.usage import usage_between
+from agent.core.state import usage_between
 
 MODES: Sequence[Literal["messages", "values"]] = ("messages", "values")
 

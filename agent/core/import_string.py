@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from agent.core.redaction import redact_line
+from agent.errors import redact_line
 from agent.shared.install_hints import find_requirement, install_command
 
 

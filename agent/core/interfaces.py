@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from agent.core.run_context import RunContext
     from agent.core.schemas import UploadInfo
-    from agent.core.state import ThreadData
-    from agent.core.usage import TokenUsage
+    from agent.core.state import ThreadData, TokenUsage
 
 
 class ToolJournal(Protocol):

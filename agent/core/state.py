@@ -1,4 +1,4 @@
-"""Thread state: its channels and their reducers.
+"""Thread state: its channels and their reducers, and the token usage of messages.
 
 `messages` is stored as deltas (LangGraph's `DeltaChannel`, in beta, used only in this module): each
 checkpoint holds the writes of its step, with a full snapshot every `SNAPSHOT_EVERY` writes. The default
@@ -7,12 +7,13 @@ channel would store the whole list at every step, which grows with the square of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, NotRequired, Required, TypedDict
 from uuid import NAMESPACE_OID, uuid5
 
 from langchain.agents import AgentState
 from langchain_core.messages import (
+    AIMessage,
     AnyMessage,
     BaseMessage,
     BaseMessageChunk,
@@ -24,7 +25,45 @@ from langchain_core.messages import (
 from langgraph.channels import DeltaChannel
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from agent.core.usage import TokenUsage, merge_usage
+
+class TokenUsage(TypedDict):
+    """Numbers of tokens; `total_tokens` is the provider's figure, mostly the sum of the other two."""
+
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+
+
+def sum_usage(messages: Iterable[BaseMessage]) -> TokenUsage | None:
+    """Return the total usage of the answers among `messages`; None if no provider reported any."""
+    said = [m.usage_metadata for m in messages if isinstance(m, AIMessage) and m.usage_metadata]
+    return _add_up(said) if said else None
+
+
+def merge_usage(current: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> TokenUsage:
+    """Add two usages; the reducer of the channel `usage`."""
+    return _add_up([part for part in (current, new) if part])
+
+
+def usage_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> TokenUsage:
+    """Return the usage of a run, from the first and last values of its thread."""
+    earlier, later = _add_up([before or {}]), _add_up([after or {}])
+    return TokenUsage(
+        input_tokens=later["input_tokens"] - earlier["input_tokens"],
+        output_tokens=later["output_tokens"] - earlier["output_tokens"],
+        total_tokens=later["total_tokens"] - earlier["total_tokens"],
+    )
+
+
+def _add_up(parts: Iterable[Mapping[str, Any]]) -> TokenUsage:
+    total = TokenUsage(input_tokens=0, output_tokens=0, total_tokens=0)
+    for part in parts:
+        given = int(part.get("input_tokens") or 0), int(part.get("output_tokens") or 0)
+        total["input_tokens"] += given[0]
+        total["output_tokens"] += given[1]
+        total["total_tokens"] += int(part.get("total_tokens") or sum(given))
+    return total
+
 
 SNAPSHOT_EVERY = 50
 

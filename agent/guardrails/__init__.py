@@ -1,8 +1,9 @@
 """Tool permissions: decisions and the providers that make them."""
 
-from agent.guardrails.allowlist import AllowlistProvider
-from agent.guardrails.decisions import (
+from agent.guardrails.policy import PolicyProvider
+from agent.guardrails.providers import (
     Allow,
+    AllowlistProvider,
     Ask,
     Decision,
     Deny,
@@ -10,7 +11,6 @@ from agent.guardrails.decisions import (
     SettingsError,
     ToolRequest,
 )
-from agent.guardrails.policy import PolicyProvider
 
 __all__ = [
     "Allow",

@@ -36,8 +36,7 @@ from pydantic_core import ErrorDetails
 
 from agent.config.errors import KeyPath, format_key, join_words
 from agent.config.reader import describe_error, locate_error
-from agent.guardrails.allowlist import matches_any
-from agent.guardrails.decisions import Allow, Ask, Decision, Deny, SettingsError, ToolRequest
+from agent.guardrails.providers import Allow, Ask, Decision, Deny, SettingsError, ToolRequest, matches_any
 from agent.shared.last_good import Stamp, file_stamp
 
 SIMILARITY = 0.8

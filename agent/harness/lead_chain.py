@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from langchain_core.language_models import BaseChatModel
@@ -11,22 +11,21 @@ from langchain_core.tools import BaseTool
 from agent.config.harness import GuardrailsConfig
 from agent.config.models import AgentConfig
 from agent.core.interfaces import MemoryStore, SandboxProvider
-from agent.core.run_options import RunOptions
+from agent.core.run_context import RunOptions
 from agent.features import Middleware, RuntimeFeatures
-from agent.guardrails.loading import load_guardrail
+from agent.guardrails.providers import load_guardrail
 from agent.harness.assembly import assemble_chain, middleware_tools
-from agent.harness.subagent_chain import subagent_chain
 from agent.middleware.deferred_tools import DeferredToolFilterMiddleware
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.memory import MemoryMiddleware, make_recorder
+from agent.middleware.model_response import TokenUsageMiddleware
 from agent.middleware.sandbox import SandboxMiddleware
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
 from agent.middleware.summarization import BeforeCut, SummarizationMiddleware
-from agent.middleware.thread_data import ThreadDataMiddleware
+from agent.middleware.thread_files import ThreadDataMiddleware, UploadsMiddleware, ViewImageMiddleware
 from agent.middleware.title import PROMPT as TITLE_PROMPT
 from agent.middleware.title import TitleMiddleware
-from agent.middleware.uploads import UploadsMiddleware
-from agent.middleware.view_image import ViewImageMiddleware
+from agent.middleware.tool_calls import ToolErrorHandlingMiddleware
 from agent.models.calls import ModelCalls
 from agent.models.capabilities import FallbackCapabilities, capability_middleware
 from agent.models.retry import ModelRetry
@@ -193,3 +192,24 @@ def _build_summarization(parts: ChainParts, before_cut: BeforeCut | None) -> Mid
 def _build_guardrail(config: GuardrailsConfig) -> Middleware:
     provider = config.provider
     return GuardrailMiddleware(provider=load_guardrail(provider.use, provider.extra_arguments()))
+
+
+SHARED = frozenset({"thread_data", "sandbox", "guardrail"})
+"""The slots whose middleware the lead agent has in common with its subagents."""
+
+
+def subagent_chain(features: RuntimeFeatures, given: Mapping[str, Middleware]) -> list[Middleware]:
+    """Return the subagents' chain for an agent with these features.
+
+    Subagents work in the lead agent's thread, folders and sandbox, which only the lead agent's run releases.
+    Its guardrail, also one of another class, decides about their calls too.
+    """
+    chain: list[Middleware] = []
+    if features.sandbox is not False:
+        chain.append(given["thread_data"])
+        sandbox = given["sandbox"] if features.sandbox is True else features.sandbox
+        if isinstance(sandbox, SandboxMiddleware):
+            chain.append(sandbox.for_subagents())
+    if features.guardrail is not False:
+        chain.append(given["guardrail"] if features.guardrail is True else features.guardrail)
+    return [*chain, ToolErrorHandlingMiddleware(), TokenUsageMiddleware()]

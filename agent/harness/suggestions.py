@@ -13,8 +13,8 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, co
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.catalog.source import ModelSource
-from agent.core.hidden_calls import internal_config
 from agent.core.schemas import RequestModel, SuggestionList
+from agent.core.telemetry import internal_config
 from agent.memory.exchange import select_memorable, to_queued_messages
 from agent.models.errors import describe_error
 from agent.models.resolve import build_model

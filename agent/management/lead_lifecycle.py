@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from agent.catalog.source import ModelSource
 from agent.config.models import AgentConfig
-from agent.core.home import home_from_environment
+from agent.core.paths import home_from_environment
 from agent.memory.files import MemoryFolder, memory_folder_path
 
 if TYPE_CHECKING:

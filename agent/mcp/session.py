@@ -12,8 +12,7 @@ import anyio
 import httpx
 import structlog
 
-from agent.core.redaction import redact_line
-from agent.errors import McpCallFailed, McpError, McpUnavailable
+from agent.errors import McpCallFailed, McpError, McpUnavailable, redact_line
 
 log = structlog.get_logger(__name__)
 PONG_SECONDS = 5.0

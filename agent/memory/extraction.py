@@ -12,9 +12,9 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from agent.catalog.source import ModelSource
-from agent.core.hidden_calls import internal_config
 from agent.core.memory_document import DocumentPart, MemoryDocument
-from agent.core.usage import sum_usage
+from agent.core.state import sum_usage
+from agent.core.telemetry import internal_config
 from agent.memory.exchange import PendingUpdate
 from agent.memory.files import MemoryFolder
 from agent.memory.patch import FactLimits, InvalidAnswer, MemoryPatch, apply_patch, parse_patch

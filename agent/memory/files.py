@@ -15,9 +15,9 @@ import structlog
 from pydantic import ValidationError
 
 from agent.config.harness import MemoryConfig
-from agent.core.home import make_private_folder
 from agent.core.interfaces import MemoryScope
 from agent.core.memory_document import MemoryDocument
+from agent.core.paths import make_private_folder
 from agent.memory.queue import MemoryUpdateQueue
 from agent.memory.scopes import file_name
 from agent.shared.atomic_file import replace_file

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from agent.core.home import make_private_folder
 from agent.core.interfaces import MemoryScope
+from agent.core.paths import make_private_folder
 from agent.memory.exchange import MAX_MESSAGES, PendingUpdate, QueuedMessage
 from agent.memory.scopes import format_scope, parse_scope
 

@@ -9,7 +9,7 @@ from contextvars import Context
 
 import structlog
 
-from agent.core.redaction import redact_line
+from agent.errors import redact_line
 from agent.memory.exchange import PendingUpdate
 from agent.memory.files import MemoryFolder, ProcessLock
 

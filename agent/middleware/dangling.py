@@ -18,8 +18,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, Remov
 from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.outputs import ChatGenerationChunk, GenerationChunk
 
-from agent.core.state import ThreadState
-from agent.core.usage import sum_usage
+from agent.core.state import ThreadState, sum_usage
 from agent.middleware.model_response import (
     Handler,
     Request,

@@ -17,7 +17,7 @@ from agent.config.harness import DEFERRED_TOOLS_THRESHOLD
 from agent.core.interfaces import ToolCatalogue
 from agent.core.state import ThreadState
 from agent.middleware.model_response import Handler, Request, Response, with_system
-from agent.middleware.tool_journal import Result, ToolHandler
+from agent.middleware.tool_calls import Result, ToolHandler
 from agent.tools.catalogue import ListedTools
 
 NAME = "tool_search"

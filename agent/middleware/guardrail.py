@@ -14,11 +14,18 @@ from langchain_core.messages import ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import interrupt
 
-from agent.core.redaction import redact_line
 from agent.core.run_context import RunContext
-from agent.guardrails.allowlist import AllowlistProvider
-from agent.guardrails.decisions import Allow, Ask, Decision, Deny, GuardrailProvider, ToolRequest
-from agent.middleware.tool_journal import Result, ToolHandler
+from agent.errors import redact_line
+from agent.guardrails.providers import (
+    Allow,
+    AllowlistProvider,
+    Ask,
+    Decision,
+    Deny,
+    GuardrailProvider,
+    ToolRequest,
+)
+from agent.middleware.tool_calls import Result, ToolHandler
 
 log = structlog.get_logger(__name__)
 SECONDS = 10.0

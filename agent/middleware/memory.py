@@ -10,8 +10,8 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AnyMessage, BaseMessage
 
 from agent.core.interfaces import MemoryScope, MemoryStore
-from agent.core.redaction import redact_line
 from agent.core.run_context import RunContext
+from agent.errors import redact_line
 from agent.memory.exchange import filter_for_scope, select_memorable
 from agent.memory.prompt_section import escape_tags
 from agent.memory.store import InProcessMemoryStore

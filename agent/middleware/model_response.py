@@ -6,9 +6,11 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from langchain.agents.middleware import ExtendedModelResponse, ModelRequest, ModelResponse
+from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langgraph.types import Command
+
+from agent.core.state import ThreadState, sum_usage
 
 Request = ModelRequest[Any]
 Response = ModelResponse[Any]
@@ -76,3 +78,22 @@ def _is_cut_call(block: Any, cut: Collection[str | None]) -> bool:
     if not isinstance(block, dict) or block.get("type") not in _CALL_BLOCKS:
         return False
     return any(block.get(key) in cut for key in ("id", "call_id") if block.get(key))
+
+
+class TokenUsageMiddleware(AgentMiddleware[Any, Any]):
+    """Adds an answer's usage to the thread's `usage`.
+
+    Middleware that calls a model itself (title, summary) adds its usage to the same channel. A run's usage is
+    the difference between its last and first values: `agent.core.state.usage_between`. Hook:
+    `wrap_model_call`; the usage is stored with the answer.
+    """
+
+    state_schema = ThreadState
+
+    async def awrap_model_call(
+        self, request: Request, handler: Handler
+    ) -> Response | ExtendedModelResponse[Any]:
+        """Call the model and count its tokens."""
+        response = await handler(request)
+        usage = sum_usage(response.result)
+        return response if usage is None else with_update(response, usage=usage)

@@ -15,8 +15,8 @@ from agent.core.interfaces import Sandbox, SandboxProvider
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState
 from agent.middleware.model_response import Handler, Request, Response, get_answer, with_system, with_update
-from agent.middleware.thread_data import default_store
-from agent.middleware.tool_journal import Result, ToolHandler
+from agent.middleware.thread_files import default_store
+from agent.middleware.tool_calls import Result, ToolHandler
 from agent.sandbox.local import LocalSandboxProvider
 from agent.tools.budget import CHARACTERS, limit_output
 from agent.tools.sandbox import PROMPT, present_files, sandbox_tools, use_sandbox

@@ -13,10 +13,9 @@ from langchain.agents.middleware.internal_call_transformer import InternalCallTr
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 
-from agent.core.hidden_calls import internal_config
-from agent.core.redaction import redact_line
-from agent.core.state import ThreadState
-from agent.core.usage import sum_usage
+from agent.core.state import ThreadState, sum_usage
+from agent.core.telemetry import internal_config
+from agent.errors import redact_line
 from agent.middleware.model_response import Handler, Request, Response, get_answer, with_update
 
 log = structlog.get_logger(__name__)

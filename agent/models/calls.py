@@ -10,8 +10,7 @@ from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResp
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.errors import GraphBubbleUp
 
-from agent.core.redaction import redact_line
-from agent.errors import ModelCallFailed
+from agent.errors import ModelCallFailed, redact_line
 from agent.models.errors import Category, ProviderFailure, describe_error, make_failure
 from agent.models.resolve import NAME_KEY, get_model_name
 

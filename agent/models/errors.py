@@ -17,8 +17,7 @@ from typing import Any
 
 from langchain_core import exceptions as lc
 
-from agent.core.redaction import redact_line
-from agent.errors import ModelCallFailed, ModelError
+from agent.errors import ModelCallFailed, ModelError, redact_line
 
 MAX_WAIT = 60.0
 """Seconds."""

@@ -14,8 +14,7 @@ from pydantic import AliasChoices, ValidationError
 from pydantic.fields import FieldInfo
 
 from agent.core.import_string import ImportStringError, import_object
-from agent.core.redaction import redact_line
-from agent.errors import ModelUnavailable
+from agent.errors import ModelUnavailable, redact_line
 from agent.models.errors import limit_own_retries
 from agent.models.http import open_client
 from agent.models.spec import ModelSpec

@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, merge_configs, var_child_runnable_config
 from langgraph.constants import TAG_NOSTREAM
 
-from agent.core.usage import TokenUsage, sum_usage
+from agent.core.state import TokenUsage, sum_usage
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from agent.core.home import make_private_folder
+from agent.core.paths import make_private_folder
 from agent.errors import AgentError, ApiError, GraphLoadError
 from agent.runtime.domain import Clock
 from agent.runtime.executor import Executor

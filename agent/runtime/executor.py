@@ -15,7 +15,7 @@ from langgraph.runtime import RunControl
 from langgraph.types import Command, Send
 
 from agent.core.checkpoint_barrier import use_checkpoint_barrier
-from agent.core.usage import usage_between
+from agent.core.state import usage_between
 from agent.errors import BadRequest
 from agent.runtime.domain import AttemptOutcome, Json, Run, RunSpec, RunStatus, usage_in
 from agent.runtime.encode import dumps

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from agent.core.home import make_private_folder
 from agent.core.interfaces import SandboxUnavailable
+from agent.core.paths import make_private_folder
 from agent.shared.process import OutputBuffer, ProgramStart, start_process
 
 Command = tuple[str, ...]

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from agent.core.interfaces import SandboxError
-from agent.core.virtual_paths import AREAS, VIRTUAL_ROOT
+from agent.core.paths import AREAS, VIRTUAL_ROOT
 
 if TYPE_CHECKING:
     from agent.core.state import ThreadData

@@ -18,8 +18,8 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from agent.core.home import make_private_folder
 from agent.core.interfaces import CommandResult, SandboxError, SandboxUnavailable
+from agent.core.paths import make_private_folder
 from agent.sandbox.folder import MAX_HELD, FolderProvider, FolderSandbox
 from agent.sandbox.options import RemoteOptions, SandboxLimits, Surroundings, read_options
 from agent.sandbox.provisioner.file_transfer import (

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from agent.core.home import make_private_folder
 from agent.core.interfaces import DirEntry, SandboxError
+from agent.core.paths import make_private_folder
 
 FILE_BYTES = 10_000_000
 FOLDER_MODE, FILE_MODE = 0o700, 0o600

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent.core.home import make_private_folder
+from agent.core.paths import make_private_folder
 from agent.sandbox import bubblewrap
 from agent.sandbox.bubblewrap import PYTHON_FOLDER, find_python
 from agent.sandbox.engine import Command, engine_environment, is_apple, known_engines

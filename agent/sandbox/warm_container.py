@@ -11,8 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from agent.core.home import make_private_folder
 from agent.core.interfaces import SandboxUnavailable
+from agent.core.paths import make_private_folder
 from agent.sandbox import engine
 from agent.sandbox.bubblewrap import environment
 from agent.sandbox.engine import HOME_LABEL, LABEL, SETUP_LABEL, Command, call_engine

@@ -16,7 +16,7 @@ from agent.config.errors import ConfigErrors
 from agent.config.extensions import Extensions
 from agent.config.extensions_file import CHANGES, ExtensionsSource
 from agent.config.harness import SkillsConfig
-from agent.core.home import make_private_folder
+from agent.core.paths import make_private_folder
 from agent.core.schemas import SkillInfo, SkillInstalled, SkillList, SkillProblem
 from agent.errors import SkillRefused, SkillUnknown
 from agent.skills.discovery import SkillDiscovery

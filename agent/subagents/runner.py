@@ -27,11 +27,9 @@ from agent.core.interfaces import (
     SubagentStep,
     SubagentTask,
 )
-from agent.core.redaction import redact_line
 from agent.core.run_context import RunContext
-from agent.core.state import ThreadState
-from agent.core.usage import TokenUsage
-from agent.errors import AgentError
+from agent.core.state import ThreadState, TokenUsage
+from agent.errors import AgentError, redact_line
 from agent.features import Middleware
 from agent.subagents.kinds import SubagentType, available_types
 

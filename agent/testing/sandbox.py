@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from agent.core.interfaces import CommandResult, DirEntry, SandboxError, SandboxGone
-from agent.core.virtual_paths import AREAS, VIRTUAL_ROOT
+from agent.core.paths import AREAS, VIRTUAL_ROOT
 
 SECONDS = 120.0
 OUTPUT_BYTES = 100_000

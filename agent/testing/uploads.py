@@ -8,9 +8,9 @@ import mimetypes
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
+from agent.core.paths import check_thread_id
 from agent.core.schemas import UploadInfo
 from agent.core.state import ThreadData
-from agent.core.virtual_paths import check_thread_id
 from agent.uploads.documents.child import Bounds, convert_document
 from agent.uploads.documents.kinds import kind_of
 from agent.uploads.documents.records import DocumentRecord

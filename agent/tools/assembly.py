@@ -20,11 +20,9 @@ from agent.acp.runner import AcpRunner
 from agent.acp.tool import enabled_agents, make_invoke_tool
 from agent.config.custom_agents import CustomAgent, check_tool_groups
 from agent.config.harness import DEFERRED_TOOLS_THRESHOLD, ToolEntry
-from agent.config.models import AgentConfig
-from agent.config.tool_groups import ACP_GROUP, MCP_GROUP
+from agent.config.models import ACP_GROUP, MCP_GROUP, AgentConfig
 from agent.core.import_string import ImportStringError, import_object
-from agent.core.redaction import redact_line
-from agent.errors import ToolUnavailable
+from agent.errors import ToolUnavailable, redact_line
 from agent.mcp.pool import McpToolSet
 from agent.tools.sandbox import sandbox_tools
 

@@ -17,9 +17,9 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, InjectedToolCallId, tool
 from langgraph.types import Command
 
-from agent.config.tool_groups import BASH, READ, WRITE
+from agent.config.models import BASH, READ, WRITE
 from agent.core.interfaces import CommandResult, DirEntry, Sandbox, SandboxError
-from agent.core.virtual_paths import AREAS, VIRTUAL_ROOT
+from agent.core.paths import AREAS, VIRTUAL_ROOT
 from agent.sandbox.paths import WORKSPACE
 
 OUTPUTS = f"{VIRTUAL_ROOT}/outputs"

@@ -13,9 +13,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.core.home import make_private_folder
 from agent.core.interfaces import SandboxError
-from agent.core.virtual_paths import VIRTUAL_ROOT, check_thread_id, numbered, safe_name, split_virtual
+from agent.core.paths import (
+    VIRTUAL_ROOT,
+    check_thread_id,
+    make_private_folder,
+    numbered,
+    safe_name,
+    split_virtual,
+)
 from agent.errors import BadIdentifier, FileMissing
 from agent.sandbox.safe_files import open_file
 from agent.shared.atomic_file import replace_file

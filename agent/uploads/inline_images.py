@@ -16,9 +16,9 @@ from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, 
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from agent.core.interfaces import ThreadFileStore
+from agent.core.paths import safe_name
 from agent.core.run_context import RunContext
 from agent.core.schemas import MarkdownInfo, UploadInfo
-from agent.core.virtual_paths import safe_name
 
 Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 TEXT_BYTES = 16_384

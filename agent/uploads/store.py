@@ -16,9 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
+from agent.core.paths import check_name, safe_name
 from agent.core.schemas import MarkdownInfo, UploadInfo
 from agent.core.state import ThreadData
-from agent.core.virtual_paths import check_name, safe_name
 from agent.errors import FileMissing, FileRefused
 from agent.uploads.documents.converter import Converter
 from agent.uploads.documents.kinds import explain_unsupported, kind_of

@@ -12,11 +12,8 @@ from bot.config.accounts import (
     TerminalAccount,
     WebAccount,
 )
-from bot.config.checks import wrong_entry, wrong_person
-from bot.config.loader import LoadedConfig, load_config
-from bot.config.models import Config, DatabaseConfig, RuntimeConfig, ServerConfig
-from bot.config.redact import masked, secrets_of
-from bot.config.schema import schema
+from bot.config.loader import LoadedConfig, load_config, wrong_entry, wrong_person
+from bot.config.models import Config, DatabaseConfig, RuntimeConfig, ServerConfig, masked, schema, secrets_of
 from bot.config.watch import ConfigWatcher, Rejected, Reloaded
 
 __all__ = [

@@ -1,18 +1,155 @@
-"""Load config.yaml."""
+"""Load config.yaml and check what concerns several sections."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from agent.config.document import read_document
-from agent.config.errors import ConfigWarning, Problems
+from agent.config.errors import ConfigWarning, KeyPath, Problems, join_words
 from agent.config.loader import check_document
 from agent.config.profile import list_custom_agents
 from agent.config.reader import display_path, find_config
-from bot.config.checks import check
+from bot.config.access import AccessConfig, AccessEntry, AccessOverrides
+from bot.config.accounts import PLATFORMS, AccountConfig
 from bot.config.models import Config, ServerConfig
+
+
+def check(config: Config, problems: Problems, agents: Sequence[str] | None = None) -> None:
+    """Report conflicts between sections. `agents`: names of the custom agents, None if unknown."""
+    _check_server(config, problems)
+    _check_accounts(config, problems)
+    _check_models(config, problems)
+    if agents is not None and not config.runtime.url:
+        _check_agents(config, problems, agents)
+    for path, entry in _entries(config):
+        if complaint := _complaint(config, path, entry):
+            problems.add(path, complaint)
+
+
+def _check_server(config: Config, problems: Problems) -> None:
+    if not config.server.is_loopback and config.server.token is None:
+        problems.add(
+            ("server", "host"),
+            "other machines reach this address, so server.token must be set; set it, or listen on 127.0.0.1",
+        )
+
+    elif config.server.token is None:
+        told = "other machines reach the service by {}, so server.token must be set"
+        if config.server.allowed_hosts:
+            problems.add(("server", "allowed_hosts"), told.format("these names"))
+        if config.server.is_public:
+            problems.add(("server", "public_url"), told.format("this address"))
+
+
+def _check_accounts(config: Config, problems: Problems) -> None:
+    seen: dict[tuple[str, str], str] = {}
+    for account in config.accounts:
+        for key, advice in account.needs().items():
+            if getattr(account, key) is None:
+                problems.add(("channels", account.name, key), f"is missing; {advice}, or `enabled: false`")
+        identity = _identity(account)
+        if not identity:
+            continue
+        first = seen.setdefault((account.platform, identity), account.name)
+        if first != account.name:
+            problems.add(
+                ("channels", account.name, account.identity),
+                f"is that of {first} too; one bot receives its messages in one account",
+            )
+
+
+def _identity(account: AccountConfig) -> str:
+    value = getattr(account, account.identity) if account.identity else None
+    return value.get_secret_value() if isinstance(value, SecretStr) else value or ""
+
+
+def _check_models(config: Config, problems: Problems) -> None:
+    names = [model.name for model in config.models]
+    if not names or config.runtime.url:
+        return
+    for account in config.accounts:
+        if account.model is not None and account.model not in names:
+            path = ("channels", account.name, "model")
+            problems.add(path, f"there is no such model; expected {join_words(sorted(names))}")
+
+
+def _check_agents(config: Config, problems: Problems, agents: Sequence[str]) -> None:
+    for account in config.accounts:
+        if account.agent is not None and account.agent.strip().lower() not in agents:
+            known = f"expected {join_words(agents)}, or make" if agents else "make"
+            message = f"there is no such agent; {known} the folder agents/{account.agent} in the home"
+            problems.add(("channels", account.name, "agent"), message)
+
+
+def _entries(config: Config) -> Iterator[tuple[KeyPath, AccessEntry]]:
+    places: list[tuple[KeyPath, AccessConfig | AccessOverrides]] = [(("access",), config.access)]
+    places += [(("channels", name, "access"), account.access) for name, account in config.channels.items()]
+    for path, access in places:
+        for field in ("owners", "admins", "members", "blocked", "groups"):
+            for index, entry in enumerate(getattr(access, field) or ()):
+                yield (*path, field, index), entry
+
+
+def _complaint(config: Config, path: KeyPath, entry: AccessEntry) -> str | None:
+    account = config.channels.get(entry.scope)
+    kind = type(account) if account else PLATFORMS.get(entry.scope)
+    if kind is None:
+        known = sorted({*PLATFORMS, *config.channels})
+        return f"{entry.scope} is neither a platform nor an account; expected {join_words(known)}"
+    if path[0] == "channels":
+        own = config.channels[str(path[1])]
+        if entry.scope not in {own.name, own.platform}:
+            return f"expected an entry of this account, such as {own.name}:id"
+    return _wrong_id(kind, str(path[-2]), entry)
+
+
+def wrong_entry(platform: str, entry: AccessEntry) -> str | None:
+    """Return the problem with the id of a person or group on that platform.
+
+    Returns None for a valid id and for a platform with an unknown id format.
+    """
+    kind = PLATFORMS.get(platform)
+    if kind is None:
+        return None
+    problem = _wrong_id(kind, "blocked", entry)
+    return problem if problem is None or entry.kind else f"{problem}, or {kind.group_words}"
+
+
+def wrong_person(platform: str, entry: AccessEntry) -> str | None:
+    """Return the problem with the id of a person on that platform.
+
+    Returns None for a valid id and for a platform with an unknown id format.
+    """
+    kind = PLATFORMS.get(platform)
+    return _wrong_id(kind, "admins", entry) if kind else None
+
+
+def _wrong_id(kind: type[AccountConfig], field: str, entry: AccessEntry) -> str | None:
+    if entry.kind:
+        return _wrong_kind(kind, entry)
+    is_person = re.fullmatch(kind.person_pattern, entry.id) is not None
+    is_group = re.fullmatch(kind.group_pattern, entry.id) is not None
+    if field != "groups" and not is_person and not (field == "blocked" and is_group):
+        return f"expected {kind.person_words} after {entry.scope}: (their /whoami shows it)"
+    if field == "groups" and not is_group:
+        return f"expected {kind.group_words} after {entry.scope}:"
+    return None
+
+
+def _wrong_kind(kind: type[AccountConfig], entry: AccessEntry) -> str | None:
+    pattern = kind.kind_patterns.get(entry.kind)
+    if pattern is None:
+        known = [f"{entry.scope}:{name}:id" for name in kind.kind_patterns]
+        expected = join_words(known or [f"{entry.scope}:id"])
+        return f"there is no {entry.kind} on this platform; expected {expected}"
+    if re.fullmatch(pattern, entry.id) is None:
+        return f"expected the id of a {entry.kind} after {entry.scope}:{entry.kind}:"
+    return None
 
 
 @dataclass(frozen=True, slots=True)

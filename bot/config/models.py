@@ -1,14 +1,17 @@
-"""The bot's sections of config.yaml, and the whole configuration."""
+"""The bot's sections of config.yaml, the whole configuration, its JSON schema and its secrets."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Annotated
-from urllib.parse import urlsplit
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import BaseModel, Field, SecretStr, field_validator
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
 
 from agent.config.models import AgentConfig
 from agent.config.types import Count, Days, Int, ManyIds, OneId, Secret, Section, Text, Url
@@ -175,3 +178,95 @@ class Config(AgentConfig):
         """Return an account's retention in days, 0 for unlimited. Raises KeyError for an unknown account."""
         own = self.channels[account].retention_days
         return self.retention.days if own is None else own
+
+
+MASK = "***"
+MIN_LENGTH = 6
+"""Shorter secrets are not masked: they would tear holes into ordinary words."""
+
+
+def secrets_of(config: Config) -> frozenset[str]:
+    """Return every secret in the configuration, including passwords in URLs."""
+    found: set[str] = set()
+    for secret in _secrets(config):
+        found.add(secret)
+        found |= _password(secret)
+    return frozenset(secret for secret in found if len(secret) >= MIN_LENGTH)
+
+
+def masked(text: str, secrets: frozenset[str]) -> str:
+    """Replace each secret with `***`; longer ones first, since one may contain another."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, MASK)
+    return text
+
+
+def _secrets(value: object) -> Iterator[str]:
+    if isinstance(value, SecretStr):
+        yield value.get_secret_value()
+    elif isinstance(value, BaseModel):
+        for name in type(value).model_fields:
+            yield from _secrets(getattr(value, name))
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _secrets(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _secrets(item)
+
+
+def _password(text: str) -> set[str]:
+    """Return the password of a URL, as written and decoded."""
+    try:
+        password = urlsplit(text).password
+    except ValueError:
+        return set()
+    return {password, unquote(password)} if password else set()
+
+
+_VARIABLE = {"type": "string", "pattern": r"^\$[A-Za-z_][A-Za-z0-9_]*$"}
+_NULL = {"type": "null"}
+
+
+def schema() -> dict[str, Any]:
+    """Return the schema (draft 2020-12)."""
+    shape = Config.model_json_schema(schema_generator=_FileSchema)
+    del shape["description"]
+    return {"$schema": _FileSchema.schema_dialect, **shape, "title": "Roebot configuration"}
+
+
+class _FileSchema(GenerateJsonSchema):
+    """Adds what the loader accepts in addition to a value of the type.
+
+    This is `$NAME` for a number, switch or choice, `null` for a key with a default, and one item for a list.
+    """
+
+    def int_schema(self, schema: core_schema.IntSchema) -> JsonSchemaValue:
+        return _any_of(super().int_schema(schema), _VARIABLE)
+
+    def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:
+        return _any_of(super().float_schema(schema), _VARIABLE)
+
+    def bool_schema(self, schema: core_schema.BoolSchema) -> JsonSchemaValue:
+        return _any_of(super().bool_schema(schema), _VARIABLE)
+
+    def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
+        return _any_of(super().literal_schema(schema), _VARIABLE)
+
+    def tuple_schema(self, schema: core_schema.TupleSchema) -> JsonSchemaValue:
+        shape = super().tuple_schema(schema)
+        return shape if "$ref" in shape["items"] else _any_of(shape, shape["items"])
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        shape = super().default_schema(schema)
+        about = {"default": shape.pop("default")} if "default" in shape else {}
+        return {**about, **_any_of(shape, _NULL)}
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def _any_of(*shapes: JsonSchemaValue) -> JsonSchemaValue:
+    """Return a schema for all of the shapes, without one inside another."""
+    ways = [way for shape in shapes for way in (shape["anyOf"] if shape.keys() == {"anyOf"} else [shape])]
+    return {"anyOf": [way for index, way in enumerate(ways) if way not in ways[:index]]}

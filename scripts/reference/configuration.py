@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from agent.config.versions import UNSUPPORTED_KEYS, UNSUPPORTED_VALUES
+from agent.config.upgrade import UNSUPPORTED_KEYS, UNSUPPORTED_VALUES
 from agent.sandbox.options import ContainerOptions, LocalOptions, RemoteOptions
 from bot.config import schema
 from bot.config.accounts import BUILT_IN, PLATFORMS, AccountConfig

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from agent.catalog.source import ModelSource
 from agent.config.extensions_file import ExtensionsSource
-from agent.core.run_options import RunOptions
-from agent.harness.prompt import system_prompt
+from agent.core.run_context import RunOptions
+from agent.harness.assembly import system_prompt
 from agent.lead import LeadAgent
 from agent.skills.discovery import SkillDiscovery
 from agent.skills.skill import SkillRoots, render_skills_section

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent.config import AgentConfig
-from agent.core.run_options import MODEL_HEADER, RunOptions
+from agent.core.run_context import MODEL_HEADER, RunOptions
 from agent.features import RuntimeFeatures
 from agent.harness.lead_chain import ChainParts, select_features
 from agent.memory.store import InProcessMemoryStore

@@ -18,7 +18,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from agent.catalog.source import ModelSource
 from agent.config.extensions import Extensions
 from agent.config.harness import SkillsConfig
-from agent.core.run_options import RunOptions
+from agent.core.run_context import RunOptions
 from agent.lead import LeadAgent
 from agent.skills.discovery import SkillDiscovery, parse_skill
 from agent.skills.skill import SkillRoots, bundled_folder, render_skills_section

@@ -10,14 +10,15 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from agent.catalog.source import ModelSource
-from agent.config.custom_agent_changes import (
+from agent.config.custom_agents import (
     CustomAgentBody,
     NewCustomAgentBody,
     change_custom_agent,
     create_custom_agent,
     delete_custom_agent,
+    describe_custom_agent,
+    describe_custom_agents,
 )
-from agent.config.custom_agents import describe_custom_agent, describe_custom_agents
 from agent.core.schemas import AgentInfo, AgentList, OperationResult
 from agent.management.check.report import offer_of
 from agent.management.routes.base import (

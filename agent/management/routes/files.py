@@ -12,8 +12,8 @@ from starlette.responses import FileResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from agent.catalog.source import ModelSource
+from agent.core.paths import check_thread_id
 from agent.core.schemas import DeletionResult, OperationResult, UploadList, UploadResult
-from agent.core.virtual_paths import check_thread_id
 from agent.errors import FileRefused
 from agent.management.routes.base import (
     FILES_SCHEMA,

@@ -12,8 +12,8 @@ from langchain_core.messages import BaseMessage
 
 from agent.catalog.source import ModelSource
 from agent.config.extensions_file import ExtensionsSource
+from agent.core.paths import check_thread_id
 from agent.core.schemas import ConfigReport, ModelInfo, ModelList, ModelProbe, SuggestionList
-from agent.core.virtual_paths import check_thread_id
 from agent.errors import Invalid
 from agent.harness.suggestions import SuggestionsBody, SuggestionService, to_messages
 from agent.management.check.models import probe_model

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, delete, select, true, update
 
-from agent.core.usage import merge_usage
+from agent.core.state import merge_usage
 from agent.errors import Conflict, NotFound
 from agent.runtime.domain import (
     INFLIGHT,

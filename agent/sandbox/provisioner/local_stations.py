@@ -15,7 +15,7 @@ from agent.core.interfaces import (
     SandboxProvider,
     SandboxUnavailable,
 )
-from agent.core.virtual_paths import AREAS
+from agent.core.paths import AREAS
 from agent.sandbox.folder import FolderSandbox
 from agent.sandbox.options import MEGABYTE, Surroundings
 from agent.sandbox.provisioner.file_transfer import EntryReader, FileTree

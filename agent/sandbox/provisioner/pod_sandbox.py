@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.core.interfaces import CommandResult, SandboxUnavailable
-from agent.core.virtual_paths import AREAS, VIRTUAL_ROOT
+from agent.core.paths import AREAS, VIRTUAL_ROOT
 from agent.sandbox.bubblewrap import PATHS, environment
 from agent.sandbox.folder import FolderSandbox
 from agent.sandbox.options import MEGABYTE, SandboxLimits

@@ -19,7 +19,7 @@ from bot.cli.doctor import home as doctor_home
 from bot.cli.doctor.finding import Finding, of
 from bot.cli.doctor.service import service
 from bot.config import Config, LoadedConfig
-from bot.config.redact import secrets_of
+from bot.config.models import secrets_of
 
 OLDEST_SQLITE = (3, 35, 0)  # RETURNING
 MARKS = {True: "ok  ", False: "FAIL", None: "note"}

@@ -26,8 +26,8 @@ from agent.middleware.sandbox import SandboxMiddleware
 from agent.middleware.steering import SteeringMiddleware
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
 from agent.middleware.summarization import SummarizationMiddleware
+from agent.middleware.thread_files import ViewImageMiddleware
 from agent.middleware.title import TitleMiddleware
-from agent.middleware.view_image import ViewImageMiddleware
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from agent.testing.sandbox import MemorySandboxProvider
 

@@ -10,7 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.catalog.source import ModelSource
 from agent.config.errors import ConfigErrors
-from agent.core.run_options import RunOptions
+from agent.core.run_context import RunOptions
 from agent.errors import ModelCallFailed, ModelUnavailable, ModelUnknown
 from agent.lead import MAX_GRAPHS, LeadAgent, make_lead_agent
 from agent.models.spec import ModelSpec

@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.catalog.source import ModelSource
 from agent.core.interfaces import SandboxUnavailable
-from agent.core.run_options import RunOptions
+from agent.core.run_context import RunOptions
 from agent.lead import LeadAgent
 from agent.sandbox.options import Surroundings
 from agent.testing import Script, ScriptedChatModel, ToolUse

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.core.run_options import RunOptions
+from agent.core.run_context import RunOptions
 from agent.testing import Script, ToolUse
 from tests.component.agent.test_lead_tools import ONE, Models, entry, lead, said
 

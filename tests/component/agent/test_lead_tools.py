@@ -12,7 +12,7 @@ from langchain_core.tools import BaseTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.catalog.source import ModelSource
-from agent.core.run_options import RunOptions
+from agent.core.run_context import RunOptions
 from agent.errors import (
     GuardrailUnavailable,
     ModelCallFailed,

@@ -15,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.catalog.source import ModelSource
 from agent.config.extensions_file import CHANGES, FILE_NAME, ExtensionsSource
-from agent.core.run_options import RunOptions
+from agent.core.run_context import RunOptions
 from agent.errors import ProfileBroken
 from agent.lead import LeadAgent
 from agent.mcp.pool import McpPool, _unique_tool_name, current_pool, open_shared_pool

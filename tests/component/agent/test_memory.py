@@ -14,8 +14,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 
 from agent.config.harness import MemoryConfig
-from agent.core.hidden_calls import internal_config
 from agent.core.interfaces import MemoryScope
+from agent.core.telemetry import internal_config
 from agent.errors import BadIdentifier
 from agent.memory.exchange import SENDER
 from agent.memory.files import ProcessLock

@@ -18,7 +18,7 @@ from agent.core.interfaces import SubagentStatus, SubagentTask
 from agent.core.run_context import RunContext
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
-from agent.guardrails.allowlist import AllowlistProvider
+from agent.guardrails.providers import AllowlistProvider
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.sandbox import SandboxMiddleware
 from agent.middleware.subagent_limit import SubagentLimitMiddleware

@@ -17,7 +17,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.acp.tool import NAME
 from agent.catalog.source import ModelSource
-from agent.core.run_options import RunOptions
+from agent.core.run_context import RunOptions
 from agent.lead import LeadAgent
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from tests.harness.acp import PATIENT

@@ -15,7 +15,7 @@ import pytest_asyncio
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.catalog.source import ModelSource
-from agent.core.run_options import RunOptions
+from agent.core.run_context import RunOptions
 from agent.errors import ModelCallFailed, ModelUnavailable
 from agent.factory import create_agent_graph
 from agent.lead import LeadAgent

@@ -18,7 +18,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 
 from agent.catalog.source import ModelSource
-from agent.core.run_options import RunOptions
+from agent.core.run_context import RunOptions
 from agent.features import RuntimeFeatures
 from agent.lead import Additions, LeadAgent
 from agent.models.spec import ModelSpec

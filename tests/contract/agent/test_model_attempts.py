@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from llmock.pytest_plugin import LLMock
 
 from agent.catalog.source import ModelSource
-from agent.core.run_options import RunOptions
+from agent.core.run_context import RunOptions
 from agent.errors import ModelCallFailed
 from agent.factory import create_agent_graph
 from agent.lead import LeadAgent

@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from llmock.pytest_plugin import LLMock
 
 from agent.catalog.source import ModelSource
-from agent.core.run_options import RunOptions
+from agent.core.run_context import RunOptions
 from agent.errors import ModelUnavailable
 from agent.lead import Additions, LeadAgent
 from agent.models.capabilities import OMITTED_IMAGE

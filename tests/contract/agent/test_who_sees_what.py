@@ -13,7 +13,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.catalog.source import ModelSource
-from agent.core.run_options import RunOptions
+from agent.core.run_context import RunOptions
 from agent.lead import LeadAgent
 from agent.management.routes import management_routes
 from agent.testing import Script, ScriptedChatModel, ToolUse

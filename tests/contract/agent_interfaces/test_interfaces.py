@@ -19,7 +19,7 @@ from agent.core.interfaces import (
     ToolJournal,
 )
 from agent.memory.store import FileMemoryStore, InProcessMemoryStore
-from agent.middleware.tool_journal import MemoryJournal, StoreJournal
+from agent.middleware.tool_calls import MemoryJournal, StoreJournal
 from agent.sandbox.local import Host, LocalSandboxProvider
 from agent.subagents.runner import GraphSubagents
 from agent.testing import ScriptedChatModel

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent.client import AgentClient
-from agent.core.home import make_private_folder
+from agent.core.paths import make_private_folder
 
 ECHO: dict[str, Any] = {"models": [{"name": "echo", "use": "agent.testing:ScriptedChatModel"}]}
 pytestmark = pytest.mark.may_block

@@ -14,7 +14,7 @@ import pytest
 from agent.catalog.source import ModelSource
 from agent.core.import_string import ImportProblem, ImportStringError, import_object
 from agent.errors import GuardrailUnavailable, ModelUnavailable, ToolUnavailable
-from agent.guardrails.loading import load_guardrail
+from agent.guardrails.providers import load_guardrail
 from agent.models.resolve import load_model_class
 from agent.shared.install_hints import install_command, python_command
 from agent.tools.assembly import ToolEntry, load_tool

@@ -14,7 +14,7 @@ from agent.config import load_agent_config
 from agent.core.run_context import RunContext
 from agent.errors import GuardrailUnavailable
 from agent.guardrails import Allow, Ask, Deny, PolicyProvider, SettingsError, ToolRequest
-from agent.guardrails.loading import load_guardrail
+from agent.guardrails.providers import load_guardrail
 from agent.middleware.guardrail import GuardrailMiddleware
 from tests.harness.agents import calls, chain, say, says, scripted, texts
 from tests.unit.agent.middleware.test_guardrail import delete

@@ -28,7 +28,7 @@ for slot in BUILT_INS:
 class Extra(AgentMiddleware):
     pass
 
-from agent.middleware.tool_errors import ToolErrorHandlingMiddleware
+from agent.middleware.tool_calls import ToolErrorHandlingMiddleware
 
 @Next(ToolErrorHandlingMiddleware)
 class Anchored(AgentMiddleware):

@@ -11,7 +11,7 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import tool
 
 from agent.middleware.dangling import UNANSWERED, DanglingToolCallMiddleware
-from agent.middleware.token_usage import TokenUsageMiddleware
+from agent.middleware.model_response import TokenUsageMiddleware
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, steps_of, texts
 

@@ -11,8 +11,8 @@ from agent.core.run_context import RunContext
 from agent.errors import ModelUnavailable
 from agent.middleware.dangling import DanglingToolCallMiddleware
 from agent.middleware.memory import make_recorder
+from agent.middleware.model_response import TokenUsageMiddleware
 from agent.middleware.summarization import SummarizationMiddleware
-from agent.middleware.token_usage import TokenUsageMiddleware
 from agent.models.retry import ModelRetry
 from agent.testing import Script, ScriptedChatModel
 from agent.testing.memory import RecordingMemory

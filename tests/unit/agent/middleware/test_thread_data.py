@@ -14,9 +14,8 @@ from langgraph.types import Command, interrupt
 
 from agent.middleware.dangling import DanglingToolCallMiddleware
 from agent.middleware.sandbox import SandboxMiddleware
-from agent.middleware.thread_data import ThreadDataMiddleware
-from agent.middleware.tool_errors import ToolErrorHandlingMiddleware
-from agent.middleware.uploads import UploadsMiddleware
+from agent.middleware.thread_files import ThreadDataMiddleware, UploadsMiddleware
+from agent.middleware.tool_calls import ToolErrorHandlingMiddleware
 from agent.testing import Script, ToolUse
 from agent.testing.sandbox import MemorySandboxProvider
 from agent.testing.uploads import MemoryUploadStore

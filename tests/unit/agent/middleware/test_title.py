@@ -7,8 +7,8 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 
+from agent.middleware.model_response import TokenUsageMiddleware
 from agent.middleware.title import TitleMiddleware
-from agent.middleware.token_usage import TokenUsageMiddleware
 from tests.harness.agents import THREAD, calls, chain, say, says, scripted, texts
 
 

@@ -4,9 +4,9 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 
-from agent.core.usage import merge_usage, sum_usage, usage_between
+from agent.core.state import merge_usage, sum_usage, usage_between
+from agent.middleware.model_response import TokenUsageMiddleware
 from agent.middleware.title import TitleMiddleware
-from agent.middleware.token_usage import TokenUsageMiddleware
 from agent.testing import Script
 from tests.harness.agents import calls, chain, say, says, scripted
 

@@ -9,8 +9,7 @@ from langchain_core.tools import tool
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, interrupt
 
-from agent.middleware.tool_errors import ToolErrorHandlingMiddleware
-from agent.middleware.tool_journal import NAMESPACE, MemoryJournal
+from agent.middleware.tool_calls import NAMESPACE, MemoryJournal, ToolErrorHandlingMiddleware
 from tests.harness.agents import THREAD, calls, chain, say, says, scripted, texts
 
 

@@ -7,8 +7,8 @@ import pytest
 from langchain_core.exceptions import ModelTimeoutError
 
 from agent.middleware.sandbox import SandboxMiddleware
-from agent.middleware.tool_errors import ToolErrorHandlingMiddleware
-from agent.middleware.view_image import ViewImageMiddleware
+from agent.middleware.thread_files import ViewImageMiddleware
+from agent.middleware.tool_calls import ToolErrorHandlingMiddleware
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from agent.testing.sandbox import MemorySandboxProvider
 from agent.tools.images import IMAGE_BYTES, image_type

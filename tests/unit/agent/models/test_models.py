@@ -14,8 +14,7 @@ from langgraph.errors import GraphInterrupt
 from pydantic import ConfigDict
 
 from agent.catalog.source import ModelSource
-from agent.core.redaction import redact_line
-from agent.errors import ModelCallFailed, ModelUnavailable
+from agent.errors import ModelCallFailed, ModelUnavailable, redact_line
 from agent.factory import create_agent_graph
 from agent.models.calls import ModelCalls, find_answer_problem
 from agent.models.capabilities import MESSAGE_TOKENS, estimate_tokens, fit_messages
@@ -60,7 +59,7 @@ def test_other_keys_are_passed_on_and_thinking_lays_its_own_over_them() -> None:
     [
         ("langchain_nowhere:Chat", "There is no module langchain_nowhere (use: langchain_nowhere:Chat)."),
         ("pathlib:Path", "pathlib:Path is not a chat model"),
-        ("agent.harness.prompt:system_prompt", "is not a chat model"),
+        ("agent.harness.assembly:system_prompt", "is not a chat model"),
     ],
 )
 def test_a_class_that_can_not_be_used_is_named(use: str, text: str) -> None:

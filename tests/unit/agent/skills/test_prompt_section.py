@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.catalog.source import ModelSource
 from agent.config.extensions_file import CHANGES, ExtensionsSource
-from agent.core.run_options import RunOptions
+from agent.core.run_context import RunOptions
 from agent.lead import LeadAgent
 from agent.models.spec import ModelSpec
 from agent.skills.skill import MAX_CHARACTERS, Skill, render_skills_section

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent.core.virtual_paths import (
+from agent.core.paths import (
     MAX_NAME_BYTES,
     check_name,
     check_thread_id,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import SecretStr
 
-from agent.config.versions import RENAMES, KeyRename, find_renames
+from agent.config.upgrade import RENAMES, KeyRename, find_renames
 from bot.config import TelegramAccount
 
 if TYPE_CHECKING:

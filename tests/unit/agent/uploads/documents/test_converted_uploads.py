@@ -13,7 +13,7 @@ from langchain_core.messages import HumanMessage
 
 from agent.core.schemas import UploadInfo
 from agent.errors import FileMissing
-from agent.middleware.uploads import UploadsMiddleware
+from agent.middleware.thread_files import UploadsMiddleware
 from agent.testing.uploads import MemoryUploadStore
 from agent.uploads.documents.report import LOCKED
 from agent.uploads.folders import ThreadFolders

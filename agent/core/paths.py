@@ -1,12 +1,33 @@
-"""Identifiers, file names and virtual paths: their grammar, checked before anything touches the disk."""
+"""The data directory, and the grammar of identifiers, file names and virtual paths."""
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from agent.errors import BadIdentifier
+
+HOME_VARIABLE = "ROEBOT_HOME"
+DEFAULT_HOME = ".roebot"
+FOLDER_MODE = 0o700
+
+
+def home_from_environment() -> Path:
+    """Return `ROEBOT_HOME`, or `.roebot` in the current directory."""
+    return Path(os.environ.get(HOME_VARIABLE) or DEFAULT_HOME)
+
+
+def make_private_folder(folder: Path) -> None:
+    """Create the folder and its missing parents with access for the owner only. Blocking.
+
+    The mode of an existing folder stays unchanged.
+    """
+    if not folder.is_dir():
+        make_private_folder(folder.parent)
+        folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
+
 
 MAX_NAME_BYTES = 200
 VIRTUAL_ROOT = "/mnt/user-data"
