@@ -52,7 +52,6 @@ ADD_AUDIT = sql(
     VALUES (:key, :at, :person, :name, :account, :chat, :action, :subject, :detail)
     ON CONFLICT (key) DO NOTHING"""
 )
-# Find an audit event by its key.
 FIND_AUDIT_KEY = sql("SELECT id FROM audit WHERE key = :key")
 # List audit events, newest first.
 LIST_AUDIT = sql("SELECT * FROM audit WHERE id < :before ORDER BY id DESC LIMIT :limit")

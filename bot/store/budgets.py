@@ -93,20 +93,16 @@ INCREMENT_METER = sql(
 DELETE_METERS = sql("DELETE FROM meters WHERE start < :before")
 SUM_USED = "SELECT COALESCE(SUM(t.total_tokens), 0) FROM turns t"
 HAS_TOKENS = "t.total_tokens > 0 AND t.created_at >= :since"
-# Sum the tokens of a person's turns.
 TOKENS_OF_PERSON = sql(f"{SUM_USED} WHERE t.person = :person AND {HAS_TOKENS}")
-# Sum the tokens of a chat's turns.
 TOKENS_OF_CHAT = sql(
     f"""{SUM_USED} JOIN conversations c ON c.id = t.conversation_id WHERE {HAS_TOKENS} AND c.account =
     :account
     AND c.chat = :chat"""
 )
-# Sum the tokens of an account's turns.
 TOKENS_OF_ACCOUNT = sql(
     f"""{SUM_USED} JOIN conversations c ON c.id = t.conversation_id WHERE {HAS_TOKENS} AND c.account =
     :account"""
 )
-# List the configured budgets.
 LIST_BUDGETS = sql("SELECT entry, messages, tokens, given_by, given_at FROM budgets ORDER BY entry")
 # Set the budget of an access entry.
 SAVE_BUDGET = sql(
@@ -114,7 +110,6 @@ SAVE_BUDGET = sql(
     :by, :now) ON CONFLICT (entry) DO UPDATE SET messages = excluded.messages, tokens = excluded.tokens,
     given_by = excluded.given_by, given_at = excluded.given_at"""
 )
-# Delete the budget of an access entry.
 DELETE_BUDGET = sql("DELETE FROM budgets WHERE entry = :entry")
 
 

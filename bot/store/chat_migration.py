@@ -11,7 +11,6 @@ from bot.store.budgets import scope_of_chat
 from bot.store.connection import OPEN, Connection, decode_address, encode_address, sql
 from bot.store.message_edits import SET_ADDRESS
 
-# Find the platform of an account.
 FIND_PLATFORM = sql("SELECT platform FROM conversations WHERE account = :account AND platform <> '' LIMIT 1")
 # List the reply addresses of open turns and open interrupts in a chat.
 OPEN_ADDRESSES = sql(

@@ -81,21 +81,15 @@ APPROVAL_OF = sql(
     """SELECT id, thread_id, platform, question, asked_by FROM conversations
     WHERE id = :id AND question <> '' AND decisions <> ''"""
 )
-# Set the model of a conversation.
 SET_MODEL = sql("UPDATE conversations SET model = :model WHERE id = :id")
-# Set the busy mode of a conversation.
 SET_BUSY = sql("UPDATE conversations SET busy = :busy WHERE id = :id")
-# Set plan mode of a conversation.
 SET_PLAN = sql("UPDATE conversations SET plan = :plan WHERE id = :id")
-# Set the custom agent of a conversation.
 SET_AGENT = sql("UPDATE conversations SET agent = :agent WHERE id = :id")
-# Set the title of a conversation.
 SET_TITLE = sql("UPDATE conversations SET title = :title WHERE id = :id")
 CONVERSATION_VIEW = (
     "id, account, chat, topic, member, platform, chat_kind, thread_id, owner, model, plan, agent, busy,"
     " title, created_at, active_at"
 )
-# Read a conversation.
 GET_CONVERSATION = sql(f"SELECT {CONVERSATION_VIEW} FROM conversations WHERE id = :id")
 # List the open chat turns of a conversation.
 LANE_STATE = sql(

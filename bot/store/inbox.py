@@ -46,14 +46,11 @@ class _Opened:
     steers: bool = False
 
 
-# Store the receive cursor of an account.
 SAVE_CURSOR = sql(
     "INSERT INTO accounts (account, cursor) VALUES (:account, :cursor)"
     " ON CONFLICT (account) DO UPDATE SET cursor = excluded.cursor"
 )
-# Read the receive cursor of an account.
 GET_CURSOR = sql("SELECT cursor FROM accounts WHERE account = :account")
-# Find a message by its event id.
 FIND_EVENT = sql("SELECT id FROM inbound WHERE account = :account AND event_id = :event_id")
 # Add a message to the newest turn that still waits on this thread, if the queue limit allows.
 JOIN_TURN = sql(

@@ -66,7 +66,6 @@ LIST_GRANTS_IN = sql(
     :conversation)
     ORDER BY id"""
 )
-# Delete a tool grant.
 DELETE_TOOL_GRANT = sql("DELETE FROM permissions WHERE id = :id RETURNING tool")
 
 
@@ -173,7 +172,6 @@ class DecisionOutcome(Enum):
 
 # Switch a conversation to another agent thread and close its interrupt.
 ROTATE_THREAD = sql("UPDATE conversations SET thread_id = :thread_id, question = '' WHERE id = :id")
-# Replace the text of a message.
 SET_INBOUND_TEXT = sql("UPDATE inbound SET text = :text, changed_at = :at WHERE id = :id")
 # Open an interrupt in a conversation if it is still on this thread.
 OPEN_INTERRUPT = sql(
@@ -211,7 +209,6 @@ INTERRUPT_OF = sql(
     """SELECT id, thread_id, platform, question, asked_by, decisions FROM conversations
     WHERE id = :id AND question <> '' AND EXISTS (SELECT 1 FROM turns t WHERE t.id = asked_by)"""
 )
-# List the open approvals of a chat.
 APPROVALS_IN_CHAT = sql(
     """SELECT id, thread_id, question, asked_by, askers, decisions, remembered FROM conversations
     WHERE account = :account AND chat = :chat AND question <> '' AND decisions <> ''"""
@@ -221,7 +218,6 @@ APPROVALS_BEFORE = sql(
     """SELECT id, thread_id, platform, question, asked_by FROM conversations
     WHERE question <> '' AND decisions <> '' AND asked_at < :before"""
 )
-# Read the reply address of a turn.
 ADDRESS_OF = sql("SELECT address FROM turns WHERE id = :id")
 # Turn a command into the chat turn that decides an approval.
 MAKE_DECISION = sql(
@@ -237,7 +233,6 @@ IS_INTERRUPT_READABLE = sql(
     (SELECT p.state FROM parts p WHERE p.turn_id = t.id AND p.kind = 'text' AND p.content <> ''
     ORDER BY p.position DESC LIMIT 1) IN ('intended', 'final')))"""
 )
-# Mark a turn as stopped.
 STOP_TURN = sql("UPDATE turns SET stopped = :why WHERE id = :id")
 
 

@@ -49,7 +49,6 @@ HOLD_TURN = sql(
 CLEAR_INBOUND = sql(
     "UPDATE inbound SET text = '', attachments = '', deleted = 1, changed_at = :at WHERE id = :id"
 )
-# Delete the texts of a message's edits.
 CLEAR_EDITS = sql("UPDATE changes SET old_text = '', new_text = '' WHERE inbound_id = :inbound")
 # Find the newest message of a turn that is not deleted.
 LAST_MESSAGE_ID = sql(
@@ -61,7 +60,6 @@ ASSIGN_EDITS = sql(
     """UPDATE changes SET turn_id = :turn WHERE conversation_id = :conversation AND turn_id = 0
     RETURNING id"""
 )
-# List the edits that a turn reports to the agent.
 EDITS_OF_TURN = sql(
     """SELECT h.inbound_id, h.old_text, h.new_text, h.deleted, i.sender, i.turn_id AS source
     FROM changes h JOIN inbound i ON i.id = h.inbound_id WHERE h.turn_id = :turn AND h.turn_id > 0

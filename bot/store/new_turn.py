@@ -11,7 +11,6 @@ ADD_TURN = sql(
     checkpoint, size, ready_at, created_at) VALUES (:conversation, :kind, :state, :address, :platform,
     :thread_id, :model, :repeats, :checkpoint, :size, :ready_at, :now) RETURNING id"""
 )
-# Set the state of a turn.
 SET_STATE = sql("UPDATE turns SET state = :state, error = :error, finished_at = :finished_at WHERE id = :id")
 # Insert or replace a reply part.
 SAVE_PART = sql(

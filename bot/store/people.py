@@ -59,7 +59,6 @@ class PairingOutcome(Enum):
     CROWDED = auto()
 
 
-# List the granted roles.
 LIST_ROLES = sql("SELECT entry, role, name, given_by, given_at FROM roles ORDER BY entry")
 # Grant a role to an access entry, keeping a known name.
 SET_ROLE = sql(
@@ -70,17 +69,12 @@ SET_ROLE = sql(
 )
 # Revoke the role of an access entry.
 DELETE_ROLE = sql("DELETE FROM roles WHERE entry = :entry RETURNING role")
-# Delete expired pairing codes.
 EXPIRE_PAIRINGS = sql("DELETE FROM pairings WHERE expires_at <= :now")
 # List the people with a pairing code.
 LIST_PAIRED_PEOPLE = sql("SELECT code, account, person FROM pairings")
-# Delete a pairing code.
 DELETE_PAIRING = sql("DELETE FROM pairings WHERE code = :code")
-# Find the pairing code of a person.
 FIND_PAIRING = sql("SELECT code FROM pairings WHERE account = :account AND person = :person")
-# Count the pairing codes of an account.
 COUNT_PAIRINGS = sql("SELECT COUNT(*) FROM pairings WHERE account = :account")
-# Insert a pairing code.
 ADD_PAIRING = sql(
     """INSERT INTO pairings (code, account, person, name, expires_at)
     VALUES (:code, :account, :person, :name, :expires_at)"""

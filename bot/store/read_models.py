@@ -57,19 +57,16 @@ LIST_OWNED_TURNS = sql(
 )
 # List all turns, newest first.
 LIST_TURNS = sql(f"SELECT {TURN_VIEW} FROM turns WHERE id < :before ORDER BY id DESC LIMIT :limit")
-# List the messages of several turns.
 MESSAGES_OF_TURNS = sql(
     """SELECT turn_id, id, event_id, message_id, sender, text, attachments, sent_at, deleted FROM inbound
     WHERE turn_id IN :turns AND turn_id > 0 ORDER BY id""",
     "turns",
 )
-# List the reply parts of several turns.
 PARTS_OF_TURNS = sql(
     """SELECT turn_id, position, kind, state, content, filename, platform_id, repeated, choices FROM parts
     WHERE turn_id IN :turns ORDER BY turn_id, position""",
     "turns",
 )
-# Count the open turns by kind and state.
 COUNT_OPEN_TURNS = sql(f"SELECT kind, state, COUNT(*) FROM turns WHERE state IN {OPEN} GROUP BY kind, state")
 
 

@@ -47,17 +47,16 @@ ADD_RECORDED = sql(
 UPDATE_RECORDED = sql(
     "UPDATE record SET text = :text WHERE account = :account AND chat = :chat AND message_id = :message_id"
 )
-# Delete a recorded message.
 DELETE_RECORDED = sql(
     "DELETE FROM record WHERE account = :account AND chat = :chat AND message_id = :message_id"
 )
 RECORD_COLUMNS = "id, message_id, topic, sender, text, sent_at, link"
-# List the newest recorded messages of a chat in a span.
+# List the newest recorded messages of a chat in a period.
 LIST_RECORDED = sql(
     f"""SELECT {RECORD_COLUMNS} FROM record WHERE account = :account AND chat = :chat AND sent_at > :since
     AND sent_at <= :until ORDER BY sent_at DESC, id DESC LIMIT :limit"""
 )
-# List the newest recorded messages of a topic in a span.
+# List the newest recorded messages of a topic in a period.
 LIST_RECORDED_IN_TOPIC = sql(
     f"""SELECT {RECORD_COLUMNS} FROM record WHERE account = :account AND chat = :chat AND topic = :topic
     AND sent_at > :since AND sent_at <= :until ORDER BY sent_at DESC, id DESC LIMIT :limit"""
@@ -67,11 +66,9 @@ PREVIOUS_TURN_AT = sql(
     """SELECT MAX(created_at) FROM turns WHERE conversation_id = :conversation AND id < :turn
     AND kind = 'chat' AND state <> 'cancelled'"""
 )
-# Count the recorded messages of a chat.
 COUNT_RECORDED = sql(
     "SELECT COUNT(*) FROM record WHERE account = :account AND chat = :chat AND sent_at > :since"
 )
-# List the chats with a record.
 LIST_RECORDED_CHATS = sql(
     """SELECT account, chat, record_days, recorded_since FROM chats WHERE record_days > 0
     ORDER BY account, chat"""
@@ -83,7 +80,6 @@ SET_RECORDING = sql(
     chats.record_days > 0 AND excluded.record_days > 0 THEN chats.recorded_since
     ELSE excluded.recorded_since END"""
 )
-# Delete the record of a chat.
 DELETE_CHAT_RECORD = sql("DELETE FROM record WHERE account = :account AND chat = :chat")
 # Delete the old part of a chat's record.
 PURGE_CHAT_RECORD = sql("DELETE FROM record WHERE account = :account AND chat = :chat AND sent_at < :before")

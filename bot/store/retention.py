@@ -103,7 +103,6 @@ PURGE_MESSAGE_HISTORY = [
     sql("DELETE FROM known_messages WHERE seen_at < :before"),
     sql("DELETE FROM changes WHERE changed_at < :before"),
 ]
-# Delete old audit events.
 PURGE_AUDIT = sql("DELETE FROM audit WHERE at < :before")
 # Read the last turn whose texts were deleted.
 GET_MARK = sql("SELECT turn_id FROM forgotten WHERE account = :account")
@@ -112,7 +111,6 @@ SET_MARK = sql(
     """INSERT INTO forgotten (account, turn_id) VALUES (:account, :turn)
     ON CONFLICT (account) DO UPDATE SET turn_id = excluded.turn_id"""
 )
-# Read the newest turn id.
 NEWEST_TURN = sql("SELECT COALESCE(MAX(id), 0) FROM turns")
 # List the turns of an account in a range of ids.
 TURNS_AFTER = sql(
@@ -120,7 +118,6 @@ TURNS_AFTER = sql(
     JOIN conversations c ON c.id = t.conversation_id
     WHERE t.id > :after AND t.id <= :upto AND c.account = :account ORDER BY t.id"""
 )
-# Delete the texts of several turns.
 DELETE_TEXTS = [
     sql("DELETE FROM parts WHERE turn_id IN :turns", "turns"),
     sql("DELETE FROM firings WHERE turn_id > 0 AND turn_id IN :turns", "turns"),
@@ -171,7 +168,6 @@ WRITTEN_BY = (
     f"(i.account IN {PLATFORM_ACCOUNTS} AND substr(i.sender, 1, :length) = :prefix"
     f" OR i.account IN {WEB_ACCOUNTS} AND substr(i.sender, 1, :linked_length) = :linked)"
 )
-# Read the newest message id.
 NEWEST_MESSAGE = sql("SELECT COALESCE(MAX(id), 0) FROM inbound")
 # List a person's messages in a range of ids, with their turns.
 LIST_MESSAGES = sql(
@@ -209,14 +205,11 @@ MESSAGES_IN_THREAD = sql(
     """SELECT 1 FROM turns t JOIN inbound i ON i.turn_id = t.id WHERE t.conversation_id = :conversation
     AND t.thread_id = :thread AND t.kind = 'chat' AND i.turn_id > 0 AND i.deleted = 0 LIMIT 1"""
 )
-# List a person's recorded messages.
 LIST_RECORDED_OF = sql(
     f"""SELECT i.id, i.account, i.chat, i.text, i.sent_at, i.link FROM record i WHERE {WRITTEN_BY}
     ORDER BY i.id"""
 )
-# Delete a person's recorded messages.
 DELETE_RECORDED_OF = sql(f"DELETE FROM record WHERE id IN (SELECT i.id FROM record i WHERE {WRITTEN_BY})")
-# Delete a person's pairing codes.
 DELETE_PAIRINGS_OF = sql("DELETE FROM pairings WHERE person = :person")
 # Delete a person's once-a-day notices.
 DELETE_NOTICES_OF = sql(f"DELETE FROM notices WHERE person = :id AND account IN {PLATFORM_ACCOUNTS}")
@@ -224,13 +217,11 @@ DELETE_NOTICES_OF = sql(f"DELETE FROM notices WHERE person = :id AND account IN 
 DETACH_USAGE = sql(
     "UPDATE turns SET person = '' WHERE person = :person AND total_tokens > 0 AND created_at < :before"
 )
-# List a person's roles.
 LIST_ROLES_OF = sql(
     """SELECT entry, role, name, given_by, given_at FROM roles WHERE entry = :person
     OR entry IN (SELECT account || CAST(:on_account AS TEXT) FROM conversations WHERE platform = :platform)
     ORDER BY entry"""
 )
-# List a person's schedules.
 LIST_SCHEDULES_OF = sql(
     """SELECT id, kind, state, text, spoken, zone, account, chat, made_at FROM schedules
     WHERE person = :person AND state <> 'draft' ORDER BY id"""

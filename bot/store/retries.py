@@ -193,7 +193,6 @@ def _open_retry(
 
 
 def _mark_replaced(connection: Connection, answered: AnsweredTurn) -> None:
-    """Mark an answer as replaced."""
     connection.execute(MARK_REPLACED, {"id": answered.id})
     connection.execute(SETTLE_RUN, {"turn": answered.id})
 

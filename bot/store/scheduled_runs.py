@@ -119,7 +119,6 @@ class DueRetry:
     retry_at: float
 
 
-# Read when the next schedule is due.
 NEXT_DUE = sql("SELECT MIN(next_at) FROM schedules WHERE state = 'active'")
 # Move a schedule to its next instant, if nobody else has.
 ADVANCE_SCHEDULE = sql(
@@ -131,9 +130,7 @@ ADD_RUN = sql(
     """INSERT INTO firings (schedule_id, due_at, at, attempt, missed) VALUES (:schedule, :due, :now, 1,
     :missed) ON CONFLICT (schedule_id, due_at) DO NOTHING RETURNING id"""
 )
-# Mark a run as skipped.
 SKIP_RUN = sql("UPDATE firings SET skipped = :reason, judged = 1, turn_id = :turn WHERE id = :id")
-# Set the turn of a run.
 SET_RUN_TURN = sql("UPDATE firings SET turn_id = :turn WHERE id = :id")
 # Check whether a run of a schedule is still in progress.
 FIND_OPEN_RUN = sql(
@@ -166,7 +163,6 @@ JUDGE_RUN = sql(
     """UPDATE firings SET judged = 1, retry_at = :retry_at WHERE id = :id AND judged = 0
     AND attempt = :attempt RETURNING id"""
 )
-# Reset the failures of a schedule.
 RESET_FAILURES = sql("UPDATE schedules SET failures = 0, alerted = 0 WHERE id = :id")
 # Store how far a digest came, since its run may be deleted before the next one. A retried run has read up
 # to the retry's turn.
@@ -176,16 +172,13 @@ SET_DIGESTED_AT = sql(
     LEFT JOIN turns t ON t.id = f.turn_id AND f.turn_id > 0 WHERE f.id = :firing)
     WHERE kind = 'digest' AND id = (SELECT f.schedule_id FROM firings f WHERE f.id = :firing)"""
 )
-# Count a failure of a schedule.
 COUNT_FAILURE = sql("UPDATE schedules SET failures = failures + 1 WHERE id = :id RETURNING failures, alerted")
 # Mark that the failures of a schedule were reported.
 MARK_ALERTED = sql("UPDATE schedules SET alerted = 1 WHERE id = :id")
-# List the runs whose retry is due.
 LIST_DUE_RETRIES = sql(
     """SELECT id, schedule_id, due_at, attempt, retry_at FROM firings WHERE retry_at > 0 AND retry_at <= :now
     ORDER BY retry_at LIMIT :limit"""
 )
-# Read when the next retry is due.
 NEXT_RETRY = sql("SELECT MIN(retry_at) FROM firings WHERE retry_at > 0")
 # Begin the retry of a run, if nobody else has.
 TAKE_RETRY = sql(
@@ -203,12 +196,12 @@ LIST_RUNS = sql(
     f"""SELECT {RUN_COLUMNS} FROM firings f LEFT JOIN turns t ON t.id = f.turn_id AND f.turn_id > 0
     WHERE f.schedule_id = :schedule AND f.id < :before ORDER BY f.id DESC LIMIT :limit"""
 )
-# List the runs that were due in a span.
+# List the runs that were due in a period.
 LIST_RUNS_BETWEEN = sql(
     f"""SELECT {RUN_COLUMNS} FROM firings f LEFT JOIN turns t ON t.id = f.turn_id AND f.turn_id > 0
     WHERE f.due_at >= :begin AND f.due_at < :end ORDER BY f.due_at, f.id LIMIT :limit"""
 )
-# List the runs of a person's schedules that were due in a span.
+# List the runs of a person's schedules that were due in a period.
 LIST_PERSON_RUNS_BETWEEN = sql(
     f"""SELECT {RUN_COLUMNS} FROM firings f LEFT JOIN turns t ON t.id = f.turn_id AND f.turn_id > 0
     WHERE f.due_at >= :begin AND f.due_at < :end AND f.schedule_id IN (SELECT id FROM schedules

@@ -95,19 +95,15 @@ ADD_SCHEDULE = sql(
     :rule, :zone, :account, :platform, :chat, :chat_kind, :topic, :conversation, :made_in, :maker, :person,
     :now, :next_at) RETURNING id"""
 )
-# Read a schedule.
 GET_SCHEDULE = sql(f"SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE id = :id")
-# List schedules, newest first.
 LIST_SCHEDULES = sql(
     f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE id < :before AND state <> 'draft' ORDER BY id DESC
     LIMIT :limit"""
 )
-# List a person's schedules, newest first.
 LIST_PERSON_SCHEDULES = sql(
     f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE person = :person AND id < :before AND state <> 'draft'
     ORDER BY id DESC LIMIT :limit"""
 )
-# List the schedules of a chat.
 LIST_CHAT_SCHEDULES = sql(
     f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE account = :account AND chat = :chat AND state <>
     'draft'
@@ -123,26 +119,19 @@ UPDATE_SCHEDULE = sql(
     """UPDATE schedules SET state = :state, text = :text, spoken = :spoken, rule = :rule, zone = :zone,
     next_at = :next_at, failures = 0, alerted = 0 WHERE id = :id AND state = :before RETURNING id"""
 )
-# Delete the runs of a schedule.
 DELETE_RUNS = sql("DELETE FROM firings WHERE schedule_id = :id")
-# Delete a schedule.
 DELETE_SCHEDULE = sql("DELETE FROM schedules WHERE id = :id RETURNING id")
-# Delete old drafts.
 PURGE_DRAFTS = sql("DELETE FROM schedules WHERE state = 'draft' AND made_at < :before")
 # Delete old runs that need no retry.
 PURGE_RUNS = sql("DELETE FROM firings WHERE at < :before AND judged = 1 AND retry_at = 0")
 # Read where a conversation was answered last.
 LAST_ADDRESS = sql("SELECT address FROM turns WHERE conversation_id = :id ORDER BY id DESC LIMIT 1")
-# Read the time zone of a chat.
 GET_TIME_ZONE = sql("SELECT zone FROM chats WHERE account = :account AND chat = :chat")
-# Set the time zone of a chat.
 SET_TIME_ZONE = sql(
     """INSERT INTO chats (account, chat, zone) VALUES (:account, :chat, :zone)
     ON CONFLICT (account, chat) DO UPDATE SET zone = excluded.zone"""
 )
-# Read the kind of a known chat.
 GET_CHAT_KIND = sql("SELECT chat_kind FROM conversations WHERE account = :account AND chat = :chat LIMIT 1")
-# List the schedules that are due.
 LIST_DUE = sql(
     f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE state = 'active' AND next_at <= :now
     ORDER BY next_at, id LIMIT :limit"""

@@ -134,14 +134,11 @@ CONVERSATION_SETTINGS = sql(
     "SELECT model, plan, agent, question, askers, decisions, remembered, thread_id FROM conversations"
     " WHERE id = :id"
 )
-# Read a turn.
 GET_TURN = sql(f"SELECT {TURN_COLUMNS} FROM turns WHERE id = :id")
-# List the messages of a turn.
 TURN_MESSAGES = sql(
     """SELECT id, event_id, message_id, sender, text, attachments, sent_at, deleted FROM inbound
     WHERE turn_id = :turn AND turn_id > 0 ORDER BY id"""
 )
-# List the reply parts of a turn.
 TURN_PARTS = sql(
     """SELECT position, kind, state, content, filename, platform_id, repeated, choices FROM parts
     WHERE turn_id = :turn ORDER BY position"""
@@ -172,7 +169,6 @@ IS_RUNNING = sql(
     f"""SELECT id FROM turns WHERE conversation_id = :conversation AND kind = 'chat'
     AND state IN ('running', 'waiting') AND {AT_WORK}"""
 )
-# Store the tool calls of a turn.
 SET_STEPS = sql("UPDATE turns SET steps = :steps WHERE id = :id")
 
 

@@ -55,14 +55,11 @@ class Counter:
     value: int
 
 
-# Add one to a durable counter.
 INCREMENT_COUNTER = sql(
     "INSERT INTO counters (account, name, value) VALUES (:account, :name, 1)"
     " ON CONFLICT (account, name) DO UPDATE SET value = counters.value + 1"
 )
-# List every durable counter.
 LIST_COUNTERS = sql("SELECT account, name, value FROM counters ORDER BY account, name")
-# Store the token usage of a turn.
 SET_USAGE = sql(
     """UPDATE turns SET person = :person, input_tokens = :input, output_tokens = :output,
     total_tokens = :total WHERE id = :id"""
@@ -72,11 +69,8 @@ USAGE_SUMS = (
     " COALESCE(SUM(total_tokens), 0) AS total"
 )
 HAS_USAGE = "total_tokens > 0 AND created_at >= :since"
-# Sum the tokens of all turns.
 USAGE_OF_ALL = sql(f"SELECT {USAGE_SUMS} FROM turns WHERE {HAS_USAGE}")
-# Sum the tokens of a person's turns.
 USAGE_OF_PERSON = sql(f"SELECT {USAGE_SUMS} FROM turns WHERE person = :person AND {HAS_USAGE}")
-# Sum the tokens of a conversation's turns.
 USAGE_OF_CONVERSATION = sql(
     f"SELECT {USAGE_SUMS} FROM turns WHERE conversation_id = :conversation AND {HAS_USAGE}"
 )
@@ -85,7 +79,6 @@ USAGE_BY_DAY = sql(
     f"""SELECT CAST(created_at + :ahead AS BIGINT) / 86400 AS day, {USAGE_SUMS} FROM turns WHERE {HAS_USAGE}
     GROUP BY 1 ORDER BY 1"""
 )
-# Sum a person's tokens by day.
 USAGE_OF_PERSON_BY_DAY = sql(
     f"""SELECT CAST(created_at + :ahead AS BIGINT) / 86400 AS day, {USAGE_SUMS} FROM turns
     WHERE person = :person AND {HAS_USAGE} GROUP BY 1 ORDER BY 1"""

@@ -30,18 +30,13 @@ SET_CODE = sql(
 TAKE_CODE = sql(
     "DELETE FROM page_codes WHERE hash = :hash AND expires_at > :now RETURNING person, account, sender, chat"
 )
-# Delete expired sign-in codes.
 EXPIRE_CODES = sql("DELETE FROM page_codes WHERE expires_at <= :now")
-# Insert a session.
 OPEN_SESSION = sql(
     """INSERT INTO page_sessions (hash, person, sender, expires_at)
     VALUES (:hash, :person, :sender, :expires_at)"""
 )
-# Read a valid session.
 GET_SESSION = sql("SELECT sender FROM page_sessions WHERE hash = :hash AND expires_at > :now")
-# Delete a session.
 DELETE_SESSION = sql("DELETE FROM page_sessions WHERE hash = :hash")
-# Delete expired sessions.
 EXPIRE_SESSIONS = sql("DELETE FROM page_sessions WHERE expires_at <= :now")
 # Delete the sign-in codes and sessions of a person.
 DELETE_WEB_ACCESS = [
