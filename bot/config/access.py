@@ -1,4 +1,4 @@
-"""The `access` section: who may use the bot."""
+"""The `access` section: people and groups with access to the bot."""
 
 from __future__ import annotations
 
@@ -77,32 +77,34 @@ Default = Literal["pair", "closed", "allow"]
 
 
 class AccessConfig(Section):
-    """Who may use the bot. Nobody is let in by a list that is empty."""
+    """Access to the bot. An empty list gives access to no one."""
 
     default: Default = Field(
         "pair",
-        description="pair: people who are not listed get a code in private, with which an admin lets them in;"
-        " closed: they are told what to add here; allow: everybody who finds the bot.",
+        description="Access of people who are not listed: pair: they get a code in private that an admin can"
+        " approve; closed: none, and a notice says what to add here; allow: they are members.",
     )
-    owners: Entries = Field((), description="People who may do everything.")
-    admins: Entries = Field((), description="People who may use the admin commands.")
-    members: Entries = Field((), description="People who may use the bot.")
-    blocked: Entries = Field((), description="People and groups that are never answered.")
-    groups: Entries = Field((), description="Groups in which everybody may use the bot.")
+    owners: Entries = Field((), description="People who can do everything.")
+    admins: Entries = Field((), description="People who can use the admin commands.")
+    members: Entries = Field((), description="People who can use the bot.")
+    blocked: Entries = Field((), description="People and groups without access.")
+    groups: Entries = Field((), description="Groups in which everyone can use the bot.")
     guests: bool = Field(
         False,
-        description="Whether guests of a workspace and people of other organizations count among everybody.",
+        description="true: guests of a workspace and people of other organizations count as everyone.",
     )
 
 
 class AccessOverrides(Section):
-    """The access rules of one account: a key that stands here replaces the general one; `blocked` adds."""
+    """Access rules of one account: a key that is set replaces the general one; `blocked` is added."""
 
     default: Default | None = Field(None, description="As in access.")
     owners: Entries | None = Field(None, description="Replaces access.owners for this account.")
     admins: Entries | None = Field(None, description="Replaces access.admins for this account.")
     members: Entries | None = Field(None, description="Replaces access.members for this account.")
-    blocked: Entries | None = Field(None, description="Blocked on this account too.")
+    blocked: Entries | None = Field(
+        None, description="People and groups without access, in addition to access.blocked."
+    )
     groups: Entries | None = Field(None, description="Replaces access.groups for this account.")
     guests: bool | None = Field(None, description="As in access.")
 

@@ -22,56 +22,56 @@ from agent.config.types import Days, Number, OneId, Secret, Section, Switch, Tex
 from bot.config.access import AccessOverrides
 
 ACCOUNT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
-"""What an account may be called: it appears in addresses, stored rows and access entries."""
+"""Names of accounts: they appear in URLs, stored rows and access entries."""
 
 
 class AccountConfig(Section):
-    """What every account has, whatever its platform."""
+    """The keys of every account, on any platform."""
 
     person_pattern: ClassVar[str] = r".+"
-    """What the id of a person looks like on the platform."""
+    """Pattern of a person's id on the platform."""
     group_pattern: ClassVar[str] = r".+"
-    """What the id of a group looks like on the platform."""
+    """Pattern of a group's id on the platform."""
     person_words: ClassVar[str] = "the number of a person"
     group_words: ClassVar[str] = "the number of a group"
     kind_patterns: ClassVar[Mapping[str, str]] = {}
-    """What the ids of those other kinds look like that an access entry can name (`platform:kind:id`)."""
+    """Patterns of the other ids that an access entry can name (`platform:kind:id`), by kind."""
     asked_too: ClassVar[Mapping[str, str]] = {}
-    """The keys with a default that a person decides when the account is made, each with its question."""
+    """Keys with a default that `roebot init` asks for, each with its question."""
     identity: ClassVar[str] = ""
-    """The key that two enabled accounts of the platform may not share, "" for none."""
+    """The key whose value two enabled accounts of the platform can't share; "" for none."""
 
     name: Text = Field(description="The key of the entry.")
-    platform: Text = Field(description="The platform; the name of the entry where it is absent.")
-    enabled: Switch = Field(True, description="Whether the account is started.")
-    base_url: Url | None = Field(None, description="Root of the platform's API; null: the platform's own.")
+    platform: Text = Field(description="The platform; default: the name of the entry.")
+    enabled: Switch = Field(True, description="false: do not start the account.")
+    base_url: Url | None = Field(None, description="Root of the API; null: the platform's public API.")
     assistant_id: OneId | None = Field(
         None, description="Assistant of this account; null: runtime.assistant_id."
     )
     agent: OneId | None = Field(
-        None, description="Agent of one's own (agents/<name> below the home) that answers; null: none."
+        None, description="Custom agent (agents/<name> in the data directory) that answers; null: none."
     )
-    model: OneId | None = Field(None, description="Model of this account; null: the assistant's choice.")
+    model: OneId | None = Field(None, description="Name of the model; null: the assistant's choice.")
     busy: Literal["queue", "interrupt", "steer", "reject"] = Field(
         "queue",
-        description="A message during a run: queue waits for its end, interrupt ends it, steer joins it,"
-        " reject refuses the message.",
+        description="A message during a run: queue waits, interrupt ends the run, steer is added to it,"
+        " reject is declined.",
     )
     isolation: Literal["chat", "topic", "member"] = Field(
-        "topic", description="What has a conversation of its own: a chat, a topic in it, or each member."
+        "topic", description="Scope of a conversation: a chat, a topic in a chat, or a member."
     )
-    locale: Literal["en", "zh"] = Field("en", description="Language of the service's own texts.")
+    locale: Literal["en", "zh"] = Field("en", description="Language of the service's texts.")
     access: AccessOverrides = Field(
-        default_factory=AccessOverrides, description="Access rules that differ from the general ones."
+        default_factory=AccessOverrides, description="Overrides of access for this account."
     )
     retention_days: Days | None = Field(
-        None, description="In place of retention.days for this account; 0: kept for ever."
+        None, description="Days that messages of this account are stored; 0: forever; null: retention.days."
     )
     rate_scale: Number = Field(
         1.0,
         gt=0,
         le=1000,
-        description="The periods of the platform's published limits are multiplied by this.",
+        description="Factor for the periods of the platform's published rate limits.",
     )
 
     def needs(self) -> Mapping[str, str]:
@@ -109,7 +109,7 @@ class AccountConfig(Section):
 
 
 class WebAccount(AccountConfig):
-    """The page that the service itself serves."""
+    """The web console."""
 
     name: Literal["web"] = "web"
     platform: Literal["web"] = "web"
@@ -132,19 +132,17 @@ class TelegramAccount(AccountConfig):
     identity: ClassVar[str] = "bot_token"
 
     platform: Literal["telegram"] = "telegram"
-    bot_token: Secret | None = Field(None, description="The token that @BotFather gave.")
+    bot_token: Secret | None = Field(None, description="The token from @BotFather.")
     streaming: Literal["edit", "draft", "off"] = Field(
         "edit",
-        description="edit: one message that grows; draft: a draft, then a fresh message; off: the end only.",
+        description="edit: edit one message; draft: a draft, then a new message; off: complete answers only.",
     )
     mode: Literal["polling", "webhook"] = Field(
-        "polling", description="polling: the service asks; webhook: Telegram calls the service's port."
+        "polling", description="polling: the service requests updates; webhook: Telegram calls it."
     )
-    webhook_url: Url | None = Field(
-        None, description="Mode webhook: the public https root of the service's port, as Telegram reaches it."
-    )
+    webhook_url: Url | None = Field(None, description="Mode webhook: public https root of the service.")
     webhook_secret: Secret | None = Field(
-        None, description="Mode webhook: what Telegram proves itself with; 1 to 256 of A-Z a-z 0-9 _ -."
+        None, description="Mode webhook: secret sent by Telegram; 1 to 256 characters of A-Z a-z 0-9 _ -."
     )
 
     def needs(self) -> Mapping[str, str]:
@@ -188,12 +186,12 @@ class SlackAccount(AccountConfig):
     platform: Literal["slack"] = "slack"
     bot_token: Secret | None = Field(None, description="The bot token of the app (xoxb-…).")
     app_token: Secret | None = Field(None, description="The app-level token for Socket Mode (xapp-…).")
-    signing_secret: Secret | None = Field(None, description="What requests are signed with in mode http.")
+    signing_secret: Secret | None = Field(None, description="Mode http: the secret that signs requests.")
     mode: Literal["socket", "http"] = Field(
-        "socket", description="socket: a connection that the service opens; http: requests to its port."
+        "socket", description="socket: the service opens a connection; http: Slack calls the service."
     )
     threads_in_dm: Switch = Field(
-        False, description="Whether a thread in a direct message is a conversation of its own."
+        False, description="true: each thread in a direct message is a separate conversation."
     )
 
     @field_validator("bot_token")
@@ -242,11 +240,15 @@ class FeishuAccount(AccountConfig):
     platform: Literal["feishu"] = "feishu"
     app_id: Text | None = Field(None, description="The id of the app (cli_…).")
     app_secret: Secret | None = Field(None, description="The secret of the app.")
-    encrypt_key: Secret | None = Field(None, description="What callbacks are encrypted and signed with.")
-    verification_token: Secret | None = Field(None, description="The token that callbacks carry.")
-    domain: Literal["feishu", "lark"] = Field("feishu", description="feishu.cn or larksuite.com.")
+    encrypt_key: Secret | None = Field(
+        None, description="Mode webhook: the key that encrypts and signs callbacks."
+    )
+    verification_token: Secret | None = Field(None, description="Mode webhook: the token of callbacks.")
+    domain: Literal["feishu", "lark"] = Field(
+        "feishu", description="feishu (feishu.cn) or lark (larksuite.com)."
+    )
     mode: Literal["socket", "webhook"] = Field(
-        "socket", description="socket: a connection that the service opens; webhook: requests to its port."
+        "socket", description="socket: the service opens a connection; webhook: Feishu calls it."
     )
 
     def needs(self) -> Mapping[str, str]:

@@ -29,19 +29,20 @@ def _is_loopback(host: str) -> bool:
 
 
 class ServerConfig(Section):
-    """The one public port."""
+    """The public port."""
 
     host: Text = Field(
-        "127.0.0.1", description="The address to listen on; other than loopback needs a token."
+        "127.0.0.1",
+        description="Address to listen on; an address that other machines can reach needs a token.",
     )
-    port: Int = Field(2026, ge=0, le=65535, description="The port; 0: any free one.")
-    token: Secret | None = Field(None, description="What clients of the API send; null: loopback needs none.")
+    port: Int = Field(2026, ge=0, le=65535, description="Port to listen on; 0: any free port.")
+    token: Secret | None = Field(None, description="API token; null: only loopback is served.")
     allowed_hosts: Annotated[tuple[Text, ...], ManyIds] = Field(
-        (), description="Host names under which the service is reached, beside its address."
+        (), description="Host names of the service, in addition to its address."
     )
 
     public_url: Url | None = Field(
-        None, description="Where people reach the page, for links in the chat; its host is allowed too."
+        None, description="Address of the web console, for links in the chat; its host is allowed too."
     )
 
     @field_validator("public_url")
@@ -75,18 +76,18 @@ class ServerConfig(Section):
 class RuntimeConfig(Section):
     """The LangGraph API server that runs the agent."""
 
-    url: Url | None = Field(None, description="Its address; null: the bundled runtime, as a child process.")
+    url: Url | None = Field(None, description="Address; null: start the bundled server as a child process.")
     management_url: Url | None = Field(
-        None, description="Where models and files are managed; null: the same."
+        None, description="Server that manages models and files; null: the same server."
     )
     assistant_id: OneId = Field("lead_agent", description="The assistant that answers.")
-    api_key: Secret | None = Field(None, description="The key that the server asks for.")
+    api_key: Secret | None = Field(None, description="API key of another server.")
 
 
 class DatabaseConfig(Section):
-    """Where the bot keeps its own data."""
+    """The bot's own data."""
 
-    url: SecretStr | None = Field(None, description="SQLAlchemy address; null: SQLite below the home.")
+    url: SecretStr | None = Field(None, description="SQLAlchemy URL; null: SQLite in the data directory.")
 
     @field_validator("url")
     @classmethod
@@ -97,15 +98,17 @@ class DatabaseConfig(Section):
 
 
 class SchedulesConfig(Section):
-    """What happens at a time."""
+    """Schedules."""
 
     timezone: Text = Field(
-        "UTC", description="IANA name of the time zone of chats that chose none (/digest zone)."
+        "UTC", description="Default time zone of chats, as an IANA name; /digest zone sets another."
     )
     catch_up_minutes: Count = Field(
-        360, description="A firing that the service was away for is made up for so long, then left out."
+        360, description="Minutes within which a missed run is caught up; later it is skipped."
     )
-    shortest_minutes: Count = Field(5, description="Firings of a schedule may not be closer to each other.")
+    shortest_minutes: Count = Field(
+        5, description="Shortest interval between the runs of a schedule, in minutes."
+    )
 
     @field_validator("timezone")
     @classmethod
@@ -118,51 +121,55 @@ class SchedulesConfig(Section):
 
 
 class BudgetLimits(Section):
-    """How much may be used; null: as much as they like."""
+    """Usage limits; null: no limit."""
 
-    messages_per_hour: Count | None = Field(None, description="Messages that are answered in an hour.")
-    tokens_per_day: Count | None = Field(None, description="Tokens that answers cost in a day (UTC).")
+    messages_per_hour: Count | None = Field(None, description="Answered messages per hour.")
+    tokens_per_day: Count | None = Field(None, description="Tokens per day (UTC).")
 
 
 class BudgetsConfig(Section):
-    """How much the bot may be used; owners are held to nothing."""
+    """Usage limits. Owners have no limits."""
 
-    person: BudgetLimits = Field(default_factory=BudgetLimits, description="Each person.")
-    chat: BudgetLimits = Field(default_factory=BudgetLimits, description="Each group, all its people.")
-    account: BudgetLimits = Field(default_factory=BudgetLimits, description="Each account, all its chats.")
+    person: BudgetLimits = Field(default_factory=BudgetLimits, description="Limits per person.")
+    chat: BudgetLimits = Field(default_factory=BudgetLimits, description="Limits per group, all its people.")
+    account: BudgetLimits = Field(
+        default_factory=BudgetLimits, description="Limits per account, all its chats."
+    )
 
 
 class RetentionConfig(Section):
-    """How long what was said is kept."""
+    """Retention of messages."""
 
     days: Days = Field(
         0,
-        description="After so many days messages, answers, threads and their files are deleted; 0: never.",
+        description="Days after which messages, answers, threads and files are deleted; 0: never.",
     )
 
 
 class Config(AgentConfig):
     """The whole configuration. `Config()` is the zero configuration."""
 
-    server: ServerConfig = Field(default_factory=ServerConfig, description="The one public port.")
+    server: ServerConfig = Field(
+        default_factory=ServerConfig, description="The public port: web console, API and health."
+    )
     runtime: RuntimeConfig = Field(
-        default_factory=RuntimeConfig, description="The server that runs the agent."
+        default_factory=RuntimeConfig, description="The LangGraph API server that runs the agent."
     )
     database: DatabaseConfig = Field(default_factory=DatabaseConfig, description="The bot's own data.")
     channels: Channels = Field(
         default_factory=dict,
         validate_default=True,
-        description="The accounts of the bot; web and terminal are always there.",
+        description="Accounts of the bot; web and terminal exist unless switched off.",
     )
-    access: AccessConfig = Field(default_factory=AccessConfig, description="Who may use the bot.")
+    access: AccessConfig = Field(
+        default_factory=AccessConfig, description="Access to the bot, in addition to roles granted in chat."
+    )
     budgets: BudgetsConfig = Field(
-        default_factory=BudgetsConfig, description="How much the bot may be used (/budget)."
+        default_factory=BudgetsConfig, description="Usage limits, in addition to those set with /budget."
     )
-    schedules: SchedulesConfig = Field(
-        default_factory=SchedulesConfig, description="What happens at a time (/digest)."
-    )
+    schedules: SchedulesConfig = Field(default_factory=SchedulesConfig, description="Schedules (/digest).")
     retention: RetentionConfig = Field(
-        default_factory=RetentionConfig, description="How long what was said is kept (/data)."
+        default_factory=RetentionConfig, description="Retention of messages (/data)."
     )
 
     @property
