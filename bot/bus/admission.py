@@ -138,7 +138,7 @@ class AdmissionPolicy:
         if role is Role.BLOCKED or message.origin.chat_kind is not ChatKind.PRIVATE:
             return None
         if message.origin.sender.account:
-            # A person who signed in to the web console is told in the chat they came from.
+            # A web console user signed in by a link gets this notice in the chat they came from.
             return None
         if self._rules.access.offers_pairing:
             pairing = Pairing(self._new_code(), GOOD_FOR)
