@@ -38,14 +38,16 @@ class McpOAuth(Section):
     grant_type: Literal["client_credentials", "refresh_token"] = Field(
         "client_credentials", description="client_credentials, or refresh_token."
     )
-    token_url: Url = Field(description="Where tokens are given out.")
-    client_id: Text | None = Field(None, description="Who asks.")
-    client_secret: SecretLine | None = Field(None, description="The secret that goes with it.")
-    refresh_token: SecretLine | None = Field(None, description="grant_type refresh_token: what is exchanged.")
-    scope: Text | None = Field(None, description="Scopes, split by spaces.")
-    audience: Text | None = Field(None, description="For whom the token is, where the server asks for it.")
+    token_url: Url = Field(description="Address that issues tokens.")
+    client_id: Text | None = Field(None, description="Client id.")
+    client_secret: SecretLine | None = Field(None, description="Client secret.")
+    refresh_token: SecretLine | None = Field(
+        None, description="grant_type refresh_token: the token to exchange."
+    )
+    scope: Text | None = Field(None, description="Scopes, separated by spaces.")
+    audience: Text | None = Field(None, description="Audience of the token, if the server requires one.")
     client_auth: Literal["post", "basic"] = Field(
-        "post", description="Where id and secret go: post: the body; basic: the Authorization header."
+        "post", description="Place of id and secret: post: the body; basic: the Authorization header."
     )
 
     @model_validator(mode="after")
@@ -60,7 +62,7 @@ class McpOAuth(Section):
 class McpServer(Section):
     """An MCP server. Without `type`, a `command` means stdio and a `url` means http."""
 
-    enabled: Switch = Field(True, description="Whether its tools are offered.")
+    enabled: Switch = Field(True, description="false: its tools are not offered.")
     type: Literal["stdio", "sse", "http"] | None = Field(
         None, description="stdio: a program; http: streamable HTTP; sse: the older HTTP transport."
     )
@@ -71,13 +73,15 @@ class McpServer(Section):
     )
     url: Address | None = Field(None, description="http, sse: the address of the endpoint.")
     headers: Mapping[str, SecretLine] = Field(default_factory=dict, description="http, sse: headers to send.")
-    oauth: McpOAuth | None = Field(None, description="http, sse: how a token is got; null: none.")
-    description: Text | None = Field(None, description="What it is for, in a line.")
+    oauth: McpOAuth | None = Field(None, description="http, sse: OAuth settings; null: none.")
+    description: Text | None = Field(None, description="Purpose in one line.")
     scope: Literal["thread", "shared"] = Field(
-        "thread", description="thread: each conversation has a session of its own; shared: one for all."
+        "thread", description="thread: one session per conversation; shared: one for all."
     )
-    timeout_seconds: Number = Field(60.0, gt=0, le=3600, description="Seconds for one call of a tool.")
-    start_seconds: Number = Field(30.0, gt=0, le=600, description="Seconds to start and list its tools.")
+    timeout_seconds: Number = Field(60.0, gt=0, le=3600, description="Time limit of a tool call in seconds.")
+    start_seconds: Number = Field(
+        30.0, gt=0, le=600, description="Time limit to start and list its tools in seconds."
+    )
 
     @property
     def transport(self) -> Literal["stdio", "sse", "http"]:
@@ -104,7 +108,7 @@ class McpServer(Section):
 class SkillState(Section):
     """The state of a skill."""
 
-    enabled: Switch = Field(True, description="Whether the agent is told of it.")
+    enabled: Switch = Field(True, description="false: the agent does not see the skill.")
 
 
 class Extensions(Section):
@@ -112,7 +116,7 @@ class Extensions(Section):
 
     mcpServers: Mapping[str, McpServer] = Field(default_factory=dict, description="MCP servers by name.")
     skills: Mapping[str, SkillState] = Field(
-        default_factory=dict, description="Skills by name; one that is not named is on."
+        default_factory=dict, description="Skills by name; a skill without an entry is enabled."
     )
 
     @field_validator("mcpServers")

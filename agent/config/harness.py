@@ -18,11 +18,11 @@ ALLOWLIST = "agent.middleware.guardrail:AllowlistProvider"
 class TitleConfig(Section):
     """Titles of threads."""
 
-    enabled: Switch = Field(True, description="Whether a thread gets a title after its first exchange.")
-    max_words: Count = Field(6, description="Words that the model is asked for at most.")
-    max_chars: Count = Field(60, description="Characters that are kept at most.")
+    enabled: Switch = Field(True, description="false: threads have no titles.")
+    max_words: Count = Field(6, description="Maximum number of words requested.")
+    max_chars: Count = Field(60, description="Maximum number of characters.")
     prompt_template: Text | None = Field(
-        None, description="What the model is asked; {max_words}, {user} and {assistant} are filled in."
+        None, description="Prompt with {max_words}, {user} and {assistant}; null: default."
     )
 
     @field_validator("prompt_template")
@@ -44,7 +44,7 @@ class ContextSize(Section):
     type: Literal["tokens", "messages", "fraction"] = Field(
         description="tokens, messages, or a fraction of the model's context window."
     )
-    value: Number = Field(gt=0, description="How many; a fraction is at most 1.")
+    value: Number = Field(gt=0, description="Amount; at most 1 for a fraction.")
 
     @model_validator(mode="after")
     def _fits_its_type(self) -> ContextSize:
@@ -63,15 +63,15 @@ class ContextSize(Section):
 class SummarizationConfig(Section):
     """Summaries that replace the older part of a long thread."""
 
-    enabled: Switch = Field(False, description="Whether long threads are summarized.")
+    enabled: Switch = Field(False, description="true: summarize long threads.")
     trigger: tuple[ContextSize, ...] = Field(
         (ContextSize(type="tokens", value=16_000),),
-        description="From which size on a thread is summarized; the first that is reached counts.",
+        description="Sizes from which a thread is summarized; the first one reached counts.",
     )
     keep: ContextSize = Field(
-        ContextSize(type="messages", value=20), description="What stays as it is, at the end."
+        ContextSize(type="messages", value=20), description="Recent part that is not summarized."
     )
-    model_name: Text | None = Field(None, description="The model that summarizes; null: the run's own.")
+    model_name: Text | None = Field(None, description="Name of the model; null: the model of the run.")
 
     @field_validator("trigger")
     @classmethod
@@ -84,7 +84,7 @@ class SummarizationConfig(Section):
 class SandboxConfig(OpenSection):
     """The sandbox for commands and files. Further keys belong to the provider."""
 
-    enabled: Switch = Field(True, description="Whether the agent has a sandbox, and the tools that use it.")
+    enabled: Switch = Field(True, description="false: no sandbox and no tools that need it.")
     use: ImportString = Field(LOCAL_SANDBOX, description="The provider, as package.module:Class.")
 
 
@@ -93,17 +93,19 @@ class GuardrailProviderConfig(OpenSection):
 
     use: ImportString = Field(
         ALLOWLIST,
-        description="The class that decides, as package.module:Class. That of the default takes the lists "
-        "allowed, denied and ask, of which it needs one.",
+        description="Class of the provider, as package.module:Class. The default takes the lists allowed, "
+        "denied and ask and needs at least one of them.",
     )
 
 
 class GuardrailsConfig(Section):
     """A decision before each tool call."""
 
-    enabled: Switch = Field(False, description="Whether each tool call is decided about first.")
+    enabled: Switch = Field(
+        False, description="true: check each tool call; if the check fails, the call is not made."
+    )
     provider: GuardrailProviderConfig = Field(
-        default_factory=GuardrailProviderConfig, description="Who decides: use, and the keys of its class."
+        default_factory=GuardrailProviderConfig, description="Provider: use, and the keys of its class."
     )
 
 
@@ -114,35 +116,35 @@ class ModelCallsConfig(Section):
         2,
         ge=0,
         le=10,
-        description="How often a failed call is made again; a model with max_retries does that by itself.",
+        description="Retries of a failed call; a model with max_retries retries by itself.",
     )
     retry_delay_seconds: Number = Field(
-        1.0, ge=0, le=300, description="Seconds before the first of them; doubled each time."
+        1.0, ge=0, le=300, description="Seconds before the first retry; doubled each time."
     )
     fallback_models: Annotated[tuple[Text, ...], ManyIds] = Field(
         (),
-        description="Models, by name, that are asked in turn when one keeps failing or can't be made.",
+        description="Names of models to use in turn if the chosen one fails or can't be created.",
     )
 
 
 class MemoryConfig(Section):
     """Memory of people and group chats across threads."""
 
-    enabled: Switch = Field(True, description="Whether the agent remembers people and group chats.")
-    injection_enabled: Switch = Field(True, description="Whether what is remembered is put before the model.")
-    storage_path: Text | None = Field(
-        None, description="The folder that it is kept in; null: memory below the home."
-    )
+    enabled: Switch = Field(True, description="false: no memory.")
+    injection_enabled: Switch = Field(True, description="false: do not show memory to the model.")
+    storage_path: Text | None = Field(None, description="Folder; null: memory in the data directory.")
     debounce_seconds: Number = Field(
-        30.0, ge=0, le=3600, description="Seconds of quiet in a thread before the memory is updated."
+        30.0, ge=0, le=3600, description="Seconds without messages before the memory is updated."
     )
-    model_name: Text | None = Field(None, description="The model that updates it; null: the default one.")
-    max_facts: Count = Field(100, le=1000, description="Facts that are kept at most; the best ones stay.")
+    model_name: Text | None = Field(
+        None, description="Name of the model that updates it; null: the default model."
+    )
+    max_facts: Count = Field(100, le=1000, description="Maximum number of facts; the best are kept.")
     fact_confidence_threshold: Number = Field(
-        0.7, ge=0, le=1, description="How sure the model has to be of a fact, from 0 to 1."
+        0.7, ge=0, le=1, description="Minimum confidence of a fact, from 0 to 1."
     )
     max_injection_tokens: Count = Field(
-        2000, le=100_000, description="Tokens of it that are put before the model at most."
+        2000, le=100_000, description="Maximum number of tokens shown to the model."
     )
 
 
@@ -154,10 +156,10 @@ class SkillsConfig(Section):
 
     path: Text | None = Field(
         None,
-        description="The folder that has public/ and custom/; null: the bundled ones, and skills/custom "
-        "below the home.",
+        description="Folder with public/ and custom/; null: the bundled skills, and skills/custom "
+        "in the data directory.",
     )
-    container_path: Text = Field(CONTAINER_PATH, description="Where the agent sees that folder.")
+    container_path: Text = Field(CONTAINER_PATH, description="Path of that folder for the agent.")
 
     @field_validator("container_path")
     @classmethod
@@ -170,10 +172,10 @@ class SkillsConfig(Section):
 class SubagentsConfig(Section):
     """Subagents that the agent delegates work to."""
 
-    enabled: Switch = Field(True, description="Whether the agent may hand work to subagents.")
-    max_concurrent: Count = Field(3, le=16, description="Subagents of one conversation at the same time.")
+    enabled: Switch = Field(True, description="false: no subagents.")
+    max_concurrent: Count = Field(3, le=16, description="Concurrent subagents per conversation.")
     timeout_seconds: Number = Field(
-        900.0, gt=0, le=86_400, description="Seconds after which a subagent is stopped."
+        900.0, gt=0, le=86_400, description="Time limit of a subagent in seconds."
     )
 
 
@@ -184,34 +186,36 @@ DEFERRED_TOOLS_THRESHOLD = 20
 class ToolEntry(OpenSection):
     """An entry of `tools`. Unnamed keys are kept in `extra` for the target of `use`."""
 
-    name: Text = Field(description="The name by which the model calls it.")
-    group: Text = Field(description="The group that agents take it by.")
+    name: Text = Field(description="Name for the model.")
+    group: Text = Field(description="Group of the tool, by which custom agents select it.")
     use: ImportString = Field(
-        description="A tool, a class of tools or a function, as package.module:name; further keys go to it."
+        description="A tool, a tool class or a function, as package.module:name; other keys are passed to it."
     )
 
 
 class ToolGroup(Section):
     """An entry of `tool_groups`."""
 
-    name: Text = Field(description="The name of the group.")
+    name: Text = Field(description="Name of the group.")
 
 
 class AcpAgent(Section):
     """An external agent that speaks ACP over standard input and output. It is started for each task."""
 
-    enabled: Switch = Field(True, description="Whether tasks may be handed to it.")
-    command: Text = Field(description="The program; it has to speak ACP.")
-    args: tuple[str, ...] = Field((), description="Its arguments.")
-    env: Mapping[str, SecretLine] = Field(default_factory=dict, description="Its environment variables.")
-    description: Text | None = Field(None, description="What it is good for, in a line; the agent reads it.")
+    enabled: Switch = Field(True, description="false: switched off.")
+    command: Text = Field(description="Program that uses the Agent Client Protocol.")
+    args: tuple[str, ...] = Field((), description="Arguments.")
+    env: Mapping[str, SecretLine] = Field(
+        default_factory=dict, description="Environment variables; it gets no other secrets."
+    )
+    description: Text | None = Field(None, description="Purpose in one line; shown to the agent.")
     auto_approve_permissions: Switch = Field(
-        False, description="Whether it may do what it asks permission for; else that is denied."
+        False, description="true: grant the permissions it asks for; otherwise they are denied."
     )
-    timeout_seconds: Number = Field(
-        900.0, gt=0, le=86_400, description="Seconds after which a task is stopped."
+    timeout_seconds: Number = Field(900.0, gt=0, le=86_400, description="Time limit of a task in seconds.")
+    start_seconds: Number = Field(
+        60.0, gt=0, le=600, description="Time limit to start and open a session in seconds."
     )
-    start_seconds: Number = Field(60.0, gt=0, le=600, description="Seconds to start and open a session.")
 
 
 def check_agent_names(agents: Mapping[str, AcpAgent]) -> Mapping[str, AcpAgent]:

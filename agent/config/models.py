@@ -40,20 +40,24 @@ CONFIG_VERSION = 1
 class ModelEntry(OpenSection):
     """A chat model of `models`. Unnamed keys are kept in `extra` for the class of `use`."""
 
-    name: Text = Field(description="The name by which /model and the API know it.")
-    display_name: Text | None = Field(None, description="What people see; the name where it is absent.")
+    name: Text = Field(description="Name for /model and the API.")
+    display_name: Text | None = Field(None, description="Displayed name; default: the name.")
     use: ImportString = Field(description="The chat model class, as package.module:Class.")
     model: Text | None = Field(None, description="The provider's name of the model.")
-    supports_thinking: Switch = Field(False, description="Whether it can think before it answers.")
+    supports_thinking: Switch = Field(False, description="true: the model can think before it answers.")
     when_thinking_enabled: ExtraKeys = Field(
-        default_factory=dict, description="Keys that are laid over the others while thinking is on."
+        default_factory=dict, description="Overrides of the other keys while thinking is on."
     )
-    supports_vision: Switch = Field(False, description="Whether it takes images.")
-    supports_reasoning_effort: Switch = Field(False, description="Whether it takes a reasoning effort.")
-    supports_tools: Switch = Field(True, description="Whether it can call tools.")
-    use_responses_api: Switch | None = Field(None, description="OpenAI: the Responses API; null: its choice.")
+    supports_vision: Switch = Field(False, description="true: the model accepts images.")
+    supports_reasoning_effort: Switch = Field(
+        False, description="true: the model accepts a reasoning effort."
+    )
+    supports_tools: Switch = Field(True, description="true: the model can call tools.")
+    use_responses_api: Switch | None = Field(
+        None, description="OpenAI: use the Responses API; null: default of the class."
+    )
     output_version: Text | None = Field(
-        None, description="The form of message content, such as responses/v1."
+        None, description="Format of message content, such as responses/v1; null: default of the class."
     )
 
     @property
@@ -82,7 +86,7 @@ class CheckpointerConfig(Section):
     """Storage of thread state."""
 
     type: Literal["sqlite", "memory"] = Field(
-        "sqlite", description="sqlite: below the home; memory: forgotten at the end."
+        "sqlite", description="sqlite: in the data directory; memory: lost when the service stops."
     )
 
 
@@ -90,18 +94,20 @@ class LoggingConfig(Section):
     """Log level and format."""
 
     level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="The least important level that is logged."
+        "info", description="Lowest level that is logged."
     )
-    format: Literal["text", "json"] = Field("text", description="text: for people; json: one object a line.")
+    format: Literal["text", "json"] = Field(
+        "text", description="text: for people; json: one object per line."
+    )
 
 
 class LimitsConfig(Section):
     """Limits on concurrent work and message sizes."""
 
-    max_runs: Count = Field(256, description="Runs of the agent at the same time.")
-    queue: Count = Field(20, description="Messages that wait in one conversation; more are refused.")
-    message_characters: Count = Field(100_000, description="Characters in one message.")
-    file_mb: Count = Field(20, description="Megabytes (1,000,000 bytes) in one file, in or out.")
+    max_runs: Count = Field(256, description="Concurrent runs of the agent.")
+    queue: Count = Field(20, description="Waiting messages per conversation; more are declined.")
+    message_characters: Count = Field(100_000, description="Characters per message.")
+    file_mb: Count = Field(20, description="Megabytes (1,000,000 bytes) per file, in or out.")
 
 
 _VERSION_SCHEMA = WithJsonSchema(
@@ -122,24 +128,24 @@ class AgentConfig(Section):
     )
     models: tuple[ModelEntry, ...] = Field((), description="The chat models; the first is the default.")
     checkpointer: CheckpointerConfig = Field(
-        default_factory=CheckpointerConfig, description="State of threads."
+        default_factory=CheckpointerConfig, description="State of agent threads."
     )
     allow_degradation: Switch = Field(
-        True, description="Whether a feature that the model lacks is left out (true) or an error (false)."
+        True, description="Features that the model does not support are skipped (true) or an error (false)."
     )
     model_calls: ModelCallsConfig = Field(
-        default_factory=ModelCallsConfig, description="What happens when a model does not answer."
+        default_factory=ModelCallsConfig, description="Retries and fallbacks of model calls."
     )
-    tools: tuple[ToolEntry, ...] = Field((), description="The tools that the agent gets.")
+    tools: tuple[ToolEntry, ...] = Field((), description="Tools of the agent.")
     tool_groups: tuple[ToolGroup, ...] = Field(
-        (), description="The groups of tools; where there are any, each tool is of one of them."
+        (), description="Groups of tools; if there are any, each tool belongs to one of them."
     )
     sandbox: SandboxConfig = Field(
-        default_factory=SandboxConfig, description="Where commands run and files are."
+        default_factory=SandboxConfig, description="Sandbox for the agent's commands and files."
     )
     title: TitleConfig = Field(default_factory=TitleConfig, description="Titles of threads.")
     summarization: SummarizationConfig = Field(
-        default_factory=SummarizationConfig, description="Summaries of long threads."
+        default_factory=SummarizationConfig, description="Summaries of the older part of a long thread."
     )
     guardrails: GuardrailsConfig = Field(
         default_factory=GuardrailsConfig, description="Permission before each tool call."
@@ -148,16 +154,19 @@ class AgentConfig(Section):
         default_factory=SkillsConfig, description="Skills: folders with instructions for a kind of work."
     )
     memory: MemoryConfig = Field(
-        default_factory=MemoryConfig, description="What is remembered of people and group chats."
+        default_factory=MemoryConfig, description="Memory of people and group chats beyond a thread."
     )
     subagents: SubagentsConfig = Field(
-        default_factory=SubagentsConfig, description="Agents that the agent hands parts of its work to."
+        default_factory=SubagentsConfig,
+        description="Subagents, to which the agent delegates parts of its work.",
     )
     acp_agents: Mapping[str, AcpAgent] = Field(
-        default_factory=dict, description="Agents of other makers that the agent hands tasks to, by name."
+        default_factory=dict, description="External (ACP) agents, by name."
     )
-    limits: LimitsConfig = Field(default_factory=LimitsConfig, description="How much is taken at once.")
-    logging: LoggingConfig = Field(default_factory=LoggingConfig, description="What is logged, and how.")
+    limits: LimitsConfig = Field(
+        default_factory=LimitsConfig, description="Limits for runs, messages and files."
+    )
+    logging: LoggingConfig = Field(default_factory=LoggingConfig, description="Log level and format.")
 
     @field_validator("models")
     @classmethod
