@@ -110,8 +110,8 @@ class AccessOverrides(Section):
 
     def over(self, general: AccessConfig) -> AccessConfig:
         """Return the effective rules of the account."""
-        given = {
+        overrides = {
             name: value for name in type(self).model_fields if (value := getattr(self, name)) is not None
         }
-        given["blocked"] = tuple(dict.fromkeys((*general.blocked, *(self.blocked or ()))))
-        return general.model_copy(update=given)
+        overrides["blocked"] = tuple(dict.fromkeys((*general.blocked, *(self.blocked or ()))))
+        return general.model_copy(update=overrides)

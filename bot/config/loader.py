@@ -39,11 +39,11 @@ def _check_server(config: Config, problems: Problems) -> None:
         )
 
     elif config.server.token is None:
-        told = "other machines reach the service by {}, so server.token must be set"
+        reason = "other machines reach the service by {}, so server.token must be set"
         if config.server.allowed_hosts:
-            problems.add(("server", "allowed_hosts"), told.format("these names"))
+            problems.add(("server", "allowed_hosts"), reason.format("these names"))
         if config.server.is_public:
-            problems.add(("server", "public_url"), told.format("this address"))
+            problems.add(("server", "public_url"), reason.format("this address"))
 
 
 def _check_accounts(config: Config, problems: Problems) -> None:
