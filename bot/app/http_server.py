@@ -6,17 +6,25 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+import httpx
 import uvicorn
 
+from agent.shared.tls import tls_context
 from bot.errors import StartError
+from bot.server.api.app import create_app
+from bot.server.api.dependencies import ApiServices
+from bot.server.api.runtime_proxy import TIMEOUT
+from bot.wiring import MEGABYTE
 
 if TYPE_CHECKING:
     from bot.app.service import BotService
 
 BACKLOG = 1024
 STOP_SECONDS = 1.5
+VERSION = version("roebot")
 
 
 class _Server(uvicorn.Server):
@@ -70,11 +78,51 @@ async def _serve_until_cancelled(server: uvicorn.Server, bound: socket.socket) -
         raise
 
 
+def api_services(service: BotService, *, port: int) -> ApiServices:
+    """Return what the API works with, for a service that listens on `port`."""
+    config = service.config
+    return ApiServices(
+        core=service.core,
+        channels=service.accounts,
+        bus=service.bus,
+        commands=service.commands,
+        schedules=service.schedules,
+        retention=service.retention,
+        dispatcher=service.dispatcher,
+        home=service.settings.home,
+        version=VERSION,
+        runtime_client=lambda: _runtime_client(service),
+        management_client=(lambda: _management_client(service)) if config.runtime.management_url else None,
+        runtime_trouble=lambda: service.child.failure if service.child else "",
+        runtime_start=lambda: service.child.starts if service.child else 0,
+        port=port,
+        file_bytes=config.limits.file_mb * MEGABYTE,
+    )
+
+
+def _runtime_client(service: BotService) -> httpx.AsyncClient:
+    """A client of the LangGraph API; for the bundled runtime it stays valid over restarts of the process."""
+    if service.child is not None:
+        return service.child.client(timeout=TIMEOUT)
+    return _client(service, service.config.runtime.url)
+
+
+def _management_client(service: BotService) -> httpx.AsyncClient:
+    return _client(service, service.config.runtime.management_url)
+
+
+def _client(service: BotService, url: str | None) -> httpx.AsyncClient:
+    assert url is not None
+    key = service.config.runtime.api_key
+    headers = {"x-api-key": key.get_secret_value()} if key else {}
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=32)
+    return httpx.AsyncClient(
+        base_url=url, headers=headers, timeout=TIMEOUT, limits=limits, trust_env=False, verify=tls_context()
+    )
+
+
 async def serve_api(service: BotService, ready: Callable[[str], None]) -> None:
     """Serve console, API and runtime proxy until cancelled; `ready` gets the URL once the server answers."""
-    from bot.app.api_wiring import api_services
-    from bot.server.api.app import create_app
-
     server = service.config.server
     bound = bind_socket(server.host, server.port)
     try:

@@ -3,51 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from bot.access import AccessPolicy, Permission, Role, has_permission
+from bot.access import Permission, Role, has_permission
 from bot.access.pairing_codes import GOOD_FOR, create_code
 from bot.commands.registry import Registry
-from bot.domain import Busy, ChatKind, InboundChange, InboundEvent, InboundMessage, IsolationPolicy, Origin
+from bot.domain import ChatKind, InboundChange, InboundEvent, InboundMessage, Origin
 from bot.store.admission_types import Admission, InboxItem, Notice, RecordOnly, Verdict
 from bot.store.budgets import Limit
 from bot.store.people import Pairing
-from bot.texts import Texts
+from bot.wiring import AccountView
 
 # Seconds without a further part after which an album or a group of forwarded messages, which arrives as
 # several events, is considered complete.
 ALBUM_HOLD = 0.7
-
-
-@dataclass(frozen=True, slots=True)
-class MessageLimits:
-    """Limits on messages: characters, bytes per file, and messages in a queue."""
-
-    characters: int = 100_000
-    file_bytes: int = 20_000_000
-    queue: int = 20
-
-
-@dataclass(frozen=True, slots=True)
-class AccountRules:
-    """Admission rules of one account. `recorded` returns whether a chat is recorded, `budgets` the budgets
-    that a message counts towards.
-    """
-
-    access: AccessPolicy
-    isolation: IsolationPolicy
-    texts: Texts
-    limits: MessageLimits
-    model: str = ""
-    private_isolation: IsolationPolicy | None = None
-    busy: Busy = Busy.QUEUE
-    recorded: Callable[[str], bool] = lambda _chat: False
-    budgets: Callable[[Origin, Role], tuple[Limit, ...]] = lambda _origin, _role: ()
-
-    def isolation_of(self, message: InboundMessage) -> IsolationPolicy:
-        """Return the isolation policy for the chat of a message."""
-        private = message.origin.chat_kind is ChatKind.PRIVATE
-        return self.private_isolation if private and self.private_isolation else self.isolation
 
 
 def is_click(event: InboundEvent) -> bool:
@@ -66,12 +35,12 @@ class AdmissionPolicy:
 
     def __init__(
         self,
-        rules: AccountRules,
+        account: AccountView,
         commands: Registry,
         new_id: Callable[[], str],
         new_code: Callable[[], str] = create_code,
     ) -> None:
-        self._rules = rules
+        self._account = account
         self._commands = commands
         self._new_id = new_id
         self._new_code = new_code
@@ -87,26 +56,28 @@ class AdmissionPolicy:
 
     def is_recorded(self, chat: str) -> bool:
         """Return whether a chat is recorded."""
-        return self._rules.recorded(chat)
+        return self._account.is_recorded(chat)
 
     def is_private_command(self, message: InboundMessage) -> bool:
         """Return whether the message is a group command whose answer only its author may see."""
         if message.origin.chat_kind is not ChatKind.GROUP:
             return False
-        return self._commands.answers_alone(message.text, self._rules.access.role_of(message.origin))
+        return self._commands.answers_alone(message.text, self._account.policy.role_of(message.origin))
 
     def _should_record(self, origin: Origin) -> bool:
         """Return whether messages from there are recorded even if they are not addressed to the bot."""
         group = origin.chat_kind is ChatKind.GROUP
         return (
-            group and self.is_recorded(origin.chat) and self._rules.access.role_of(origin) is not Role.BLOCKED
+            group
+            and self.is_recorded(origin.chat)
+            and self._account.policy.role_of(origin) is not Role.BLOCKED
         )
 
     def admit_message(self, message: InboundMessage) -> Admission | None:
         """Return what to store for a message; None for one that is not for the bot."""
         if not message.addressed:
             return None
-        role = self._rules.access.role_of(message.origin)
+        role = self._account.policy.role_of(message.origin)
         if role < Role.MEMBER:
             return self._admit_stranger(message, role)
         parsed = self._commands.parse(message.text, mentioned=message.origin.chat_kind is ChatKind.GROUP)
@@ -118,7 +89,7 @@ class AdmissionPolicy:
         refusal = self._refusal(message)
         if refusal:
             return self._make_admission(message, Verdict.NOTICE, notice=refusal)
-        budgets = self._rules.budgets(message.origin, role)
+        budgets = self._account.limits_for(message.origin, role)
         return self._make_admission(
             message, Verdict.CHAT, is_admin=has_permission(role, Permission.DECIDE), budgets=budgets
         )
@@ -127,9 +98,9 @@ class AdmissionPolicy:
         """Admit a change. A person without access can delete messages, but not write by editing them."""
         if happened.text is None:
             return happened
-        if happened.origin.sender.id and self._rules.access.role_of(happened.origin) < Role.MEMBER:
+        if happened.origin.sender.id and self._account.policy.role_of(happened.origin) < Role.MEMBER:
             return None
-        return replace(happened, text=happened.text[: self._rules.limits.characters])
+        return replace(happened, text=happened.text[: self._account.limits.characters])
 
     def _admit_stranger(self, message: InboundMessage, role: Role) -> Admission | None:
         """Tell a person without access how to get it, in private chats only: by a pairing code, or once a day
@@ -140,18 +111,18 @@ class AdmissionPolicy:
         if message.origin.sender.account:
             # A web console user signed in by a link gets this notice in the chat they came from.
             return None
-        if self._rules.access.offers_pairing:
+        if self._account.policy.offers_pairing:
             pairing = Pairing(self._new_code(), GOOD_FOR)
             notice = Notice("pair_code", {"code": pairing.code, "minutes": GOOD_FOR // 60})
             return self._make_admission(message, Verdict.NOTICE, notice=notice, pairing=pairing)
-        line = AccessPolicy.config_lines(message.origin)
+        line = self._account.policy.config_lines(message.origin)
         return self._make_admission(
             message, Verdict.NOTICE, notice=Notice("stranger", {"line": line}), notice_kind="stranger"
         )
 
     def _refusal(self, message: InboundMessage) -> Notice | None:
-        """Return the reason why a message can't be answered, None if it can."""
-        texts, limits = self._rules.texts, self._rules.limits
+        """Return why a message can't be answered, None if it can."""
+        texts, limits = self._account.texts, self._account.limits
         if message.unsupported:
             return Notice("unsupported", {"kind": texts.kind(message.unsupported)})
         if len(message.text) > limits.characters:
@@ -175,19 +146,19 @@ class AdmissionPolicy:
         is_admin: bool = False,
         budgets: tuple[Limit, ...] = (),
     ) -> Admission:
-        rules = self._rules
+        account = self._account
         return Admission(
             message=message,
             verdict=verdict,
-            policy=rules.isolation_of(message),
+            policy=account.isolation_of(message),
             thread_id=self._new_id(),
-            texts=rules.texts.in_thread(message.origin.topic),
+            texts=account.texts.in_thread(message.origin.topic),
             notice=notice,
-            busy=rules.busy,
+            busy=account.busy,
             is_admin=is_admin,
             notice_kind=notice_kind,
             pairing=pairing,
-            model=rules.model,
+            model=account.model,
             new_thread=new_thread,
             resume=resume,
             hold_seconds=ALBUM_HOLD if message.group_key else 0.0,

@@ -17,11 +17,11 @@ DEFAULT = "default"
 
 async def agent(call: Invocation) -> Result:
     """Choose an agent for this conversation, or list the available ones."""
-    texts, services = call.texts, call.services
+    texts, core = call.texts, call.core
     if call.words and call.words[0].lower() == DEFAULT:
         return await _set(call, "")
     try:
-        offered: Sequence[AgentInfo] | None = await services.runtime.list_agents()
+        offered: Sequence[AgentInfo] | None = await core.runtime.list_agents()
     except RuntimeRefused:
         offered = None
     except RuntimeProblem:
@@ -51,15 +51,15 @@ def chosen_agent(call: Invocation, view: ConversationView | None) -> str:
 
 
 async def _set(call: Invocation, name: str) -> Result:
-    await call.services.db.run(set_agent, call.turn.conversation, name)
-    lane = await call.services.db.run(load_lane, call.turn.conversation)
+    await call.core.db.run(set_agent, call.turn.conversation, name)
+    lane = await call.core.db.run(load_lane, call.turn.conversation)
     shown = f"`{name}`" if name else agent_of(call, None)
     return Result(call.texts("agent_set_busy" if lane.turn else "agent_set", name=shown))
 
 
 async def _listed(call: Invocation, offered: Sequence[AgentInfo] | None) -> Result:
     texts = call.texts
-    view = await call.services.db.run(load_conversation, call.turn.conversation)
+    view = await call.core.db.run(load_conversation, call.turn.conversation)
     now = texts("agent_now", name=agent_of(call, view))
     if offered is None:
         return Result(f"{now}\n\n{texts('agents_unlisted')}")
@@ -85,5 +85,5 @@ def _named(name: str, offered: Sequence[AgentInfo]) -> AgentInfo | None:
 
 
 def _of_account(call: Invocation) -> str:
-    outlet = call.services.accounts.get(call.turn.address.account)
+    outlet = call.core.accounts.get(call.turn.address.account)
     return outlet.agent if outlet is not None else ""

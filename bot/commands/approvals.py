@@ -41,8 +41,8 @@ async def reject(call: Invocation) -> Result:
 
 async def approved(call: Invocation) -> Result:
     """List the tools that need no approval here, or require approval for one again."""
-    texts, services, turn = call.texts, call.services, call.turn
-    found = await services.db.run(list_tool_grants, turn.address.account, turn.conversation)
+    texts, core, turn = call.texts, call.core, call.turn
+    found = await core.db.run(list_tool_grants, turn.address.account, turn.conversation)
     if not call.words:
         return Result(_shown(call, found))
     number = number_in(call.words[1:])
@@ -54,7 +54,7 @@ async def approved(call: Invocation) -> Result:
     in_group = turn.address.chat_kind is ChatKind.GROUP
     if (in_group or not one.conversation) and not call.may(Permission.WITHDRAW):
         return Result(texts("approved_admins"))
-    await services.db.run(revoke_tool_grant, number, author_of(turn), services.clock.now())
+    await core.db.run(revoke_tool_grant, number, author_of(turn), core.clock.now())
     return Result(texts("approved_gone", tool=quoted(one.tool)))
 
 
@@ -62,12 +62,17 @@ async def _decide(call: Invocation, words: tuple[str, ...] | list[str], word: De
     services, number = call.services, number_in(words)
     if words and not number:
         return Result(call.texts("approval_code_wrong", command=call.name))
-    decided, conversation = await services.db.run(
-        decide_approval, call.turn, number, services.clock.now(), word, is_admin=call.may(Permission.DECIDE)
+    decided, conversation = await call.core.db.run(
+        decide_approval,
+        call.turn,
+        number,
+        call.core.clock.now(),
+        word,
+        is_admin=call.may(Permission.DECIDE),
     )
     if decided is not DecisionOutcome.DONE:
         return Result(call.texts(_REFUSALS[decided], command=call.name))
-    services.wake(conversation)
+    services.runs.wake_conversation(conversation)
     return Result("", composed=True)
 
 

@@ -21,7 +21,7 @@ async def audit(call: Invocation) -> Result:
     person = call.words[0] if call.words else ""
     if person and ":" not in person:
         person = f"{home_of(call)}:{person}"
-    found = await call.services.db.run(list_audit_entries, limit=SHOWN, person=person)
+    found = await call.core.db.run(list_audit_entries, limit=SHOWN, person=person)
     if not found:
         return Result(call.texts("audit_none"))
     return Result("\n".join([call.texts("audit_title"), "", *(f"- {_line(one)}" for one in found)]))

@@ -33,7 +33,7 @@ async def budget(call: Invocation) -> Result:
 
 async def _given(call: Invocation, entry: AccessEntry) -> str:
     """Apply the limits in the command and return those now in force for the entry."""
-    texts, budgets, words = call.texts, call.services.budgets, " ".join(call.words[1:])
+    texts, budgets, words = call.texts, call.core.budgets, " ".join(call.words[1:])
     known = next(
         (one for one in budgets.list_granted() if one.entry == str(entry)),
         EntryBudget(str(entry), None, None),
@@ -47,15 +47,15 @@ async def _given(call: Invocation, entry: AccessEntry) -> str:
         return texts("budget_owner", who=entry)
     author = author_of(call.turn)
     given = replace(wanted, by=author.person)
-    await budgets.set_limit(given, author, call.services.clock.now())
+    await budgets.set_limit(given, author, call.core.clock.now())
     return texts("budget_is", who=entry, limits=_limits(texts, given))
 
 
 def _owns(call: Invocation, entry: AccessEntry) -> bool:
     """Return True if the entry is an owner here, by configuration or by a granted role."""
-    people = call.services.people
+    people = call.core.people
     given = (people.get(one) for one in (entry, twin(call, entry)))
-    return Role.OWNER in (call.services.policy(account_of(call)).configured_role_of_entry(entry), *given)
+    return Role.OWNER in (call.core.policy(account_of(call)).configured_role_of_entry(entry), *given)
 
 
 def _wanted(known: EntryBudget, word: str) -> EntryBudget | None:
@@ -71,7 +71,7 @@ def _wanted(known: EntryBudget, word: str) -> EntryBudget | None:
 
 
 def _listed(call: Invocation) -> str:
-    given = call.services.budgets.list_granted()
+    given = call.core.budgets.list_granted()
     if not given:
         return call.texts("budget_none")
     lines = [

@@ -12,7 +12,7 @@ DEFAULT = "default"
 
 async def busy(call: Invocation) -> Result:
     """Set the mode, reset it, or show the current one."""
-    texts, db, here = call.texts, call.services.db, call.turn.conversation
+    texts, db, here = call.texts, call.core.db, call.turn.conversation
     if not call.words:
         return Result(busy_line(call, await db.run(load_conversation, here)))
     word = call.words[0].lower()
@@ -28,5 +28,5 @@ async def busy(call: Invocation) -> Result:
 def busy_line(call: Invocation, view: ConversationView | None) -> str:
     """Describe the mode of the conversation and its source."""
     chosen = view.busy if view else ""
-    policy = chosen or call.services.busy(call.turn.address.account)
+    policy = chosen or call.account.busy
     return call.texts(f"busy_{policy}", whence=call.texts("busy_here" if chosen else "busy_account"))

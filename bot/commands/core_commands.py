@@ -56,20 +56,20 @@ async def help_(call: Invocation) -> Result:
 
 async def new(call: Invocation) -> Result:
     """Confirm the new thread, which the accept transaction has started already."""
-    lane = await call.services.db.run(load_lane, call.turn.conversation, before=call.turn.id)
+    lane = await call.core.db.run(load_lane, call.turn.conversation, before=call.turn.id)
     busy = lane.turn is not None or lane.queued > 0
     # Approvals that were pending on the old thread no longer apply.
-    call.services.wake(call.turn.conversation)
+    call.services.runs.wake_conversation(call.turn.conversation)
     return Result(call.texts("new_while_busy" if busy else "new"))
 
 
 async def stop(call: Invocation) -> Result:
     """End the run and keep the queue."""
-    stopped = await call.services.stop(call.turn.conversation, author_of(call.turn))
+    stopped = await call.services.runs.stop(call.turn.conversation, author_of(call.turn))
     if not stopped:
         return Result(call.texts("stop_nothing"))
-    joined = call.services.joined(call.turn.conversation)
-    lane = await call.services.db.run(load_lane, call.turn.conversation)
+    joined = call.services.runs.joined_count(call.turn.conversation)
+    lane = await call.core.db.run(load_lane, call.turn.conversation)
     waiting = lane.queued - joined
     return Result(call.texts("stop_queue", count=waiting) if waiting > 0 else call.texts("stop_done"))
 
@@ -77,23 +77,23 @@ async def stop(call: Invocation) -> Result:
 async def retry(call: Invocation) -> Result:
     """Answer the last turn again, on a fork from before it."""
     services = call.services
-    lane = await services.db.run(load_lane, call.turn.conversation)
-    if refusal := await services.db.run(find_refusal, call.limits, services.clock.now()):
+    lane = await call.core.db.run(load_lane, call.turn.conversation)
+    if refusal := await call.core.db.run(find_refusal, call.limits, call.core.clock.now()):
         return Result(refusal)
     if lane.turn is not None:
-        waits, now = call.texts("retry_waits"), services.clock.now()
-        await services.db.run(queue_retry, call.turn, text=waits, limits=call.limits, now=now)
-        services.wake(call.turn.conversation)
+        waits, now = call.texts("retry_waits"), call.core.clock.now()
+        await call.core.db.run(queue_retry, call.turn, text=waits, limits=call.limits, now=now)
+        services.runs.wake_conversation(call.turn.conversation)
         return Result(waits, composed=True)
-    answered = await services.db.run(find_last_answered, call.turn.conversation)
+    answered = await call.core.db.run(find_last_answered, call.turn.conversation)
     if answered is None:
         return Result(call.texts("retry_nothing"))
     try:
-        thread_id, checkpoint = await fork_of(services.runtime, answered, services.new_id)
+        thread_id, checkpoint = await fork_of(call.core.runtime, answered, call.core.new_id)
     except RunMissing:
         return Result(call.texts("retry_gone"))
     text = call.texts("retry_done")
-    await services.db.run(
+    await call.core.db.run(
         open_retry,
         call.turn,
         answered,
@@ -101,21 +101,21 @@ async def retry(call: Invocation) -> Result:
         thread_id=thread_id,
         text=text,
         limits=call.limits,
-        now=services.clock.now(),
+        now=call.core.clock.now(),
     )
-    services.wake(call.turn.conversation)
+    services.runs.wake_conversation(call.turn.conversation)
     return Result(text, composed=True)
 
 
 async def plan(call: Invocation) -> Result:
     """Switch plan mode of this conversation on or off, or show it."""
-    texts, services = call.texts, call.services
+    texts, core = call.texts, call.core
     wanted = SWITCH.get(call.words[0].lower()) if call.words else None
     if wanted is None:
-        view = await services.db.run(load_conversation, call.turn.conversation)
+        view = await core.db.run(load_conversation, call.turn.conversation)
         return Result(texts("plan_is_on" if view and view.plan else "plan_is_off"))
-    await services.db.run(set_plan_mode, call.turn.conversation, wanted)
-    lane = await services.db.run(load_lane, call.turn.conversation)
+    await core.db.run(set_plan_mode, call.turn.conversation, wanted)
+    lane = await core.db.run(load_lane, call.turn.conversation)
     if lane.turn:
         return Result(texts("plan_on_busy" if wanted else "plan_off_busy"))
     return Result(texts("plan_on" if wanted else "plan_off"))
@@ -144,12 +144,12 @@ async def whoami(call: Invocation) -> Result:
 async def status(call: Invocation) -> Result:
     """Show this conversation, its run, its queue and its account."""
     texts, services = call.texts, call.services
-    joined = services.joined(call.turn.conversation)
-    lane = await services.db.run(load_lane, call.turn.conversation)
-    view = await services.db.run(load_conversation, call.turn.conversation)
-    policy = (view.busy if view else "") or services.busy(call.turn.address.account)
-    account = services.accounts.state(call.turn.address.account)
-    since = services.clock.now() - lane.since
+    joined = services.runs.joined_count(call.turn.conversation)
+    lane = await call.core.db.run(load_lane, call.turn.conversation)
+    view = await call.core.db.run(load_conversation, call.turn.conversation)
+    policy = (view.busy if view else "") or call.account.busy
+    account = call.core.accounts.state(call.turn.address.account)
+    since = call.core.clock.now() - lane.since
     state = texts(f"turn_{lane.state.value}") if lane.state else ""
     lines = [
         texts("status_title"),
@@ -178,7 +178,7 @@ async def _tokens(call: Invocation, thread_id: str) -> list[str]:
     """Return the tokens the thread has used, if the runtime reports them."""
     try:
         async with asyncio.timeout(USAGE_SECONDS):
-            used = await call.services.runtime.read_usage(thread_id) if thread_id else None
+            used = await call.core.runtime.read_usage(thread_id) if thread_id else None
     except (RuntimeProblem, TimeoutError):
         return []
     if used is None:

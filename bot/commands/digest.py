@@ -68,11 +68,11 @@ async def _drafted(call: Invocation) -> str:
     text, place = text_after(call.turn.messages[-1].text), _place(call)
     if named := _NAMED.fullmatch(text):
         text, place = named["rest"], await _named(call, named["chat"])
-    wanted = await call.services.desk.parse_request(text, address.account, place.chat)
+    wanted = await call.services.schedules.parse_request(text, address.account, place.chat)
     if wanted is None:
         near = nearest_line(texts, nearest(call.words[0].lower(), [*_VERBS, "zone"]), mark="/digest ")
         raise ScheduleRefused("digest_when", nearest=near)
-    preview = await call.services.desk.create(
+    preview = await call.services.schedules.create(
         wanted, place, call.turn.messages[-1].sender, None, ScheduleState.DRAFT
     )
     one = preview.schedule
@@ -95,7 +95,7 @@ async def _drafted(call: Invocation) -> str:
 async def _ok(call: Invocation, one: Schedule) -> str:
     if one.state is not ScheduleState.DRAFT:
         raise ScheduleRefused("digest_saved_already", number=one.id)
-    preview = await call.services.desk.activate(one, author_of(call.turn))
+    preview = await call.services.schedules.activate(one, author_of(call.turn))
     return await _saved(call, preview)
 
 
@@ -106,35 +106,35 @@ async def _saved(call: Invocation, preview: SchedulePreview) -> str:
 
 
 async def _drop(call: Invocation, one: Schedule) -> str:
-    await call.services.desk.delete(one, author_of(call.turn))
+    await call.services.schedules.delete(one, author_of(call.turn))
     return call.texts("digest_deleted", number=one.id)
 
 
 async def _pause(call: Invocation, one: Schedule) -> str:
     if one.state is not ScheduleState.ACTIVE:
         raise ScheduleRefused("digest_not_active", number=one.id)
-    await call.services.desk.pause(one, author_of(call.turn))
+    await call.services.schedules.pause(one, author_of(call.turn))
     return call.texts("digest_paused", number=one.id)
 
 
 async def _resume(call: Invocation, one: Schedule) -> str:
     if one.state is not ScheduleState.PAUSED:
         raise ScheduleRefused("digest_not_paused", number=one.id)
-    preview = await call.services.desk.activate(one, author_of(call.turn))
+    preview = await call.services.schedules.activate(one, author_of(call.turn))
     return await _saved(call, preview)
 
 
 async def _now(call: Invocation, one: Schedule) -> str:
     if one.state is ScheduleState.DRAFT:
         raise ScheduleRefused("digest_is_draft", number=one.id)
-    await call.services.desk.trigger(one, author_of(call.turn))
+    await call.services.schedules.trigger(one, author_of(call.turn))
     return call.texts("digest_fired", number=one.id)
 
 
 async def _show(call: Invocation, one: Schedule) -> str:
-    texts, desk = call.texts, call.services.desk
+    texts, desk = call.texts, call.services.schedules
     preview = await desk.preview(one) if one.state is ScheduleState.ACTIVE else SchedulePreview(one, ())
-    firings = await call.services.db.run(list_scheduled_runs, one.id, limit=SHOWN_FIRINGS)
+    firings = await call.core.db.run(list_scheduled_runs, one.id, limit=SHOWN_FIRINGS)
     lines = [await _line(call, one), *(["", quoted(one.text, 500)] if one.text else [])]
     if preview.firings:
         lines += ["", *await _times(texts, preview)]
@@ -158,12 +158,12 @@ _VERBS: dict[str, Callable[[Invocation, Schedule], Awaitable[str]]] = {
 
 
 async def _zone(call: Invocation) -> str:
-    desk, address = call.services.desk, call.turn.address
+    desk, address = call.services.schedules, call.turn.address
     if len(call.words) == 1:
         return call.texts("digest_zone", zone=await desk.chat_zone(address.account, address.chat))
     await desk.set_zone(address.account, address.chat, call.words[1])
     deed = AuditEvent("digest zone", f"{address.account}:{address.chat}", call.words[1])
-    await call.services.db.run(record_event, author_of(call.turn), deed, call.services.clock.now())
+    await call.core.db.run(record_event, author_of(call.turn), deed, call.core.clock.now())
     return call.texts("digest_zone_set", zone=call.words[1])
 
 
@@ -173,7 +173,7 @@ async def _mine(call: Invocation, verb: str, number: int) -> Schedule:
     In a group these are the schedules of the chat, for admins also those of other people; in private, the
     schedules of every chat.
     """
-    one = await call.services.db.run(load_schedule, number)
+    one = await call.core.db.run(load_schedule, number)
     senior = call.may(Permission.DIGESTS)
     anywhere = senior and call.turn.address.chat_kind is ChatKind.PRIVATE
     if one is None or not (_belongs(one, call) or anywhere):
@@ -193,7 +193,7 @@ def _belongs(one: Schedule, call: Invocation) -> bool:
 
 async def _listed(call: Invocation) -> str:
     address = call.turn.address
-    found = await call.services.db.run(list_chat_schedules, address.account, address.chat)
+    found = await call.core.db.run(list_chat_schedules, address.account, address.chat)
     if not found:
         return call.texts("digest_none")
     lines = [f"- {await _line(call, one)}" for one in found]
@@ -246,7 +246,7 @@ async def _named(call: Invocation, name: str) -> ScheduleTarget:
     chat = name.strip("<>#`").partition("|")[0]
     if not call.may(Permission.DIGEST_ELSEWHERE):
         raise ScheduleRefused("digest_named_admins")
-    kind = await call.services.db.run(load_chat_kind, address.account, chat)
+    kind = await call.core.db.run(load_chat_kind, address.account, chat)
     if kind is None:
         raise ScheduleRefused("digest_named_unknown", chat=quoted(chat))
     # A private chat belongs to one person; nobody else may post results there.

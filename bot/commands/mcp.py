@@ -20,7 +20,7 @@ async def mcp(call: Invocation) -> Result:
     if len(call.words) > 2 or (len(call.words) == 2 and wanted is None):
         return Result(texts("mcp_usage"))
     try:
-        found = await call.services.runtime.list_servers()
+        found = await call.core.runtime.list_servers()
     except RuntimeRefused:
         return Result(texts("mcp_unlisted"))
     except RuntimeProblem:
@@ -36,7 +36,7 @@ async def _one(call: Invocation, found: Sequence[ServerInfo], wanted: bool | Non
         return Result(texts("mcp_unknown", name=name, nearest=nearest_line(texts, near, mark="")))
     if wanted is None:
         return Result("\n\n".join(filter(None, [_line(texts, one, most=len(one.tools)), one.description])))
-    await call.services.runtime.switch_server(one.name, enabled=wanted)
+    await call.core.runtime.switch_server(one.name, enabled=wanted)
     return Result(texts("mcp_on" if wanted else "mcp_off", name=one.name))
 
 

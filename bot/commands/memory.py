@@ -35,7 +35,7 @@ async def _done(call: Invocation, action: str, fact: str) -> str:
         return await _forget(call, fact)
     if action not in {SHOW, EXPORT} or fact:
         return call.texts("memory_usage")
-    found = await call.services.runtime.read_memory(scope_of(call))
+    found = await call.core.runtime.read_memory(scope_of(call))
     if action == SHOW:
         return _shown(call, found)
     return f"```json\n{orjson.dumps(found.document, option=orjson.OPT_INDENT_2).decode()}\n```"
@@ -44,10 +44,10 @@ async def _done(call: Invocation, action: str, fact: str) -> str:
 async def _forget(call: Invocation, fact: str) -> str:
     if _in_group(call) and not call.may(Permission.GROUP_MEMORY):
         return call.texts("memory_admins")
-    await call.services.runtime.delete_memory(scope_of(call), fact)
+    await call.core.runtime.delete_memory(scope_of(call), fact)
     if _in_group(call):
         deed = AuditEvent("memory forgotten", scope_of(call), fact)
-        await call.services.db.run(record_event, author_of(call.turn), deed, call.services.clock.now())
+        await call.core.db.run(record_event, author_of(call.turn), deed, call.core.clock.now())
     if fact:
         return call.texts("memory_fact_gone")
     return call.texts("memory_gone_group" if _in_group(call) else "memory_gone")

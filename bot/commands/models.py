@@ -20,12 +20,12 @@ async def models(call: Invocation) -> Result:
     """List the models."""
     texts = call.texts
     try:
-        offered = await call.services.runtime.list_models()
+        offered = await call.core.runtime.list_models()
     except RuntimeRefused:
         return Result(texts("models_none"))
     except RuntimeProblem:
         return Result(texts("models_unreachable"))
-    view = await call.services.db.run(load_conversation, call.turn.conversation)
+    view = await call.core.db.run(load_conversation, call.turn.conversation)
     chosen = _name(call, view) or await _of_agent(call, view)
     chosen = chosen or next((model.name for model in offered if model.default), "")
     lines = [_line(texts, model, mark="✓" if model.name == chosen else "•") for model in offered]
@@ -34,14 +34,14 @@ async def models(call: Invocation) -> Result:
 
 async def model(call: Invocation) -> Result:
     """Choose a model for this conversation, reset the choice, or show it."""
-    texts, services = call.texts, call.services
+    texts, core = call.texts, call.core
     if not call.words:
-        view = await services.db.run(load_conversation, call.turn.conversation)
+        view = await core.db.run(load_conversation, call.turn.conversation)
         return Result(texts("model_now", name=await _named(call, view)))
     name = call.words[0].strip("`")
     back = name.lower() == DEFAULT
     try:
-        offered = [one.name for one in await services.runtime.list_models()]
+        offered = [one.name for one in await core.runtime.list_models()]
     except RuntimeRefused:
         # A runtime that lists no models can't contradict the user.
         offered = [] if back else [name]
@@ -73,7 +73,7 @@ async def _named(call: Invocation, view: ConversationView | None) -> str:
         async with asyncio.timeout(LISTING_SECONDS):
             if own := await _of_agent(call, view):
                 return call.texts("model_agent_named", name=own, agent=chosen_agent(call, view))
-            offered = await call.services.runtime.list_models()
+            offered = await call.core.runtime.list_models()
     except (RuntimeProblem, TimeoutError):
         return model_of(call, view)
     default = next((one.name for one in offered if one.default), "")
@@ -84,7 +84,7 @@ async def _of_agent(call: Invocation, view: ConversationView | None) -> str:
     """Return the model that the conversation's custom agent defines, "" for none or unknown."""
     agent = chosen_agent(call, view)
     try:
-        offered = await call.services.runtime.list_agents() if agent else ()
+        offered = await call.core.runtime.list_agents() if agent else ()
     except RuntimeProblem:
         return ""
     return next((one.model for one in offered if one.name == agent), "")
@@ -96,9 +96,9 @@ def _name(call: Invocation, view: ConversationView | None) -> str:
 
 
 async def _set(call: Invocation, name: str) -> Result:
-    await call.services.db.run(set_model, call.turn.conversation, name)
-    lane = await call.services.db.run(load_lane, call.turn.conversation)
-    view = await call.services.db.run(load_conversation, call.turn.conversation)
+    await call.core.db.run(set_model, call.turn.conversation, name)
+    lane = await call.core.db.run(load_lane, call.turn.conversation)
+    view = await call.core.db.run(load_conversation, call.turn.conversation)
     shown = await _named(call, view)
     return Result(call.texts("model_set_busy" if lane.turn else "model_set", name=shown))
 

@@ -50,7 +50,7 @@ async def role(call: Invocation) -> Result:
 
 async def revoke(call: Invocation) -> Result:
     """Revoke a granted role."""
-    texts, services = call.texts, call.services
+    texts, core = call.texts, call.core
     entry = whom(call, call.words[0] if call.words else "")
     if isinstance(entry, Result):
         return entry
@@ -59,16 +59,16 @@ async def revoke(call: Invocation) -> Result:
         return Result(texts("role_too_high", who=entry, role=_name(held)))
     if not reaches(call, entry):
         return Result(texts("role_beyond", who=entry, account=account_of(call)))
-    taken = await services.db.run(revoke_role, str(entry), author_of(call.turn), services.clock.now())
-    await services.people.load_grants()
+    taken = await core.db.run(revoke_role, str(entry), author_of(call.turn), core.clock.now())
+    await core.people.load_grants()
     if named is not Role.STRANGER:
         return Result(texts("revoke_configured", who=entry, role=_name(named)))
-    if other in services.people:
+    if other in core.people:
         return Result(
             texts(
                 "revoke_elsewhere" if taken else "role_elsewhere",
                 **({"who": entry, "other": other} if taken else {"who": other}),
-                role=_name(services.people[other]),
+                role=_name(core.people[other]),
             )
         )
     return Result(texts("revoke_done" if taken else "revoke_nothing", who=entry))
@@ -76,31 +76,37 @@ async def revoke(call: Invocation) -> Result:
 
 async def pair(call: Invocation) -> Result:
     """Approve the access request with this code, or list the pending ones."""
-    texts, services, now = call.texts, call.services, call.services.clock.now()
+    texts, services, now = call.texts, call.services, call.core.clock.now()
     if not call.words:
         return Result(
             _waiting(
-                call, [one for one in await services.db.run(list_pairing_requests, now) if _here(call, one)]
+                call,
+                [one for one in await call.core.db.run(list_pairing_requests, now) if _here(call, one)],
             )
         )
     author = author_of(call.turn)
-    if await services.db.run(count_audit_events, author.person, WRONG_CODE, now - WRONG_WITHIN) >= MOST_WRONG:
+    if (
+        await call.core.db.run(count_audit_events, author.person, WRONG_CODE, now - WRONG_WITHIN)
+        >= MOST_WRONG
+    ):
         return Result(texts("pair_locked", count=MOST_WRONG, minutes=WRONG_WITHIN // 60))
     code, role = _meant(call)
     if isinstance(role, Result):
         return role
-    found = [one for one in await services.db.run(list_pairing_requests, now, code) if _here(call, one)]
+    found = [one for one in await call.core.db.run(list_pairing_requests, now, code) if _here(call, one)]
     if not found:
-        await services.db.run(record_event, author, AuditEvent(WRONG_CODE), now)
+        await call.core.db.run(record_event, author, AuditEvent(WRONG_CODE), now)
         return Result(texts("pair_wrong"))
     who = found[0]
     text = texts("pair_done", who=quoted_person(who.person, who.name), role=_name(role))
-    welcome = services.texts(who.account)("pair_welcome")
-    told = await services.db.run(approve_pairing_by_command, code, _name(role), welcome, call.turn, text, now)
+    welcome = call.core.account(who.account).texts("pair_welcome")
+    told = await call.core.db.run(
+        approve_pairing_by_command, code, _name(role), welcome, call.turn, text, now
+    )
     if told is None:
         return Result(texts("pair_wrong"))
-    await services.people.load_grants()
-    services.deliver(told)
+    await call.core.people.load_grants()
+    services.runs.deliver_notice(told)
     return Result(text, composed=True)
 
 
@@ -123,19 +129,17 @@ def _no_role(call: Invocation, word: str) -> Result:
 
 
 async def _give(call: Invocation, who: str, wanted: Role) -> Result:
-    services = call.services
+    core = call.core
     entry = whom(call, who)
     if isinstance(entry, Result):
         return entry
     refusal = _refusal(call, entry, wanted, whole=bool(entry.kind) or who == HERE)
     if refusal:
         return Result(refusal)
-    now = services.clock.now()
+    now = core.clock.now()
     author = author_of(call.turn)
-    await services.db.run(
-        grant_role, RoleGrant(str(entry), _name(wanted), "", author.person, now), author, now
-    )
-    await services.people.load_grants()
+    await core.db.run(grant_role, RoleGrant(str(entry), _name(wanted), "", author.person, now), author, now)
+    await core.people.load_grants()
     return Result(call.texts("role_given", who=entry, role=_name(wanted)))
 
 
@@ -153,7 +157,7 @@ def _refusal(call: Invocation, entry: AccessEntry, wanted: Role, *, whole: bool)
     if named.outranks_grant(wanted):
         return texts("role_configured", who=entry, role=_name(named))
     same = twin(call, entry)
-    other = call.services.people.get(same, Role.STRANGER)
+    other = call.core.people.get(same, Role.STRANGER)
     if wanted is not Role.BLOCKED and (other is Role.BLOCKED or other > wanted):
         return texts("role_elsewhere", who=same, role=_name(other))
     return ""
@@ -167,25 +171,25 @@ def _here(call: Invocation, one: PairingRequest) -> bool:
 def _named(call: Invocation, entry: AccessEntry) -> Role:
     """Return the configured role of the entry on the caller's account."""
     home = call.turn.messages[-1].sender.account or call.turn.address.account
-    return call.services.policy(home).configured_role_of_entry(entry)
+    return call.core.policy(home).configured_role_of_entry(entry)
 
 
 def _held(call: Invocation, entry: AccessEntry) -> Role:
-    return max(_named(call, entry), call.services.people.highest_granted_role(entry))
+    return max(_named(call, entry), call.core.people.highest_granted_role(entry))
 
 
 def _shown(call: Invocation, who: str) -> Result:
     entry = whom(call, who)
     if isinstance(entry, Result):
         return entry
-    held, people = _held(call, entry), call.services.people
+    held, people = _held(call, entry), call.core.people
     blocked = Role.BLOCKED in (_named(call, entry), people.get(entry), people.get(twin(call, entry)))
     return Result(call.texts("role_shown", who=entry, role=_name(Role.BLOCKED if blocked else held)))
 
 
 async def _everybody(call: Invocation) -> str:
     """List the granted roles; configured ones are in the configuration file."""
-    given = await call.services.db.run(list_role_grants)
+    given = await call.core.db.run(list_role_grants)
     lines = [
         "- "
         + call.texts("people_line", who=quoted_person(one.entry, one.name), role=one.role, by=quoted(one.by))
@@ -200,7 +204,7 @@ async def _everybody(call: Invocation) -> str:
 def _waiting(call: Invocation, found: Sequence[PairingRequest]) -> str:
     if not found:
         return call.texts("pair_nobody")
-    now = call.services.clock.now()
+    now = call.core.clock.now()
     lines = [
         "- "
         + call.texts(

@@ -24,7 +24,7 @@ async def data(call: Invocation) -> Result:
     texts = call.texts
     words = [word.lower() for word in call.words]
     if not words:
-        days = call.services.kept_days(call.turn.address.account)
+        days = call.account.retention_days
         return Result(texts("data_kept", days=days) if days else texts("data_kept_for_ever"))
     if call.turn.address.chat_kind is not ChatKind.PRIVATE:
         return Result(texts("data_private"))
@@ -38,10 +38,10 @@ async def data(call: Invocation) -> Result:
 
 
 async def _export(call: Invocation) -> Result:
-    services, person = call.services, _asker(call)
-    now = services.clock.now()
-    found = await export_person(services.db, services.runtime, person, _scopes(call, person), now)
-    await services.db.run(record_event, author_of(call.turn), AuditEvent("data exported", str(person)), now)
+    core, person = call.core, _asker(call)
+    now = core.clock.now()
+    found = await export_person(core.db, core.runtime, person, _scopes(call, person), now)
+    await core.db.run(record_event, author_of(call.turn), AuditEvent("data exported", str(person)), now)
     if len(found) > LARGEST:
         return Result(call.texts("data_too_large", megabytes=len(found) / 1_000_000))
     return Result(call.texts("data_exported"), documents=(Document(FILENAME, found.decode()),))
@@ -49,9 +49,9 @@ async def _export(call: Invocation) -> Result:
 
 async def _erase(call: Invocation) -> Result:
     services, texts, person = call.services, call.texts, _asker(call)
-    done = await services.forgetter.erase_person(person, _scopes(call, person))
-    await services.db.run(
-        record_event, author_of(call.turn), AuditEvent("data erased", str(person)), services.clock.now()
+    done = await services.retention.erase_person(person, _scopes(call, person))
+    await call.core.db.run(
+        record_event, author_of(call.turn), AuditEvent("data erased", str(person)), call.core.clock.now()
     )
     lines = [
         texts("data_erased", messages=done.erased.messages, threads=len(done.erased.gone)),
@@ -68,7 +68,7 @@ def _asker(call: Invocation) -> Person:
 
 
 def _scopes(call: Invocation, person: Person) -> list[str]:
-    states = call.services.accounts.states()
+    states = call.core.accounts.states()
     return memory_scopes(
         person, [name for name, (platform, _) in states.items() if platform == person.platform]
     )

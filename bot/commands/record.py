@@ -45,7 +45,7 @@ async def record(call: Invocation) -> Result:
 def _kept(call: Invocation) -> int:
     """Return the retention in days if the command names none: the current one, else the default."""
     address = call.turn.address
-    found = call.services.recorded.get(address.account, address.chat)
+    found = call.core.recorded.get(address.account, address.chat)
     return found.days if found is not None else DAYS
 
 
@@ -54,23 +54,23 @@ async def _switched(call: Invocation, days: int) -> Result:
 
     The notice goes to the place of the command and, outside of a thread or topic, to the whole chat.
     """
-    address, services, now = call.turn.address, call.services, call.services.clock.now()
-    await services.recorded.set_retention(address.account, address.chat, days, author_of(call.turn), now)
+    address, services, now = call.turn.address, call.services, call.core.clock.now()
+    await call.core.recorded.set_retention(address.account, address.chat, days, author_of(call.turn), now)
     text = call.texts("record_on", days=days) if days else call.texts("record_off")
     if not address.topic:
         return Result(text)
     whole, sender = replace(address, topic="", reply_to=""), call.turn.messages[-1].sender
     chat = Audience(call.turn.conversation, whole, call.turn.platform, sender)
-    for turn in await services.db.run(announce_by_command, [chat], text, call.turn, text, now):
-        services.deliver(turn)
+    for turn in await call.core.db.run(announce_by_command, [chat], text, call.turn, text, now):
+        services.runs.deliver_notice(turn)
     return Result(text, composed=True)
 
 
 async def _shown(call: Invocation) -> str:
-    address, chats = call.turn.address, call.services.recorded
+    address, chats = call.turn.address, call.core.recorded
     found = chats.get(address.account, address.chat)
     if found is None:
         return call.texts("record_is_off")
-    count = await call.services.db.run(count_recorded, address.account, address.chat)
+    count = await call.core.db.run(count_recorded, address.account, address.chat)
     since = datetime.fromtimestamp(found.since, UTC).strftime("%Y-%m-%d")
     return call.texts("record_is_on", days=found.days, since=since, count=count)

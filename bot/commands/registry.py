@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.access import AccessPolicy, GrantedRoles, Permission, Role, has_permission
-from bot.access.budgets import Budgets
-from bot.clock import Clock
+from bot.access import Permission, Role, has_permission
 from bot.config import Rejected, Reloaded
-from bot.domain import AccountState, ChatKind, Origin, Turn, TurnKind
+from bot.domain import ChatKind, Origin, Turn, TurnKind
 from bot.platforms.base import CommandHint
-from bot.privacy.chat_record import RecordSettings
 from bot.privacy.retention import RetentionJob
-from bot.runtime.interface import AgentRuntime
 from bot.schedules.service import ScheduleService
-from bot.store import Database
 from bot.store.audit import Actor
 from bot.store.budgets import Limit
 from bot.texts import Texts
+from bot.wiring import AccountView, Core
 
 # Command names have no hyphens; skills, which can be called like commands, may.
 NAME = re.compile(r"/(?P<name>[A-Za-z0-9_][A-Za-z0-9_-]{0,63})(?:@\w+)?(?:\s+(?P<rest>.*))?", re.DOTALL)
@@ -42,65 +38,39 @@ MOST_AFTER_A_NUMBER = 1
 SWITCH = {"on": True, "off": False}
 
 
-class CommandAccount(Protocol):
-    """An account as commands see it."""
+class RunControl(Protocol):
+    """Controls of the current runs, as commands use them."""
 
-    @property
-    def agent(self) -> str:
-        """The custom agent that answers in the account ("" for the default agent)."""
+    async def stop(self, conversation: int, actor: Actor | None = None) -> bool:
+        """Stop a run, or give up its pending approval. Return True if there was one."""
         ...
 
-
-class CommandAccounts(Protocol):
-    """The accounts that the service runs, as commands see them."""
-
-    def get(self, account: str) -> CommandAccount | None:
-        """Return a running account, or None if the configuration has none of that name."""
+    def interrupt_run(self, conversation: int) -> None:
+        """Interrupt a run, because a newer message takes precedence."""
         ...
 
-    def state(self, account: str) -> AccountState:
-        """Return the live state of one account."""
+    def joined_count(self, conversation: int) -> int:
+        """Return the number of waiting messages that have joined a conversation's run."""
         ...
 
-    def states(self) -> Mapping[str, tuple[str, AccountState]]:
-        """Return platform and live state of every account, by name."""
+    def wake_conversation(self, conversation: int) -> None:
+        """Work off the open turns of a conversation."""
         ...
 
-    def restart(self, account: str) -> bool:
-        """Restart an account. Return False if there is no account of that name."""
+    def deliver_notice(self, turn: int) -> None:
+        """Deliver a notice that the store has opened."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Services:
-    """Dependencies of the commands.
+class CommandServices:
+    """Services of the commands. `queue_limit` is the maximum number of waiting messages per conversation."""
 
-    `kept_days` returns an account's retention in days (0: unlimited); `queue_limit` is the maximum number of
-    waiting messages per conversation; `joined` returns how many of them joined the current run; `deliver`
-    sends a notice that the store has opened; `page` is the address of the web console, "" if there is none.
-    """
-
-    db: Database
-    desk: ScheduleService
-    forgetter: RetentionJob
-    kept_days: Callable[[str], int]
-    recorded: RecordSettings
-    budgets: Budgets
-    people: GrantedRoles
-    policy: Callable[[str], AccessPolicy]
-    busy: Callable[[str], str]
-    texts: Callable[[str], Texts]
-    deliver: Callable[[int], None]
-    runtime: AgentRuntime
-    accounts: CommandAccounts
-    clock: Clock
-    stop: Callable[[int, Actor | None], Awaitable[bool]]
-    interrupt: Callable[[int], None]
-    joined: Callable[[int], int]
+    core: Core
+    schedules: ScheduleService
+    retention: RetentionJob
+    runs: RunControl
     reload: Callable[[], Awaitable[Reloaded | Rejected]]
-    wake: Callable[[int], None]
-    page: Callable[[], str]
-    new_id: Callable[[], str]
     queue_limit: int
 
 
@@ -113,8 +83,18 @@ class Invocation:
     words: tuple[str, ...]
     role: Role
     texts: Texts
-    services: Services
+    services: CommandServices
     registry: Registry
+
+    @property
+    def core(self) -> Core:
+        """Return the shared parts of the service."""
+        return self.services.core
+
+    @property
+    def account(self) -> AccountView:
+        """Return the settings of the account of the turn."""
+        return self.core.account(self.turn.address.account)
 
     @property
     def limits(self) -> tuple[Limit, ...]:
@@ -122,7 +102,7 @@ class Invocation:
         turn, address = self.turn, self.turn.address
         sender = turn.messages[-1].sender
         origin = Origin(address.account, turn.platform, address.chat, address.chat_kind, "", sender)
-        return self.services.budgets.limits_for(origin, self.role, self.texts)
+        return self.core.budgets.limits_for(origin, self.role, self.texts)
 
     def may(self, power: Permission) -> bool:
         """Return True if the caller has the permission."""

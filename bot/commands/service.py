@@ -20,9 +20,9 @@ MOST_PROBLEMS = 10
 async def accounts(call: Invocation) -> Result:
     """Show the live state of every account."""
     texts = call.texts
-    now = call.services.clock.now()
+    now = call.core.clock.now()
     lines = []
-    for name, (platform, state) in sorted(call.services.accounts.states().items()):
+    for name, (platform, state) in sorted(call.core.accounts.states().items()):
         last = texts("accounts_last", seconds=now - state.last_event) if state.last_event else ""
         lines.append(
             "- "
@@ -41,13 +41,13 @@ async def accounts(call: Invocation) -> Result:
 
 async def restart(call: Invocation) -> Result:
     """Restart an account; accepted messages continue once it is connected again."""
-    known = sorted(call.services.accounts.states())
+    known = sorted(call.core.accounts.states())
     name = call.words[0] if call.words else ""
     if not name:
         return Result(
             call.texts("restart_which", accounts=call.texts("list_separator").join(map(quoted, known)))
         )
-    if not call.services.accounts.restart(name):
+    if not call.core.accounts.restart(name):
         near = nearest_line(call.texts, nearest(name, known), mark="")
         return Result(call.texts("restart_unknown", account=quoted(name), nearest=near))
     return Result(call.texts("restart_done", account=name))
@@ -75,21 +75,21 @@ def after_a_colon(rest: str) -> bool:
 
 async def announce(call: Invocation) -> Result:
     """Post a message in every chat with a recent answer."""
-    texts, services, now = call.texts, call.services, call.services.clock.now()
+    texts, services, now = call.texts, call.services, call.core.clock.now()
     text = text_after(call.turn.messages[-1].text)
     if not text:
         return Result(texts("announce_what"))
     if len(text) > LONGEST_ANNOUNCEMENT:
         return Result(texts("announce_too_long", limit=LONGEST_ANNOUNCEMENT))
-    chosen = [one for one in await services.db.run(list_audiences, now - RECENT) if _hears(call, one)]
+    chosen = [one for one in await call.core.db.run(list_audiences, now - RECENT) if _hears(call, one)]
     if not chosen:
         return Result(texts("announce_nobody"))
     answer = texts("announce_done", count=len(chosen[:MOST_CHATS]))
-    opened = await services.db.run(
+    opened = await call.core.db.run(
         announce_by_command, chosen[:MOST_CHATS], texts("announcement", text=text), call.turn, answer, now
     )
     for turn in opened:
-        services.deliver(turn)
+        services.runs.deliver_notice(turn)
     return Result(answer, composed=True)
 
 
@@ -98,7 +98,7 @@ def _hears(call: Invocation, one: Audience) -> bool:
     here, there = call.turn.address, one.address
     if (here.account, here.chat) == (there.account, there.chat) or one.platform in LOCAL_PLATFORMS:
         return False
-    if call.services.accounts.get(there.account) is None:
+    if call.core.accounts.get(there.account) is None:
         return False
     origin = Origin(there.account, one.platform, there.chat, there.chat_kind, "", one.sender)
-    return call.services.policy(there.account).role_of(origin) >= Role.MEMBER
+    return call.core.policy(there.account).role_of(origin) >= Role.MEMBER

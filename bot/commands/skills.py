@@ -23,7 +23,7 @@ async def skills(call: Invocation) -> Result:
     """List the skills and, for admins, the unavailable ones."""
     texts = call.texts
     try:
-        found = await call.services.runtime.list_skills()
+        found = await call.core.runtime.list_skills()
     except RuntimeRefused:
         return Result(texts("skills_unlisted"))
     except RuntimeProblem:
@@ -37,7 +37,7 @@ async def skills(call: Invocation) -> Result:
 
 async def skill(call: Invocation) -> Result:
     """Switch a skill on or off for everybody, or show it."""
-    texts, runtime = call.texts, call.services.runtime
+    texts, runtime = call.texts, call.core.runtime
     wanted = SWITCH.get(call.words[1].lower()) if len(call.words) == 2 else None
     if not call.words or len(call.words) > 2 or (len(call.words) == 2 and wanted is None):
         return Result(texts("skill_usage"))
@@ -63,7 +63,7 @@ async def asked_or_unknown(call: Invocation) -> Result:
     texts, services = call.texts, call.services
     try:
         async with asyncio.timeout(LOOK_SECONDS):
-            offered: Sequence[SkillInfo] = await services.runtime.list_skills()
+            offered: Sequence[SkillInfo] = await call.core.runtime.list_skills()
     except RuntimeRefused:
         offered = ()
     except (RuntimeProblem, TimeoutError):
@@ -75,21 +75,21 @@ async def asked_or_unknown(call: Invocation) -> Result:
         return Result(texts("unknown_command", name=call.name, nearest=near))
     if not found.enabled:
         return Result(texts("skill_is_off", name=found.name))
-    refusal, interrupts = await services.db.run(
-        hand_off_to_agent, call.turn, _handed(call), services.clock.now()
+    refusal, interrupts = await call.core.db.run(
+        hand_off_to_agent, call.turn, _handed(call), call.core.clock.now()
     )
     if refusal:
         return Result(refusal)
     if interrupts:
-        services.interrupt(call.turn.conversation)
-    services.wake(call.turn.conversation)
+        services.runs.interrupt_run(call.turn.conversation)
+    services.runs.wake_conversation(call.turn.conversation)
     return Result("", composed=True)
 
 
 def _handed(call: Invocation) -> AgentHandoff:
     services = call.services
     return AgentHandoff(
-        busy=Busy(call.turn.busy or services.busy(call.turn.address.account)),
+        busy=Busy(call.turn.busy or call.account.busy),
         limits=call.limits,
         queue_limit=services.queue_limit,
         texts=call.texts,

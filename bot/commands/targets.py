@@ -37,7 +37,7 @@ def entry_of(call: Invocation, who: str, scope: str) -> AccessEntry | Result:
         entry = AccessEntry.parse(who if ":" in who else f"{scope}:{who}")
     except ValueError:
         return Result(call.texts("who_unknown", who=quoted(who)) if who else call.texts("who_missing"))
-    states = call.services.accounts.states()
+    states = call.core.accounts.states()
     known = {*states, *(platform for platform, _ in states.values())}
     if entry.scope not in known:
         near = nearest_line(call.texts, nearest(entry.scope, sorted(known)) or sorted(known), mark="")
@@ -45,7 +45,7 @@ def entry_of(call: Invocation, who: str, scope: str) -> AccessEntry | Result:
     platform = states[entry.scope][0] if entry.scope in states else entry.scope
     problem = wrong_entry(platform, entry)
     # An existing grant can always be revoked, whatever it covers.
-    if problem and entry not in call.services.people:
+    if problem and entry not in call.core.people:
         return Result(call.texts("who_wrong", who=quoted(str(entry)), problem=problem))
     return entry
 
@@ -58,7 +58,7 @@ def whom(call: Invocation, who: str) -> AccessEntry | Result:
     entry = entry_of(call, who, account_of(call))
     if isinstance(entry, Result) or ":" in who:
         return entry
-    people, wide = call.services.people, twin(call, entry)
+    people, wide = call.core.people, twin(call, entry)
     return wide if wide in people and entry not in people else entry
 
 
@@ -72,6 +72,6 @@ def twin(call: Invocation, entry: AccessEntry) -> AccessEntry:
 
 def reaches(call: Invocation, entry: AccessEntry) -> bool:
     """Return True if the caller is an admin of every account that the entry covers; owners always are."""
-    turn, services = call.turn, call.services
+    turn, core = call.turn, call.core
     home = home_origin(turn.platform, turn.address.account, turn.messages[-1].sender)
-    return administers_scope(call.role, home, entry.scope, services.accounts.states(), services.policy)
+    return administers_scope(call.role, home, entry.scope, core.accounts.states(), core.policy)

@@ -22,21 +22,21 @@ async def resume(call: Invocation) -> Result:
     number = number_in(call.words)
     if not number:
         return Result(await _listed(call))
-    found = await call.services.db.run(list_threads, call.turn.conversation)
+    found = await call.core.db.run(list_threads, call.turn.conversation)
     known = next((one for one in found if one.thread_id == call.turn.thread_id), None)
     if known is None or known.number != number:
         return Result(call.texts("resume_unknown", number=number))
-    lane = await call.services.db.run(load_lane, call.turn.conversation, before=call.turn.id)
+    lane = await call.core.db.run(load_lane, call.turn.conversation, before=call.turn.id)
     busy = lane.turn is not None or lane.queued > 0
     # Approvals that were pending on the other thread no longer apply.
-    call.services.wake(call.turn.conversation)
+    call.services.runs.wake_conversation(call.turn.conversation)
     key = "resume_while_busy" if busy else "resume_done"
     return Result(call.texts(key, number=number, begins=_begins(known)))
 
 
 async def title(call: Invocation) -> Result:
     """Set or show the conversation's title."""
-    db, texts = call.services.db, call.texts
+    db, texts = call.core.db, call.texts
     if not call.words:
         view = await db.run(load_conversation, call.turn.conversation)
         known = view.title if view else ""
@@ -49,9 +49,9 @@ async def title(call: Invocation) -> Result:
 
 
 async def _listed(call: Invocation) -> str:
-    view = await call.services.db.run(load_conversation, call.turn.conversation)
+    view = await call.core.db.run(load_conversation, call.turn.conversation)
     now = view.thread_id if view else ""
-    found = await call.services.db.run(list_threads, call.turn.conversation)
+    found = await call.core.db.run(list_threads, call.turn.conversation)
     if not found:
         return call.texts("threads_none")
     lines = [f"- {_line(call, one, now)}" for one in reversed(found)]

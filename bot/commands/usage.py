@@ -20,7 +20,7 @@ MOST_PEOPLE = 10
 
 async def usage(call: Invocation) -> Result:
     """Show token usage of the last turn, the caller, the conversation and everybody."""
-    texts, db, here = call.texts, call.services.db, call.turn.conversation
+    texts, db, here = call.texts, call.core.db, call.turn.conversation
     last = await db.run(load_last_usage, here)
     sections = [texts("usage_title"), *([texts("usage_last", **_counts(last))] if last else [])]
     sections += await _section(call, "usage_you", person=turn_author(call.turn))
@@ -34,7 +34,7 @@ async def usage(call: Invocation) -> Result:
 
 async def _budget(call: Invocation) -> list[str]:
     """Return the caller's limits here, with the used share."""
-    texts, services = call.texts, call.services
+    texts, core = call.texts, call.core
     lines = [
         texts(
             f"usage_budget_{one.limit.what}",
@@ -42,14 +42,14 @@ async def _budget(call: Invocation) -> list[str]:
             most=one.limit.most,
             of=texts(f"usage_of_{one.limit.of}"),
         )
-        for one in await services.db.run(measure_limits, call.limits, services.clock.now())
+        for one in await core.db.run(measure_limits, call.limits, core.clock.now())
     ]
     return [texts("usage_budget"), "\n".join(f"- {line}" for line in lines)] if lines else []
 
 
 async def _everybody(call: Invocation) -> list[str]:
-    since = call.services.clock.now() - PERIODS["usage_month"]
-    people = await call.services.db.run(list_top_usage, since, MOST_PEOPLE)
+    since = call.core.clock.now() - PERIODS["usage_month"]
+    people = await call.core.db.run(list_top_usage, since, MOST_PEOPLE)
     listed = "\n".join(f"- {_person(call.texts, one)}" for one in people)
     return [*await _section(call, "usage_all"), *([call.texts("usage_people"), listed] if people else [])]
 
@@ -58,7 +58,7 @@ async def _section(
     call: Invocation, title: str, *, person: str | None = None, conversation: int | None = None
 ) -> list[str]:
     """Format a title and the usage per period, or a line that says there was none."""
-    texts, db, now = call.texts, call.services.db, call.services.clock.now()
+    texts, db, now = call.texts, call.core.db, call.core.clock.now()
     found = {
         name: await db.run(sum_usage, now - seconds, person=person, conversation=conversation)
         for name, seconds in PERIODS.items()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from bot.dispatch.pacing.governor import RateGovernor
-from bot.domain import AccountState
 from bot.platforms.base import Adapter, Manifest
 
 
@@ -27,21 +25,9 @@ class AccountChannel:
     agent: str = ""
 
 
-class AccountRegistry(Protocol):
+class ChannelRegistry(Protocol):
     """The accounts that the service runs."""
 
     def get(self, account: str) -> AccountChannel | None:
-        """Return the account of that name, None if the configuration no longer has it."""
-        ...
-
-    def state(self, account: str) -> AccountState:
-        """Return the live state of an account."""
-        ...
-
-    def restart(self, account: str) -> bool:
-        """Restart an account. Return False if there is no account of that name."""
-        ...
-
-    def states(self) -> Mapping[str, tuple[str, AccountState]]:
-        """Return platform and live state of every account, by name."""
+        """Return a running account, or None if the configuration has none of that name."""
         ...

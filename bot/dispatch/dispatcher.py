@@ -9,14 +9,12 @@ from dataclasses import replace
 
 import structlog
 
-from bot.access import AccessPolicy, GrantedRoles, Role
-from bot.access.budgets import Budgets
+from bot.access import Role
 from bot.bus.message_bus import TurnLanes
-from bot.clock import Clock
-from bot.commands.registry import Document, Handler, Invocation, Registry, Result, Services
+from bot.commands.registry import CommandServices, Document, Handler, Invocation, Registry, Result
 from bot.commands.retry import begin_queued_retry
 from bot.config import Rejected, Reloaded
-from bot.dispatch.account_channel import AccountChannel, AccountRegistry
+from bot.dispatch.account_channel import AccountChannel, ChannelRegistry
 from bot.dispatch.approvals.interrupts import Question
 from bot.dispatch.approvals.resolution import mark_resolved
 from bot.dispatch.pacing.start_limiter import StartLimiter
@@ -44,17 +42,16 @@ from bot.domain import (
     TurnState,
 )
 from bot.errors import RoebotError, RuntimeUnreachable
-from bot.privacy.chat_record import RecordSettings
 from bot.privacy.retention import RetentionJob
-from bot.runtime.interface import AgentRuntime
 from bot.schedules.service import ScheduleService
-from bot.store import Database
 from bot.store.admission_types import Accepted
 from bot.store.audit import Actor, AuditEvent, author_of, record_event
 from bot.store.database import urgent
 from bot.store.interrupts import expire_approvals, open_interrupt
+from bot.store.scheduled_runs import OpenedTurn
 from bot.store.turns import Begin, Idle, Resume, Retry, Wait, claim_turn, load_turn, stop_turn
 from bot.texts import Texts
+from bot.wiring import AccountView, Core
 
 log = structlog.get_logger(__name__)
 
@@ -67,74 +64,32 @@ APPROVAL_LASTS, EXPIRY_EVERY = 24 * 3600.0, 60.0
 
 
 class Dispatcher:
-    """Owner of every open turn. `run` works until cancelled, which publishes nothing partial.
-
-    `mask` hides the secrets of the configuration in tool calls that are shown to people.
-    """
+    """Owner of every open turn. `run` works until cancelled; nothing partial is published then."""
 
     def __init__(
         self,
+        core: Core,
+        channels: ChannelRegistry,
         *,
-        db: Database,
-        runtime: AgentRuntime,
-        accounts: AccountRegistry,
-        desk: ScheduleService,
-        forgetter: RetentionJob,
-        kept_days: Callable[[str], int],
-        recorded: RecordSettings,
-        budgets: Budgets,
+        schedules: ScheduleService,
+        retention: RetentionJob,
         commands: Registry,
-        texts: Callable[[str], Texts],
-        roles: Callable[[Turn], Role],
-        people: GrantedRoles,
-        policy: Callable[[str], AccessPolicy],
-        busy: Callable[[str], str],
         reload: Callable[[], Awaitable[Reloaded | Rejected]],
-        clock: Clock,
-        new_id: Callable[[], str],
-        page: Callable[[], str],
-        max_runs: int,
-        mask: Callable[[str], str] = str,
-        queue_limit: int = 20,
     ) -> None:
-        self._db = db
-        self._runtime = runtime
-        self._accounts = accounts
+        self._core = core
+        self._db = core.db
+        self._runtime = core.runtime
+        self._clock = core.clock
+        self._channels = channels
         self._commands = commands
-        self._texts = texts
-        self._roles = roles
-        self._clock = clock
-        self._mask = mask
-        self._busy = busy
-        self._slots = asyncio.Semaphore(max_runs)
-        self.start_limiter = StartLimiter(accounts, clock)
+        self._slots = asyncio.Semaphore(core.config.limits.max_runs)
+        self.start_limiter = StartLimiter(channels, core.clock)
         self._sessions: dict[int, RunSession] = {}
         self._sealed: dict[int, tuple[str, str]] = {}
-        self.chat = TurnLanes("chat", self._work_conversation, self._give_up_conversation, clock)
-        self.control = TurnLanes("control", self._work_control, self._give_up_control, clock)
-        self._services = Services(
-            db=db,
-            desk=desk,
-            forgetter=forgetter,
-            kept_days=kept_days,
-            recorded=recorded,
-            budgets=budgets,
-            people=people,
-            policy=policy,
-            busy=busy,
-            texts=texts,
-            deliver=self.control.wake,
-            reload=reload,
-            runtime=runtime,
-            accounts=accounts,
-            clock=clock,
-            stop=self.stop,
-            interrupt=self._interrupt_run,
-            joined=self.joined_count,
-            wake=self.chat.wake,
-            page=page,
-            new_id=new_id,
-            queue_limit=queue_limit,
+        self.chat = TurnLanes("chat", self._work_conversation, self._give_up_conversation, core.clock)
+        self.control = TurnLanes("control", self._work_control, self._give_up_control, core.clock)
+        self._services = CommandServices(
+            core, schedules, retention, self, reload, queue_limit=core.config.limits.queue
         )
 
     async def run(self) -> None:
@@ -155,7 +110,6 @@ class Dispatcher:
             await self._clock.sleep(EXPIRY_EVERY)
 
     async def stop(self, conversation: int, actor: Actor | None = None) -> bool:
-        """Stop the run of a conversation, or give up its pending approval. Return True if there was one."""
         stopped = await self._db.run(stop_turn, conversation, actor, self._clock.now())
         talking = self._sessions.get(conversation)
         if talking is not None:
@@ -169,12 +123,11 @@ class Dispatcher:
         self.start_limiter.on_accepted(accepted)
         talking = self._sessions.get(accepted.conversation)
         if accepted.interrupts:
-            self._interrupt_run(accepted.conversation)
+            self.interrupt_run(accepted.conversation)
         if talking is not None and accepted.steers:
             talking.steering.notify()
 
-    def _interrupt_run(self, conversation: int) -> None:
-        """Interrupt the current run, because a newer message takes precedence."""
+    def interrupt_run(self, conversation: int) -> None:
         talking = self._sessions.get(conversation)
         if talking is not None:
             talking.stop(Stopped.INTERRUPTED)
@@ -186,9 +139,21 @@ class Dispatcher:
                 talking.steering.notify()
 
     def joined_count(self, conversation: int) -> int:
-        """Return the number of waiting messages that have joined a conversation's run."""
         talking = self._sessions.get(conversation)
         return talking.joined_count if talking is not None else 0
+
+    def wake_conversation(self, conversation: int) -> None:
+        self.chat.wake(conversation)
+
+    def deliver_notice(self, turn: int) -> None:
+        self.control.wake(turn)
+
+    def dispatch_turn(self, opened: OpenedTurn) -> None:
+        """Work off a turn that a schedule opened."""
+        # A notice, too, may have left a question behind, which says so.
+        self.chat.wake(opened.conversation)
+        if opened.kind is not TurnKind.CHAT:
+            self.control.wake(opened.turn)
 
     @property
     def run_count(self) -> int:
@@ -223,7 +188,7 @@ class Dispatcher:
         turn = stored.turn
         try:
             problem = await begin_queued_retry(
-                turn, self._db, self._runtime, self._services.new_id, self._clock.now()
+                turn, self._db, self._runtime, self._core.new_id, self._clock.now()
             )
         except RuntimeUnreachable:
             await self._clock.sleep(RUNTIME_AWAY)
@@ -235,7 +200,7 @@ class Dispatcher:
 
     async def _connected_channel(self, turn: Turn) -> AccountChannel | None:
         """Return a turn's account once it is connected; None if the configuration no longer has it."""
-        outlet = self._accounts.get(turn.address.account)
+        outlet = self._channels.get(turn.address.account)
         if outlet is None:
             log.warning("account_missing", turn=turn.id, account=turn.address.account)
             return None
@@ -275,9 +240,12 @@ class Dispatcher:
         line = self._texts_for(turn)("approval_code", number=turn.id, hours=APPROVAL_LASTS // 3600)
         return replace(question, text=f"{question.text}\n\n{line}")
 
+    def _account_of(self, turn: Turn) -> AccountView:
+        return self._core.account(turn.address.account)
+
     def _texts_for(self, turn: Turn) -> Texts:
-        """Return the texts for the chat of a turn."""
-        return self._texts(turn.address.account).in_thread(turn.address.topic)
+        """Return the texts for the place of a turn."""
+        return self._account_of(turn).texts.in_thread(turn.address.topic)
 
     async def _run_turn(
         self, turn: Turn, calls: ReplySender, outlet: AccountChannel, *, restarted: bool
@@ -290,16 +258,12 @@ class Dispatcher:
         talk = RunSession(
             turn,
             outlet,
-            db=self._db,
-            runtime=self._runtime,
-            clock=self._clock,
-            texts=self._texts_for(turn),
-            roles=self._roles(turn).role_names,
+            core=self._core,
+            roles=self._role_in(turn).role_names,
             show=frames.update,
             start_limiter=self.start_limiter,
-            mask=self._mask,
             is_blocked=self._is_blocked,
-            steers=Busy(turn.busy or self._busy(turn.address.account)) is Busy.STEER,
+            steers=Busy(turn.busy or self._account_of(turn).busy) is Busy.STEER,
         )
         self._sessions[turn.conversation] = talk
         try:
@@ -334,11 +298,14 @@ class Dispatcher:
             return RunOutcome(texts("stopped"), state=TurnState.CANCELLED)
         return None
 
+    def _role_in(self, turn: Turn) -> Role:
+        return self._account_of(turn).role_in(turn)
+
     def _is_blocked(self, turn: Turn, sender: Sender) -> bool:
         """Return True if a sender is blocked in the chat of a turn."""
         at = turn.address
         origin = Origin(at.account, turn.platform, at.chat, at.chat_kind, "", sender)
-        return self._services.policy(at.account).role_of(origin) is Role.BLOCKED
+        return self._core.policy(at.account).role_of(origin) is Role.BLOCKED
 
     async def _mark_question_resolved(self, turn: Turn, outlet: AccountChannel) -> None:
         """Mark the question that a turn answers or gives up as resolved."""
@@ -412,7 +379,7 @@ class Dispatcher:
         await self._give_up_turn(await self._db.run(load_turn, turn))
 
     async def _give_up_turn(self, claim: Begin | Resume | None) -> None:
-        outlet = self._accounts.get(claim.turn.address.account) if claim else None
+        outlet = self._channels.get(claim.turn.address.account) if claim else None
         if claim is None or outlet is None or claim.turn.state not in OPEN_STATES:
             return
         turn = claim.turn
@@ -424,8 +391,8 @@ class Dispatcher:
 
     def _reply_sender(self, turn: Turn, parts: Sequence[Part], outlet: AccountChannel) -> ReplySender:
         sealed = self._sealed.get(turn.id)
-        alone = self._commands.alone_for(turn, self._roles)
-        return ReplySender(turn, parts, outlet, self._db, self._runtime, self._clock, sealed, alone)
+        alone = self._commands.alone_for(turn, self._role_in)
+        return ReplySender(turn, parts, outlet, self._core, sealed, alone)
 
     async def _run_command(self, turn: Turn) -> Result:
         texts = self._texts_for(turn)
@@ -433,7 +400,7 @@ class Dispatcher:
         parsed = self._commands.parse(message.text, mentioned=True)
         name = parsed.name if parsed else ""
         words = parsed.words if parsed else ()
-        call = Invocation(turn, name, words, self._roles(turn), texts, self._services, self._commands)
+        call = Invocation(turn, name, words, self._role_in(turn), texts, self._services, self._commands)
         command = self._commands.get(name)
         if command is None:
             return await self._run_handler(self._commands.fallback, call)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-
-from bot.clock import Clock
 from bot.privacy.record_formatting import format_messages
 from bot.schedules.due import PlannedRun
 from bot.schedules.wall_clock import find_zone, to_wall_time
-from bot.store import Database
 from bot.store.record import list_recorded, list_recorded_chats
-from bot.store.scheduled_runs import DueRun, OpenedTurn, SkipReason, list_scheduled_runs
+from bot.store.scheduled_runs import DueRun, SkipReason, list_scheduled_runs
 from bot.store.schedules import Schedule, ScheduleKind
-from bot.texts import Texts
+from bot.wiring import Core
 
 # Limits of a digest: messages, characters, and how far back the first one reaches (s).
 MOST_MESSAGES, MOST_CHARACTERS = 1000, 40_000
@@ -21,32 +16,13 @@ FIRST_DIGEST = 24 * 3600.0
 FIRINGS_READ = 20
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerHooks:
-    """Callbacks of the scheduler to the service.
-
-    `open_` passes an opened turn to the dispatcher; `allowed` returns whether the creator of a schedule still
-    has access there, `runs` whether the account exists; `spent` returns the token limit that is used up, ""
-    for none; `catch_up` returns how late a run may start (s).
-    """
-
-    open_: Callable[[OpenedTurn], None]
-    allowed: Callable[[Schedule], bool]
-    runs: Callable[[str], bool]
-    spent: Callable[[Schedule], Awaitable[str]]
-    texts: Callable[[str], Texts]
-    model: Callable[[str], str]
-    new_id: Callable[[], str]
-    catch_up: Callable[[], float]
-
-
 class ScheduledRunBuilder:
     """Builds scheduled runs from plans."""
 
-    def __init__(self, db: Database, clock: Clock, host: SchedulerHooks) -> None:
-        self._db = db
-        self._clock = clock
-        self._host = host
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._db = core.db
+        self._clock = core.clock
 
     async def build_run(self, schedule: Schedule, plan: PlannedRun, *, retry_of: int = 0) -> DueRun:
         """Build the planned run; `retry_of` is the id of the run that it retries, 0 for a new one."""
@@ -62,8 +38,8 @@ class ScheduledRunBuilder:
             plan.due,
             plan.following,
             text,
-            self._host.new_id(),
-            model=self._host.model(schedule.account) if skip is not SkipReason.ACCOUNT else "",
+            self._core.new_id(),
+            model=self._core.account(schedule.account).model if skip is not SkipReason.ACCOUNT else "",
             missed=plan.missed,
             skip=skip,
             notice=await self._missed_runs_notice(schedule, plan) if skip is SkipReason.MISSED else notice,
@@ -75,31 +51,36 @@ class ScheduledRunBuilder:
         return SkipReason.QUIET if (schedule.account, schedule.chat) in recorded else SkipReason.UNRECORDED
 
     def _skip_run(self, schedule: Schedule, plan: PlannedRun) -> SkipReason | None:
-        if not self._host.runs(schedule.account):
+        if self._core.accounts.get(schedule.account) is None:
             return SkipReason.ACCOUNT
-        if not self._host.allowed(schedule):
+        if not self._core.account(schedule.account).has_access(schedule.origin):
             return SkipReason.ACCESS
         return SkipReason.MISSED if plan.late else None
 
     async def _limit_notice(self, schedule: Schedule) -> str:
         """Return the notice of a used-up limit, "" for none; a fixed message uses no tokens."""
-        problem = "" if schedule.kind is ScheduleKind.MESSAGE else await self._host.spent(schedule)
+        problem = "" if schedule.kind is ScheduleKind.MESSAGE else await self._exhausted_limit(schedule)
         if not problem:
             return ""
-        texts = self._host.texts(schedule.account).in_thread(schedule.topic)
+        texts = self._core.account(schedule.account).texts.in_thread(schedule.topic)
         return texts("schedule_budget", number=schedule.id, spoken=schedule.spoken, problem=problem)
+
+    async def _exhausted_limit(self, schedule: Schedule) -> str:
+        account, origin = self._core.account(schedule.account), schedule.origin
+        role = account.policy.role_of(origin)
+        return await self._core.budgets.exhausted_limit(origin, role, account.texts, self._clock.now())
 
     async def _missed_runs_notice(self, schedule: Schedule, plan: PlannedRun) -> str:
         shown = (
             to_wall_time(plan.due, await find_zone(schedule.zone)).strftime("%Y-%m-%d %H:%M ") + schedule.zone
         )
-        return self._host.texts(schedule.account).in_thread(schedule.topic)(
+        return self._core.account(schedule.account).texts.in_thread(schedule.topic)(
             "schedule_missed", number=schedule.id, spoken=schedule.spoken, at=shown, count=plan.missed + 1
         )
 
     async def _compose_text(self, schedule: Schedule, retry_of: int) -> str:
         """Compose the text or prompt of a run; "" for a digest without messages."""
-        texts = self._host.texts(schedule.account).in_thread(schedule.topic)
+        texts = self._core.account(schedule.account).texts.in_thread(schedule.topic)
         if schedule.kind is ScheduleKind.MESSAGE:
             return schedule.text
         if schedule.kind is ScheduleKind.PROMPT:

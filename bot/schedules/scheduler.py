@@ -6,19 +6,17 @@ Several schedulers may share a store: the one that advances a row gets the run.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import structlog
 
 from agent.shared.aio import wait_first
-from bot.clock import Clock
 from bot.errors import ScheduleRefused
 from bot.schedules.due import PlannedRun, plan_due
 from bot.schedules.retry_policy import RETRY_AFTER
-from bot.schedules.scheduled_runs import ScheduledRunBuilder, SchedulerHooks
+from bot.schedules.scheduled_runs import ScheduledRunBuilder
 from bot.schedules.wall_clock import find_zone, parse_recurrence
-from bot.store import Database
 from bot.store.scheduled_runs import (
     DueRetry,
     DueRun,
@@ -35,6 +33,7 @@ from bot.store.scheduled_runs import (
     open_run_retry,
 )
 from bot.store.schedules import Schedule, ScheduleState, list_due_schedules, load_schedule, purge_schedules
+from bot.wiring import Core
 
 log = structlog.get_logger(__name__)
 
@@ -50,13 +49,16 @@ FORGET_EVERY = 3600.0
 
 
 class Scheduler:
-    """Runs schedules when they are due. `run` works until cancelled."""
+    """Runs schedules when they are due. `run` works until cancelled; `dispatch_turn` passes on the turns that
+    it opens.
+    """
 
-    def __init__(self, db: Database, clock: Clock, host: SchedulerHooks) -> None:
-        self._db = db
-        self._clock = clock
-        self._host = host
-        self._firings = ScheduledRunBuilder(db, clock, host)
+    def __init__(self, core: Core, dispatch_turn: Callable[[OpenedTurn], None]) -> None:
+        self._core = core
+        self._db = core.db
+        self._clock = core.clock
+        self._dispatch_turn = dispatch_turn
+        self._runs = ScheduledRunBuilder(core)
         self._poked = asyncio.Event()
         self._forget_at = 0.0
 
@@ -93,18 +95,19 @@ class Scheduler:
 
     async def build_manual_run(self, schedule: Schedule, due: float) -> DueRun:
         """Build a run of a schedule for that time, outside of its recurrence."""
-        return await self._firings.build_run(schedule, PlannedRun(due, schedule.next_at, 0, late=False))
+        return await self._runs.build_run(schedule, PlannedRun(due, schedule.next_at, 0, late=False))
 
     def dispatch_turns(self, opened: Sequence[OpenedTurn]) -> None:
         """Dispatch the turns that a run opened, and watch how they end."""
         for turn in opened:
-            self._host.open_(turn)
+            self._dispatch_turn(turn)
         self.wake()
 
     async def _open_due_run(self, schedule: Schedule) -> None:
         try:
             zone = await find_zone(schedule.zone)
-            rule, now, catch_up = parse_recurrence(schedule.rule), self._clock.now(), self._host.catch_up()
+            rule, now = parse_recurrence(schedule.rule), self._clock.now()
+            catch_up = self._core.config.schedules.catch_up_minutes * 60.0
             long_ago = now - schedule.next_at > LONG_AGO
             arguments = (rule, zone, schedule.next_at, now, catch_up)
             plan = await asyncio.to_thread(plan_due, *arguments) if long_ago else plan_due(*arguments)
@@ -113,7 +116,7 @@ class Scheduler:
             # zone.
             log.error("schedule_unreadable", schedule=schedule.id, problem=str(refused))
             plan = PlannedRun(schedule.next_at, 0.0, 0, late=True)
-        one = await self._notify_limit_once(await self._firings.build_run(schedule, plan))
+        one = await self._notify_limit_once(await self._runs.build_run(schedule, plan))
         opened = await self._db.run(open_due_run, one, self._clock.now())
         if opened is None:
             return
@@ -126,7 +129,7 @@ class Scheduler:
             turns=[turn.turn for turn in opened],
         )
         for turn in opened:
-            self._host.open_(turn)
+            self._dispatch_turn(turn)
 
     async def _notify_limit_once(self, one: DueRun) -> DueRun:
         """Report a used-up limit once, not at every run until it is available again."""
@@ -143,7 +146,7 @@ class Scheduler:
         schedule = await self._db.run(load_schedule, closed.schedule)
         alert = ""
         if schedule is not None:
-            alert = self._host.texts(schedule.account)(
+            alert = self._core.account(schedule.account).texts(
                 "schedule_alert", number=schedule.id, spoken=schedule.spoken, problem=closed.problem
             )
         if not closed.good:
@@ -152,14 +155,14 @@ class Scheduler:
             )
         opened = await self._db.run(judge_run, closed, retry_at, alert, now)
         if opened is not None:
-            self._host.open_(opened)
+            self._dispatch_turn(opened)
 
     async def _open_retry(self, retry: DueRetry) -> None:
         schedule = await self._db.run(load_schedule, retry.schedule)
         run = None
         if schedule is not None and schedule.state is not ScheduleState.PAUSED:
             plan = PlannedRun(retry.due_at, schedule.next_at, 0, late=False)
-            run = await self._firings.build_run(schedule, plan, retry_of=retry.id)
+            run = await self._runs.build_run(schedule, plan, retry_of=retry.id)
         opened = await self._db.run(open_run_retry, retry, run, self._clock.now())
         if opened is not None:
-            self._host.open_(opened)
+            self._dispatch_turn(opened)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
-from bot.clock import Clock
 from bot.domain import ChatKind, Sender
 from bot.errors import ScheduleRefused
-from bot.privacy.chat_record import RecordSettings
 from bot.schedules.due import next_runs
 from bot.schedules.parse_when import ParsedTime, parse_when
 from bot.schedules.scheduler import Scheduler
 from bot.schedules.wall_clock import find_zone, parse_recurrence
-from bot.store import Database
 from bot.store.audit import Actor
 from bot.store.conversations import ConversationView
 from bot.store.scheduled_runs import trigger_schedule
@@ -31,6 +27,7 @@ from bot.store.schedules import (
     set_time_zone,
     update_schedule,
 )
+from bot.wiring import Core
 
 SHOWN = 5
 """Number of runs in a preview."""
@@ -42,20 +39,6 @@ _SMALL = frozenset({"of", "es", "au"})
 _SAY = re.compile(
     r"(?:(?:say|send)\b|(?:说|发送)(?=[\s:：]))\s*[:：]?\s*(?P<text>.*)", re.IGNORECASE | re.DOTALL
 )
-
-
-class ScheduleSettings(Protocol):
-    """Configuration of schedules."""
-
-    @property
-    def timezone(self) -> str:
-        """Return the default time zone of a chat."""
-        ...
-
-    @property
-    def shortest_minutes(self) -> int:
-        """Return the shortest time between two runs (min)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,23 +75,16 @@ class SchedulePreview:
 class ScheduleService:
     """Creates and changes schedules. Every method raises ScheduleRefused with the reason."""
 
-    def __init__(
-        self,
-        db: Database,
-        recorded: RecordSettings,
-        clock: Clock,
-        scheduler: Scheduler,
-        settings: Callable[[], ScheduleSettings],
-    ) -> None:
-        self._db = db
-        self._recorded = recorded
-        self._clock = clock
+    def __init__(self, core: Core, scheduler: Scheduler) -> None:
+        self._core = core
+        self._db = core.db
+        self._recorded = core.recorded
+        self._clock = core.clock
         self._scheduler = scheduler
-        self._settings = settings
 
     async def chat_zone(self, account: str, chat: str) -> str:
         """Return the time zone of a chat."""
-        return await self._db.run(load_time_zone, account, chat) or self._settings().timezone
+        return await self._db.run(load_time_zone, account, chat) or self._core.config.schedules.timezone
 
     async def set_zone(self, account: str, chat: str, name: str) -> None:
         """Set the time zone of a chat."""
@@ -259,7 +235,7 @@ class ScheduleService:
         preview = await self.preview(one)
         if not preview.firings:
             raise ScheduleRefused("time_past")
-        shortest = self._settings().shortest_minutes
+        shortest = self._core.config.schedules.shortest_minutes
         gaps = [later - sooner for sooner, later in zip(preview.firings, preview.firings[1:], strict=False)]
         if gaps and min(gaps) < shortest * 60:
             raise ScheduleRefused("schedule_too_often", minutes=shortest)

@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.access import AccessPolicy
-from bot.bus.admission import AccountRules, AdmissionPolicy, MessageLimits
+from bot.access.budgets import Budgets
+from bot.bus.admission import AdmissionPolicy
 from bot.commands.core_commands import builtin
 from bot.config import AccessConfig
-from bot.domain import ChatKind, InboundMessage, IsolationPolicy, Origin, ReplyAddress, Sender
+from bot.config.models import BudgetsConfig
+from bot.domain import ChatKind, InboundMessage, Origin, ReplyAddress, Sender
+from bot.privacy.chat_record import RecordSettings
 from bot.store import Database, open_database
 from bot.store.inbox import accept_batch
 from bot.store.turns import load_turn
 from bot.texts import texts_for
+from bot.wiring import AccountView
 
 PRIVATE, GROUP = ChatKind.PRIVATE, ChatKind.GROUP
 
@@ -45,16 +49,18 @@ CASES: tuple[Case, ...] = (
 
 async def place_answers() -> list[list[str]]:
     """Return rows of message, place of the answer, and conversation."""
-    rules = AccountRules(
-        access=AccessPolicy(AccessConfig(default="allow")),
-        isolation=IsolationPolicy(),
-        texts=texts_for("en"),
-        limits=MessageLimits(),
-    )
     serial = iter(range(1000))
-    admissions = AdmissionPolicy(rules, builtin(), lambda: f"thread-{next(serial)}")
     with tempfile.TemporaryDirectory() as folder:
         db = await open_database(Path(folder))
+        account = AccountView(
+            "",
+            "",
+            AccessPolicy(AccessConfig(default="allow")),
+            texts_for("en"),
+            RecordSettings(db),
+            Budgets(db, BudgetsConfig),
+        )
+        admissions = AdmissionPolicy(account, builtin(), lambda: f"thread-{next(serial)}")
         try:
             return await _rows(db, admissions)
         finally:

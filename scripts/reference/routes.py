@@ -16,8 +16,8 @@ from starlette.routing import BaseRoute, Route
 from agent.management.routes import management_routes
 from agent.runtime.http import assistants, runs, store, threads
 from bot.access import Role
-from bot.app.api_wiring import api_services
 from bot.app.home import prepare_home
+from bot.app.http_server import api_services
 from bot.app.service import BotService, StartOptions
 from bot.clock import SystemClock
 from bot.config import Config, LoadedConfig

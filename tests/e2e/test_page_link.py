@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.app.api_wiring import api_services
+from bot.app.http_server import api_services
 from bot.server.api.app import create_app
 from bot.testing.emulators.slack.errors import SlackApiError
 from tests.e2e.test_memory import MODEL, told
@@ -45,7 +45,7 @@ async def says(client: httpx.AsyncClient, text: str) -> str:
 async def test_who_asks_in_the_chat_is_the_same_at_the_page(driver: Driver, tmp_path: Path) -> None:
     async with (
         at_work(tmp_path, driver, KEEPING) as service,
-        serving(create_app(api_services(service, port=0))) as (service.address, _),
+        serving(create_app(api_services(service, port=0))) as (service.core.address, _),
     ):
         driver.writes("hello")
         await until(lambda: answered(driver), 40.0, lambda: "no answer")

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bot.app.api_wiring import api_services
+from bot.app.http_server import api_services
 from bot.app.service import BotService
 from bot.cli.doctor.service import service as doctored
 from bot.domain import Live

@@ -13,20 +13,23 @@ import itertools
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
-from bot.schedules.scheduled_runs import SchedulerHooks
+from bot.access import AccessPolicy
+from bot.clock import Clock
+from bot.config import AccessConfig, Config
+from bot.domain import AccountState, Live
 from bot.schedules.scheduler import Scheduler
-from bot.store import open_database
-from bot.store.schedules import Schedule
+from bot.store import Database, open_database
 from bot.testing.clock import QuickClock
-from bot.texts import texts_for
+from bot.testing.runtime import ScriptedRuntime
+from bot.wiring import AccountView, Core
 
 FIFTH = 5
 NAP = 0.02
-CATCH_UP = 6 * 3600.0
 
 
 class Moment(StrEnum):
@@ -63,34 +66,50 @@ def ending(dies: str) -> Callable[[Moment], None]:
     return reached
 
 
-def host(name: str, dies: str) -> SchedulerHooks:
-    """A service in which everything is allowed."""
+class OneAccount:
+    """Runs every account."""
+
+    agent = ""
+
+    def get(self, account: str) -> OneAccount:
+        return self
+
+    def state(self, account: str) -> AccountState:
+        return AccountState(Live.LIVE)
+
+    def states(self) -> Mapping[str, tuple[str, AccountState]]:
+        return {}
+
+    def restart(self, account: str) -> bool:
+        return False
+
+
+class OpenCore(Core):
+    """A service in which everybody has access."""
+
+    def account(self, name: str) -> AccountView:
+        return replace(
+            super().account(name), policy=AccessPolicy(AccessConfig(default="allow")), configured=True
+        )
+
+
+def scheduler(database: Database, clock: Clock, name: str, dies: str) -> Scheduler:
+    """A scheduler that ends its process at a moment."""
     numbers, reached = itertools.count(1), ending(dies)
 
     def new_id() -> str:
         reached(Moment.BEFORE)
         return f"{name}-{next(numbers)}"
 
-    async def spent(_schedule: Schedule) -> str:
-        return ""
-
-    return SchedulerHooks(
-        open_=lambda _opened: reached(Moment.AFTER),
-        allowed=lambda _schedule: True,
-        runs=lambda _account: True,
-        spent=spent,
-        texts=lambda _account: texts_for("en"),
-        model=lambda _account: "",
-        new_id=new_id,
-        catch_up=lambda: CATCH_UP,
-    )
+    core = OpenCore(Config(), database, clock, ScriptedRuntime(), OneAccount(), new_id)
+    return Scheduler(core, lambda _opened: reached(Moment.AFTER))
 
 
 async def main(home: str, url: str, name: str, dies: str) -> None:
     """Fire until the input ends."""
     database = await open_database(Path(home), url or None)
     clock = ToldClock()
-    work = asyncio.create_task(Scheduler(database, clock, host(name, dies)).run())
+    work = asyncio.create_task(scheduler(database, clock, name, dies).run())
     up(Path(home), name).touch()
     while line := await asyncio.to_thread(sys.stdin.readline):
         clock.told = float(line)

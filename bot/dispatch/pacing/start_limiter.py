@@ -14,7 +14,7 @@ import structlog
 
 from agent.shared.aio import wait_first
 from bot.clock import Clock
-from bot.dispatch.account_channel import AccountChannel, AccountRegistry
+from bot.dispatch.account_channel import AccountChannel, ChannelRegistry
 from bot.domain import ReplyAddress, TurnKind
 from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import Operation, ShowsTyping
@@ -53,7 +53,7 @@ PATIENCE = 0.3
 class StartLimiter:
     """Hands out the slots in which turns start. `run` owns the typing calls and ends when cancelled."""
 
-    def __init__(self, accounts: AccountRegistry, clock: Clock) -> None:
+    def __init__(self, accounts: ChannelRegistry, clock: Clock) -> None:
         self._accounts = accounts
         self._clock = clock
         self._claims = asyncio.Semaphore(CLAIMS)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from bot.clock import Clock
 from bot.dispatch.account_channel import AccountChannel
 from bot.dispatch.reply.state import RETRACTED_TEXT, EditPart, PostPart, RemovePart, Reply, mark_repeated
 from bot.domain import (
@@ -33,10 +32,9 @@ from bot.platforms.base import (
     ShowsAlone,
     StreamsNatively,
 )
-from bot.runtime.interface import AgentRuntime
-from bot.store import Database
 from bot.store.turns import PartChange, save_turn
 from bot.store.usage import TurnUsage, increment_counter
+from bot.wiring import Core
 
 REPEATED_COUNTER = "possibly_repeated"
 DOCUMENT_TYPE = "application/json"
@@ -54,20 +52,18 @@ class ReplySender:
         turn: Turn,
         parts: Sequence[Part],
         outlet: AccountChannel,
-        db: Database,
-        runtime: AgentRuntime,
-        clock: Clock,
+        core: Core,
         sealed: tuple[str, str] | None = None,
         alone: str = "",
     ) -> None:
         self.turn = turn
         self.reply = Reply(parts)
         self.outlet = outlet
-        self.clock = clock
-        self.db = db
+        self.clock = core.clock
+        self.db = core.db
         self.progress: tuple[ProgressItem, ...] = ()
         """The progress list that messages carry in addition to their text."""
-        self._runtime = runtime
+        self._runtime = core.runtime
         self._sealed = sealed
         self._alone = alone
         self._dirty: dict[int, PartChange] = {}

@@ -11,7 +11,6 @@ from typing import Any
 import structlog
 
 from agent.shared.aio import within_time
-from bot.clock import Clock
 from bot.dispatch.account_channel import AccountChannel
 from bot.dispatch.approvals.interrupts import Question, read_question
 from bot.dispatch.pacing.governor import Backoff
@@ -23,10 +22,9 @@ from bot.domain import HistoryMessage, ProgressItem, Sender, Stopped, ToolStep, 
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
 from bot.privacy.record_formatting import format_earlier_messages
-from bot.runtime.interface import AgentRuntime, MessageJoined, ThreadAnswer, TokenUsage
-from bot.store import Database
+from bot.runtime.interface import MessageJoined, ThreadAnswer, TokenUsage
 from bot.store.turns import set_run
-from bot.texts import Texts
+from bot.wiring import Core
 
 log = structlog.get_logger(__name__)
 
@@ -86,32 +84,30 @@ class RunSession:
         turn: Turn,
         outlet: AccountChannel,
         *,
-        db: Database,
-        runtime: AgentRuntime,
-        clock: Clock,
-        texts: Texts,
+        core: Core,
         roles: Sequence[str],
         show: Callable[[str, tuple[ProgressItem, ...], bool], None],
         start_limiter: StartLimiter,
-        mask: Callable[[str], str],
         is_blocked: Callable[[Turn, Sender], bool],
         steers: bool = False,
     ) -> None:
         self._is_blocked = is_blocked
         self._turn = turn
         self._outlet = outlet
-        self._db = db
-        self._runtime = runtime
-        self._clock = clock
-        self._texts = texts
+        self._db = core.db
+        self._runtime = core.runtime
+        self._clock = core.clock
+        self._texts = core.account(turn.address.account).texts.in_thread(turn.address.topic)
         self._roles = roles
         self._show = show
         self._start_limiter = start_limiter
-        self._mask = mask
+        self._mask = core.mask_secrets
         self._stop = asyncio.Event()
-        self.steering = Steering(AttachmentUploader(turn, outlet, runtime, clock), db, texts, on=steers)
-        self._transcript = RunTranscript(self.steering.joined_line, tool_log=ToolLog(mask))
-        # True while events arrive as they happen, as opposed to a replay after a reconnect.
+        self.steering = Steering(
+            AttachmentUploader(turn, outlet, core.runtime, core.clock), core.db, self._texts, on=steers
+        )
+        self._transcript = RunTranscript(self.steering.joined_line, tool_log=ToolLog(core.mask_secrets))
+        # Whether events are heard as they happen: not those that are told again after a break.
         self._is_live = False
         self._stop_reason = turn.stopped
         if turn.stopped:

@@ -9,7 +9,6 @@ from fastapi import APIRouter, HTTPException, Path, Query
 from pydantic import BaseModel
 
 from bot.access import AccessPolicy, Role
-from bot.access.account_overrides import AccountRules
 from bot.config import AccessConfig, AccessEntry, wrong_entry
 from bot.server.api import schemas
 from bot.server.api.audit_actor import audit_actor
@@ -27,6 +26,7 @@ from bot.store.people import (
     list_role_grants,
     revoke_role,
 )
+from bot.wiring import AccountView
 
 router = APIRouter(prefix="/api", tags=["access"])
 
@@ -56,14 +56,14 @@ async def get_access(
     """List the configured roles, the granted roles (by entry, in pages) and the access requests that the
     caller may approve.
     """
-    rules, own, now = services.access(), services.own_rules(), services.clock.now()
+    rules, own, now = services.core.config.access, services.core.configured_accounts(), services.clock.now()
     grants = [one for one in await services.db.run(list_role_grants) if one.entry > cursor]
     return schemas.Access(
         default=rules.default,
         defaults=[
-            schemas.AccountDefault(account=one.account, default=one.access.default)
+            schemas.AccountDefault(account=one.name, default=one.own_rules.default)
             for one in own
-            if one.access.default is not None
+            if one.own_rules.default is not None
         ],
         configured=_configured_roles(rules, own),
         given=[present_grant(services, by, one) for one in grants[:limit]],
@@ -92,7 +92,7 @@ async def put_role(entry: Entry, body: NewRole, services: Services, by: By) -> s
     names = {known: stranger.name for stranger in waiting for known in (stranger.person, stranger.entry)}
     one = RoleGrant(str(target), body.role, names.get(str(target), ""), by.person, now)
     await services.db.run(grant_role, one, audit_actor(services, by), one.at)
-    await services.people.load_grants()
+    await services.core.people.load_grants()
     found = [given for given in await services.db.run(list_role_grants) if given.entry == one.entry]
     return present_grant(services, by, found[0] if found else one)
 
@@ -105,7 +105,7 @@ async def delete_role(entry: Entry, services: Services, by: By) -> None:
     who = parse_entry(entry)
     _check_grant(services, by, who, Role.STRANGER)
     revoked = await services.db.run(revoke_role, str(who), audit_actor(services, by), services.clock.now())
-    await services.people.load_grants()
+    await services.core.people.load_grants()
     if not revoked:
         raise not_found("role")
 
@@ -122,22 +122,22 @@ async def list_audit_events(
 
 def _check_grant(services: ApiServices, by: Principal, who: AccessEntry, role: Role) -> None:
     """Check that the caller may grant or revoke this role, as in the chat. Raises 403."""
-    if not by.role.may_give(role, services.held(who)):
+    if not by.role.may_give(role, services.core.highest_role(who)):
         raise HTTPException(403, NOT_YOURS)
     check_scope(services, by, who)
 
 
 def _check_id(services: ApiServices, who: AccessEntry) -> None:
     """Check that the id is valid for its platform. Raises 422."""
-    states = services.accounts.states()
+    states = services.core.accounts.states()
     if problem := wrong_entry(states[who.scope][0] if who.scope in states else who.scope, who):
         raise HTTPException(422, f"entry: {problem}")
 
 
 def _check_named(services: ApiServices, who: AccessEntry, role: Role) -> None:
     """Check that no configured role overrides the grant on an account that it covers. Raises 409."""
-    general = services.access()
-    own = {one.account: one.rules for one in services.own_rules() if one.is_covered_by(who)}
+    general = services.core.config.access
+    own = {one.name: one.rules for one in services.core.configured_accounts() if one.is_covered_by(who)}
     for account, rules in (own or {"": general}).items():
         configured = AccessPolicy(rules).configured_role_of_entry(who)
         if configured.outranks_grant(role):
@@ -148,7 +148,7 @@ def _check_named(services: ApiServices, who: AccessEntry, role: Role) -> None:
             raise HTTPException(409, reason)
 
 
-def _configured_roles(rules: AccessConfig, own: Sequence[AccountRules]) -> list[schemas.ConfiguredRole]:
+def _configured_roles(rules: AccessConfig, own: Sequence[AccountView]) -> list[schemas.ConfiguredRole]:
     """Return the roles for all accounts, then those of each account."""
     found = [
         schemas.ConfiguredRole(entry=str(entry), role=role, not_on=_accounts_with_own_rules(key, entry, own))
@@ -156,17 +156,17 @@ def _configured_roles(rules: AccessConfig, own: Sequence[AccountRules]) -> list[
         for entry in getattr(rules, key)
     ]
     return found + [
-        schemas.ConfiguredRole(entry=str(entry), role=role, account=one.account)
+        schemas.ConfiguredRole(entry=str(entry), role=role, account=one.name)
         for one in own
         for key, role in LISTS
-        for entry in getattr(one.access, key) or ()
+        for entry in getattr(one.own_rules, key) or ()
     ]
 
 
-def _accounts_with_own_rules(key: str, entry: AccessEntry, own: Sequence[AccountRules]) -> list[str]:
+def _accounts_with_own_rules(key: str, entry: AccessEntry, own: Sequence[AccountView]) -> list[str]:
     """Return the accounts that an entry covers, but which have their own list instead."""
     covered = [one for one in own if key != ADDED and one.is_covered_by(entry)]
-    return [one.account for one in covered if getattr(one.access, key) is not None]
+    return [one.name for one in covered if getattr(one.own_rules, key) is not None]
 
 
 def parse_entry(text: str) -> AccessEntry:
@@ -180,7 +180,9 @@ def parse_entry(text: str) -> AccessEntry:
 def present_grant(services: ApiServices, by: Principal, one: RoleGrant) -> schemas.RoleGrantInfo:
     """Return a granted role as the API shows it to the caller."""
     who = parse_entry(one.entry)
-    changeable = by.role.may_give(Role.STRANGER, services.held(who)) and is_in_scope(services, by, who.scope)
+    changeable = by.role.may_give(Role.STRANGER, services.core.highest_role(who)) and is_in_scope(
+        services, by, who.scope
+    )
     return schemas.RoleGrantInfo(
         entry=one.entry, role=one.role, name=one.name, by=one.by, at=one.at, changeable=changeable
     )

@@ -9,4 +9,4 @@ from bot.store.audit import Actor
 
 def audit_actor(services: ApiServices, by: Principal, key: str = "") -> Actor:
     """Return the caller as an actor; events with the same key are recorded once."""
-    return Actor(key or f"api:{services.new_id()}", by.person, by.sender.name, by.account, "")
+    return Actor(key or f"api:{services.core.new_id()}", by.person, by.sender.name, by.account, "")

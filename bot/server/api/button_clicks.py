@@ -38,18 +38,18 @@ async def click_button(
     Raises 403 if the caller may not decide, 404 if there is no such button, and 409 if the question is closed
     or cannot be answered now.
     """
-    event_id = click.event_id or services.new_id()
+    event_id = click.event_id or services.core.new_id()
     if click.event_id and (known := await local_chats.turn_of(services, of, PRESSED + event_id)) is not None:
         return _click_result(of, event_id, known)
     part = _question_part(view, index)
     if not presenters.is_open(view, part):
-        raise HTTPException(409, services.texts(of.key.account)("question_closed"))
+        raise HTTPException(409, services.core.account(of.key.account).texts("question_closed"))
     if click.choice not in part.choices:
         raise not_found("choice")
     await _may_decide(services, by, of, view)
     refused = await _submit_click(services, by, of, view, part, click.choice, PRESSED + event_id)
     if refused is not None:
-        rejected = refused not in ("", services.texts(of.key.account)("approval_foreign"))
+        rejected = refused not in ("", services.core.account(of.key.account).texts("approval_foreign"))
         raise HTTPException(409 if rejected else 403, refused or NOT_YOURS)
     return _click_result(of, event_id, await local_chats.turn_of(services, of, PRESSED + event_id))
 

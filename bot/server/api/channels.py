@@ -20,7 +20,7 @@ router = APIRouter(prefix="/api", tags=["channels"])
 @router.get("/channels")
 async def list_channels(services: Services, limit: Limit = DEFAULT, cursor: Cursor = "") -> schemas.Channels:
     """List the accounts with their state, by name."""
-    known = services.accounts.states()
+    known = services.core.accounts.states()
     names = [name for name in sorted(known) if name > cursor]
     shown = [_present_channel(name, *known[name]) for name in names[:limit]]
     return schemas.Channels(channels=shown, next=names[limit - 1] if len(names) > limit else None)
@@ -29,7 +29,7 @@ async def list_channels(services: Services, limit: Limit = DEFAULT, cursor: Curs
 @router.post("/channels/{account}/restart", status_code=202)
 async def restart_account(account: str, services: Services, by: By) -> schemas.Restarted:
     """Restart an account."""
-    if not services.accounts.restart(account):
+    if not services.core.accounts.restart(account):
         raise not_found("account")
     await services.db.run(
         record_event, audit_actor(services, by), AuditEvent("restart", account), services.clock.now()
@@ -41,7 +41,7 @@ async def restart_account(account: str, services: Services, by: By) -> schemas.R
 @open_to(Role.MEMBER)
 async def list_commands(services: Services, by: By, account: str = "web") -> schemas.Commands:
     """List the slash commands that the caller may use."""
-    texts = services.texts(account)
+    texts = services.core.account(account).texts
     return schemas.Commands(
         commands=[
             schemas.CommandInfo(

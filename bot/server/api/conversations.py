@@ -83,7 +83,7 @@ async def list_conversations(
 @open_to(Role.MEMBER)
 async def open_conversation(body: NewConversation, services: Services, by: By) -> schemas.ConversationInfo:
     """Open a chat, or return the existing one."""
-    view = await local_chats.open_chat(services, by, body.account, body.chat or services.new_id())
+    view = await local_chats.open_chat(services, by, body.account, body.chat or services.core.new_id())
     return presenters.present_conversation(services, by, view)
 
 
@@ -173,4 +173,4 @@ async def stop_run(conversation: Id, services: Services, by: By) -> schemas.Post
 
 
 def _platform_of(services: ApiServices, account: str) -> str:
-    return services.accounts.states().get(account, ("", None))[0]
+    return services.core.accounts.states().get(account, ("", None))[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -10,22 +10,18 @@ from typing import Annotated
 import httpx
 from fastapi import Depends, Request
 
-from bot.access import AccessPolicy, GrantedRoles, Role
-from bot.access.account_overrides import AccountRules
-from bot.access.budgets import Budgets
+from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import MessageBus
 from bot.clock import Clock
 from bot.commands.registry import Registry
-from bot.config import AccessConfig, AccessEntry
 from bot.config.models import ServerConfig
-from bot.dispatch.account_channel import AccountRegistry
-from bot.domain import IsolationPolicy, Sender
+from bot.dispatch.account_channel import ChannelRegistry
+from bot.dispatch.dispatcher import Dispatcher
 from bot.platforms.base import Inbox
 from bot.privacy.retention import RetentionJob
-from bot.runtime.interface import AgentRuntime
 from bot.schedules.service import ScheduleService
 from bot.store import Database
-from bot.texts import Texts
+from bot.wiring import Core
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,46 +32,46 @@ class ApiServices:
     proxied calls, `management_client` one of its management routes if they are served elsewhere.
     `runtime_trouble` returns why the bundled runtime exited ("" if it did not, or gave no reason),
     `runtime_start` the number of its current start (0: an external runtime). `port` is the port that is
-    listened on (0: taken from the connection), `file_bytes` the size limit of one file, `running` the number
-    of active runs.
-
-    `access` returns the rules of all accounts, `own_rules` those of each, `role` the role of a caller with a
-    sign-in link, `held` the highest role of an entry on any account, `policy` the access policy of an
-    account. `deliver` sends a notice that the store has opened. `model` returns the model of an account (""
-    for the default), `inbox` where its messages are accepted (None: unknown account).
+    listened on (0: taken from the connection), `file_bytes` the size limit of one file.
     """
 
-    db: Database
-    accounts: AccountRegistry
+    core: Core
+    channels: ChannelRegistry
     bus: MessageBus
-    runtime: AgentRuntime
-    runtime_client: Callable[[], httpx.AsyncClient]
     commands: Registry
-    texts: Callable[[str], Texts]
-    model: Callable[[str], str]
-    isolation: Callable[[str], IsolationPolicy]
-    people: GrantedRoles
-    budgets: Budgets
-    inbox: Callable[[str], Inbox | None]
     schedules: ScheduleService
     retention: RetentionJob
-    access: Callable[[], AccessConfig]
-    own_rules: Callable[[], Sequence[AccountRules]]
-    role: Callable[[Sender], Role]
-    held: Callable[[AccessEntry], Role]
-    policy: Callable[[str], AccessPolicy]
-    server: ServerConfig
+    dispatcher: Dispatcher
     home: Path
-    clock: Clock
     version: str
-    running: Callable[[], int]
-    deliver: Callable[[int], None]
-    new_id: Callable[[], str]
+    runtime_client: Callable[[], httpx.AsyncClient]
     management_client: Callable[[], httpx.AsyncClient] | None = None
     runtime_trouble: Callable[[], str] = str
     runtime_start: Callable[[], int] = int
     port: int = 0
     file_bytes: int = 20_000_000
+
+    @property
+    def db(self) -> Database:
+        """Return the store."""
+        return self.core.db
+
+    @property
+    def clock(self) -> Clock:
+        """Return the clock."""
+        return self.core.clock
+
+    @property
+    def server(self) -> ServerConfig:
+        """Return the configuration of the port."""
+        return self.core.server
+
+    def inbox(self, account: str) -> Inbox | None:
+        """Return where the messages of an account are accepted, None for one that isn't enabled."""
+        if account not in {one.name for one in self.core.config.accounts}:
+            return None
+        admissions = AdmissionPolicy(self.core.account(account), self.commands, self.core.new_id)
+        return self.bus.open_inbox(account, admissions)
 
     @property
     def token(self) -> str:

@@ -32,13 +32,13 @@ async def get_readiness(request: Request, services: Services, response: Response
     Only admins get details.
     """
     database = await _database_check(services)
-    reachable = await services.runtime.is_ready()
+    reachable = await services.core.runtime.is_ready()
     runtime = schemas.Check(
         ok=reachable, detail="" if reachable else _runtime_check(services.runtime_trouble())
     )
     accounts = {
         name: schemas.Check(ok=state.live in GOOD, detail=state.reason or state.live.value)
-        for name, (_, state) in services.accounts.states().items()
+        for name, (_, state) in services.core.accounts.states().items()
     }
     found = schemas.Readiness(
         ready=database.ok and runtime.ok, database=database, runtime=runtime, accounts=accounts

@@ -31,10 +31,15 @@ async def open_chat(services: ApiServices, by: Principal, account: str, chat: st
     if adapter is None or not by.can_reach(account, adapter.platform):
         raise not_found("local account")
     origin = Origin(account, adapter.platform, chat, ChatKind.PRIVATE, "", by.sender)
-    key = services.isolation(account).conversation_key(origin)
+    key = services.core.account(account).isolation.conversation_key(origin)
     owner = person_of(adapter.platform, by.sender)
     found = await services.db.run(
-        ensure_private_conversation, key, adapter.platform, services.new_id(), owner, services.clock.now()
+        ensure_private_conversation,
+        key,
+        adapter.platform,
+        services.core.new_id(),
+        owner,
+        services.clock.now(),
     )
     return await visible_conversation(services, by, found)
 
@@ -86,7 +91,7 @@ async def post_text(
 ) -> schemas.PostResult:
     """Post a message to a conversation; it is stored when this returns."""
     adapter = writable_adapter(services, by, of)
-    event_id = event_id or services.new_id()
+    event_id = event_id or services.core.new_id()
     await adapter.receive_message(of.key.chat, text, event_id=event_id, attachments=files, sender=by.sender)
     found = await turn_of(services, of, event_id)
     return schemas.PostResult(conversation=of.id, event_id=event_id, turn=None if found is None else found.id)

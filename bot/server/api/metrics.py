@@ -82,7 +82,7 @@ def _current_metrics(services: ApiServices, gauges: Gauges) -> Iterable[Metric]:
     for (kind, refused), count in sorted(gauges.accepted.items()):
         accepted.add_metric([kind, str(refused).lower()], count)
     yield accepted
-    yield GaugeMetricFamily("roebot_runs_running", "Active runs", value=services.running())
+    yield GaugeMetricFamily("roebot_runs_running", "Active runs", value=services.dispatcher.run_count)
     yield GaugeMetricFamily("roebot_event_loop_lag_seconds", "Delay of the event loop", value=gauges.lag)
 
 
@@ -112,9 +112,9 @@ def _account_metrics(services: ApiServices) -> Iterable[Metric]:
     waiting = GaugeMetricFamily(
         "roebot_rate_waiting", "Calls that wait for a platform's rate limit", labels=["account"]
     )
-    for name, (_, state) in sorted(services.accounts.states().items()):
+    for name, (_, state) in sorted(services.core.accounts.states().items()):
         for live in Live:
             states.add_metric([name, live.value], float(live is state.live))
-        outlet = services.accounts.get(name)
+        outlet = services.channels.get(name)
         waiting.add_metric([name], outlet.governor.waiting_count if outlet else 0)
     return [states, waiting]

@@ -79,12 +79,12 @@ async def _grant_access(
 ) -> schemas.RoleGrantInfo | None:
     """Grant a role and notify the person; None if the request is no longer pending."""
     db, now = services.db, services.clock.now()
-    welcome = services.texts(one.account)("pair_welcome")
+    welcome = services.core.account(one.account).texts("pair_welcome")
     notice = await db.run(approve_pairing, one.code, role, welcome, audit_actor(services, by), now)
     if notice is None:
         return None
-    await services.people.load_grants()
-    services.deliver(notice)
+    await services.core.people.load_grants()
+    services.dispatcher.deliver_notice(notice)
     grants = [known for known in await db.run(list_role_grants) if known.entry == one.entry]
     return present_grant(
         services, by, grants[0] if grants else RoleGrant(one.entry, role, one.name, by.person, now)

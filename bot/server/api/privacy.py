@@ -29,7 +29,9 @@ async def export_data(target: Whom, services: Services, by: By) -> Response:
     not admins, for owners anyone's.
     """
     person, now = _parse_person(services, by, target), services.clock.now()
-    found = await export_person(services.db, services.runtime, person, _memory_scopes(services, person), now)
+    found = await export_person(
+        services.db, services.core.runtime, person, _memory_scopes(services, person), now
+    )
     await services.db.run(
         record_event, audit_actor(services, by), AuditEvent("data exported", str(person)), now
     )
@@ -70,9 +72,9 @@ def _check_person(services: ApiServices, by: Principal, who: AccessEntry) -> Non
 
     An id that cannot exist is refused because success would suggest that data was erased.
     """
-    if not by.role.may_give(Role.STRANGER, services.held(who)):
+    if not by.role.may_give(Role.STRANGER, services.core.highest_role(who)):
         raise not_found("person") if by.role < Role.ADMIN else HTTPException(403, NOT_YOURS)
-    known = {*PLATFORMS, *(platform for platform, _ in services.accounts.states().values())}
+    known = {*PLATFORMS, *(platform for platform, _ in services.core.accounts.states().values())}
     if who.scope not in known:
         expected = ", ".join(sorted(known))
         raise HTTPException(422, f"person: there is no platform {who.scope}; expected one of {expected}")
@@ -81,7 +83,7 @@ def _check_person(services: ApiServices, by: Principal, who: AccessEntry) -> Non
 
 
 def _memory_scopes(services: ApiServices, person: Person) -> list[str]:
-    states = services.accounts.states()
+    states = services.core.accounts.states()
     return memory_scopes(
         person, [name for name, (platform, _) in states.items() if platform == person.platform]
     )

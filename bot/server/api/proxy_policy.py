@@ -65,7 +65,7 @@ async def check_call(services: ApiServices, by: Principal, call: ProxiedCall) ->
 async def _count_model_call(services: ApiServices, by: Principal) -> None:
     """Count a model call that is not a message as a message on the web console. Raises 429."""
     origin = Origin(WEB, WEB, "", ChatKind.PRIVATE, "", by.sender_on(WEB))
-    limits = services.budgets.limits_for(origin, by.role, services.texts(WEB))
+    limits = services.core.budgets.limits_for(origin, by.role, services.core.account(WEB).texts)
     if refused := await services.db.run(count_or_refuse, limits, services.clock.now()):
         raise HTTPException(429, refused)
 

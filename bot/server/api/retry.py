@@ -24,8 +24,8 @@ async def open_retry(services: ApiServices, by: Principal, of: ConversationView,
 
     Raises 409 if that is not possible now, 429 if a limit is used up.
     """
-    account, texts = of.key.account, services.texts(of.key.account)
-    if services.accounts.get(account) is None:
+    account, texts = of.key.account, services.core.account(of.key.account).texts
+    if services.core.accounts.get(account) is None:
         raise HTTPException(409, local_chats.NO_ACCOUNT)
     last = await services.db.run(find_last_answered, of.id)
     if last is None or last.id != turn:
@@ -34,7 +34,7 @@ async def open_retry(services: ApiServices, by: Principal, of: ConversationView,
     if refusal := await services.db.run(find_refusal, limits, now):
         raise HTTPException(429, refusal)
     try:
-        thread_id, checkpoint = await fork_of(services.runtime, last, services.new_id)
+        thread_id, checkpoint = await fork_of(services.core.runtime, last, services.core.new_id)
     except RunMissing as error:
         raise HTTPException(409, texts("retry_gone")) from error
     opened = await services.db.run(
@@ -43,7 +43,7 @@ async def open_retry(services: ApiServices, by: Principal, of: ConversationView,
         of,
         checkpoint=checkpoint,
         thread_id=thread_id,
-        model=services.model(account),
+        model=services.core.account(account).model,
         limits=limits,
         actor=audit_actor(services, by),
         now=now,
@@ -58,4 +58,4 @@ def _caller_limits(services: ApiServices, by: Principal, of: ConversationView) -
     """Return the limits of the caller in that chat."""
     key, sender = of.key, by.sender_on(of.platform)
     origin = Origin(key.account, of.platform, key.chat, ChatKind(of.chat_kind), "", sender, key.topic)
-    return services.budgets.limits_for(origin, by.role, services.texts(key.account))
+    return services.core.budgets.limits_for(origin, by.role, services.core.account(key.account).texts)

@@ -210,7 +210,7 @@ async def _load_schedule(services: ApiServices, by: Principal, schedule: int) ->
 
 
 def _refusal(services: ApiServices, refused: ScheduleRefused, status: int = 422) -> HTTPException:
-    return HTTPException(status, services.texts(PAGE)(refused.key, **refused.values))
+    return HTTPException(status, services.core.account(PAGE).texts(refused.key, **refused.values))
 
 
 def present_schedule(one: Schedule) -> schemas.ScheduleInfo:

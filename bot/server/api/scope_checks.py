@@ -13,7 +13,7 @@ from bot.server.api.dependencies import ApiServices
 def is_in_scope(services: ApiServices, by: Principal, scope: str) -> bool:
     """Return whether a caller administers every account that an entry's scope covers."""
     home = home_origin(WEB, WEB, by.sender)
-    return administers_scope(by.role, home, scope, services.accounts.states(), services.policy)
+    return administers_scope(by.role, home, scope, services.core.accounts.states(), services.core.policy)
 
 
 def check_scope(services: ApiServices, by: Principal, who: AccessEntry) -> None:

@@ -25,11 +25,11 @@ class LinkSessions:
         now, hashed = services.clock.now(), hash_secret(key)
         session = SecretHash(hashed, now + SESSION_LASTS)
         sender = await services.db.run(
-            redeem_sign_in_code, hash_secret(code), session, f"sign in:{services.new_id()}", now
+            redeem_sign_in_code, hash_secret(code), session, f"sign in:{services.core.new_id()}", now
         )
         if sender is None:
             return None
-        caller = Principal(services.role(sender), AuthMethod.LINK, sender, hashed)
+        caller = Principal(services.core.role_on_home_account(sender), AuthMethod.LINK, sender, hashed)
         if caller.role < Role.MEMBER:
             await services.db.run(end_session, hashed)
         return key, caller
@@ -51,5 +51,5 @@ class LinkSessions:
         sender = await services.db.run(load_session, hashed, services.clock.now())
         if sender is None:
             return None
-        role = services.role(sender)
+        role = services.core.role_on_home_account(sender)
         return Principal(role, AuthMethod.LINK, sender, hashed) if role >= Role.MEMBER else None

@@ -23,7 +23,7 @@ async def receive_webhook(account: str, request: Request, services: Services) ->
     """Pass a platform's request to its account. 404: unknown account, or one without webhooks; 413: too
     large; 503: not connected yet, so the platform retries.
     """
-    outlet = services.accounts.get(account)
+    outlet = services.channels.get(account)
     if outlet is None or not isinstance(outlet.adapter, ReceivesWebhooks):
         raise not_found("account")
     if not outlet.ready.is_set():

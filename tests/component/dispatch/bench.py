@@ -4,37 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Literal
 
-from bot.access import AccessPolicy, GrantedRoles, Role
-from bot.access.budgets import Budgets
-from bot.bus.admission import AccountRules, AdmissionPolicy, MessageLimits
+from bot.access import Role
+from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import MessageBus
 from bot.commands.core_commands import builtin
-from bot.config import AccessConfig, AccessEntry, Config, LoadedConfig, Rejected, Reloaded
-from bot.config.models import BudgetsConfig, SchedulesConfig
+from bot.config import AccessConfig, AccessEntry, AccountConfig, Config, LoadedConfig, Rejected, Reloaded
+from bot.config.models import BudgetsConfig
 from bot.dispatch.account_channel import AccountChannel
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.pacing.governor import RateGovernor
-from bot.domain import AccountState, Busy, Isolation, IsolationPolicy, Live, TurnKind
+from bot.domain import AccountState, Busy, Isolation, IsolationPolicy, Live, Origin, Turn
 from bot.platforms.base import AdapterContext, Manifest
-from bot.privacy.chat_record import RecordSettings
 from bot.privacy.retention import RetentionJob
-from bot.schedules.scheduled_runs import SchedulerHooks
 from bot.schedules.scheduler import Scheduler
 from bot.schedules.service import ScheduleService
 from bot.store import Database, open_database
 from bot.store.database import SqliteDatabase
-from bot.store.scheduled_runs import OpenedTurn
 from bot.testing.adapter import MANIFEST, RecordingAdapter
 from bot.testing.clock import ManualClock
 from bot.testing.runtime import ScriptedRuntime
-from bot.texts import texts_for
+from bot.wiring import AccountView, Core
 
 QUEUE = 20
 
@@ -62,19 +58,45 @@ class Bench:
     allowed: bool = True
     """Whether who made a schedule may still talk."""
     catch_up: float = 6 * 3600.0
-    locale: str = "en"
+    locale: Literal["en", "zh"] = "en"
     """The language of answers to commands."""
     budgets: BudgetsConfig = field(default_factory=BudgetsConfig)
     kept_days: int = 0
     page: str = "https://bot.example.org"
-    forgetter: RetentionJob | None = None
-    desk: ScheduleService | None = None
+    retention: RetentionJob | None = None
+    schedules: ScheduleService | None = None
     restarted: list[str] = field(default_factory=list)
     others: dict[str, str] = field(default_factory=dict)
     """Other accounts, and their platforms."""
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     reloaded: Reloaded | Rejected = field(
         default_factory=lambda: Reloaded(LoadedConfig(Config()), frozenset())
     )
+
+    def config(self) -> Config:
+        """The configuration that the settings of this bench stand for."""
+        base = Config()
+        members = (AccessEntry("recording", "7"), AccessEntry("recording", "8"))
+        account = AccountConfig(
+            name="rec",
+            platform="recording",
+            busy=self.busy.value,
+            isolation=self.policy.isolation.value,
+            locale=self.locale,
+            model=self.model or None,
+            retention_days=self.kept_days,
+        )
+        return base.model_copy(
+            update={
+                "channels": {"rec": account},
+                "access": AccessConfig(
+                    default=self.default, members=members, admins=(AccessEntry("recording", "9"),)
+                ),
+                "budgets": self.budgets,
+                "schedules": base.schedules.model_copy(update={"catch_up_minutes": self.catch_up / 60}),
+                "limits": base.limits.model_copy(update={"max_runs": 8, "queue": QUEUE}),
+            }
+        )
 
     def get(self, account: str) -> AccountChannel | None:
         return self.outlet if account == "rec" else None
@@ -96,83 +118,31 @@ class Bench:
     @asynccontextmanager
     async def running(self, *, recover: bool = True, connected: bool = True) -> AsyncIterator[Bench]:
         """The dispatcher at work; leaving it is a shutdown."""
-        numbers = itertools.count(1)
         governor = RateGovernor(self.manifest.budgets, self.clock)
         self.outlet = AccountChannel("rec", self.adapter, self.manifest, governor)
         if connected:
             self.outlet.ready.set()
-        members = (AccessEntry("recording", "7"), AccessEntry("recording", "8"))
-        access = AccessConfig(default=self.default, members=members, admins=(AccessEntry("recording", "9"),))
-        people = GrantedRoles(self.db)
-        await people.load_grants()
-        rules = AccountRules(
-            AccessPolicy(access, people),
-            self.policy,
-            texts_for("en"),
-            MessageLimits(),
-            self.model,
-            busy=self.busy,
-            recorded=lambda chat: recorded.get("rec", chat) is not None,
-            budgets=lambda origin, role: budgets.limits_for(origin, role, texts_for("en")),
+        core = BenchCore(self)
+        await core.load_settings()
+        scheduler = Scheduler(core, lambda opened: dispatcher.dispatch_turn(opened))
+        self.retention = RetentionJob(
+            self.db, self.runtime, self.clock, lambda: {"rec": self.kept_days}, core.new_id
         )
-        host = SchedulerHooks(
-            open_=lambda opened: self._open(dispatcher, opened),
-            allowed=lambda one: (
-                self.allowed and (self.role or rules.access.role_of(one.origin)) >= Role.MEMBER
-            ),
-            runs=lambda account: account == "rec",
-            spent=lambda schedule: budgets.exhausted_limit(
-                schedule.origin, rules.access.role_of(schedule.origin), texts_for("en"), self.clock.now()
-            ),
-            texts=lambda _account: texts_for("en"),
-            model=lambda _account: self.model,
-            new_id=lambda: f"scheduled-{next(numbers)}",
-            catch_up=lambda: self.catch_up,
-        )
-        scheduler = Scheduler(self.db, self.clock, host)
-        recorded = RecordSettings(self.db)
-        await recorded.load_settings()
-        budgets = Budgets(self.db, lambda: self.budgets)
-        await budgets.load_limits()
-        self.forgetter = RetentionJob(
-            self.db,
-            self.runtime,
-            self.clock,
-            lambda: {"rec": self.kept_days},
-            lambda: f"fresh-{next(numbers)}",
-        )
-        self.desk = ScheduleService(self.db, recorded, self.clock, scheduler, SchedulesConfig)
+        self.schedules = ScheduleService(core, scheduler)
         dispatcher = Dispatcher(
-            db=self.db,
-            runtime=self.runtime,
-            accounts=self,
-            desk=self.desk,
-            forgetter=self.forgetter,
-            kept_days=lambda _account: self.kept_days,
-            recorded=recorded,
-            budgets=budgets,
+            core,
+            self,
+            schedules=self.schedules,
+            retention=self.retention,
             commands=builtin(),
-            texts=lambda _account: texts_for(self.locale),
-            roles=lambda turn: rules.access.role_in(turn) if self.role is None else self.role,
-            people=people,
-            policy=lambda _account: rules.access,
-            busy=lambda _account: self.busy,
             reload=self.reload,
-            clock=self.clock,
-            new_id=lambda: f"fresh-{next(numbers)}",
-            page=lambda: self.page,
-            max_runs=8,
-            mask=lambda text: self.mask(text),
         )
         bus = MessageBus(self.db, self.clock, QUEUE)
         bus.connect_lanes(dispatcher.chat, dispatcher.control)
         bus.watch_accepted(dispatcher.on_accepted)
         bus.watch_changes(dispatcher.on_edited)
         admissions = AdmissionPolicy(
-            rules,
-            builtin(),
-            new_id=lambda: f"thread-{next(numbers)}-{id(bus)}",
-            new_code=lambda: f"CODE-{next(numbers):04d}",
+            core.account("rec"), builtin(), core.new_id, new_code=lambda: f"CODE-{next(self.numbers):04d}"
         )
         work = asyncio.create_task(dispatcher.run())
         schedules = asyncio.create_task(scheduler.run()) if self.scheduling else None
@@ -188,11 +158,6 @@ class Bench:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _open(self, dispatcher: Dispatcher, opened: OpenedTurn) -> None:
-        dispatcher.chat.wake(opened.conversation)
-        if opened.kind is not TurnKind.CHAT:
-            dispatcher.control.wake(opened.turn)
 
     async def quiet(self) -> None:
         """Wait until everything that goes on waits for the clock: neither the store nor a thread has anything
@@ -228,6 +193,43 @@ class Bench:
             await self.quiet()
             await self.clock.advance(step)
             waited += step
+
+
+class BenchCore(Core):
+    """The shared parts of a bench; its settings may change while it runs."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        super().__init__(
+            bench.config(), bench.db, bench.clock, bench.runtime, bench, lambda: f"id-{next(bench.numbers)}"
+        )
+
+    @property
+    def console_url(self) -> str:
+        return self.bench.page
+
+    def account(self, name: str) -> AccountView:
+        self.apply_config(self.bench.config())
+        view = super().account("rec")
+        values = {one.name: getattr(view, one.name) for one in fields(view)}
+        return BenchAccount(**{**values, "name": name}, bench=self.bench)
+
+    def mask_secrets(self, text: str) -> str:
+        return self.bench.mask(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchAccount(AccountView):
+    """An account in which everybody has the role of the bench."""
+
+    bench: Bench
+
+    def role_in(self, turn: Turn) -> Role:
+        return super().role_in(turn) if self.bench.role is None else self.bench.role
+
+    def has_access(self, origin: Origin) -> bool:
+        role = self.bench.role
+        return self.bench.allowed and (super().has_access(origin) if role is None else role >= Role.MEMBER)
 
 
 @asynccontextmanager

@@ -75,8 +75,8 @@ async def test_erasing_asks_once_and_then_does_it(at: Bench) -> None:
         said = await says(at, "/data erase yes")
         assert "Conversations with their files: 1." in said
         assert at.runtime.remembered == {"group:rec:g": {"f2": "Group."}}
-        assert at.forgetter is not None
-        assert await at.forgetter.delete_threads()
+        assert at.retention is not None
+        assert await at.retention.delete_threads()
         assert at.runtime.deleted == [thread]
         await says(at, "a new day")
         latest = [*at.runtime.runs.values()][-1]
@@ -92,11 +92,11 @@ async def test_a_runtime_that_is_away_is_asked_again(at: Bench) -> None:
         await says(at, "hello")
         at.runtime.down = True
         assert "what it remembers about you is not erased yet" in await says(at, "/data erase yes")
-        assert at.forgetter is not None
-        assert not await at.forgetter.delete_threads()
+        assert at.retention is not None
+        assert not await at.retention.delete_threads()
         assert await at.db.run(has_abandoned_threads)
         at.runtime.down = False
-        assert await at.forgetter.delete_threads()
+        assert await at.retention.delete_threads()
         assert len(at.runtime.deleted) == 1
 
 
@@ -107,9 +107,9 @@ async def test_what_is_too_old_goes_by_itself(at: Bench) -> None:
         await says(at, "old news")
         [conversation] = await at.db.run(list_conversations, "rec")
         await at.clock.advance(3 * DAY)
-        assert at.forgetter is not None
-        await at.forgetter.delete_expired()
+        assert at.retention is not None
+        await at.retention.delete_expired()
         [turn] = await at.db.run(list_turns, conversation.id)
         assert (turn.messages, turn.parts) == ((), ())
-        assert await at.forgetter.delete_threads()
+        assert await at.retention.delete_threads()
         assert at.runtime.deleted == [conversation.thread_id]

@@ -201,11 +201,11 @@ async def test_what_the_owner_schedules_from_the_page_is_done_on_any_platform(at
     at.scheduling, at.role, at.runtime.script = True, None, answer_with("nothing new")
     place = ScheduleTarget("rec", "recording", "group", ChatKind.GROUP)
     async with at.running():
-        assert at.desk is not None
-        wanted = await at.desk.parse_request("in 1 hour What is new?", "rec", "group")
+        assert at.schedules is not None
+        wanted = await at.schedules.parse_request("in 1 hour What is new?", "rec", "group")
         assert wanted is not None
         for maker in (Sender("web:owner", account="web"), Sender("owner")):
-            await at.desk.create(wanted, place, maker, None, ScheduleState.ACTIVE)
+            await at.schedules.create(wanted, place, maker, None, ScheduleState.ACTIVE)
         await later(at, 1.1 * HOUR, step=60.0)
         assert at.adapter.texts("group") == ["nothing new"]
         [run] = at.runtime.runs.values()

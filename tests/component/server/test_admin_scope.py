@@ -152,7 +152,7 @@ async def test_who_waits_is_let_in_without_the_code_and_told(tmp_path: Path) -> 
             "changeable": True,
         }
         assert await given(service) == {"tg:30": "member"}
-        assert service.service.people
+        assert service.service.core.people
         welcome = (await service.service.db.run(list_turns, told.conversation))[0]
         assert welcome.parts[0].content.startswith("You now have access.")
         again = await ann.post(path, json={"role": "member"})

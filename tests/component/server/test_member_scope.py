@@ -75,7 +75,7 @@ async def test_a_member_talks_at_the_page_as_themselves(tmp_path: Path) -> None:
         assert "Only admins can use" in (await closed(ann, asked))["parts"][0]["text"]
         claim = await service.service.db.run(load_turn, turn)
         assert claim.turn is not None
-        assert service.service.role(claim.turn) is Role.MEMBER
+        assert service.service.core.account(claim.turn.address.account).role_in(claim.turn) is Role.MEMBER
         shown = (await ann.get(f"/api/conversations/{conversation}")).json()
         assert (shown["owner"], shown["own"], shown["writable"]) == (ANNS, True, True)
 

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bot.app.api_wiring import api_services
+from bot.app.http_server import api_services
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.openapi import AWAY, RuntimeDocuments, merge_documents
 from bot.server.api.runtime_proxy import RuntimeClients

@@ -14,7 +14,7 @@ import pytest
 from fastapi import FastAPI
 
 from bot.access import Role
-from bot.app.api_wiring import api_services
+from bot.app.http_server import api_services
 from bot.commands.core_commands import builtin
 from bot.domain import ChatKind, InboundMessage, Origin, Sender
 from bot.server.api.app import create_app

@@ -35,10 +35,10 @@ async def test_roles_are_given_and_taken(tmp_path: Path) -> None:
             "changeable": True,
         }
         assert await role_of(service, "telegram:7") == "admin"
-        assert service.service.people
+        assert service.service.core.people
         assert (await service.http.delete("/api/access/telegram:7")).status_code == 204
         assert (await service.http.delete("/api/access/telegram:7")).status_code == 404
-        assert not service.service.people
+        assert not service.service.core.people
         listed = (await service.http.get("/api/audit")).json()
         assert [(one["action"], one["subject"], one["person"]) for one in listed["entries"]] == [
             ("take", "telegram:7", "web:owner"),
@@ -109,7 +109,7 @@ async def test_a_code_lets_somebody_in_and_they_are_told(tmp_path: Path) -> None
         shown = (await service.http.get("/api/access")).json()
         assert shown["waiting"] == []
         assert await role_of(service, "tg:7") == "admin"
-        assert service.service.people
+        assert service.service.core.people
         welcome = (await db.run(list_turns, told.conversation))[0]
         assert "you now have access" in welcome.parts[0].content.lower()
         again = await service.http.post("/api/access/pair", json={"code": "SECR-ETSS"})

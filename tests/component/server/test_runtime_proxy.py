@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from bot.access import Role
-from bot.app.api_wiring import api_services
+from bot.app.http_server import api_services
 from bot.server.api import runtime_proxy
 from bot.server.api.auth import AuthMethod, Principal, attach_principal
 from bot.server.api.errors import add_handlers

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot.access import Role
-from bot.app.api_wiring import api_services
+from bot.app.http_server import api_services
 from bot.server.api.audit_actor import audit_actor
 from bot.server.api.auth import AuthMethod, Principal
 from bot.store.schedules import load_schedule, update_schedule

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
-from bot.app.api_wiring import api_services
+from bot.app.http_server import api_services
 from bot.config.models import ServerConfig
 from bot.errors import StartError, StoreError
 from bot.server.api.app import create_app

@@ -27,7 +27,7 @@ async def give(service: World, person: str, role: str) -> None:
     """Give somebody a role."""
     one = RoleGrant(person, role, "", "", 0.0)
     await service.service.db.run(grant_role, one, Actor(f"{person} {role}", "web:owner", "", "web", ""), 0.0)
-    await service.service.people.load_grants()
+    await service.service.core.people.load_grants()
 
 
 async def code_for(service: World, sender: Sender = ANN) -> str:

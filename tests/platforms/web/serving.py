@@ -23,8 +23,8 @@ from agent.runtime.app import create_app as create_runtime
 from agent.runtime.settings import RuntimeSettings
 from agent.shared.tls import tls_context
 from agent.testing import graphs
-from bot.app.api_wiring import api_services
 from bot.app.home import prepare_home
+from bot.app.http_server import api_services
 from bot.app.service import BotService, StartOptions
 from bot.clock import SystemClock
 from bot.config import load_config

@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from bot.app.api_wiring import api_services
 from bot.app.home import write_service_file
+from bot.app.http_server import api_services
 from bot.cli.doctor import agent as doctor_agent
 from bot.cli.doctor import command
 from bot.cli.doctor.command import look

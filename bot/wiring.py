@@ -1,0 +1,235 @@
+"""Shared parts of the service, and the settings of one account as they apply now."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from bot.access import AccessPolicy, GrantedRoles, Role
+from bot.access.budgets import Budgets
+from bot.access.policy import LOCAL_PLATFORMS
+from bot.clock import Clock
+from bot.config import AccessConfig, AccessEntry, AccessOverrides, Config, masked, secrets_of
+from bot.domain import (
+    AccountState,
+    Busy,
+    ChatKind,
+    InboundMessage,
+    Isolation,
+    IsolationPolicy,
+    Origin,
+    Sender,
+    Turn,
+)
+from bot.privacy.chat_record import RecordSettings
+from bot.runtime.interface import AgentRuntime
+from bot.store import Database
+from bot.store.budgets import Limit
+from bot.texts import Texts, texts_for
+
+MEGABYTE = 1_000_000
+
+
+def create_id() -> str:
+    """Return a new random id, as of an agent thread."""
+    return str(uuid.uuid4())
+
+
+class RunningAccount(Protocol):
+    """An account that the service runs."""
+
+    @property
+    def agent(self) -> str:
+        """The custom agent that answers in the account ("" for the default agent)."""
+        ...
+
+
+class AccountRegistry(Protocol):
+    """The accounts that the service runs."""
+
+    def get(self, account: str) -> RunningAccount | None:
+        """Return a running account, or None if the configuration has none of that name."""
+        ...
+
+    def state(self, account: str) -> AccountState:
+        """Return the live state of one account."""
+        ...
+
+    def states(self) -> Mapping[str, tuple[str, AccountState]]:
+        """Return platform and live state of every account, by name."""
+        ...
+
+    def restart(self, account: str) -> bool:
+        """Restart an account. Return False if there is no account of that name."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLimits:
+    """Limits of a message: characters, bytes of a file, and messages in a queue."""
+
+    characters: int = 100_000
+    file_bytes: int = 20_000_000
+    queue: int = 20
+
+
+@dataclass(frozen=True)
+class AccountView:
+    """Settings of one account. `rules` are its access rules as they take effect, `own_rules` those that it
+    overrides; `retention_days` is 0 for unlimited. An account that is not configured has the defaults, and
+    admits nobody.
+    """
+
+    name: str
+    platform: str
+    policy: AccessPolicy
+    texts: Texts
+    recorded: RecordSettings
+    budgets: Budgets
+    rules: AccessConfig = field(default_factory=AccessConfig)
+    own_rules: AccessOverrides = field(default_factory=AccessOverrides)
+    isolation: IsolationPolicy = field(default_factory=IsolationPolicy)
+    private_isolation: IsolationPolicy = field(default_factory=IsolationPolicy)
+    limits: MessageLimits = field(default_factory=MessageLimits)
+    busy: Busy = Busy.QUEUE
+    model: str = ""
+    retention_days: int = 0
+    configured: bool = True
+
+    def isolation_of(self, message: InboundMessage) -> IsolationPolicy:
+        """Return the isolation policy for the chat of a message."""
+        private = message.origin.chat_kind is ChatKind.PRIVATE
+        return self.private_isolation if private else self.isolation
+
+    def is_recorded(self, chat: str) -> bool:
+        """Return True if a chat is recorded."""
+        return self.recorded.get(self.name, chat) is not None
+
+    def limits_for(self, origin: Origin, role: Role) -> tuple[Limit, ...]:
+        """Return the budgets of a sender with this role in their chat."""
+        return self.budgets.limits_for(origin, role, self.texts)
+
+    def role_in(self, turn: Turn) -> Role:
+        """Return the current role of a turn's author."""
+        return self.policy.role_in(turn) if self.configured else Role.STRANGER
+
+    def has_access(self, origin: Origin) -> bool:
+        """Return True if a sender currently has access there."""
+        return self.configured and self.policy.role_of(origin) >= Role.MEMBER
+
+    def is_covered_by(self, entry: AccessEntry) -> bool:
+        """Return True if an access entry covers this account."""
+        return entry.scope in (self.name, self.platform)
+
+
+class Core:
+    """Store, clock, runtime, running accounts and the settings held in memory. Call `load_settings` first.
+
+    `server` is the configuration of the port as of the start; `address` is the URL of the service, "" before
+    it listens.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        db: Database,
+        clock: Clock,
+        runtime: AgentRuntime,
+        accounts: AccountRegistry,
+        new_id: Callable[[], str] = create_id,
+    ) -> None:
+        self.config = config
+        self.server = config.server
+        self.address = ""
+        self.db = db
+        self.clock = clock
+        self.runtime = runtime
+        self.accounts = accounts
+        self.new_id = new_id
+        self.people = GrantedRoles(db)
+        self.recorded = RecordSettings(db)
+        self.budgets = Budgets(db, lambda: self.config.budgets)
+        self._views: dict[str, AccountView] = {}
+
+    @property
+    def console_url(self) -> str:
+        """The public URL of the console, "" if none is configured."""
+        return self.server.public_url or (self.address if self.server.is_loopback else "")
+
+    def apply_config(self, config: Config) -> None:
+        """Replace the configuration."""
+        self.config = config
+        self._views.clear()
+
+    async def load_settings(self) -> None:
+        """Load roles, recorded chats and limits that were set at run time from the store."""
+        await self.people.load_grants()
+        await self.recorded.load_settings()
+        await self.budgets.load_limits()
+
+    def account(self, name: str) -> AccountView:
+        """Return the settings of an account, those of an unknown account if it isn't configured."""
+        known = self._views.get(name)
+        if known is not None:
+            return known
+        config = self.config
+        found = config.channels.get(name)
+        if found is None:
+            nobody = AccessPolicy(AccessConfig(default="closed"))
+            return AccountView(
+                name, "", nobody, texts_for("en"), self.recorded, self.budgets, configured=False
+            )
+        rules = config.access_for(name)
+        view = self._views[name] = AccountView(
+            name,
+            found.platform,
+            AccessPolicy(rules, self.people, self.role_on_home_account),
+            texts_for(found.locale, found.platform),
+            self.recorded,
+            self.budgets,
+            rules=rules,
+            own_rules=found.access,
+            isolation=IsolationPolicy(Isolation(found.isolation)),
+            private_isolation=IsolationPolicy(Isolation(found.private_isolation)),
+            limits=MessageLimits(
+                config.limits.message_characters, config.limits.file_mb * MEGABYTE, config.limits.queue
+            ),
+            busy=Busy(found.busy),
+            model=found.model or "",
+            retention_days=config.kept_days(name),
+        )
+        return view
+
+    def configured_accounts(self) -> list[AccountView]:
+        """Return the settings of every configured account."""
+        return [self.account(name) for name in self.config.channels]
+
+    def policy(self, account: str) -> AccessPolicy:
+        """Return the access policy of an account."""
+        return self.account(account).policy
+
+    def role_on_home_account(self, sender: Sender) -> Role:
+        """Return the role of a person who signed in to the console by a link, by the rules of the account
+        that they came from; STRANGER if that account is gone.
+        """
+        platform, _, id_ = sender.id.partition(":")
+        home = self.account(sender.account)
+        if not home.configured or home.platform != platform or platform in LOCAL_PLATFORMS:
+            return Role.STRANGER
+        person = replace(sender, id=id_, account="")
+        return home.policy.role_of(Origin(home.name, platform, "", ChatKind.PRIVATE, "", person))
+
+    def highest_role(self, entry: AccessEntry) -> Role:
+        """Return the highest role of an access entry on any account, configured or granted."""
+        configured = (self.policy(name).configured_role_of_entry(entry) for name in self.config.channels)
+        return max(
+            *configured,
+            AccessPolicy(self.config.access).configured_role_of_entry(entry),
+            self.people.highest_granted_role(entry),
+        )
+
+    def mask_secrets(self, text: str) -> str:
+        """Return a text without the secrets of the configuration."""
+        return masked(text, secrets_of(self.config))
