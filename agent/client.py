@@ -166,7 +166,7 @@ class AgentClient:
         return self._loop.run(self._source.catalog()).describe_all().model_dump()
 
     def get_model(self, name: str) -> Json:
-        """Return one model (`agent.core.schemas.ModelInfo`). Raises ModelUnknown."""
+        """Return one model (`agent.shared.schemas.ModelInfo`). Raises ModelUnknown."""
         catalog = self._loop.run(self._source.catalog())
         return catalog.describe(catalog.pick(name)).model_dump()
 
@@ -175,11 +175,11 @@ class AgentClient:
         return describe_custom_agents(self._home, self._environ, self._available_parts()).model_dump()
 
     def get_agent(self, name: str) -> Json:
-        """Return one custom agent (`agent.core.schemas.AgentInfo`). Raises ProfileUnknown."""
+        """Return one custom agent (`agent.shared.schemas.AgentInfo`). Raises ProfileUnknown."""
         return describe_custom_agent(self._home, name, self._environ, self._available_parts()).model_dump()
 
     def create_agent(self, name: str, **parts: Any) -> Json:
-        """Create a custom agent (`agent.core.schemas.AgentInfo`).
+        """Create a custom agent (`agent.shared.schemas.AgentInfo`).
 
         `parts` are `description`, `model`, `tool_groups`, `skills` and `personality`. Raises Invalid or
         Conflict.
@@ -188,7 +188,7 @@ class AgentClient:
         return create_custom_agent(self._home, body, self._environ, self._available_parts()).model_dump()
 
     def update_agent(self, name: str, **parts: Any) -> Json:
-        """Change parts of a custom agent; None restores the default (`agent.core.schemas.AgentInfo`).
+        """Change parts of a custom agent; None restores the default (`agent.shared.schemas.AgentInfo`).
 
         Raises ProfileUnknown, Invalid or Conflict and changes nothing then.
         """
@@ -224,11 +224,11 @@ class AgentClient:
         return self._apply_change(self._loop.run(self._mcp.set_enabled(name, enabled=enabled)))
 
     def list_skills(self) -> Json:
-        """Return `{"skills": [...], "problems": [...]}` (`agent.core.schemas.SkillList`)."""
+        """Return `{"skills": [...], "problems": [...]}` (`agent.shared.schemas.SkillList`)."""
         return self._loop.run(self._skills.list_skills()).model_dump()
 
     def get_skill(self, name: str) -> Json:
-        """Return one skill (`agent.core.schemas.SkillInfo`). Raises SkillUnknown."""
+        """Return one skill (`agent.shared.schemas.SkillInfo`). Raises SkillUnknown."""
         return self._loop.run(self._skills.get_skill(name)).model_dump()
 
     def update_skill(self, name: str, enabled: bool) -> Json:

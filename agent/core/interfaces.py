@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from agent.core.run_context import RunContext
     from agent.core.schemas import UploadInfo
-    from agent.core.state import ThreadData, TokenUsage
+    from agent.core.state import ThreadData, UsageCounts
 
 
 class ToolJournal(Protocol):
@@ -200,7 +200,7 @@ class SubagentResult:
 
     status: SubagentStatus
     text: str
-    usage: TokenUsage | None = None
+    usage: UsageCounts | None = None
     artifacts: tuple[str, ...] = ()
 
 

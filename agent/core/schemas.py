@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent.core.memory_document import Fact
 from agent.errors import Invalid
+from agent.shared.schemas import AgentInfo, ConfigProblem, ListPage, McpServerState, ModelInfo, ResultModel
 
 
 class RequestModel(BaseModel):
@@ -26,34 +27,6 @@ class RequestModel(BaseModel):
             raise Invalid(f"{where}: {first['msg']}") from None
 
 
-class ResultModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ListPage(ResultModel):
-    """A list or a page of one; `next` is the cursor of the next page, omitted on the last."""
-
-    next: str | None = Field(default=None, exclude_if=lambda value: value is None)
-
-
-class ModelInfo(ResultModel):
-    """A model that can be selected.
-
-    `source` is `config`, `env:NAME`, `ollama` or `local`. `note` is advice for people who select it.
-    """
-
-    name: str
-    display_name: str
-    model: str
-    source: str
-    default: bool
-    note: str | None = None
-    supports_thinking: bool = False
-    supports_vision: bool = False
-    supports_reasoning_effort: bool = False
-    supports_tools: bool = True
-
-
 class ModelList(ListPage):
     """All models; `default` is used unless another is selected, `reason` explains the default."""
 
@@ -69,22 +42,6 @@ class ModelProbe(ResultModel):
     ok: bool
     detail: str | None = None
     seconds: float
-
-
-class AgentInfo(ResultModel):
-    """A custom agent. None means the default `model`, all `tool_groups` or all `skills`.
-
-    `personality` is None in lists. `problem` says why the agent cannot be used, None if it can; fields that
-    cannot be read are omitted.
-    """
-
-    name: str
-    description: str = ""
-    model: str | None = None
-    tool_groups: list[str] | None = None
-    skills: list[str] | None = None
-    personality: str | None = None
-    problem: str | None = None
 
 
 class AgentList(ListPage):
@@ -113,17 +70,6 @@ class MarkdownInfo(ResultModel):
     lines: int
     outline: list[OutlineEntry]
     note: str | None = None
-
-
-class ConfigProblem(ResultModel):
-    """A configured item that cannot be used: its place, and the problem with its remedy.
-
-    `serious` problems refuse a changed configuration while a better one is in force.
-    """
-
-    where: str
-    what: str
-    serious: bool = True
 
 
 class ConfigReport(ResultModel):
@@ -165,38 +111,6 @@ class UploadList(ListPage):
     count: int
 
 
-class SkillInfo(ResultModel):
-    """A skill: `path` is its SKILL.md as the agent sees it; `category` is public or custom.
-
-    `allowed_tools` is null if the skill does not name the tools it needs.
-    """
-
-    name: str
-    description: str
-    category: str
-    path: str
-    enabled: bool
-    license: str | None = None
-    allowed_tools: list[str] | None = None
-    version: str | None = None
-    author: str | None = None
-    compatibility: str | None = None
-
-
-class SkillProblem(ResultModel):
-    """A folder whose SKILL.md cannot be used, and the reason."""
-
-    path: str
-    error: str
-
-
-class SkillList(ListPage):
-    """All skills, and the folders without a usable one."""
-
-    skills: list[SkillInfo]
-    problems: list[SkillProblem]
-
-
 class SkillInstalled(ResultModel):
     """Result of an installation; `executables` are files that could be run as programs."""
 
@@ -225,10 +139,10 @@ class McpServerInfo(ResultModel):
     enabled: bool = True
     type: str
     command: str | None = None
-    args: list[str] = []
-    env: dict[str, str] = {}
+    args: list[str] = Field(default=[])
+    env: dict[str, str] = Field(default={})
     url: str | None = None
-    headers: dict[str, str] = {}
+    headers: dict[str, str] = Field(default={})
     oauth: McpOAuthInfo | None = None
     description: str | None = None
     scope: str = "thread"
@@ -240,26 +154,6 @@ class McpConfig(ResultModel):
     """All MCP servers by name."""
 
     mcp_servers: dict[str, McpServerInfo]
-
-
-class McpToolInfo(ResultModel):
-    """A tool of a server, with the server's name for it."""
-
-    name: str
-    description: str = ""
-
-
-class McpServerState(ResultModel):
-    """State of an MCP server.
-
-    `state` is off, idle (starts with the next run), starting, ready or unavailable (explained by `detail`).
-    """
-
-    name: str
-    state: str
-    description: str | None = None
-    detail: str | None = None
-    tools: list[McpToolInfo] = []
 
 
 class McpServerList(ListPage):

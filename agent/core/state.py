@@ -26,7 +26,7 @@ from langgraph.channels import DeltaChannel
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 
-class TokenUsage(TypedDict):
+class UsageCounts(TypedDict):
     """Numbers of tokens; `total_tokens` is the provider's figure, mostly the sum of the other two."""
 
     input_tokens: int
@@ -34,29 +34,29 @@ class TokenUsage(TypedDict):
     total_tokens: int
 
 
-def sum_usage(messages: Iterable[BaseMessage]) -> TokenUsage | None:
+def sum_usage(messages: Iterable[BaseMessage]) -> UsageCounts | None:
     """Return the total usage of the answers among `messages`; None if no provider reported any."""
     said = [m.usage_metadata for m in messages if isinstance(m, AIMessage) and m.usage_metadata]
     return _add_up(said) if said else None
 
 
-def merge_usage(current: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> TokenUsage:
+def merge_usage(current: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> UsageCounts:
     """Add two usages; the reducer of the channel `usage`."""
     return _add_up([part for part in (current, new) if part])
 
 
-def usage_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> TokenUsage:
+def usage_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> UsageCounts:
     """Return the usage of a run, from the first and last values of its thread."""
     earlier, later = _add_up([before or {}]), _add_up([after or {}])
-    return TokenUsage(
+    return UsageCounts(
         input_tokens=later["input_tokens"] - earlier["input_tokens"],
         output_tokens=later["output_tokens"] - earlier["output_tokens"],
         total_tokens=later["total_tokens"] - earlier["total_tokens"],
     )
 
 
-def _add_up(parts: Iterable[Mapping[str, Any]]) -> TokenUsage:
-    total = TokenUsage(input_tokens=0, output_tokens=0, total_tokens=0)
+def _add_up(parts: Iterable[Mapping[str, Any]]) -> UsageCounts:
+    total = UsageCounts(input_tokens=0, output_tokens=0, total_tokens=0)
     for part in parts:
         given = int(part.get("input_tokens") or 0), int(part.get("output_tokens") or 0)
         total["input_tokens"] += given[0]
@@ -163,7 +163,7 @@ class ThreadState(AgentState[Any]):
     viewed_images: NotRequired[Annotated[dict[str, ViewedImage], merge_viewed_images]]
     thread_data: NotRequired[ThreadData | None]
     sandbox: NotRequired[SandboxRef | None]
-    usage: NotRequired[Annotated[TokenUsage, merge_usage]]
+    usage: NotRequired[Annotated[UsageCounts, merge_usage]]
     promoted_tools: NotRequired[Annotated[list[str], merge_names]]
     steered: NotRequired[Steered | None]
 

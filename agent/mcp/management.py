@@ -15,10 +15,11 @@ from agent.config.env import VARIABLE
 from agent.config.errors import ConfigErrors
 from agent.config.extensions import McpServer
 from agent.config.extensions_file import ExtensionsSource, LoadedExtensions
-from agent.core.schemas import McpConfig, McpServerInfo, McpServerList, McpServerState, McpToolInfo
+from agent.core.schemas import McpConfig, McpServerInfo, McpServerList
 from agent.errors import Invalid, NotFound
 from agent.mcp.pool import McpPool, current_pool
 from agent.mcp.server import McpServerClient
+from agent.shared.schemas import McpServerState, McpToolInfo, ServerState
 
 MASK = "***"
 _SECRET = re.compile(
@@ -188,20 +189,20 @@ def _describe_server(name: str, configured: McpServer, server: McpServerClient |
         for tool in (server.tools or () if server is not None and configured.enabled else ())
     ]
     state = _server_state(configured, server)
-    detail = server.problem if server is not None and state == "unavailable" else None
+    detail = server.problem if server is not None and state is ServerState.UNAVAILABLE else None
     return McpServerState(
         name=name, state=state, description=configured.description, detail=detail or None, tools=tools
     )
 
 
-def _server_state(configured: McpServer, server: McpServerClient | None) -> str:
+def _server_state(configured: McpServer, server: McpServerClient | None) -> ServerState:
     if not configured.enabled:
-        return "off"
+        return ServerState.OFF
     if server is None:
-        return "idle"
+        return ServerState.IDLE
     if server.problem:
-        return "unavailable"
-    return "starting" if server.tools is None else "ready"
+        return ServerState.UNAVAILABLE
+    return ServerState.STARTING if server.tools is None else ServerState.READY
 
 
 def _build_config(loaded: LoadedExtensions) -> McpConfig:

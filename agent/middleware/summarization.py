@@ -27,7 +27,7 @@ from langchain_core.messages import (
 )
 
 from agent.core.run_context import RunContext
-from agent.core.state import ThreadState, TokenUsage, merge_usage, sum_usage
+from agent.core.state import ThreadState, UsageCounts, merge_usage, sum_usage
 from agent.core.telemetry import internal_config
 from agent.errors import ModelCallFailed, ModelUnavailable, redact_line
 from agent.middleware.model_response import Handler, Request, Response, with_update
@@ -245,7 +245,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
 
     async def _summarize(
         self, request: Request, going: Sequence[AnyMessage]
-    ) -> tuple[HumanMessage, TokenUsage | None] | None:
+    ) -> tuple[HumanMessage, UsageCounts | None] | None:
         """Return the message that replaces `going` and its usage; None if it failed."""
         try:
             if self._before_cut is not None:
@@ -263,7 +263,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
 
     async def _write_summary(
         self, request: Request, going: Sequence[AnyMessage]
-    ) -> tuple[str, TokenUsage | None]:
+    ) -> tuple[str, UsageCounts | None]:
         """Return the summary of the first model that completes it, and the usage of all attempts."""
         folding = RollingSummary(going, prompt=self._prompt, tokens=self._piece_tokens)
         answers: list[BaseMessage] = []

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.config.models import ModelEntry
-from agent.core.schemas import ModelInfo, ModelList
+from agent.core.schemas import ModelList
 from agent.errors import ModelUnknown
+from agent.shared.schemas import ModelInfo
 
 
 @dataclass(frozen=True, slots=True)

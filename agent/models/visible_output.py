@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, merge_configs, var_child_runnable_config
 from langgraph.constants import TAG_NOSTREAM
 
-from agent.core.state import TokenUsage, sum_usage
+from agent.core.state import UsageCounts, sum_usage
 
 
 @contextmanager
@@ -40,7 +40,7 @@ class VisibleOutput(BaseCallbackHandler):
     run_inline = True
 
     def __init__(self) -> None:
-        self.failed_usage: TokenUsage | None = None
+        self.failed_usage: UsageCounts | None = None
         self._message_id: str | None = None
         self._costs: dict[UUID, UsageMetadata] = {}
 

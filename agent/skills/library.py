@@ -17,8 +17,9 @@ from agent.config.extensions import Extensions
 from agent.config.extensions_file import CHANGES, ExtensionsSource
 from agent.config.harness import SkillsConfig
 from agent.core.paths import make_private_folder
-from agent.core.schemas import SkillInfo, SkillInstalled, SkillList, SkillProblem
+from agent.core.schemas import SkillInstalled
 from agent.errors import SkillRefused, SkillUnknown
+from agent.shared.schemas import SkillInfo, SkillList, SkillProblem
 from agent.skills.discovery import SkillDiscovery
 from agent.skills.install import install_skill
 from agent.skills.skill import Skill, SkillRoots, SkillSet, resolve_roots

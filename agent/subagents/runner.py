@@ -28,7 +28,7 @@ from agent.core.interfaces import (
     SubagentTask,
 )
 from agent.core.run_context import RunContext
-from agent.core.state import ThreadState, TokenUsage
+from agent.core.state import ThreadState, UsageCounts
 from agent.errors import AgentError, redact_line
 from agent.features import Middleware
 from agent.subagents.kinds import SubagentType, available_types
@@ -81,8 +81,8 @@ class SubagentProgress:
         return next((text for text in reversed(words) if text), NOTHING)
 
     @property
-    def _total_usage(self) -> TokenUsage | None:
-        found: TokenUsage | None = self._values.get("usage")
+    def _total_usage(self) -> UsageCounts | None:
+        found: UsageCounts | None = self._values.get("usage")
         return found
 
     def _find_answers(self) -> list[AIMessage]:

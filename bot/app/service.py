@@ -16,6 +16,7 @@ import httpx
 import structlog
 
 from agent.shared.gc_tuning import freeze_heap
+from agent.shared.schemas import ConfigProblem
 from agent.shared.tls import tls_context
 from bot.app.accounts import AccountDirectory
 from bot.app.home import lock_home, prepare_home, write_service_file
@@ -38,7 +39,6 @@ from bot.platforms.base import CommandHint
 from bot.privacy.retention import RetentionJob
 from bot.runtime.child import RuntimeChild
 from bot.runtime.client import READ_TIMEOUT, LangGraphRuntime
-from bot.runtime.interface import ConfigProblem
 from bot.runtime.spawn import RuntimeProcess
 from bot.schedules.scheduler import Scheduler
 from bot.schedules.service import ScheduleService

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agent.shared.schemas import AgentInfo
 from bot.access import Permission
 from bot.commands.registry import Invocation, Result, nearest, nearest_line
 from bot.errors import RuntimeProblem, RuntimeRefused
-from bot.runtime.interface import AgentInfo
 from bot.store.conversations import ConversationView, load_conversation, load_lane, set_agent
 from bot.texts import Texts
 
@@ -33,7 +33,7 @@ async def agent(call: Invocation) -> Result:
     if fixed and not call.may(Permission.AGENT):
         return Result(texts("agent_fixed", name=fixed))
     # A runtime that lists no agents can't contradict the user.
-    found = _named(name, offered) if offered is not None else AgentInfo(name)
+    found = _named(name, offered) if offered is not None else AgentInfo(name=name)
     if found is None:
         return Result(_unknown(texts, name, offered or ()))
     return Result(found.problem) if found.problem else await _set(call, name)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agent.shared.schemas import McpServerState, ServerState
 from bot.commands.registry import SWITCH, Invocation, Result, nearest, nearest_line
 from bot.errors import RuntimeProblem, RuntimeRefused
-from bot.runtime.interface import ServerInfo, ServerState
 from bot.texts import Texts
 
 # Maximum number of tools per server in the list of all servers.
@@ -28,7 +28,7 @@ async def mcp(call: Invocation) -> Result:
     return await _one(call, found, wanted) if call.words else Result(_listed(texts, found))
 
 
-async def _one(call: Invocation, found: Sequence[ServerInfo], wanted: bool | None) -> Result:
+async def _one(call: Invocation, found: Sequence[McpServerState], wanted: bool | None) -> Result:
     texts, name = call.texts, call.words[0].strip("`")
     one = next((server for server in found if server.name.lower() == name.lower()), None)
     if one is None:
@@ -40,21 +40,21 @@ async def _one(call: Invocation, found: Sequence[ServerInfo], wanted: bool | Non
     return Result(texts("mcp_on" if wanted else "mcp_off", name=one.name))
 
 
-def _listed(texts: Texts, found: Sequence[ServerInfo]) -> str:
+def _listed(texts: Texts, found: Sequence[McpServerState]) -> str:
     if not found:
         return texts("mcp_none")
     lines = [f"- {_line(texts, one, most=TOOLS_SHOWN)}" for one in found]
     return "\n".join([texts("mcp_title"), "", *lines, "", texts("mcp_hint")])
 
 
-def _line(texts: Texts, one: ServerInfo, most: int) -> str:
+def _line(texts: Texts, one: McpServerState, most: int) -> str:
     """Format name and state, then the tools of a ready server or the error of a failed one."""
     if one.state is ServerState.READY:
         if not one.tools:
             return texts("mcp_ready_bare", name=one.name)
-        tools = texts("list_separator").join(f"`{tool}`" for tool in one.tools[:most])
+        tools = texts("list_separator").join(f"`{tool.name}`" for tool in one.tools[:most])
         more = "" if len(one.tools) <= most else f" … (+{len(one.tools) - most})"
         return texts("mcp_ready", name=one.name, count=len(one.tools), tools=f"{tools}{more}")
     if one.state is ServerState.UNAVAILABLE:
-        return texts("mcp_unavailable", name=one.name, reason=one.detail)
+        return texts("mcp_unavailable", name=one.name, reason=one.detail or "")
     return texts(f"mcp_{one.state.value}_now", name=one.name)

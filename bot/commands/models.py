@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import difflib
 
+from agent.shared.schemas import ModelInfo
 from bot.commands.agents import DEFAULT, chosen_agent
 from bot.commands.registry import Invocation, Result, nearest_line
 from bot.errors import RuntimeProblem, RuntimeRefused
-from bot.runtime.interface import ModelInfo
 from bot.store.conversations import ConversationView, load_conversation, load_lane, set_model
 from bot.texts import Texts
 
@@ -87,7 +87,7 @@ async def _of_agent(call: Invocation, view: ConversationView | None) -> str:
         offered = await call.core.runtime.list_agents() if agent else ()
     except RuntimeProblem:
         return ""
-    return next((one.model for one in offered if one.name == agent), "")
+    return next((one.model or "" for one in offered if one.name == agent), "")
 
 
 def _name(call: Invocation, view: ConversationView | None) -> str:

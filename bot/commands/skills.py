@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from agent.shared.schemas import SkillInfo
 from bot.access import Role
 from bot.commands.registry import NAME, SWITCH, Invocation, Result, nearest, nearest_line
 from bot.domain import Busy
 from bot.errors import RuntimeProblem, RuntimeRefused
-from bot.runtime.interface import SkillInfo
 from bot.store.turns import AgentHandoff, hand_off_to_agent
 from bot.texts import Texts
 
@@ -28,9 +28,9 @@ async def skills(call: Invocation) -> Result:
         return Result(texts("skills_unlisted"))
     except RuntimeProblem:
         return Result(texts("skills_unreachable"))
-    lines = [_line(texts, one) for one in found if not one.problem]
+    lines = [_line(texts, one) for one in found.skills]
     if call.role >= Role.ADMIN:
-        lines += [texts("skills_broken", name=one.name, reason=one.problem) for one in found if one.problem]
+        lines += [texts("skills_broken", name=one.path, reason=one.error) for one in found.problems]
     hint = texts("skills_hint") if lines else texts("skills_none")
     return Result("\n".join([texts("skills_title"), "", *lines, *([""] if lines else []), hint]))
 
@@ -42,7 +42,7 @@ async def skill(call: Invocation) -> Result:
     if not call.words or len(call.words) > 2 or (len(call.words) == 2 and wanted is None):
         return Result(texts("skill_usage"))
     try:
-        offered = await runtime.list_skills()
+        offered = (await runtime.list_skills()).skills
     except RuntimeRefused:
         return Result(texts("skills_unlisted"))
     except RuntimeProblem:
@@ -50,7 +50,7 @@ async def skill(call: Invocation) -> Result:
     name = call.words[0].strip("`").lstrip("/")
     found = named(name, offered)
     if found is None:
-        near = nearest(name, [one.name for one in offered if not one.problem])
+        near = nearest(name, [one.name for one in offered])
         return Result(texts("skill_unknown", name=name, nearest=nearest_line(texts, near, mark="")))
     if wanted is None:
         return Result(_shown(texts, found))
@@ -63,14 +63,14 @@ async def asked_or_unknown(call: Invocation) -> Result:
     texts, services = call.texts, call.services
     try:
         async with asyncio.timeout(LOOK_SECONDS):
-            offered: Sequence[SkillInfo] = await call.core.runtime.list_skills()
+            offered: Sequence[SkillInfo] = (await call.core.runtime.list_skills()).skills
     except RuntimeRefused:
         offered = ()
     except (RuntimeProblem, TimeoutError):
         return Result(texts("unknown_for_now", name=call.name))
     found = named(call.name, offered)
     if found is None:
-        usable = [command_of(one) for one in offered if one.enabled and not one.problem]
+        usable = [command_of(one) for one in offered if one.enabled]
         near = nearest_line(texts, call.registry.nearest(call.name, usable))
         return Result(texts("unknown_command", name=call.name, nearest=near))
     if not found.enabled:
@@ -99,7 +99,7 @@ def _handed(call: Invocation) -> AgentHandoff:
 def named(name: str, offered: Sequence[SkillInfo]) -> SkillInfo | None:
     """Return the offered skill with that name, in any case, also in its command spelling."""
     wanted = _as_command(name)
-    return next((one for one in offered if not one.problem and command_of(one) == wanted), None)
+    return next((one for one in offered if command_of(one) == wanted), None)
 
 
 def command_of(skill: SkillInfo) -> str:

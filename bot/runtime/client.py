@@ -10,20 +10,15 @@ from urllib.parse import quote
 import httpx
 from langgraph_sdk.client import LangGraphClient
 
+from agent.shared.schemas import AgentInfo, ConfigProblem, McpServerState, ModelInfo, SkillList
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.events import STREAM_MODES, open_interrupts, read_answer, read_usage, translate_event
 from bot.runtime.interface import (
-    AgentInfo,
-    ConfigProblem,
     LoggedEvent,
-    ModelInfo,
     RememberedFact,
     RunEnded,
     RunRequest,
     ScopeMemory,
-    ServerInfo,
-    ServerState,
-    SkillInfo,
     SteerMessage,
     StoredUpload,
     ThreadAnswer,
@@ -199,31 +194,29 @@ class LangGraphRuntime:
         with _translated_errors():
             response = await self._management_client().get("/api/models")
             _raise_for_status(response)
-        found = [_read_model(entry) for entry in response.json()["models"]]
+        found = [ModelInfo.read(entry) for entry in response.json()["models"]]
         return sorted(found, key=lambda model: not model.default)
 
     async def list_agents(self) -> Sequence[AgentInfo]:
         with _translated_errors():
             response = await self._management_client().get("/api/agents")
             _raise_for_status(response)
-        return [_read_agent(entry) for entry in response.json()["agents"]]
+        return [AgentInfo.read(entry) for entry in response.json()["agents"]]
 
-    async def list_skills(self) -> Sequence[SkillInfo]:
+    async def list_skills(self) -> SkillList:
         with _translated_errors():
             response = await self._management_client().get("/api/skills")
             _raise_for_status(response)
-        found = response.json()
-        broken = [SkillInfo(one["path"], problem=one["error"]) for one in found.get("problems") or ()]
-        return [*(_read_skill(entry) for entry in found["skills"]), *broken]
+        return SkillList.read(response.json())
 
     async def switch_skill(self, name: str, *, enabled: bool) -> None:
         await self._switch(f"/api/skills/{quote(name, safe='')}", enabled=enabled)
 
-    async def list_servers(self) -> Sequence[ServerInfo]:
+    async def list_servers(self) -> Sequence[McpServerState]:
         with _translated_errors():
             response = await self._management_client().get("/api/mcp/servers")
             _raise_for_status(response)
-        return [_read_server(entry) for entry in response.json()["servers"]]
+        return [McpServerState.read(entry) for entry in response.json()["servers"]]
 
     async def switch_server(self, name: str, *, enabled: bool) -> None:
         await self._switch(f"/api/mcp/servers/{quote(name, safe='')}", enabled=enabled)
@@ -243,12 +236,7 @@ class LangGraphRuntime:
             if response.status_code == httpx.codes.NOT_FOUND:
                 return []
             _raise_for_status(response)
-        return [
-            ConfigProblem(
-                ": ".join(filter(None, (entry["where"], entry["what"]))), bool(entry.get("serious"))
-            )
-            for entry in response.json()["problems"]
-        ]
+        return [ConfigProblem.read(entry) for entry in response.json()["problems"]]
 
     async def read_usage(self, thread_id: str, run_id: str = "") -> TokenUsage | None:
         with _translated_errors():
@@ -322,39 +310,6 @@ def _read_memory(found: dict[str, Any]) -> ScopeMemory:
     texts = [str(part.get("summary") or "") for part in parts]
     facts = [RememberedFact(str(fact["id"]), str(fact["content"])) for fact in found.get("facts") or ()]
     return ScopeMemory(tuple(filter(None, texts)), tuple(facts), found)
-
-
-def _read_model(entry: dict[str, Any]) -> ModelInfo:
-    return ModelInfo(
-        name=str(entry["name"]),
-        display_name=str(entry.get("display_name") or entry["name"]),
-        default=bool(entry.get("default")),
-        note=str(entry.get("note") or ""),
-    )
-
-
-def _read_agent(entry: dict[str, Any]) -> AgentInfo:
-    told = (str(entry.get(name) or "") for name in ("description", "problem", "model"))
-    return AgentInfo(str(entry["name"]), *told)
-
-
-def _read_skill(entry: dict[str, Any]) -> SkillInfo:
-    return SkillInfo(
-        name=str(entry["name"]),
-        description=str(entry.get("description") or ""),
-        path=str(entry.get("path") or ""),
-        enabled=bool(entry.get("enabled", True)),
-    )
-
-
-def _read_server(entry: dict[str, Any]) -> ServerInfo:
-    return ServerInfo(
-        name=str(entry["name"]),
-        state=ServerState(entry["state"]),
-        description=str(entry.get("description") or ""),
-        detail=str(entry.get("detail") or ""),
-        tools=tuple(str(tool["name"]) for tool in entry.get("tools") or ()),
-    )
 
 
 def _raise_for_status(response: httpx.Response) -> None:

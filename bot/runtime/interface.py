@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, Protocol
 
+from agent.shared.schemas import AgentInfo, McpServerState, ModelInfo, SkillList
 from bot.domain import ProgressItem
 
 
@@ -211,73 +211,6 @@ class SteerMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelInfo:
-    """A model that the runtime offers; `note` is a plain word about it (where it comes from, what it is
-    not).
-    """
-
-    name: str
-    display_name: str
-    default: bool = False
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class AgentInfo:
-    """A custom agent: `model` is its own ("" for the default), `problem` says why it can't be used
-    ("" where it can).
-    """
-
-    name: str
-    description: str = ""
-    problem: str = ""
-    model: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigProblem:
-    """A configuration problem as one line; if not `serious`, the agent works without that part."""
-
-    line: str
-    serious: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SkillInfo:
-    """A skill of the agent: `path` is its SKILL.md as the agent sees it.
-
-    `problem` says why it can't be used ("" where it can); `name` is then the place of its file.
-    """
-
-    name: str
-    description: str = ""
-    path: str = ""
-    enabled: bool = True
-    problem: str = ""
-
-
-class ServerState(StrEnum):
-    """State of an MCP server."""
-
-    OFF = "off"
-    IDLE = "idle"
-    STARTING = "starting"
-    READY = "ready"
-    UNAVAILABLE = "unavailable"
-
-
-@dataclass(frozen=True, slots=True)
-class ServerInfo:
-    """An MCP server: `detail` says why it is unavailable; `tools` are the names of its tools."""
-
-    name: str
-    state: ServerState
-    description: str = ""
-    detail: str = ""
-    tools: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class RememberedFact:
     """One remembered fact; `id` is needed to delete it."""
 
@@ -359,16 +292,16 @@ class AgentRuntime(Protocol):
         """List the custom agents by name."""
         ...
 
-    async def list_skills(self) -> Sequence[SkillInfo]:
-        """List the agent's skills by name, then those that can't be used."""
+    async def list_skills(self) -> SkillList:
+        """List the agent's skills by name, and those that can't be used."""
         ...
 
     async def switch_skill(self, name: str, *, enabled: bool) -> None:
         """Switch a skill on or off, for everybody, from the next run on."""
         ...
 
-    async def list_servers(self) -> Sequence[ServerInfo]:
-        """The MCP servers; those that are on are started, as a run would, where they are not."""
+    async def list_servers(self) -> Sequence[McpServerState]:
+        """List the MCP servers; enabled ones are started as for a run."""
         ...
 
     async def switch_server(self, name: str, *, enabled: bool) -> None:

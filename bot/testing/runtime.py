@@ -9,23 +9,19 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from agent.shared.schemas import AgentInfo, McpServerState, ModelInfo, ServerState, SkillList
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.interface import (
-    AgentInfo,
     AttemptStarted,
     EventsMissing,
     JoinedMessage,
     LoggedEvent,
     MessageJoined,
-    ModelInfo,
     RememberedFact,
     RunEnded,
     RunEvent,
     RunRequest,
     ScopeMemory,
-    ServerInfo,
-    ServerState,
-    SkillInfo,
     SteerMessage,
     StoredUpload,
     TextDelta,
@@ -73,10 +69,13 @@ class ScriptedRuntime:
     remembered: dict[str, dict[str, str]] | None = field(default_factory=dict)
     uploads: list[tuple[str, str, bytes]] = field(default_factory=list)
     artifacts: dict[str, bytes] = field(default_factory=dict)
-    offered: Sequence[ModelInfo] | None = (ModelInfo("small", "Small", default=True), ModelInfo("big", "Big"))
+    offered: Sequence[ModelInfo] | None = (
+        ModelInfo(name="small", display_name="Small", default=True),
+        ModelInfo(name="big", display_name="Big"),
+    )
     own: Sequence[AgentInfo] | None = ()
-    taught: Sequence[SkillInfo] | None = ()
-    served: Sequence[ServerInfo] | None = ()
+    taught: SkillList | None = field(default_factory=SkillList)
+    served: Sequence[McpServerState] | None = ()
     down: bool = False
     cut_after: int | None = None
     down_for_answers: int = 0
@@ -190,7 +189,7 @@ class ScriptedRuntime:
             raise RuntimeRefused(404, "not here")
         return self.own
 
-    async def list_skills(self) -> Sequence[SkillInfo]:
+    async def list_skills(self) -> SkillList:
         self._reachable()
         if self.taught is None:
             raise RuntimeRefused(404, "not here")
@@ -198,11 +197,14 @@ class ScriptedRuntime:
 
     async def switch_skill(self, name: str, *, enabled: bool) -> None:
         known = await self.list_skills()
-        if name not in [one.name for one in known]:
+        if name not in [one.name for one in known.skills]:
             raise RuntimeRefused(404, "There is no such skill.")
-        self.taught = [replace(one, enabled=enabled) if one.name == name else one for one in known]
+        changed = [
+            one.model_copy(update={"enabled": enabled}) if one.name == name else one for one in known.skills
+        ]
+        self.taught = known.model_copy(update={"skills": changed})
 
-    async def list_servers(self) -> Sequence[ServerInfo]:
+    async def list_servers(self) -> Sequence[McpServerState]:
         self._reachable()
         if self.served is None:
             raise RuntimeRefused(404, "not here")
@@ -213,7 +215,7 @@ class ScriptedRuntime:
         if name not in [one.name for one in known]:
             raise RuntimeRefused(404, "There is no such server.")
         state = ServerState.IDLE if enabled else ServerState.OFF
-        self.served = [replace(one, state=state) if one.name == name else one for one in known]
+        self.served = [one.model_copy(update={"state": state}) if one.name == name else one for one in known]
 
     async def read_usage(self, thread_id: str, run_id: str = "") -> TokenUsage | None:
         """Return the usage of a run or thread from `used`."""

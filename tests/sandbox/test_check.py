@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agent.config.harness import SandboxConfig
-from agent.core.schemas import ConfigProblem
 from agent.management.check.sandbox import sandbox_problems
+from agent.shared.schemas import ConfigProblem
 from tests.sandbox.engines import engine
 from tests.sandbox.provisioning import TOKEN, serving
 from tests.sandbox.stations import Backend

@@ -14,15 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.shared.aio import wait_first
+from agent.shared.schemas import ConfigProblem
 from bot.errors import RunMissing, RuntimeUnreachable
-from bot.runtime.interface import (
-    AttemptStarted,
-    ConfigProblem,
-    LoggedEvent,
-    RunInterrupted,
-    RunRequest,
-    ThreadAnswer,
-)
+from bot.runtime.interface import AttemptStarted, LoggedEvent, RunInterrupted, RunRequest, ThreadAnswer
 from bot.testing.clock import ManualClock
 from bot.testing.runtime import ScriptedRun, ScriptedRuntime
 from tests.week.agent_actions import DOING, Cut, Doing, Job, Over

@@ -16,8 +16,9 @@ from pathlib import Path
 from agent.catalog.source import ModelSource
 from agent.config.errors import ConfigErrors
 from agent.config.extensions_file import ExtensionsSource
-from agent.core.schemas import ConfigProblem, ConfigReport
+from agent.core.schemas import ConfigReport
 from agent.management.check.report import report
+from agent.shared.schemas import ConfigProblem
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

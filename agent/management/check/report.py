@@ -13,8 +13,9 @@ from agent.config.errors import ConfigError, ConfigErrors, ConfigWarning
 from agent.config.extensions_file import ExtensionsSource
 from agent.config.models import AgentConfig
 from agent.config.profile import FOLDER, list_custom_agents
-from agent.core.schemas import ConfigProblem, ConfigReport
+from agent.core.schemas import ConfigReport
 from agent.management.check.sandbox import sandbox_problems
+from agent.shared.schemas import ConfigProblem
 from agent.skills.discovery import SkillDiscovery
 from agent.skills.skill import resolve_roots
 

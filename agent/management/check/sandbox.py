@@ -9,8 +9,8 @@ from tempfile import mkdtemp
 
 from agent.config.harness import SandboxConfig
 from agent.core.interfaces import SandboxProvider, SandboxUnavailable
-from agent.core.schemas import ConfigProblem
 from agent.sandbox.options import Surroundings, load_provider
+from agent.shared.schemas import ConfigProblem
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadStore
 

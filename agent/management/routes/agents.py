@@ -19,7 +19,7 @@ from agent.config.custom_agents import (
     describe_custom_agent,
     describe_custom_agents,
 )
-from agent.core.schemas import AgentInfo, AgentList, OperationResult
+from agent.core.schemas import AgentList, OperationResult
 from agent.management.check.report import offer_of
 from agent.management.routes.base import (
     ManagementRoute,
@@ -28,6 +28,7 @@ from agent.management.routes.base import (
     management_router,
     select_page,
 )
+from agent.shared.schemas import AgentInfo
 
 
 class AgentRoute(ManagementRoute):

@@ -12,7 +12,6 @@ from fastapi.exceptions import RequestValidationError
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from agent.core.schemas import ListPage
 from agent.errors import (
     ApiError,
     FileError,
@@ -24,6 +23,7 @@ from agent.errors import (
 )
 from agent.runtime.http.base import error_response
 from agent.shared.json_routes import JsonRoute, describe_invalid_request, make_router
+from agent.shared.schemas import ListPage
 
 log = structlog.get_logger(__name__)
 GENERIC = "Internal error; the log has the details."

@@ -12,14 +12,7 @@ from typing import Any, BinaryIO, Final
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from agent.core.schemas import (
-    McpConfig,
-    McpServerList,
-    McpServerState,
-    SkillInfo,
-    SkillInstalled,
-    SkillList,
-)
+from agent.core.schemas import McpConfig, McpServerList, SkillInstalled
 from agent.errors import Invalid, SkillRefused
 from agent.management.routes.base import (
     FILES_SCHEMA,
@@ -32,6 +25,7 @@ from agent.management.routes.base import (
 from agent.management.routes.multipart import FileStart, read_files
 from agent.mcp.management import McpManagement
 from agent.shared.json_routes import LARGEST_BODY
+from agent.shared.schemas import McpServerState, SkillInfo, SkillList
 from agent.skills.archive import ArchiveLimits
 from agent.skills.library import SkillManagement
 from agent.uploads.folders import ThreadFolders

@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 from agent.catalog.source import ModelSource
 from agent.config.extensions_file import ExtensionsSource
 from agent.core.paths import check_thread_id
-from agent.core.schemas import ConfigReport, ModelInfo, ModelList, ModelProbe, SuggestionList
+from agent.core.schemas import ConfigReport, ModelList, ModelProbe, SuggestionList
 from agent.errors import Invalid
 from agent.harness.suggestions import SuggestionsBody, SuggestionService, to_messages
 from agent.management.check.models import probe_model
@@ -27,6 +27,7 @@ from agent.management.routes.base import (
 )
 from agent.runtime.http.base import OpenRuntime
 from agent.runtime.store.threads import get_thread
+from agent.shared.schemas import ModelInfo
 
 
 class SuggestionRoute(ManagementRoute):

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 import structlog
 
+from agent.shared.schemas import SkillInfo
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.clock import Clock
 from bot.commands.skills import named, parted
@@ -30,7 +31,7 @@ from bot.domain import (
 )
 from bot.errors import DeliveryCategory, DeliveryError, RuntimeProblem, RuntimeUnreachable
 from bot.platforms.base import FetchesFiles, ReadsThreads
-from bot.runtime.interface import AgentRuntime, RunRequest, SkillInfo, StoredUpload
+from bot.runtime.interface import AgentRuntime, RunRequest, StoredUpload
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
@@ -215,7 +216,7 @@ class _Skills:
         tries = Backoff(self._handing.clock)
         while self._offered is None:
             try:
-                self._offered = await self._handing.runtime.list_skills()
+                self._offered = (await self._handing.runtime.list_skills()).skills
             except RuntimeUnreachable as problem:
                 await tries.pause(problem)
             except RuntimeProblem as problem:

@@ -17,9 +17,8 @@ from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import not_found
 from bot.server.api.pagination import DEFAULT, Cursor, Limit, Names, parse_cursor
 from bot.server.api.scope_checks import check_scope, is_in_scope
-from bot.store.audit import AuditEntry, list_audit_entries
+from bot.store.audit import list_audit_entries
 from bot.store.people import (
-    PairingRequest,
     RoleGrant,
     grant_role,
     list_pairing_requests,
@@ -69,7 +68,7 @@ async def get_access(
         given=[present_grant(services, by, one) for one in grants[:limit]],
         next=grants[limit - 1].entry if len(grants) > limit else None,
         waiting=[
-            _present_pairing(one)
+            one
             for one in await services.db.run(list_pairing_requests, now)
             if is_in_scope(services, by, one.account)
         ],
@@ -117,7 +116,7 @@ async def list_audit_events(
     """List audit events, newest first."""
     found = await services.db.run(list_audit_entries, parse_cursor(cursor), limit, person)
     next_cursor = str(found[-1].id) if len(found) == limit else None
-    return schemas.Audit(entries=[_present_audit_event(one) for one in found], next=next_cursor)
+    return schemas.Audit(entries=found, next=next_cursor)
 
 
 def _check_grant(services: ApiServices, by: Principal, who: AccessEntry, role: Role) -> None:
@@ -185,24 +184,4 @@ def present_grant(services: ApiServices, by: Principal, one: RoleGrant) -> schem
     )
     return schemas.RoleGrantInfo(
         entry=one.entry, role=one.role, name=one.name, by=one.by, at=one.at, changeable=changeable
-    )
-
-
-def _present_pairing(one: PairingRequest) -> schemas.PendingPairing:
-    return schemas.PendingPairing(
-        account=one.account, entry=one.entry, person=one.person, name=one.name, expires_at=one.expires_at
-    )
-
-
-def _present_audit_event(one: AuditEntry) -> schemas.AuditEntryInfo:
-    return schemas.AuditEntryInfo(
-        id=one.id,
-        at=one.at,
-        person=one.person,
-        name=one.name,
-        account=one.account,
-        chat=one.chat,
-        action=one.deed.action,
-        subject=one.deed.subject,
-        detail=one.deed.detail,
     )

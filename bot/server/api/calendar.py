@@ -12,7 +12,7 @@ from bot.schedules.upcoming import upcoming_runs
 from bot.server.api import schemas
 from bot.server.api.auth import By, open_to
 from bot.server.api.dependencies import Services
-from bot.server.api.schedules import present_schedule, schedule_owner_filter, visible_schedules
+from bot.server.api.schedules import schedule_owner_filter, visible_schedules
 from bot.store.scheduled_runs import ScheduledRun, list_runs_between
 from bot.store.schedules import ScheduleState, list_schedules
 
@@ -39,7 +39,7 @@ async def list_calendar(services: Services, by: By, begin: Instant, end: Instant
     # A run that is due exactly at `begin` is included.
     upcoming = await asyncio.to_thread(upcoming_runs, active, max(begin - 1, now), end)
     return schemas.Calendar(
-        schedules=[present_schedule(one) for one in schedules],
+        schedules=schedules,
         firings=[
             *(_present_past_run(one) for one in past if one.schedule not in hidden),
             *(_present_upcoming_run(schedule, at) for schedule, at in upcoming.firings),

@@ -118,7 +118,7 @@ async def read_conversation_usage(
 ) -> schemas.UsageTotals:
     """Return the number of tokens that a conversation used in the last days."""
     of = await local_chats.visible_conversation(services, by, conversation)
-    return presenters.present_spending(
+    return schemas.UsageTotals.model_validate(
         await services.db.run(sum_usage, period_start(services, days), conversation=of.id)
     )
 

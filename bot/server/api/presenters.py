@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from functools import lru_cache
 from urllib.parse import quote
 
-from bot.domain import Part, PartKind, PartState, TurnMessage, TurnState
+from bot.domain import Part, PartKind, PartState, TurnState
 from bot.platforms.local.adapter import LocalAdapter
 from bot.platforms.local.hub import ReplyFrame
 from bot.render.html import render_html
@@ -18,7 +18,7 @@ from bot.server.api.auth import Principal
 from bot.server.api.dependencies import ApiServices
 from bot.store.conversations import ConversationView
 from bot.store.read_models import TurnView
-from bot.store.usage import DayTotals, PersonTotals, TurnUsage, UsageSum
+from bot.store.usage import DayTotals, PersonTotals
 
 # Rendering takes about a millisecond for 2,000 characters; longer texts must not block the event loop.
 LONG = 4_000
@@ -93,10 +93,10 @@ async def present_turn(services: ApiServices, of: ConversationView, view: TurnVi
         stopped=view.stopped,
         created_at=view.created_at,
         finished_at=view.finished_at,
-        messages=[_present_message(message) for message in view.messages],
+        messages=view.messages,
         parts=[await present_part(view, parts[index]) for index in sorted(parts)],
-        steps=[schemas.ToolCallEntry(**asdict(step)) for step in view.steps],
-        usage=_present_tokens(view.spent),
+        steps=view.steps,
+        usage=view.spent,
     )
 
 
@@ -142,11 +142,6 @@ async def _build_part(of: Part, url: str, choices: Sequence[str] = ()) -> schema
     )
 
 
-def present_spending(of: UsageSum) -> schemas.UsageTotals:
-    """Return the total usage as the API shows it."""
-    return schemas.UsageTotals(**asdict(of))
-
-
 def present_person_usage(of: PersonTotals) -> schemas.PersonUsage:
     """Return a person's usage as the API shows it."""
     return schemas.PersonUsage(person=of.person, name=of.name, **asdict(of.spending))
@@ -156,24 +151,3 @@ def present_day_usage(of: DayTotals) -> schemas.DayUsage:
     """Return a day's usage as the API shows it."""
     shown = EPOCH + timedelta(days=of.day)
     return schemas.DayUsage(day=shown.isoformat(), **asdict(of.spending))
-
-
-def _present_tokens(of: TurnUsage | None) -> schemas.Tokens | None:
-    if of is None:
-        return None
-    return schemas.Tokens(
-        input_tokens=of.input_tokens, output_tokens=of.output_tokens, total_tokens=of.total_tokens
-    )
-
-
-def _present_message(of: TurnMessage) -> schemas.MessageInfo:
-    files = [schemas.File(kind=a.kind, filename=a.filename, size=a.size) for a in of.attachments]
-    return schemas.MessageInfo(
-        id=of.id,
-        event_id=of.event_id,
-        sender=of.sender.id,
-        name=of.sender.name,
-        text=of.text,
-        sent_at=of.sent_at,
-        files=files,
-    )

@@ -19,7 +19,7 @@ from bot.server.api.auth import By, Principal, open_to
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import not_found
 from bot.server.api.pagination import DEFAULT, Cursor, Limit, parse_cursor
-from bot.store.scheduled_runs import ScheduledRun, list_scheduled_runs
+from bot.store.scheduled_runs import list_scheduled_runs
 from bot.store.schedules import Schedule, ScheduleKind, ScheduleState, list_schedules, load_schedule
 
 # Account whose language refusals use.
@@ -68,9 +68,7 @@ async def get_schedules(
     """List the schedules of all chats, newest first; members get their own only."""
     found = await services.db.run(list_schedules, parse_cursor(cursor), limit, schedule_owner_filter(by))
     next_cursor = str(found[-1].id) if len(found) == limit else None
-    return schemas.Schedules(
-        schedules=[present_schedule(one) for one in visible_schedules(by, found)], next=next_cursor
-    )
+    return schemas.Schedules(schedules=visible_schedules(by, found), next=next_cursor)
 
 
 @router.post("", status_code=201)
@@ -142,7 +140,9 @@ async def pause_schedule(schedule: Number, services: Services, by: By) -> schema
     found = await _load_schedule(services, by, schedule)
     if found.state is not ScheduleState.ACTIVE:
         raise _refusal(services, ScheduleRefused("digest_not_active", number=schedule), 409)
-    return present_schedule(await services.schedules.pause(found, audit_actor(services, by)))
+    return schemas.ScheduleInfo.model_validate(
+        await services.schedules.pause(found, audit_actor(services, by))
+    )
 
 
 @router.post("/{schedule}/resume")
@@ -167,7 +167,7 @@ async def trigger_schedule(schedule: Number, services: Services, by: By) -> sche
         await services.schedules.trigger(found, audit_actor(services, by))
     except ScheduleRefused as refused:
         raise _refusal(services, refused, 409) from None
-    return present_schedule(found)
+    return schemas.ScheduleInfo.model_validate(found)
 
 
 @router.delete("/{schedule}", status_code=204)
@@ -188,7 +188,7 @@ async def get_scheduled_runs(
     await _load_schedule(services, by, schedule)
     found = await services.db.run(list_scheduled_runs, schedule, parse_cursor(cursor), limit)
     next_cursor = str(found[-1].id) if len(found) == limit else None
-    return schemas.Runs(runs=[_present_run(one) for one in found], next=next_cursor)
+    return schemas.Runs(runs=found, next=next_cursor)
 
 
 def visible_schedules(by: Principal, found: Sequence[Schedule]) -> list[Schedule]:
@@ -213,45 +213,7 @@ def _refusal(services: ApiServices, refused: ScheduleRefused, status: int = 422)
     return HTTPException(status, services.core.account(PAGE).texts(refused.key, **refused.values))
 
 
-def present_schedule(one: Schedule) -> schemas.ScheduleInfo:
-    """Return a schedule as the API shows it."""
-    return schemas.ScheduleInfo(
-        id=one.id,
-        kind=one.kind,
-        state=one.state,
-        when=one.spoken,
-        rule=one.rule,
-        zone=one.zone,
-        text=one.text,
-        account=one.account,
-        platform=one.platform,
-        chat=one.chat,
-        topic=one.topic,
-        person=one.person,
-        name=one.maker.name,
-        made_at=one.made_at,
-        next_at=one.next_at,
-        failures=one.failures,
-    )
-
-
 def _present_preview(found: SchedulePreview) -> schemas.PreviewedSchedule:
     return schemas.PreviewedSchedule(
-        **present_schedule(found.schedule).model_dump(), firings=list(found.firings)
-    )
-
-
-def _present_run(one: ScheduledRun) -> schemas.ScheduledRunInfo:
-    return schemas.ScheduledRunInfo(
-        id=one.id,
-        due_at=one.due_at,
-        at=one.at,
-        attempt=one.attempt,
-        missed=one.missed,
-        skipped=one.skipped,
-        retry_at=one.retry_at,
-        turn=one.turn,
-        state=one.state.value if one.state else "",
-        delivered=one.delivered,
-        problem=one.problem,
+        **schemas.ScheduleInfo.model_validate(found.schedule).model_dump(), firings=list(found.firings)
     )

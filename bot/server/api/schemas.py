@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 
 from bot.domain import AttachmentKind, Live, PartKind, PartState, ProgressState, TurnKind, TurnState
 from bot.store.schedules import ScheduleKind, ScheduleState
 
 
 class ApiModel(BaseModel):
-    """Base of response schemas: frozen, without extra fields."""
+    """Base of response schemas: frozen, without extra fields; also read from the objects of the store."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", from_attributes=True, validate_by_name=True)
 
 
 class SignedIn(ApiModel):
@@ -70,11 +70,11 @@ class MessageInfo(ApiModel):
 
     id: int
     event_id: str
-    sender: str
-    name: str
+    sender: str = Field(validation_alias=AliasPath("sender", "id"))
+    name: str = Field(validation_alias=AliasPath("sender", "name"))
     text: str
     sent_at: float
-    files: list[File]
+    files: list[File] = Field(validation_alias="attachments")
 
 
 class PartInfo(ApiModel):
@@ -338,9 +338,9 @@ class AuditEntryInfo(ApiModel):
     name: str
     account: str
     chat: str
-    action: str
-    subject: str
-    detail: str
+    action: str = Field(validation_alias=AliasPath("deed", "action"))
+    subject: str = Field(validation_alias=AliasPath("deed", "subject"))
+    detail: str = Field(validation_alias=AliasPath("deed", "detail"))
 
 
 class Audit(ApiModel):
@@ -359,7 +359,7 @@ class ScheduleInfo(ApiModel):
     id: int
     kind: ScheduleKind
     state: ScheduleState
-    when: str
+    when: str = Field(validation_alias="spoken")
     rule: str
     zone: str
     text: str
@@ -368,7 +368,7 @@ class ScheduleInfo(ApiModel):
     chat: str
     topic: str
     person: str
-    name: str
+    name: str = Field(validation_alias=AliasPath("maker", "name"))
     made_at: float
     next_at: float
     failures: int
@@ -406,7 +406,7 @@ class ScheduledRunInfo(ApiModel):
     skipped: str
     retry_at: float
     turn: int
-    state: str
+    state: Annotated[str, BeforeValidator(lambda state: state or "")]
     delivered: bool
     problem: str
 

@@ -85,6 +85,4 @@ def _present_usage(
     begin: float, total: UsageSum, found: Sequence[PersonTotals], *, next_cursor: str | None
 ) -> schemas.UsageReport:
     people = [presenters.present_person_usage(one) for one in found]
-    return schemas.UsageReport(
-        since=begin, total=presenters.present_spending(total), people=people, next=next_cursor
-    )
+    return schemas.UsageReport(since=begin, total=total, people=people, next=next_cursor)

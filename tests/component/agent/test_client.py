@@ -21,15 +21,12 @@ from agent.config.errors import ConfigErrors
 from agent.core.interfaces import SandboxUnavailable
 from agent.core.memory_document import MemoryDocument
 from agent.core.schemas import (
-    AgentInfo,
     AgentList,
-    ConfigProblem,
     ConfigReport,
     DeletionResult,
     MemoryChange,
     MemorySettings,
     MemoryStatus,
-    ModelInfo,
     ModelList,
     OperationResult,
     SuggestionList,
@@ -49,6 +46,7 @@ from agent.errors import (
     ProfileUnknown,
 )
 from agent.sandbox.options import Surroundings
+from agent.shared.schemas import AgentInfo, ConfigProblem, ModelInfo
 from agent.testing.sandbox import MemorySandboxProvider
 
 pytestmark = pytest.mark.may_block

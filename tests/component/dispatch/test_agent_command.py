@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from agent.shared.schemas import AgentInfo
 from bot.access import Role
-from bot.runtime.interface import AgentInfo
-from bot.testing.runtime import answer_with
+from bot.testing.runtime import saying
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 from tests.component.dispatch.test_turn_edge_cases import first_run
 
 OWN = (
-    AgentInfo("coder", "Writes code.", model="big"),
-    AgentInfo("lame", problem='The agent "lame" can\'t be used: it limps.'),
-    AgentInfo("poet"),
+    AgentInfo(name="coder", description="Writes code.", model="big"),
+    AgentInfo(name="lame", problem='The agent "lame" can\'t be used: it limps.'),
+    AgentInfo(name="poet"),
 )
 
 

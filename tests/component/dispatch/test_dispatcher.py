@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from agent.shared.schemas import ModelInfo
 from bot.access import Role
 from bot.domain import Attachment, AttachmentKind, ChatKind, TurnState
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
@@ -16,7 +17,6 @@ from bot.runtime.interface import (
     AttemptStarted,
     EventsMissing,
     MessageText,
-    ModelInfo,
     RunEnded,
     RunFailed,
     RunInterrupted,
@@ -643,7 +643,7 @@ class TestCommands:
         async with at.running():
             await at.adapter.hears("/models")
             await closed(at)
-            at.runtime.offered, at.runtime.down = [ModelInfo("x", "X")], True
+            at.runtime.offered, at.runtime.down = [ModelInfo(name="x", display_name="X")], True
             await at.adapter.hears("/models")
             await closed(at, 2)
         assert "does not list" in at.adapter.texts()[0]

@@ -6,20 +6,25 @@ from typing import Any
 
 import pytest
 
+from agent.shared.schemas import McpServerState, McpToolInfo, ServerState
 from bot.access import Role
-from bot.runtime.interface import ServerInfo, ServerState
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_agent_command import said
 
-MANY = tuple(f"tool{number}" for number in range(11))
+MANY = [McpToolInfo(name=f"tool{number}") for number in range(11)]
 SERVED = (
-    ServerInfo("Time", ServerState.READY, "Clocks.", tools=("convert", "now")),
-    ServerInfo("many", ServerState.READY, tools=MANY),
-    ServerInfo("bare", ServerState.READY),
-    ServerInfo("lost", ServerState.UNAVAILABLE, detail="can't be reached."),
-    ServerInfo("slow", ServerState.STARTING),
-    ServerInfo("late", ServerState.IDLE),
-    ServerInfo("off", ServerState.OFF),
+    McpServerState(
+        name="Time",
+        state=ServerState.READY,
+        description="Clocks.",
+        tools=[McpToolInfo(name="convert"), McpToolInfo(name="now")],
+    ),
+    McpServerState(name="many", state=ServerState.READY, tools=MANY),
+    McpServerState(name="bare", state=ServerState.READY),
+    McpServerState(name="lost", state=ServerState.UNAVAILABLE, detail="can't be reached."),
+    McpServerState(name="slow", state=ServerState.STARTING),
+    McpServerState(name="late", state=ServerState.IDLE),
+    McpServerState(name="off", state=ServerState.OFF),
 )
 
 

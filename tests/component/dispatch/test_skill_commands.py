@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from agent.shared.schemas import SkillInfo, SkillList, SkillProblem
 from bot.access import Role
 from bot.commands.skills import named, parted
 from bot.config.models import BudgetLimits, BudgetsConfig
 from bot.domain import Attachment, AttachmentKind, Busy, ChatKind, TurnKind, TurnState
-from bot.runtime.interface import SkillInfo
 from bot.store.read_models import list_turns
 from bot.store.turns import AgentHandoff, hand_off_to_agent, list_open_control_turns, load_turn
 from bot.testing.runtime import ScriptedRun, answer_with
@@ -21,10 +21,19 @@ from tests.component.dispatch.test_dispatcher import closed
 from tests.component.dispatch.test_turn_edge_cases import first_run
 
 PUBLIC = "/mnt/skills/public"
-ACTIONS = SkillInfo("meeting-actions", "Turns notes into actions.", f"{PUBLIC}/meeting-actions/SKILL.md")
-OFF = SkillInfo("release-notes", "Writes release notes.", f"{PUBLIC}/release-notes/SKILL.md", False)
-BROKEN = SkillInfo("/mnt/skills/custom/lame/SKILL.md", problem="lame/SKILL.md: name: is missing")
-TAUGHT = (ACTIONS, OFF, BROKEN)
+ACTIONS = SkillInfo(
+    name="meeting-actions",
+    description="Turns notes into actions.",
+    path=f"{PUBLIC}/meeting-actions/SKILL.md",
+)
+OFF = SkillInfo(
+    name="release-notes",
+    description="Writes release notes.",
+    path=f"{PUBLIC}/release-notes/SKILL.md",
+    enabled=False,
+)
+BROKEN = SkillProblem(path="/mnt/skills/custom/lame/SKILL.md", error="lame/SKILL.md: name: is missing")
+TAUGHT = SkillList(skills=[ACTIONS, OFF], problems=[BROKEN])
 HANDED = AgentHandoff(Busy.QUEUE, (), QUEUE, texts_for("en"))
 NOTE = f"[This message asks for the skill meeting-actions. Read {ACTIONS.path} first and follow it.]"
 
@@ -80,7 +89,7 @@ async def test_a_switch_is_seen_in_the_list(at: Bench) -> None:
 
 
 async def test_what_a_skill_says_of_itself_is_cut_in_the_list(at: Bench) -> None:
-    at.runtime.taught = (SkillInfo("long", "word " * 100),)
+    at.runtime.taught = SkillList(skills=[SkillInfo(name="long", description="word " * 100, path="")])
     async with at.running():
         told = await said(at, "/skills")
     [line] = [line for line in told.splitlines() if line.startswith("- ")]
@@ -99,7 +108,7 @@ async def test_members_see_the_list_and_switch_nothing(at: Bench) -> None:
 @pytest.mark.parametrize(
     ("taught", "listed", "switched"),
     [
-        ((), "No skills are available.", "There is no skill"),
+        (SkillList(), "No skills are available.", "There is no skill"),
         (None, "does not list skills", "does not list skills"),
     ],
 )

@@ -11,9 +11,10 @@ from types import MappingProxyType
 
 import pytest
 
+from agent.shared.schemas import AgentInfo
 from bot.access import Permission, Role
 from bot.domain import ChatKind
-from bot.runtime.interface import AgentInfo, RunEnded, RunInterrupted
+from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.audit import Actor
 from bot.store.people import RoleGrant, grant_role, revoke_role
 from bot.testing.runtime import ScriptedRun
@@ -92,7 +93,7 @@ def script(run: ScriptedRun) -> None:
 async def at(tmp_path: Path) -> AsyncIterator[Bench]:
     async with bench(tmp_path) as made:
         made.adapter = Asking(most_choices=4)
-        made.runtime.script, made.runtime.own = script, [AgentInfo("helper")]
+        made.runtime.script, made.runtime.own = script, [AgentInfo(name="helper")]
         made.role, made.default = None, "closed"
         await gives(made, "1", Role.OWNER)
         yield made

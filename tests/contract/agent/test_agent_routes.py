@@ -11,7 +11,8 @@ import httpx
 import pytest
 
 from agent.config.custom_agents import MAX_PERSONALITY_BYTES, read_custom_agent
-from agent.core.schemas import AgentInfo, ErrorBody, OperationResult
+from agent.core.schemas import ErrorBody, OperationResult
+from agent.shared.schemas import AgentInfo
 
 CONFIG = """
 tool_groups: [{name: web}]

@@ -14,13 +14,11 @@ from agent.catalog.source import ModelSource, find_source
 from agent.config.errors import ConfigErrors
 from agent.config.extensions_file import ExtensionsSource
 from agent.core.schemas import (
-    AgentInfo,
     AgentList,
     ConfigReport,
     DeletionResult,
     ErrorBody,
     Health,
-    ModelInfo,
     ModelList,
     ModelProbe,
     OperationResult,
@@ -32,6 +30,7 @@ from agent.lead import make_lead_agent
 from agent.management.check.report import report
 from agent.management.routes import management_routes
 from agent.management.routes.base import ManagementRoute
+from agent.shared.schemas import AgentInfo, ModelInfo
 from tests.harness.local_server import served
 
 THREAD = "0191d0a2-0000-7000-8000-000000000001"

@@ -10,8 +10,9 @@ import pytest
 
 from agent.client import AgentClient
 from agent.config.extensions_file import FILE_NAME, PATH_VARIABLE
-from agent.core.schemas import ErrorBody, SkillInfo, SkillInstalled, SkillList
+from agent.core.schemas import ErrorBody, SkillInstalled
 from agent.errors import SkillRefused, SkillUnknown
+from agent.shared.schemas import SkillInfo, SkillList
 from agent.skills.archive import ArchiveLimits
 from tests.unit.agent.skills.skill_archives import archive, skill, text
 

@@ -21,21 +21,19 @@ from agent.errors import ProfileUnknown
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.management.routes import management_routes
+from agent.shared.schemas import AgentInfo, McpServerState, ServerState
 from agent.shared.tls import tls_context
 from agent.testing import Script, ScriptedChatModel
 from agent.testing import graphs as ready
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.client import LangGraphRuntime
 from bot.runtime.interface import (
-    AgentInfo,
     AgentRuntime,
     LoggedEvent,
     RunEnded,
     RunFailed,
     RunInterrupted,
     RunRequest,
-    ServerInfo,
-    ServerState,
     TextDelta,
     TokenUsage,
     UsageReported,
@@ -295,24 +293,26 @@ class TestRealOnly:
             (tmp_path / "agents" / name).mkdir(parents=True)
             (tmp_path / "agents" / name / "config.yaml").write_text(text)
         coder, lame, poet = await self.subject.port.list_agents()
-        assert (coder, poet) == (AgentInfo("coder", "Writes code."), AgentInfo("poet"))
-        assert (lame.name, lame.description, lame.model) == ("lame", "", "")
+        assert (coder, poet) == (AgentInfo(name="coder", description="Writes code."), AgentInfo(name="poet"))
+        assert (lame.name, lame.description, lame.model) == ("lame", "", None)
+        assert lame.problem
         assert "legs" in lame.problem
 
     async def test_skills_are_listed_and_switched(self, tmp_path: Path) -> None:
         port = self.subject.port
-        public = [one for one in await port.list_skills() if not one.problem]
-        assert "thread-summary" in [one.name for one in public]
+        public = await port.list_skills()
+        assert "thread-summary" in [one.name for one in public.skills]
         lame = tmp_path / "skills" / "custom" / "lame"
         lame.mkdir(parents=True)
         (lame / "SKILL.md").write_text("no head")
         await port.switch_skill("thread-summary", enabled=False)
-        found = {one.name: one for one in await port.list_skills()}
-        summary = found["thread-summary"]
+        found = await port.list_skills()
+        summary = next(one for one in found.skills if one.name == "thread-summary")
         assert not summary.enabled
         assert summary.path == "/mnt/skills/public/thread-summary/SKILL.md"
         assert summary.description
-        assert "SKILL.md" in found["/mnt/skills/custom/lame/SKILL.md"].problem
+        broken = next(one for one in found.problems if one.path == "/mnt/skills/custom/lame/SKILL.md")
+        assert "SKILL.md" in broken.error
         with pytest.raises(RuntimeRefused, match="no skill named"):
             await port.switch_skill("x-y", enabled=True)
 
@@ -320,9 +320,13 @@ class TestRealOnly:
         port, web = self.subject.port, '{"url": "http://127.0.0.1:9/mcp", "description": "d"}'
         extensions.write_text(f'{{"mcpServers": {{"web": {web}}}}}')
         await port.switch_server("web", enabled=False)
-        assert list(await port.list_servers()) == [ServerInfo("web", ServerState.OFF, "d")]
+        assert list(await port.list_servers()) == [
+            McpServerState(name="web", state=ServerState.OFF, description="d")
+        ]
         await port.switch_server("web", enabled=True)
-        assert list(await port.list_servers()) == [ServerInfo("web", ServerState.IDLE, "d")]
+        assert list(await port.list_servers()) == [
+            McpServerState(name="web", state=ServerState.IDLE, description="d")
+        ]
         with pytest.raises(RuntimeRefused, match="no MCP server named"):
             await port.switch_server("we b", enabled=True)
 

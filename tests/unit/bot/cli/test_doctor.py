@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
+from agent.shared.schemas import ConfigProblem
 from bot.app.home import write_service_file
 from bot.app.http_server import api_services
 from bot.cli.doctor import agent as doctor_agent
@@ -20,7 +21,6 @@ from bot.cli.doctor.command import look
 from bot.cli.doctor.finding import Finding
 from bot.cli.doctor.home import room
 from bot.cli.doctor.service import unready
-from bot.runtime.interface import ConfigProblem
 from bot.server.api.app import create_app
 from tests.platforms.web.serving import serving, world
 
@@ -128,9 +128,11 @@ async def test_the_doctor_says_where_no_command_can_run(tmp_path: Path) -> None:
     async with world(tmp_path, extra=f"{MODEL}\n{containers}") as service:
         write_service_file(tmp_path, service.url, tmp_path / "config.yaml")
         found = await asyncio.to_thread(_told, tmp_path, None)
-        note = "sandbox: No container can be started here: no-such-engine is missing."
-        assert Finding(None, note) in found
-        assert await service.service.list_config_problems() == [ConfigProblem(note, serious=False)]
+        where, what = "sandbox", "No container can be started here: no-such-engine is missing."
+        assert Finding(None, f"{where}: {what}") in found
+        assert await service.service.list_config_problems() == [
+            ConfigProblem(where=where, what=what, serious=False)
+        ]
 
 
 @pytest.mark.parametrize(("free", "good"), [(50_000_000, False), (500_000_000, None), (50_000_000_000, True)])

@@ -1,0 +1,135 @@
+"""Results of the management routes that the bot reads too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ResultModel(BaseModel):
+    """A result of the management methods and routes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def read(cls, found: Mapping[str, Any]) -> Self:
+        """Validate a result of a runtime of any version; unknown keys are ignored."""
+        return cls.model_validate(found, extra="ignore")
+
+
+class ListPage(ResultModel):
+    """A list or a page of one; `next` is the cursor of the next page, omitted on the last."""
+
+    next: str | None = Field(default=None, exclude_if=lambda value: value is None)
+
+
+class ModelInfo(ResultModel):
+    """A model that can be selected.
+
+    `source` is `config`, `env:NAME`, `ollama` or `local`. `note` is advice for people who select it.
+    """
+
+    name: str
+    display_name: str
+    model: str = ""
+    source: str = ""
+    default: bool = False
+    note: str | None = None
+    supports_thinking: bool = False
+    supports_vision: bool = False
+    supports_reasoning_effort: bool = False
+    supports_tools: bool = True
+
+
+class AgentInfo(ResultModel):
+    """A custom agent. None means the default `model`, all `tool_groups` or all `skills`.
+
+    `personality` is None in lists. `problem` says why the agent cannot be used, None if it can; fields that
+    cannot be read are omitted.
+    """
+
+    name: str
+    description: str = ""
+    model: str | None = None
+    tool_groups: list[str] | None = None
+    skills: list[str] | None = None
+    personality: str | None = None
+    problem: str | None = None
+
+
+class ConfigProblem(ResultModel):
+    """A configured item that cannot be used: its place, and the problem with its remedy.
+
+    `serious` problems refuse a changed configuration while a better one is in force.
+    """
+
+    where: str
+    what: str
+    serious: bool = True
+
+    @property
+    def line(self) -> str:
+        """The problem as one line."""
+        return f"{self.where}: {self.what}" if self.where else self.what
+
+
+class SkillInfo(ResultModel):
+    """A skill: `path` is its SKILL.md as the agent sees it; `category` is public or custom.
+
+    `allowed_tools` is null if the skill does not name the tools it needs.
+    """
+
+    name: str
+    description: str
+    category: str = "custom"
+    path: str
+    enabled: bool = True
+    license: str | None = None
+    allowed_tools: list[str] | None = None
+    version: str | None = None
+    author: str | None = None
+    compatibility: str | None = None
+
+
+class SkillProblem(ResultModel):
+    """A folder whose SKILL.md cannot be used, and the reason."""
+
+    path: str
+    error: str
+
+
+class SkillList(ListPage):
+    """All skills, and the folders without a usable one."""
+
+    skills: list[SkillInfo] = []
+    problems: list[SkillProblem] = []
+
+
+class ServerState(StrEnum):
+    """State of an MCP server; an idle one starts with the next run."""
+
+    OFF = "off"
+    IDLE = "idle"
+    STARTING = "starting"
+    READY = "ready"
+    UNAVAILABLE = "unavailable"
+
+
+class McpToolInfo(ResultModel):
+    """A tool of a server, with the server's name for it."""
+
+    name: str
+    description: str = ""
+
+
+class McpServerState(ResultModel):
+    """State of an MCP server; `detail` explains why it is unavailable."""
+
+    name: str
+    state: ServerState
+    description: str | None = None
+    detail: str | None = None
+    tools: list[McpToolInfo] = []
