@@ -94,7 +94,6 @@ def api_services(service: BotService, *, port: int) -> ApiServices:
         runtime_client=lambda: _runtime_client(service),
         management_client=(lambda: _management_client(service)) if config.runtime.management_url else None,
         runtime_trouble=lambda: service.child.failure if service.child else "",
-        runtime_start=lambda: service.child.starts if service.child else 0,
         port=port,
         file_bytes=config.limits.file_mb * MEGABYTE,
     )

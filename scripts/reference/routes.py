@@ -29,7 +29,8 @@ from scripts.reference.markdown import code, first_line, page, table
 
 INTRO = """
 The service answers on one port (`server.port`, default 2026). `/api/openapi.json` is the OpenAPI document
-of all these routes; the schemas of the agent runtime are included under `agent.` while it is available.
+of the service's routes. It links the agent runtime's own document, `/api/langgraph/openapi.json` (for
+admins), in which the LangGraph API has no prefix. Its management routes have the same paths here.
 
 - With `server.token` set, every route whose role is not `anyone` requires `Authorization: Bearer TOKEN`, or
   the cookie that `POST /api/session` returns for the token.

@@ -18,7 +18,6 @@ from bot.server.api import (
     conversations,
     health,
     metrics,
-    openapi,
     pairing,
     privacy,
     runtime_proxy,
@@ -32,9 +31,8 @@ from bot.server.api.auth import authorize
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.errors import UnexpectedErrorHandler, add_handlers
 from bot.server.api.metrics import Gauges
-from bot.server.api.openapi import RuntimeDocuments
-from bot.server.api.runtime_proxy import RuntimeClients
-from bot.server.api.security import RequestGuard
+from bot.server.api.runtime_proxy import LANGGRAPH, RuntimeClients
+from bot.server.api.security import guard_requests
 from bot.server.api.sign_in import TokenSessions
 from bot.server.api.sign_in_links import LinkSessions
 from bot.server.api.subscriptions import Subscriptions
@@ -43,7 +41,7 @@ from bot.server.console.page import add_console
 SWEEP_EVERY = 3600.0
 ROUTED = (
     *(health, metrics, sign_in, channels, conversations, turns),
-    *(usage, access, pairing, calendar, schedules, privacy, openapi),
+    *(usage, access, pairing, calendar, schedules, privacy),
 )
 
 
@@ -65,11 +63,12 @@ def create_app(services: ApiServices) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        description=f"The routes of the agent runtime are described in `{LANGGRAPH}/openapi.json` (for admins).",
         lifespan=_lifespan,
         dependencies=[Depends(authorize)],
         middleware=[
             Middleware(
-                RequestGuard, server=services.server, port=services.port, sessions=sessions, links=links
+                guard_requests, server=services.server, port=services.port, sessions=sessions, links=links
             ),
             Middleware(UnexpectedErrorHandler),
         ],
@@ -77,7 +76,6 @@ def create_app(services: ApiServices) -> FastAPI:
     app.state.services = services
     app.state.sessions = sessions
     app.state.links = links
-    app.state.described = RuntimeDocuments()
     app.state.feeds = feeds = Subscriptions()
     app.state.gauges = gauges = Gauges()
     services.bus.watch_accepted(feeds.accepted)

@@ -30,9 +30,8 @@ class ApiServices:
 
     `runtime_client` creates an HTTP client of the agent runtime (with its address and the service token) for
     proxied calls, `management_client` one of its management routes if they are served elsewhere.
-    `runtime_trouble` returns why the bundled runtime exited ("" if it did not, or gave no reason),
-    `runtime_start` the number of its current start (0: an external runtime). `port` is the port that is
-    listened on (0: taken from the connection), `file_bytes` the size limit of one file.
+    `runtime_trouble` returns why the bundled runtime exited ("" if it did not, or gave no reason). `port` is
+    the port that is listened on (0: taken from the connection), `file_bytes` the size limit of one file.
     """
 
     core: Core
@@ -47,7 +46,6 @@ class ApiServices:
     runtime_client: Callable[[], httpx.AsyncClient]
     management_client: Callable[[], httpx.AsyncClient] | None = None
     runtime_trouble: Callable[[], str] = str
-    runtime_start: Callable[[], int] = int
     port: int = 0
     file_bytes: int = 20_000_000
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
+from starlette.responses import JSONResponse
 
 from bot.access import Permission, Role
 from bot.domain import Live
@@ -13,19 +14,19 @@ from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import UNREACHABLE
 from bot.store.inbox import load_cursor
 
-router = APIRouter(prefix="/health", tags=["health"])
+router = APIRouter(tags=["health"])
 GOOD = frozenset({Live.LIVE, Live.LIMITED})
 Readiness = schemas.Readiness | schemas.Ready
 
 
-@router.get("")
+@router.get("/health")
 @open_to(Role.BLOCKED)
 async def get_health(services: Services) -> schemas.HealthInfo:
     """Return that the process is alive."""
     return schemas.HealthInfo(status="ok", version=services.version)
 
 
-@router.get("/ready", responses={503: {"model": Readiness}})
+@router.get("/health/ready", responses={503: {"model": Readiness}})
 @open_to(Role.BLOCKED)
 async def get_readiness(request: Request, services: Services, response: Response) -> Readiness:
     """Check whether messages can be answered: 503 if the database or the agent runtime is unavailable.
@@ -48,6 +49,13 @@ async def get_readiness(request: Request, services: Services, response: Response
     return (
         found if by is not None and by.has_permission(Permission.HEALTH) else schemas.Ready(ready=found.ready)
     )
+
+
+@router.get("/api/openapi.json", include_in_schema=False)
+@open_to(Role.MEMBER)
+async def get_openapi(request: Request) -> Response:
+    """Return the OpenAPI document of these routes."""
+    return JSONResponse(request.app.openapi())
 
 
 def _runtime_check(trouble: str) -> str:

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from bot.config.models import ServerConfig
-from bot.server.api.security import RequestGuard, session_cookies
+from bot.server.api.security import guard_requests, session_cookies
 from bot.server.api.sign_in import COOKIE, TRIES, TokenSessions
 from bot.testing.clock import ManualClock
 
@@ -26,7 +26,7 @@ async def inner(scope: Scope, receive: Receive, send: Send) -> None:
 
 def guard(token: str = "", **server: object) -> httpx.AsyncClient:
     config = ServerConfig(**{"token": token or None, **server})
-    app = RequestGuard(inner, server=config, port=PORT, sessions=TokenSessions(token, ManualClock()))
+    app = guard_requests(inner, server=config, port=PORT, sessions=TokenSessions(token, ManualClock()))
     transport = httpx.ASGITransport(app=app)
     return httpx.AsyncClient(transport=transport, base_url=f"http://127.0.0.1:{PORT}")
 
@@ -195,6 +195,6 @@ async def test_websockets_are_refused() -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    app = RequestGuard(inner, server=ServerConfig(), port=PORT, sessions=TokenSessions("", ManualClock()))
+    app = guard_requests(inner, server=ServerConfig(), port=PORT, sessions=TokenSessions("", ManualClock()))
     await app({"type": "websocket", "path": "/", "headers": []}, receive, send)
     assert sent == [{"type": "websocket.close", "code": 1008}]
