@@ -23,7 +23,7 @@ from bot.clock import SystemClock
 from bot.config import Config, LoadedConfig
 from bot.server.api.app import create_app
 from bot.server.api.auth import least_role
-from bot.server.api.proxy_policy import ProxiedCall, least_for
+from bot.server.api.runtime_proxy import ProxiedCall, least_for
 from bot.store import open_database
 from scripts.reference.markdown import code, first_line, page, table
 

@@ -13,36 +13,28 @@ from bot.errors import StartError
 from bot.platforms.local.files import InboxFiles
 from bot.server.api import (
     access,
-    calendar,
     channels,
     conversations,
     health,
-    metrics,
-    pairing,
     privacy,
     runtime_proxy,
     schedules,
     sign_in,
     turns,
     usage,
-    webhooks,
 )
 from bot.server.api.auth import authorize
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.errors import UnexpectedErrorHandler, add_handlers
-from bot.server.api.metrics import Gauges
+from bot.server.api.health import Gauges
 from bot.server.api.runtime_proxy import LANGGRAPH, RuntimeClients
 from bot.server.api.security import guard_requests
-from bot.server.api.sign_in import TokenSessions
-from bot.server.api.sign_in_links import LinkSessions
-from bot.server.api.subscriptions import Subscriptions
+from bot.server.api.sign_in import LinkSessions, TokenSessions
+from bot.server.api.sse import Subscriptions
 from bot.server.console.page import add_console
 
 SWEEP_EVERY = 3600.0
-ROUTED = (
-    *(health, metrics, sign_in, channels, conversations, turns),
-    *(usage, access, pairing, calendar, schedules, privacy),
-)
+ROUTED = (health, sign_in, channels, conversations, turns, usage, access, schedules, privacy)
 
 
 def create_app(services: ApiServices) -> FastAPI:
@@ -63,7 +55,7 @@ def create_app(services: ApiServices) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
-        description=f"The routes of the agent runtime are described in `{LANGGRAPH}/openapi.json` (for admins).",
+        description=f"The routes of the agent runtime are described in {LANGGRAPH}/openapi.json (admins).",
         lifespan=_lifespan,
         dependencies=[Depends(authorize)],
         middleware=[
@@ -84,7 +76,6 @@ def create_app(services: ApiServices) -> FastAPI:
     for module in ROUTED:
         app.include_router(module.router)
     add_console(app)
-    app.include_router(webhooks.router)
     app.include_router(runtime_proxy.router)
     return app
 

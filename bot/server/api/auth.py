@@ -1,5 +1,6 @@
-"""Authenticate callers and check their role: a route sets its least role with `open_to`, the default is
-admin.
+"""Authenticate callers, check their role and scope, and record in the audit log what they read of others.
+
+A route sets its least role with `open_to`; the default is admin.
 """
 
 from __future__ import annotations
@@ -13,8 +14,12 @@ from fastapi import Depends, HTTPException, Request
 from starlette.types import Scope
 
 from bot.access import Permission, Role, has_permission
+from bot.access.admin_scope import administers_scope, home_origin
+from bot.config import AccessEntry
 from bot.domain import Sender, person_of
 from bot.platforms.local.adapter import OWNER
+from bot.server.api.dependencies import ApiServices
+from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.conversations import ConversationView
 from bot.store.schedules import Schedule
 
@@ -137,3 +142,44 @@ def authorize(request: Request) -> None:
     least = least_role(request.scope.get("endpoint"))
     if least > Role.BLOCKED and require_caller(request).role < least:
         raise HTTPException(403, NOT_YOURS)
+
+
+def audit_actor(services: ApiServices, by: Principal, key: str = "") -> Actor:
+    """Return the caller as an actor; events with the same key are recorded once."""
+    return Actor(key or f"api:{services.core.new_id()}", by.person, by.sender.name, by.account, "")
+
+
+def is_in_scope(services: ApiServices, by: Principal, scope: str) -> bool:
+    """Return whether a caller administers every account that an entry's scope covers."""
+    home = home_origin(WEB, WEB, by.sender)
+    return administers_scope(by.role, home, scope, services.core.accounts.states(), services.core.policy)
+
+
+def check_scope(services: ApiServices, by: Principal, who: AccessEntry) -> None:
+    """Check that the caller administers the accounts that an entry covers. Raises 403."""
+    if not is_in_scope(services, by, who.scope):
+        reason = f"you are not an admin of every account that {who} covers; name a person on yours"
+        raise HTTPException(403, f"{reason} ({by.account}:ID), or ask an owner")
+
+
+READ = "read"
+HOUR = 3600.0
+
+
+async def record_conversation_read(services: ApiServices, by: Principal, of: ConversationView) -> None:
+    """Record that the caller read a conversation of someone else."""
+    if not by.owns_conversation(of):
+        whose = f"{of.key.account} {of.key.chat}" + (f" of {of.owner}" if of.owner else "")
+        await record_read(services, by, f"conversation {of.id}", whose)
+
+
+async def record_turns_read(services: ApiServices, by: Principal) -> None:
+    """Record that the caller read the latest turns of all conversations."""
+    await record_read(services, by, "turns of all conversations", "")
+
+
+async def record_read(services: ApiServices, by: Principal, subject: str, detail: str) -> None:
+    """Record that the caller read data of someone else."""
+    now = services.clock.now()
+    reader = audit_actor(services, by, f"{READ}:{by.person}:{subject}:{now // HOUR:.0f}")
+    await services.db.run(record_event, reader, AuditEvent(READ, subject, detail), now)

@@ -1,23 +1,22 @@
-"""Routes for accounts with their state, and for slash commands."""
+"""Routes for accounts with their state, slash commands, and the webhooks of platforms."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from fastapi import APIRouter, HTTPException, Request, Response
 
 from bot.access import Role
 from bot.domain import AccountState
+from bot.platforms.base import ReceivesWebhooks, WebhookRequest
 from bot.server.api import schemas
-from bot.server.api.audit_actor import audit_actor
-from bot.server.api.auth import By, open_to
-from bot.server.api.dependencies import Services
+from bot.server.api.auth import By, audit_actor, open_to
+from bot.server.api.dependencies import DEFAULT, Cursor, Limit, Services
 from bot.server.api.errors import not_found
-from bot.server.api.pagination import DEFAULT, Cursor, Limit
 from bot.store.audit import AuditEvent, record_event
 
-router = APIRouter(prefix="/api", tags=["channels"])
+router = APIRouter(tags=["channels"])
 
 
-@router.get("/channels")
+@router.get("/api/channels")
 async def list_channels(services: Services, limit: Limit = DEFAULT, cursor: Cursor = "") -> schemas.Channels:
     """List the accounts with their state, by name."""
     known = services.core.accounts.states()
@@ -26,7 +25,7 @@ async def list_channels(services: Services, limit: Limit = DEFAULT, cursor: Curs
     return schemas.Channels(channels=shown, next=names[limit - 1] if len(names) > limit else None)
 
 
-@router.post("/channels/{account}/restart", status_code=202)
+@router.post("/api/channels/{account}/restart", status_code=202)
 async def restart_account(account: str, services: Services, by: By) -> schemas.Restarted:
     """Restart an account."""
     if not services.core.accounts.restart(account):
@@ -37,7 +36,7 @@ async def restart_account(account: str, services: Services, by: By) -> schemas.R
     return schemas.Restarted(account=account)
 
 
-@router.get("/commands")
+@router.get("/api/commands")
 @open_to(Role.MEMBER)
 async def list_commands(services: Services, by: By, account: str = "web") -> schemas.Commands:
     """List the slash commands that the caller may use."""
@@ -65,3 +64,29 @@ def _present_channel(name: str, platform: str, state: AccountState) -> schemas.C
         identity=state.identity,
         last_event=state.last_event,
     )
+
+
+# Platforms send events, never files: those of Slack and Feishu have about ten kilobytes.
+MOST_BYTES = 2 * 1024 * 1024
+RETRY_LATER = "The account is not connected yet; retry later."
+
+
+@router.post("/webhooks/{account}", tags=["webhooks"])
+@open_to(Role.BLOCKED)
+async def receive_webhook(account: str, request: Request, services: Services) -> Response:
+    """Pass a platform's request to its account. 404: unknown account, or one without webhooks; 413: too
+    large; 503: not connected yet, so the platform retries.
+    """
+    outlet = services.channels.get(account)
+    if outlet is None or not isinstance(outlet.adapter, ReceivesWebhooks):
+        raise not_found("account")
+    if not outlet.ready.is_set():
+        raise HTTPException(503, RETRY_LATER, {"Retry-After": "5"})
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MOST_BYTES:
+            raise HTTPException(413, f"at most {MOST_BYTES} bytes")
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    answer = await outlet.adapter.webhook(WebhookRequest(headers, bytes(body)))
+    return Response(answer.body, answer.status, media_type=answer.content_type)

@@ -1,4 +1,4 @@
-"""Services that the composition root passes to the API."""
+"""Dependencies of the routes: services, and pagination by `limit` and `cursor` (opaque to clients)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import httpx
-from fastapi import Depends, Request
+from fastapi import Depends, HTTPException, Query, Request
 
 from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import MessageBus
@@ -21,6 +21,7 @@ from bot.platforms.base import Inbox
 from bot.privacy.retention import RetentionJob
 from bot.schedules.service import ScheduleService
 from bot.store import Database
+from bot.store.rows import NEWEST
 from bot.wiring import Core
 
 
@@ -84,3 +85,23 @@ def services_of(request: Request) -> ApiServices:
 
 
 Services = Annotated[ApiServices, Depends(services_of)]
+
+
+Limit = Annotated[int, Query(ge=1, le=200, description="Maximum number of items to return.")]
+Cursor = Annotated[
+    str, Query(max_length=64, description="`next` of the previous page; omit it for the first.")
+]
+Names = Annotated[
+    str, Query(max_length=256, description="`next` of the previous page; omit it for the first.")
+]
+"""Cursor of a list that is ordered by name."""
+DEFAULT = 50
+
+
+def parse_cursor(cursor: str) -> int:
+    """Return the id below which a page begins. Raises 422 for an invalid cursor."""
+    if not cursor:
+        return NEWEST
+    if not cursor.isdecimal() or int(cursor) > NEWEST:
+        raise HTTPException(422, "cursor: not a cursor of this list")
+    return int(cursor)

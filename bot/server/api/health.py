@@ -1,18 +1,29 @@
-"""Routes for liveness and readiness."""
+"""Routes for liveness, readiness, metrics and the OpenAPI document."""
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
+from collections.abc import Iterable
+
 from fastapi import APIRouter, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Metric, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.process_collector import ProcessCollector
 from starlette.responses import JSONResponse
 
 from bot.access import Permission, Role
-from bot.domain import Live
+from bot.clock import Clock
+from bot.domain import Live, TurnState
 from bot.errors import StoreError
 from bot.server.api import schemas
 from bot.server.api.auth import find_caller, open_to
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import UNREACHABLE
+from bot.store.admission_types import Accepted
 from bot.store.inbox import load_cursor
+from bot.store.read_models import count_open_turns
+from bot.store.usage import list_counters
 
 router = APIRouter(tags=["health"])
 GOOD = frozenset({Live.LIVE, Live.LIMITED})
@@ -69,3 +80,104 @@ async def _database_check(services: ApiServices) -> schemas.Check:
     except StoreError as error:
         return schemas.Check(ok=False, detail=str(error))
     return schemas.Check(ok=True)
+
+
+LAG_EVERY = 0.5
+
+
+class Gauges:
+    """Metrics counted in memory: accepted turns and the lag of the event loop (s)."""
+
+    def __init__(self) -> None:
+        self.accepted: Counter[tuple[str, bool]] = Counter()
+        self.lag = 0.0
+
+    def count_turn(self, turn: Accepted) -> None:
+        """Count an accepted turn (or one refused with a notice)."""
+        self.accepted[turn.kind.value, turn.refused] += 1
+
+    async def measure_lag(self, clock: Clock) -> None:
+        """Measure the event loop's lag until cancelled: the delay after which a sleep ends (s)."""
+        loop = asyncio.get_running_loop()
+        while True:
+            asked = loop.time()
+            await clock.sleep(LAG_EVERY)
+            self.lag = max(0.0, loop.time() - asked - LAG_EVERY)
+
+
+class MetricsSnapshot:
+    """The metrics of one scrape."""
+
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._metrics = list(metrics)
+
+    def collect(self) -> Iterable[Metric]:
+        return self._metrics
+
+
+@router.get("/metrics", response_class=Response)
+async def get_metrics(request: Request, services: Services) -> Response:
+    """Return the metrics in the Prometheus text format."""
+    found = await _collect_metrics(services, request.app.state.gauges)
+    return Response(await asyncio.to_thread(_render_metrics, found), media_type=CONTENT_TYPE_LATEST)
+
+
+def _render_metrics(found: Iterable[Metric]) -> bytes:
+    """Render the metrics and those of the process. Blocking: it reads /proc."""
+    registry = CollectorRegistry()
+    registry.register(MetricsSnapshot(found))
+    ProcessCollector(registry=registry)
+    return generate_latest(registry)
+
+
+async def _collect_metrics(services: ApiServices, gauges: Gauges) -> list[Metric]:
+    return [
+        *_current_metrics(services, gauges),
+        *await _stored_counters(services),
+        *_account_metrics(services),
+    ]
+
+
+def _current_metrics(services: ApiServices, gauges: Gauges) -> Iterable[Metric]:
+    accepted = CounterMetricFamily(
+        "roebot_turns_accepted", "Turns accepted since the start", labels=["kind", "refused"]
+    )
+    for (kind, refused), count in sorted(gauges.accepted.items()):
+        accepted.add_metric([kind, str(refused).lower()], count)
+    yield accepted
+    yield GaugeMetricFamily("roebot_runs_running", "Active runs", value=services.dispatcher.run_count)
+    yield GaugeMetricFamily("roebot_event_loop_lag_seconds", "Delay of the event loop", value=gauges.lag)
+
+
+async def _stored_counters(services: ApiServices) -> Iterable[Metric]:
+    opened = GaugeMetricFamily("roebot_turns_open", "Turns that are not closed yet", labels=["kind", "state"])
+    queued = 0
+    for (kind, state), count in sorted((await services.db.run(count_open_turns)).items()):
+        opened.add_metric([kind, state], count)
+        queued += count if state == TurnState.ACCEPTED.value else 0
+    found: dict[str, CounterMetricFamily] = {}
+    for counter in await services.db.run(list_counters):
+        family = found.setdefault(
+            counter.name,
+            CounterMetricFamily(
+                f"roebot_{counter.name}", f"Count of {counter.name.replace('_', ' ')}", labels=["account"]
+            ),
+        )
+        family.add_metric([counter.account], counter.value)
+    waiting = GaugeMetricFamily("roebot_turns_queued", "Turns that wait to start", value=queued)
+    return [opened, waiting, *found.values()]
+
+
+def _account_metrics(services: ApiServices) -> Iterable[Metric]:
+    states = GaugeMetricFamily(
+        "roebot_account_state", "1 for the current state of an account", labels=["account", "state"]
+    )
+    waiting = GaugeMetricFamily(
+        "roebot_rate_waiting", "Calls that wait for a platform's rate limit", labels=["account"]
+    )
+    for name, (_, state) in sorted(services.core.accounts.states().items()):
+        for live in Live:
+            states.add_metric([name, live.value], float(live is state.live))
+        outlet = services.channels.get(name)
+        waiting.add_metric([name], outlet.governor.waiting_count if outlet else 0)
+    return [states, waiting]

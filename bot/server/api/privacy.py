@@ -11,8 +11,7 @@ from bot.config import AccessEntry, wrong_person
 from bot.config.accounts import PLATFORMS
 from bot.privacy.data_export import export_person, memory_scopes
 from bot.server.api import schemas
-from bot.server.api.audit_actor import audit_actor
-from bot.server.api.auth import NOT_YOURS, By, Principal, open_to
+from bot.server.api.auth import NOT_YOURS, By, Principal, audit_actor, open_to
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import not_found
 from bot.store.audit import AuditEvent, record_event

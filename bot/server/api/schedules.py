@@ -1,29 +1,32 @@
-"""Routes to create, show and change schedules, by the same rules as `/digest`."""
+"""Routes to create, show and change schedules, by the same rules as `/digest`, and for their calendar."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Path
+from fastapi import APIRouter, HTTPException, Path, Query
 from pydantic import BaseModel, Field
 
 from bot.access import Permission, Role
 from bot.errors import ScheduleRefused
 from bot.schedules.parse_when import ParsedTime
 from bot.schedules.service import LONGEST_TEXT, ScheduleDraft, SchedulePreview
+from bot.schedules.upcoming import upcoming_runs
 from bot.schedules.wall_clock import parse_recurrence
 from bot.server.api import local_chats, schemas
-from bot.server.api.audit_actor import audit_actor
-from bot.server.api.auth import By, Principal, open_to
-from bot.server.api.dependencies import ApiServices, Services
+from bot.server.api.auth import By, Principal, audit_actor, open_to
+from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Services, parse_cursor
 from bot.server.api.errors import not_found
-from bot.server.api.pagination import DEFAULT, Cursor, Limit, parse_cursor
-from bot.store.scheduled_runs import list_scheduled_runs
+from bot.store.scheduled_runs import ScheduledRun, list_runs_between, list_scheduled_runs
 from bot.store.schedules import Schedule, ScheduleKind, ScheduleState, list_schedules, load_schedule
 
 # Account whose language refusals use.
 PAGE = "web"
+LONGEST = 100 * 24 * 3600.0
+MOST_SCHEDULES, MOST_PAST = 200, 1000
+Instant = Annotated[float, Query(ge=0, lt=2**40, description="Seconds since the epoch.")]
 router = APIRouter(prefix="/api/schedules", tags=["schedules"])
 
 Number = Annotated[int, Path(alias="schedule", ge=1, description="The number of the schedule.")]
@@ -102,6 +105,32 @@ async def preview_schedule(body: TimeRequest, services: Services) -> schemas.Sch
         )
     except ScheduleRefused as refused:
         raise _refusal(services, refused) from None
+
+
+@router.get("/calendar")
+@open_to(Role.MEMBER)
+async def list_calendar(services: Services, by: By, begin: Instant, end: Instant) -> schemas.Calendar:
+    """List the scheduled runs of all chats (for members: of their own schedules) from `begin` until before
+    `end` (at most 100 days), by time, and the newest 200 schedules.
+    """
+    if not begin < end <= begin + LONGEST:
+        raise HTTPException(422, "end: must be after begin, by at most 100 days")
+    db, now = services.db, services.clock.now()
+    found = await db.run(list_schedules, limit=MOST_SCHEDULES, person=schedule_owner_filter(by))
+    schedules = visible_schedules(by, found)
+    hidden = {one.id for one in found} - {one.id for one in schedules}
+    active = [one for one in schedules if one.state is ScheduleState.ACTIVE]
+    past = await db.run(list_runs_between, begin, end, MOST_PAST, schedule_owner_filter(by))
+    # A run that is due exactly at `begin` is included.
+    upcoming = await asyncio.to_thread(upcoming_runs, active, max(begin - 1, now), end)
+    return schemas.Calendar(
+        schedules=schedules,
+        firings=[
+            *(_present_past_run(one) for one in past if one.schedule not in hidden),
+            *(_present_upcoming_run(schedule, at) for schedule, at in upcoming.firings),
+        ],
+        whole=upcoming.whole and len(past) < MOST_PAST and len(schedules) < MOST_SCHEDULES,
+    )
 
 
 @router.get("/{schedule}")
@@ -217,3 +246,13 @@ def _present_preview(found: SchedulePreview) -> schemas.PreviewedSchedule:
     return schemas.PreviewedSchedule(
         **schemas.ScheduleInfo.model_validate(found.schedule).model_dump(), firings=list(found.firings)
     )
+
+
+def _present_past_run(one: ScheduledRun) -> schemas.CalendarFiring:
+    return schemas.CalendarFiring(
+        schedule=one.schedule, at=one.due_at, past=True, delivered=one.delivered, skipped=one.skipped
+    )
+
+
+def _present_upcoming_run(schedule: int, at: float) -> schemas.CalendarFiring:
+    return schemas.CalendarFiring(schedule=schedule, at=at, past=False, delivered=False, skipped="")

@@ -24,10 +24,8 @@ from agent.shared.http_guard import (
 from bot.access import Role
 from bot.config.models import ServerConfig
 from bot.errors import StoreError
-from bot.server.api import sign_in_links
 from bot.server.api.auth import AuthMethod, Principal, attach_principal
-from bot.server.api.sign_in import COOKIE, TokenSessions
-from bot.server.api.sign_in_links import LinkSessions
+from bot.server.api.sign_in import COOKIE, PERSON_COOKIE, LinkSessions, TokenSessions
 
 OPEN_PATHS = frozenset({"/", "/health", "/health/ready", "/api/session", "/favicon.ico"})
 # A platform's request has its own content type and is authenticated by its signature.
@@ -109,7 +107,7 @@ class CallerCheck:
         attach_principal(scope, caller)
         if caller is not None or path in OPEN_PATHS:
             return None
-        if sign_in_links.COOKIE in keys:
+        if PERSON_COOKIE in keys:
             return 401, SIGNED_OUT
         return 401, WRONG_TOKEN if headers.get("authorization") else NO_TOKEN
 
@@ -121,8 +119,8 @@ class CallerCheck:
         if self._sessions.is_required and scheme == "bearer":
             token = bearer_token(headers)
             return _owner_principal(AuthMethod.TOKEN) if self._sessions.is_token(token) else None
-        if self._links is not None and sign_in_links.COOKIE in keys:
-            return await self._links.load_caller(keys[sign_in_links.COOKIE])
+        if self._links is not None and PERSON_COOKIE in keys:
+            return await self._links.load_caller(keys[PERSON_COOKIE])
         if not self._sessions.is_required:
             return _owner_principal(AuthMethod.LOOPBACK)
         return (
@@ -139,7 +137,7 @@ def _owner_principal(how: AuthMethod) -> Principal:
 def session_cookies(header: str) -> Mapping[str, str]:
     """Return the session cookies of a Cookie header, by name."""
     pairs = (pair.strip().partition("=") for pair in reversed(header.split(";")))
-    return {name: value for name, _, value in pairs if name in (COOKIE, sign_in_links.COOKIE)}
+    return {name: value for name, _, value in pairs if name in (COOKIE, PERSON_COOKIE)}
 
 
 def _listening_names(host: str) -> frozenset[str]:

@@ -11,15 +11,60 @@ from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bot.access import Role
-from bot.access.sign_in_links import SESSION_LASTS
+from bot.access.sign_in_links import SESSION_LASTS, create_secret, hash_secret
 from bot.clock import Clock
-from bot.server.api import schemas, sign_in_links
-from bot.server.api.audit_actor import audit_actor
-from bot.server.api.auth import By, find_caller, open_to
-from bot.server.api.dependencies import Services
-from bot.server.api.sign_in_links import LinkSessions
+from bot.server.api import schemas
+from bot.server.api.auth import AuthMethod, By, Principal, audit_actor, find_caller, open_to
+from bot.server.api.dependencies import ApiServices, Services
 from bot.store.audit import AuditEvent, record_event
-from bot.store.web_sessions import SIGNED_OUT
+from bot.store.web_sessions import SIGNED_OUT, SecretHash, end_session, load_session, redeem_sign_in_code
+
+PERSON_COOKIE = "roebot_person"
+
+
+class LinkSessions:
+    """Personal sessions of sign-in links. The role is looked up for each request, so a revoked role takes
+    effect at once.
+    """
+
+    def __init__(self, services: ApiServices) -> None:
+        self._services = services
+
+    async def redeem(self, code: str) -> tuple[str, Principal] | None:
+        """Exchange a code for a new session: its key and the caller; None if the code is expired or used."""
+        services, key = self._services, create_secret()
+        now, hashed = services.clock.now(), hash_secret(key)
+        session = SecretHash(hashed, now + SESSION_LASTS)
+        sender = await services.db.run(
+            redeem_sign_in_code, hash_secret(code), session, f"sign in:{services.core.new_id()}", now
+        )
+        if sender is None:
+            return None
+        caller = Principal(services.core.role_on_home_account(sender), AuthMethod.LINK, sender, hashed)
+        if caller.role < Role.MEMBER:
+            await services.db.run(end_session, hashed)
+        return key, caller
+
+    async def load_caller(self, key: str) -> Principal | None:
+        """Return the caller of a session key; None if the session has ended or the person lost access."""
+        return await self._load_caller(hash_secret(key))
+
+    async def refresh_caller(self, caller: Principal) -> Principal | None:
+        """Return the caller with their current role, None if they lost access."""
+        return await self._load_caller(caller.session) if caller.session else caller
+
+    async def end_session(self, key: str) -> None:
+        """End a session."""
+        await self._services.db.run(end_session, hash_secret(key))
+
+    async def _load_caller(self, hashed: str) -> Principal | None:
+        services = self._services
+        sender = await services.db.run(load_session, hashed, services.clock.now())
+        if sender is None:
+            return None
+        role = services.core.role_on_home_account(sender)
+        return Principal(role, AuthMethod.LINK, sender, hashed) if role >= Role.MEMBER else None
+
 
 COOKIE = "roebot_session"
 LASTS = 30 * 24 * 3600
@@ -124,14 +169,14 @@ async def sign_in(body: SignIn, request: Request, sessions: Known, known: Linked
     if sessions.is_required and not sessions.is_token(body.token or ""):
         sessions.record_failure()
         raise HTTPException(401, "Wrong token. Check server.token.")
-    return _cookie_response(request, COOKIE, sessions.issue_cookie(), LASTS, sign_in_links.COOKIE)
+    return _cookie_response(request, COOKIE, sessions.issue_cookie(), LASTS, PERSON_COOKIE)
 
 
 @router.delete("", status_code=204)
 @open_to(Role.BLOCKED)
 async def sign_out(request: Request, services: Services, known: Linked) -> Response:
     """Sign out: end a person's session and delete the cookies."""
-    if key := request.cookies.get(sign_in_links.COOKIE):
+    if key := request.cookies.get(PERSON_COOKIE):
         await known.end_session(key)
     by = find_caller(request)
     if by is not None and by.session:
@@ -139,7 +184,7 @@ async def sign_out(request: Request, services: Services, known: Linked) -> Respo
             record_event, audit_actor(services, by), AuditEvent(SIGNED_OUT), services.clock.now()
         )
     response = Response(status_code=204)
-    for name in (COOKIE, sign_in_links.COOKIE):
+    for name in (COOKIE, PERSON_COOKIE):
         response.delete_cookie(name, httponly=True, samesite="strict")
     return response
 
@@ -156,7 +201,7 @@ async def _sign_in_by_code(
     key, caller = found
     if caller.role < Role.MEMBER:
         raise HTTPException(403, "You no longer have access to the bot.")
-    return _cookie_response(request, sign_in_links.COOKIE, key, SESSION_LASTS, COOKIE)
+    return _cookie_response(request, PERSON_COOKIE, key, SESSION_LASTS, COOKIE)
 
 
 def _cookie_response(request: Request, name: str, value: str, lasts: int, other: str) -> Response:

@@ -1,25 +1,193 @@
-"""Routes to list and retry turns and to answer their questions."""
+"""Routes to list and retry turns and to answer their questions by clicks on buttons."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
 
 from bot.access import Permission, Role
+from bot.commands.retry_fork import fork_of
 from bot.dispatch.reply.sender import DOCUMENT_TYPE
-from bot.domain import PartKind
-from bot.server.api import button_clicks, local_chats, presenters, schemas
-from bot.server.api import retry as repeating
-from bot.server.api.auth import By, open_to
-from bot.server.api.dependencies import Services
+from bot.domain import ChatKind, InboundMessage, Origin, Part, PartKind, Sender, TurnKind
+from bot.errors import RunMissing
+from bot.server.api import local_chats, presenters, schemas
+from bot.server.api.auth import (
+    NOT_YOURS,
+    By,
+    Principal,
+    audit_actor,
+    open_to,
+    record_conversation_read,
+    record_turns_read,
+)
+from bot.server.api.conversations import EVENT_ID, PRESSED
+from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Services, parse_cursor
 from bot.server.api.errors import not_found
-from bot.server.api.pagination import DEFAULT, Cursor, Limit, parse_cursor
-from bot.server.api.read_audit import record_conversation_read, record_turns_read
-from bot.server.api.subscriptions import Subscriptions
+from bot.server.api.sse import Subscriptions
 from bot.store import read_models
-from bot.store.conversations import ConversationView
-from bot.store.read_models import list_turns_of_owner
+from bot.store.budgets import Limit as BudgetLimit
+from bot.store.budgets import find_refusal
+from bot.store.conversations import ConversationView, load_lane
+from bot.store.read_models import TurnView, list_turns_of_owner
+from bot.store.retries import find_last_answered, repeat_answer
+from bot.store.turns import load_turn
+
+NOT_LAST = "Only the last answered turn of a conversation can be answered again."
+
+
+async def open_retry(services: ApiServices, by: Principal, of: ConversationView, turn: int) -> int:
+    """Open a turn that answers the last one again, as `/retry` does, within the caller's limits; return its
+    id.
+
+    Raises 409 if that is not possible now, 429 if a limit is used up.
+    """
+    account, texts = of.key.account, services.core.account(of.key.account).texts
+    if services.core.accounts.get(account) is None:
+        raise HTTPException(409, local_chats.NO_ACCOUNT)
+    last = await services.db.run(find_last_answered, of.id)
+    if last is None or last.id != turn:
+        raise HTTPException(409, NOT_LAST)
+    limits, now = _caller_limits(services, by, of), services.clock.now()
+    if refusal := await services.db.run(find_refusal, limits, now):
+        raise HTTPException(429, refusal)
+    try:
+        thread_id, checkpoint = await fork_of(services.core.runtime, last, services.core.new_id)
+    except RunMissing as error:
+        raise HTTPException(409, texts("retry_gone")) from error
+    opened = await services.db.run(
+        repeat_answer,
+        last,
+        of,
+        checkpoint=checkpoint,
+        thread_id=thread_id,
+        model=services.core.account(account).model,
+        limits=limits,
+        actor=audit_actor(services, by),
+        now=now,
+    )
+    if not opened:
+        raise HTTPException(409, texts("retry_busy"))
+    services.bus.wake(of.id)
+    return opened
+
+
+def _caller_limits(services: ApiServices, by: Principal, of: ConversationView) -> tuple[BudgetLimit, ...]:
+    """Return the limits of the caller in that chat."""
+    key, sender = of.key, by.sender_on(of.platform)
+    origin = Origin(key.account, of.platform, key.chat, ChatKind(of.chat_kind), "", sender, key.topic)
+    return services.core.budgets.limits_for(origin, by.role, services.core.account(key.account).texts)
+
+
+class ButtonClick(BaseModel):
+    """The clicked choice; `event_id` is the client's id of the click, and repeating it has no further
+    effect.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    choice: str = Field(min_length=1, max_length=1000)
+    event_id: str = Field("", pattern=rf"^({EVENT_ID})?$")
+
+
+async def click_button(
+    services: ApiServices, by: Principal, of: ConversationView, view: TurnView, index: int, click: ButtonClick
+) -> schemas.PostResult:
+    """Submit a click as the caller; it is stored when this returns.
+
+    Raises 403 if the caller may not decide, 404 if there is no such button, and 409 if the question is closed
+    or cannot be answered now.
+    """
+    event_id = click.event_id or services.core.new_id()
+    if click.event_id and (known := await local_chats.turn_of(services, of, PRESSED + event_id)) is not None:
+        return _click_result(of, event_id, known)
+    part = _question_part(view, index)
+    if not presenters.is_open(view, part):
+        raise HTTPException(409, services.core.account(of.key.account).texts("question_closed"))
+    if click.choice not in part.choices:
+        raise not_found("choice")
+    await _may_decide(services, by, of, view)
+    refused = await _submit_click(services, by, of, view, part, click.choice, PRESSED + event_id)
+    if refused is not None:
+        rejected = refused not in ("", services.core.account(of.key.account).texts("approval_foreign"))
+        raise HTTPException(409 if rejected else 403, refused or NOT_YOURS)
+    return _click_result(of, event_id, await local_chats.turn_of(services, of, PRESSED + event_id))
+
+
+def _question_part(view: TurnView, index: int) -> Part:
+    for part in view.parts:
+        if part.index == index:
+            return part
+    raise not_found("part")
+
+
+async def _may_decide(services: ApiServices, by: Principal, of: ConversationView, view: TurnView) -> None:
+    """Check that the caller may answer the question.
+
+    In someone else's conversation an admin may decide approvals; other questions are for its owner. Raises
+    403.
+    """
+    if by.owns_conversation(of):
+        return
+    lane = await services.db.run(load_lane, of.id)
+    if lane.asked_by != view.id:
+        raise HTTPException(403, local_chats.NOT_THEIRS)
+
+
+async def _submit_click(
+    services: ApiServices,
+    by: Principal,
+    of: ConversationView,
+    view: TurnView,
+    part: Part,
+    choice: str,
+    event_id: str,
+) -> str | None:
+    """Submit the click like one of the platform; return None, or the reason why it was rejected."""
+    account, chat = of.key.account, of.key.chat
+    adapter = presenters.local_adapter(services, account)
+    if adapter is not None:
+        return await adapter.receive_click(
+            chat, part.platform_id, choice, event_id=event_id, sender=by.sender
+        )
+    inbox = services.inbox(account)
+    question = await services.db.run(load_turn, view.id)
+    if inbox is None or question is None:
+        raise HTTPException(409, local_chats.NO_ACCOUNT)
+    kind, message_id = ChatKind(of.chat_kind), part.platform_id
+    origin = Origin(
+        account,
+        of.platform,
+        chat,
+        kind,
+        message_id,
+        _click_sender(by, of),
+        question.turn.address.topic,
+        message_id,
+    )
+    click = InboundMessage(event_id, origin, choice, services.clock.now(), clicked=True)
+    return (await inbox.accept([click])).get(event_id)
+
+
+def _click_sender(by: Principal, of: ConversationView) -> Sender:
+    """Return the caller as a sender of that account.
+
+    The name is never empty, because a message in a group carries its author's name.
+    """
+    known = by.sender
+    name = known.name or known.id.rpartition(":")[2]
+    if known.account == of.key.account:
+        return replace(known, id=known.id.partition(":")[2], name=name, account="")
+    return replace(by.sender_on(of.platform), name=name)
+
+
+def _click_result(of: ConversationView, event_id: str, turn: TurnView | None) -> schemas.PostResult:
+    """Return the result of a stored click. Raises 409 if it was answered by a notice."""
+    if turn is not None and turn.kind is TurnKind.NOTICE:
+        raise HTTPException(409, " ".join(part.content for part in turn.parts))
+    return schemas.PostResult(conversation=of.id, event_id=event_id, turn=None if turn is None else turn.id)
+
 
 Id = Annotated[int, Path(ge=1, lt=2**53)]
 Index = Annotated[int, Path(ge=0, lt=1000)]
@@ -85,11 +253,11 @@ async def download_document(turn: Id, part: Index, services: Services, by: By) -
 @router.post("/{turn}/parts/{part}/choice", status_code=202)
 @open_to(Role.MEMBER)
 async def click_choice(
-    turn: Id, part: Index, body: button_clicks.ButtonClick, services: Services, by: By
+    turn: Id, part: Index, body: ButtonClick, services: Services, by: By
 ) -> schemas.PostResult:
     """Answer a question as the caller (403, 409: rejected, with the reason)."""
     of, view = await local_chats.visible_turn(services, by, turn)
-    return await button_clicks.click_button(services, by, of, view, part, body)
+    return await click_button(services, by, of, view, part, body)
 
 
 @router.post("/{turn}/retry", status_code=202)
@@ -97,7 +265,7 @@ async def click_choice(
 async def retry_turn(turn: Id, request: Request, services: Services, by: By) -> schemas.PostResult:
     """Answer the last turn of a conversation again, as `/retry` does (409: it is not the last turn)."""
     of, _ = await local_chats.visible_turn(services, by, turn)
-    opened = await repeating.open_retry(services, by, of, turn)
+    opened = await open_retry(services, by, of, turn)
     feeds: Subscriptions = request.app.state.feeds
     feeds.changed(of.id)
     return schemas.PostResult(conversation=of.id, event_id="", turn=opened)

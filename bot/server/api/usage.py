@@ -10,9 +10,8 @@ from fastapi import APIRouter, Query
 from bot.access import Permission, Role
 from bot.server.api import presenters, schemas
 from bot.server.api.auth import By, Principal, open_to
-from bot.server.api.dependencies import ApiServices, Services
+from bot.server.api.dependencies import DEFAULT, ApiServices, Limit, Names, Services
 from bot.server.api.errors import not_found
-from bot.server.api.pagination import DEFAULT, Limit, Names
 from bot.store.usage import (
     PersonTotals,
     UsageSum,

@@ -249,8 +249,8 @@ def test_what_could_ask_for_a_skill(text: str, expected: tuple[str, str] | None)
 
 
 def test_one_that_cannot_be_used_is_not_meant() -> None:
-    assert named("MEETING_actions", TAUGHT) is ACTIONS
-    assert named(BROKEN.name, TAUGHT) is None
+    assert named("MEETING_actions", TAUGHT.skills) is ACTIONS
+    assert named(BROKEN.path, TAUGHT.skills) is None
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator
 
 from bot.domain import ChatKind, ReplyAddress, TurnKind
 from bot.platforms.local.hub import ReplyFrame
-from bot.server.api.sse import HEARTBEAT, ServerSentEvent, Typing, encode_events
-from bot.server.api.subscriptions import Collector, Subscriptions
+from bot.server.api.sse import HEARTBEAT, Collector, ServerSentEvent, Subscriptions, Typing, encode_events
 from bot.store.admission_types import Accepted
 from bot.testing.clock import ManualClock
 

@@ -225,7 +225,7 @@ async def test_schedules_and_tokens_are_ones_own(tmp_path: Path) -> None:
         assert (made.json()["person"], made.json()["chat"]) == (ANNS, "p7")
         found = await service.service.db.run(load_schedule, one)
         assert found is not None
-        assert service.service._may_schedule(found)
+        assert service.service.core.account(found.account).has_access(found.origin)
         assert (await ben.post("/api/schedules", json=body)).status_code == 404
         listed = [
             [entry["id"] for entry in (await who.get("/api/schedules")).json()["schedules"]]

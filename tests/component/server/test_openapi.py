@@ -7,7 +7,6 @@ from pathlib import Path
 
 from tests.platforms.web.serving import world
 
-
 RUNTIME_DOCUMENT = "/api/langgraph/openapi.json"
 
 

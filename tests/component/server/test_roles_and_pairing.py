@@ -149,7 +149,8 @@ async def test_what_the_configuration_says_is_changed_there(tmp_path: Path) -> N
         rules = service.service.config.access.model_copy(
             update={"owners": entries("telegram:1"), "blocked": entries("telegram:2")}
         )
-        service.service.config = service.service.config.model_copy(update={"access": rules})
+        core = service.service.core
+        core.apply_config(core.config.model_copy(update={"access": rules}))
         shown = (await service.http.get("/api/access")).json()
         assert shown["configured"] == [
             {"entry": "telegram:1", "role": "owner", "account": "", "not_on": []},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,22 @@ from bot.app.http_server import api_services
 from bot.config.models import ServerConfig
 from bot.errors import StartError, StoreError
 from bot.server.api.app import create_app
+from bot.server.api.dependencies import ApiServices
 from bot.server.api.errors import UnexpectedErrorHandler
-from bot.server.api.metrics import LAG_EVERY, Gauges
+from bot.server.api.health import LAG_EVERY, Gauges
 from bot.store.usage import increment_counter
 from bot.testing.clock import ManualClock
 from tests.platforms.web.serving import serving, world
 
 TOKEN = "a-long-secret-token"
+
+
+def with_core(services: ApiServices, **changed: Any) -> ApiServices:
+    """Return the services with other shared parts."""
+    core = copy.copy(services.core)
+    for name, value in changed.items():
+        setattr(core, name, value)
+    return replace(services, core=core)
 
 
 async def test_health_and_readiness(tmp_path: Path) -> None:
@@ -160,8 +170,8 @@ async def test_other_machines_need_a_token(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         services = api_services(service.service, port=1)
         with pytest.raises(StartError, match=r"server\.token"):
-            create_app(replace(services, server=ServerConfig(host="0.0.0.0")))
-        app = create_app(replace(services, server=ServerConfig(host="0.0.0.0", token=TOKEN)))
+            create_app(with_core(services, server=ServerConfig(host="0.0.0.0")))
+        app = create_app(with_core(services, server=ServerConfig(host="0.0.0.0", token=TOKEN)))
         assert app.state.sessions.is_required
 
 
@@ -215,7 +225,7 @@ class ClosedDatabase:
 async def test_a_database_that_is_away_is_said_so(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         services = api_services(service.service, port=0)
-        away = replace(services, db=ClosedDatabase())
+        away = with_core(services, db=ClosedDatabase())
         async with serving(create_app(away)) as (url, _), httpx.AsyncClient(base_url=url) as client:
             ready = await client.get("/health/ready")
             assert ready.status_code == 503

@@ -9,9 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from bot.config.models import ServerConfig
+from bot.server.api.sign_in import COOKIE, TRIES
 from bot.server.api.sign_in import COOKIE as TOKENS
-from bot.server.api.sign_in import TRIES
-from bot.server.api.sign_in_links import COOKIE
 from bot.store.connection import Statement
 from tests.platforms.web.people import CHATS, code_for, give, signed_in
 from tests.platforms.web.serving import World, world
@@ -170,5 +169,7 @@ def test_the_public_address_is_a_root(url: str) -> None:
 
 async def test_the_account_that_somebody_came_from_is_gone(tmp_path: Path) -> None:
     async with world(tmp_path, extra=CHATS) as service, signed_in(service) as ann:
-        del service.service.config.channels["tg"]
+        core = service.service.core
+        channels = {name: one for name, one in core.config.channels.items() if name != "tg"}
+        core.apply_config(core.config.model_copy(update={"channels": channels}))
         assert (await ann.get("/api/session")).status_code == 401

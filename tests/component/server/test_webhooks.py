@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bot.platforms.telegram.webhook import SECRET_HEADER
-from bot.server.api.webhooks import MOST_BYTES
+from bot.server.api.channels import MOST_BYTES
 from bot.testing.emulators.telegram import TelegramEmulator
 from tests.platforms.web.serving import World, world
 
