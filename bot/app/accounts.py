@@ -17,8 +17,7 @@ from bot.bus.message_bus import AccountInbox, MessageBus
 from bot.clock import Clock
 from bot.config import AccountConfig
 from bot.config.accounts import PLATFORMS
-from bot.dispatch.account_channel import AccountChannel
-from bot.dispatch.pacing.governor import RateGovernor
+from bot.dispatch.pacing import AccountChannel, RateGovernor
 from bot.domain import AccountState, Live
 from bot.errors import AccountError, AccountRefused, DeliveryError, StartError
 from bot.platforms.base import (

@@ -14,10 +14,8 @@ from bot.bus.message_bus import TurnLanes
 from bot.commands.registry import CommandServices, Document, Handler, Invocation, Registry, Result
 from bot.commands.retry import begin_queued_retry
 from bot.config import Rejected, Reloaded
-from bot.dispatch.account_channel import AccountChannel, ChannelRegistry
-from bot.dispatch.approvals.interrupts import Question
-from bot.dispatch.approvals.resolution import mark_resolved
-from bot.dispatch.pacing.start_limiter import StartLimiter
+from bot.dispatch.approvals import Question, mark_resolved
+from bot.dispatch.pacing import AccountChannel, ChannelRegistry, StartLimiter
 from bot.dispatch.reply.delivery import (
     Delivery,
     composed_outcome,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent.config.harness import SandboxConfig
-from agent.management.check.sandbox import sandbox_problems
+from agent.management.check.report import sandbox_problems
 from agent.shared.schemas import ConfigProblem
 from tests.sandbox.engines import engine
 from tests.sandbox.provisioning import TOKEN, serving

@@ -1,23 +1,30 @@
-"""Report the problems of a configuration."""
+"""Report problems of the configuration that a runtime works with, or would work with, and of its sandbox."""
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import mkdtemp
 
 from agent.catalog.preflight import tried
 from agent.catalog.source import ModelSource
 from agent.config.custom_agents import AvailableOptions, describe_custom_agents
 from agent.config.errors import ConfigError, ConfigErrors, ConfigWarning
 from agent.config.extensions_file import ExtensionsSource
+from agent.config.harness import SandboxConfig
 from agent.config.models import AgentConfig
 from agent.config.profile import FOLDER, list_custom_agents
+from agent.core.interfaces import SandboxProvider, SandboxUnavailable
 from agent.core.schemas import ConfigReport
-from agent.management.check.sandbox import sandbox_problems
+from agent.sandbox.loading import load_provider
+from agent.sandbox.options import Surroundings
 from agent.shared.schemas import ConfigProblem
 from agent.skills.discovery import SkillDiscovery
 from agent.skills.skill import resolve_roots
+from agent.uploads.folders import ThreadFolders
+from agent.uploads.store import UploadStore
 
 
 async def offer_of(source: ModelSource) -> AvailableOptions:
@@ -72,3 +79,35 @@ def _problem(error: ConfigError) -> ConfigProblem:
     place = f"{error.file}:{error.line}" if error.line else error.file
     where = ": ".join(filter(None, (place, error.key)))
     return ConfigProblem(where=where, what=error.message, serious=not isinstance(error, ConfigWarning))
+
+
+SECTION = "sandbox"
+
+
+async def sandbox_problems(config: SandboxConfig, home: Path) -> list[ConfigProblem]:
+    """List what prevents commands from running. Without a provider the agent does not answer at all."""
+    if not config.enabled:
+        return []
+    # Nothing of a try is left in the folders of threads.
+    folder = await asyncio.to_thread(mkdtemp, prefix="roebot-check-")
+    try:
+        why = await _missing(await asyncio.to_thread(_provider, config, home, Path(folder)))
+    except SandboxUnavailable as error:
+        return [ConfigProblem(where=SECTION, what=str(error))]
+    finally:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    return [ConfigProblem(where=SECTION, what=why, serious=False)] if why else []
+
+
+def _provider(config: SandboxConfig, home: Path, folder: Path) -> SandboxProvider:
+    around = Surroundings(UploadStore(ThreadFolders(folder)).folders, home.absolute())
+    return load_provider(config.use, around, config.extra_arguments())
+
+
+async def _missing(provider: SandboxProvider) -> str:
+    """Asks those that can tell. Ours can, by `missing`."""
+    ask = getattr(provider, "missing", None)
+    try:
+        return str(await ask()) if ask else ""
+    except SandboxUnavailable as error:
+        return str(error)

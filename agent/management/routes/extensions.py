@@ -16,13 +16,14 @@ from agent.core.schemas import McpConfig, McpServerList, SkillInstalled
 from agent.errors import Invalid, SkillRefused
 from agent.management.routes.base import (
     FILES_SCHEMA,
+    FileStart,
     ManagementRoute,
     PageCursor,
     PageLimit,
     management_router,
+    read_files,
     select_page,
 )
-from agent.management.routes.multipart import FileStart, read_files
 from agent.mcp.management import McpManagement
 from agent.shared.json_routes import LARGEST_BODY
 from agent.shared.schemas import McpServerState, SkillInfo, SkillList

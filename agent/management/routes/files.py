@@ -17,12 +17,13 @@ from agent.core.schemas import DeletionResult, OperationResult, UploadList, Uplo
 from agent.errors import FileRefused
 from agent.management.routes.base import (
     FILES_SCHEMA,
+    FileStart,
     PageCursor,
     PageLimit,
     management_router,
+    read_files,
     select_page,
 )
-from agent.management.routes.multipart import FileStart, read_files
 from agent.management.thread_files import ThreadFiles, describe_upload, limits_of
 from agent.uploads.folders import ThreadFolders, open_artifact
 from agent.uploads.store import UploadStore

@@ -1,5 +1,6 @@
-"""Build the agent's request from a turn: human messages with stable ids, names of senders in groups, uploaded
-files.
+"""Build what the agent reads of a turn: messages with stable ids, senders' names in groups, uploaded files.
+
+Messages that arrive during a run are offered to it (docs/decisions/steer-through-the-run-inbox.md).
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from typing import Any
 import orjson
 import structlog
 
+from agent.shared.aio import wait_first
 from agent.shared.schemas import SkillInfo
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.clock import Clock
+from bot.commands.escaping import quoted
 from bot.commands.skills import named, parted
-from bot.dispatch.account_channel import AccountChannel
-from bot.dispatch.pacing.governor import FETCH_PATIENCE, Backoff
+from bot.dispatch.pacing import FETCH_PATIENCE, AccountChannel, Backoff
 from bot.domain import (
     Attachment,
     ChangeNote,
@@ -30,8 +32,11 @@ from bot.domain import (
     turn_author,
 )
 from bot.errors import DeliveryCategory, DeliveryError, RuntimeProblem, RuntimeUnreachable
+from bot.faults import Step, reach
 from bot.platforms.base import FetchesFiles, ReadsThreads
-from bot.runtime.interface import AgentRuntime, RunRequest, StoredUpload
+from bot.runtime.interface import AgentRuntime, RunRequest, SteerMessage, StoredUpload
+from bot.store import Database
+from bot.store.steering import accepts_steering, load_steerable
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
@@ -267,3 +272,100 @@ def _json_string(text: str) -> str:
 
 def _file_entry(upload: StoredUpload) -> dict[str, Any]:
     return {"filename": upload.filename, "size": upload.size, "path": upload.path}
+
+
+# Seconds between tries while the runtime is away.
+RETRY_SECONDS = 1.0
+LONGEST_SHOWN = 60
+
+
+class Steering:
+    """The inbox of the run of one turn: `on` if there is one, `offered` if anything was ever in it."""
+
+    def __init__(self, uploader: AttachmentUploader, db: Database, texts: Texts, *, on: bool) -> None:
+        self.on = on and accepts_steering(uploader.turn)
+        self.offered = False
+        self._uploader = uploader
+        self._db = db
+        self._texts = texts
+        self._known: dict[str, TurnMessage] = {}
+        self._waiting: dict[str, TurnMessage] = {}
+        self._inbox: dict[str, TurnMessage] = {}
+        self._news = asyncio.Event()
+        self._news.set()
+
+    def notify(self) -> None:
+        """Signal that the waiting messages have changed."""
+        self._news.set()
+
+    def reset(self) -> None:
+        """Fill the inbox again: the runtime may have lost it."""
+        self._inbox.clear()
+        self.notify()
+
+    async def run(self) -> None:
+        """Keep the inbox equal to the waiting messages until cancelled."""
+        pause = 0.0
+        while self.on:
+            await self._wait_for_news(pause)
+            try:
+                pause = await self._sync_inbox()
+            except RuntimeUnreachable:
+                pause = RETRY_SECONDS
+            except RuntimeProblem as problem:
+                # There is no such inbox: what waits is answered by the next turn.
+                log.info("inbox_refused", turn=self._uploader.turn.id, problem=str(problem))
+                return
+
+    async def load_waiting(self) -> float:
+        """Load the waiting messages. Return the seconds until more are due (0.0: none are)."""
+        behind = await self._db.run(load_steerable, self._uploader.turn, self._uploader.clock.now())
+        self._waiting = {message_id(self._uploader.turn, one.id): one for one in behind.messages}
+        self._known |= self._waiting
+        return behind.more
+
+    async def empty_inbox(self) -> None:
+        """Remove every message from the inbox after the run. Raises RuntimeProblem."""
+        self.on = False
+        for identity in list(self._inbox):
+            await self._remove_message(identity)
+
+    def joined_line(self, identity: str) -> str:
+        """Return the line that marks a joined message, "" for an unknown one."""
+        message = self._known.get(identity)
+        if message is None or not message.text.strip():
+            return ""
+        return self._texts("joined", text=quoted(message.text, LONGEST_SHOWN))
+
+    def message_number(self, identity: str) -> int:
+        """Return the number of the message with this thread id, 0 if it is not part of this turn."""
+        return message_number(self._uploader.turn, identity)
+
+    async def _wait_for_news(self, pause: float) -> None:
+        if pause:
+            await wait_first(self._news, self._uploader.clock, pause)
+        else:
+            await self._news.wait()
+        self._news.clear()
+
+    async def _sync_inbox(self) -> float:
+        """Bring the inbox up to date. Return the seconds until more messages are due."""
+        more = await self.load_waiting()
+        for identity in [one for one in self._inbox if one not in self._waiting]:
+            await self._remove_message(identity)
+        for identity, message in self._waiting.items():
+            if self._inbox.get(identity) != message:
+                await self._put_message(identity, message)
+        return more
+
+    async def _put_message(self, identity: str, message: TurnMessage) -> None:
+        handing = self._uploader
+        body = await steer_body(handing, message, self._texts)
+        self.offered = True
+        await handing.runtime.steer(handing.turn.thread_id, SteerMessage(handing.turn.id, message.id, body))
+        self._inbox[identity] = message
+        reach(Step.OFFERED)
+
+    async def _remove_message(self, identity: str) -> None:
+        await self._uploader.runtime.unsteer(self._uploader.turn.thread_id, identity)
+        self._inbox.pop(identity, None)

@@ -11,12 +11,15 @@ from typing import Any
 import structlog
 
 from agent.shared.aio import within_time
-from bot.dispatch.account_channel import AccountChannel
-from bot.dispatch.approvals.interrupts import Question, read_question
-from bot.dispatch.pacing.governor import Backoff
-from bot.dispatch.pacing.start_limiter import StartLimiter
-from bot.dispatch.run.request import AttachmentUploader, build_run_request, load_thread_history, message_ids
-from bot.dispatch.run.steering import Steering
+from bot.dispatch.approvals import Question, read_question
+from bot.dispatch.pacing import AccountChannel, Backoff, StartLimiter
+from bot.dispatch.run.request import (
+    AttachmentUploader,
+    Steering,
+    build_run_request,
+    load_thread_history,
+    message_ids,
+)
 from bot.dispatch.run.transcript import RunTranscript, ToolLog
 from bot.domain import HistoryMessage, ProgressItem, Sender, Stopped, ToolStep, Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable

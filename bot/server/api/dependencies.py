@@ -15,8 +15,8 @@ from bot.bus.message_bus import MessageBus
 from bot.clock import Clock
 from bot.commands.registry import Registry
 from bot.config.models import ServerConfig
-from bot.dispatch.account_channel import ChannelRegistry
 from bot.dispatch.dispatcher import Dispatcher
+from bot.dispatch.pacing import ChannelRegistry
 from bot.platforms.base import Inbox
 from bot.privacy.retention import RetentionJob
 from bot.schedules.service import ScheduleService

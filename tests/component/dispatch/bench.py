@@ -17,9 +17,8 @@ from bot.bus.message_bus import MessageBus
 from bot.commands.core_commands import builtin
 from bot.config import AccessConfig, AccessEntry, AccountConfig, Config, LoadedConfig, Rejected, Reloaded
 from bot.config.models import BudgetsConfig
-from bot.dispatch.account_channel import AccountChannel
 from bot.dispatch.dispatcher import Dispatcher
-from bot.dispatch.pacing.governor import RateGovernor
+from bot.dispatch.pacing import AccountChannel, RateGovernor
 from bot.domain import AccountState, Busy, Isolation, IsolationPolicy, Live, Origin, Turn
 from bot.platforms.base import AdapterContext, Manifest
 from bot.privacy.retention import RetentionJob

@@ -8,9 +8,15 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.dispatch.account_channel import AccountChannel
-from bot.dispatch.pacing.governor import RateGovernor
-from bot.dispatch.pacing.start_limiter import CLAIMS, CREATIONS, PATIENCE, TYPING_CALLS, StartLimiter
+from bot.dispatch.pacing import (
+    CLAIMS,
+    CREATIONS,
+    PATIENCE,
+    TYPING_CALLS,
+    AccountChannel,
+    RateGovernor,
+    StartLimiter,
+)
 from bot.domain import AccountState, ChatKind, Live, ReplyAddress, TurnKind
 from bot.platforms.base import Budget, Operation, Scope
 from bot.store.admission_types import Accepted

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.dispatch.reply.streaming import AFTER_FAILURE
+from bot.dispatch.run.request import RETRY_SECONDS
 from bot.dispatch.run.session import STOP_GRACE
-from bot.dispatch.run.steering import RETRY_SECONDS
 from bot.domain import (
     Attachment,
     AttachmentKind,

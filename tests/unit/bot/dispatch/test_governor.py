@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.sliding_window import MARGIN
-from bot.dispatch.pacing.governor import IDLE_BUCKETS, RateGovernor
+from bot.dispatch.pacing import IDLE_BUCKETS, RateGovernor
 from bot.domain import ChatKind, ReplyAddress
 from bot.platforms.base import Budget, Operation, Scope
 from bot.testing.adapter import MANIFEST

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.dispatch.approvals.render_arguments import (
+from bot.dispatch.approvals import (
     MAX_ARGUMENTS,
     MAX_CHARACTERS,
     MAX_LINES,

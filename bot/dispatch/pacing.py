@@ -1,9 +1,12 @@
-"""The rate governor of an account: it paces all calls to the platform.
+"""Pace the calls to a platform and the start of turns.
 
-A required call (a post, a final, a command's answer) queues for its chat and then for the account. An
-optional call (a frame, typing) is granted only if nobody waits and enough calls are left; otherwise it gets
-the time until the next attempt, and is then made with the newest text, never a stale one. A penalty blocks
-its own chat, or the whole account if the platform says so.
+A call that must happen (a post, a final, a command's answer) waits for its chat and then for the account. A
+call that may be skipped (a frame, typing) is granted only if nothing waits and enough is left; otherwise the
+caller gets the time of the next try and shows the newest frame then. A penalty blocks its own chat only,
+unless the platform says that it applies to the whole account.
+
+Starting a turn costs the event loop milliseconds. If all turns of a burst started at once, nobody would see
+anything for a while, and commands would wait behind all of them. A turn that has to wait shows typing first.
 """
 
 from __future__ import annotations
@@ -12,12 +15,19 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
+import structlog
+
+from agent.shared.aio import wait_first
 from bot.clock import Clock
 from bot.core.sliding_window import SlidingWindow
-from bot.domain import ReplyAddress
+from bot.domain import ReplyAddress, TurnKind
 from bot.errors import DeliveryError, RateLimited, RuntimeUnreachable
-from bot.platforms.base import Budget, Operation, Scope
+from bot.platforms.base import Adapter, Budget, Manifest, Operation, Scope, ShowsTyping
+from bot.store.admission_types import Accepted
+
+log = structlog.get_logger(__name__)
 
 # Seconds between attempts, and the total wait for the runtime, or for a file from a platform.
 DELAYS = (0.05, 0.1, 0.2, 0.5, 1.0)
@@ -234,3 +244,133 @@ class RateGovernor:
             for budget in self._budgets
             if budget.scope is scope and (address is None or address.chat_kind in budget.kinds)
         ]
+
+
+@dataclass(slots=True)
+class AccountChannel:
+    """One account. `ready` is set once it has connected for the first time; `assistant` answers in it
+    ("": the one of the whole service), as `agent`, one of the user's own ("": as itself).
+    """
+
+    account: str
+    adapter: Adapter
+    manifest: Manifest
+    governor: RateGovernor
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    assistant: str = ""
+    agent: str = ""
+
+
+class ChannelRegistry(Protocol):
+    """The accounts that the service runs."""
+
+    def get(self, account: str) -> AccountChannel | None:
+        """Return a running account, or None if the configuration has none of that name."""
+        ...
+
+
+# Seconds after which typing is shown again, before the platform lets it fade (Telegram: 5 s).
+TYPING_EVERY = 4.5
+
+
+async def show_typing(outlet: AccountChannel, address: ReplyAddress) -> float:
+    """Show typing if the rate limits allow it. Return 0.0, else the seconds after which to try again."""
+    adapter = outlet.adapter
+    if not isinstance(adapter, ShowsTyping):
+        return 0.0
+    async with outlet.governor.optional_call(address, Operation.TYPING) as wait:
+        if wait:
+            return wait
+        try:
+            await adapter.typing(address)
+        except RateLimited as error:
+            log.warning("rate_limited", account=outlet.account, retry_after=error.retry_after)
+            outlet.governor.add_penalty(address, error.retry_after, account_wide=error.account_wide)
+        except DeliveryError as error:
+            log.debug("typing_failed", account=outlet.account, category=error.category.value)
+    return 0.0
+
+
+# At the same time: turns taken from the store, runs created, typing calls of turns that wait.
+CLAIMS, CREATIONS, TYPING_CALLS = 2, 4, 8
+# How long a turn that could begin lets typing calls go first (seconds).
+PATIENCE = 0.3
+
+
+class StartLimiter:
+    """Hands out the slots in which turns begin. `run` owns the typing calls and ends when cancelled."""
+
+    def __init__(self, accounts: ChannelRegistry, clock: Clock) -> None:
+        self._accounts = accounts
+        self._clock = clock
+        self._claims = asyncio.Semaphore(CLAIMS)
+        self._creations = asyncio.Semaphore(CREATIONS)
+        self._calls = asyncio.Semaphore(TYPING_CALLS)
+        self._fresh: dict[int, ReplyAddress] = {}
+        self._typing: set[int] = set()
+        self._typed_at: dict[int, float] = {}
+        self._no_typing = asyncio.Event()
+        self._no_typing.set()
+        self._group: asyncio.TaskGroup | None = None
+
+    def on_accepted(self, accepted: Accepted) -> None:
+        """Note a new turn, whose author expects a reaction."""
+        if accepted.kind is TurnKind.CHAT:
+            self._fresh[accepted.conversation] = accepted.address
+
+    async def run(self) -> None:
+        """Make typing calls until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            try:
+                await asyncio.get_running_loop().create_future()
+            finally:
+                self._group = None
+
+    @asynccontextmanager
+    async def claim_slot(self, conversation: int) -> AsyncIterator[None]:
+        """Wait for a slot to claim the next turn of a conversation."""
+        address = self._fresh.pop(conversation, None)
+        if address is not None and self._group is not None and self._claims.locked():
+            self._typing.add(conversation)
+            self._no_typing.clear()
+            self._group.create_task(self._type_once(conversation, address), name=f"typing:{conversation}")
+        try:
+            async with self._take_slot(self._claims):
+                # From here on the turn shows typing itself.
+                self._end_typing(conversation)
+                yield
+        finally:
+            self._end_typing(conversation)
+
+    @asynccontextmanager
+    async def creation_slot(self) -> AsyncIterator[None]:
+        """Wait for a slot to create a run."""
+        async with self._take_slot(self._creations):
+            yield
+
+    @asynccontextmanager
+    async def _take_slot(self, slots: asyncio.Semaphore) -> AsyncIterator[None]:
+        """One of the slots, once nobody waits to see typing or this one has waited long enough for it."""
+        until = self._clock.now() + PATIENCE
+        async with slots:
+            await wait_first(self._no_typing, self._clock, until - self._clock.now())
+            yield
+
+    def pop_typed_at(self, conversation: int) -> float:
+        """Return and forget the time at which typing was shown for a starting turn (0.0: never)."""
+        return self._typed_at.pop(conversation, 0.0)
+
+    async def _type_once(self, conversation: int, address: ReplyAddress) -> None:
+        async with self._calls:
+            outlet = self._accounts.get(address.account)
+            if conversation in self._typing and outlet is not None and outlet.ready.is_set():
+                self._typed_at[conversation] = self._clock.now()
+                if await show_typing(outlet, address):
+                    self._typed_at.pop(conversation, None)
+        self._end_typing(conversation)
+
+    def _end_typing(self, conversation: int) -> None:
+        self._typing.discard(conversation)
+        if not self._typing:
+            self._no_typing.set()

@@ -1,0 +1,314 @@
+"""Turn an agent's interrupt into a question for people, and mark the question as answered.
+
+The arguments of a tool call are rendered readable and bounded, and nothing is omitted silently. They may
+quote anybody, so nothing in them can pass for markup, for another argument or for the bot's words: invisible
+characters and those that change the text direction are escaped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import structlog
+
+from bot.commands.escaping import quoted
+from bot.dispatch.pacing import Backoff
+from bot.dispatch.reply.sender import EditPart, ReplySender
+from bot.dispatch.run.request import TRANSIENT
+from bot.domain import Part, PartKind, Stopped, Turn
+from bot.errors import DeliveryError, RateLimited
+from bot.platforms.base import EditsMessages, Operation
+from bot.render.partial_markdown import close_fence
+from bot.render.renderer import Renderer
+from bot.store.tool_grants import GrantOffer
+from bot.texts import Texts
+
+# Characters of all values together, lines of one value, characters of a name, arguments, levels of nesting.
+MAX_CHARACTERS, MAX_LINES, MAX_NAME, MAX_ARGUMENTS, MAX_DEPTH = 2400, 30, 80, 20, 20
+# Characters of all of them on one line, and of one value there.
+MAX_LINE, MAX_LINE_VALUE = 200, 80
+HIDDEN = "***"
+DEEPER = "[… deeper …]"
+_SECRET = re.compile(
+    r"(?:^|[_\-\s])(?:pass(?:word|wd|phrase)?|secret|token|cookie|credentials?|authorization"
+    r"|(?:api|private|access)[_-]?key)$",
+    re.IGNORECASE,
+)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+# Control signs, signs without a shape (those that turn the direction of text are among them), and line ends
+# that are none in Markdown.
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_UNNAMED = re.compile(r"[^\w.:/@-]")
+_FENCE = "```"
+_IN_A_RUN = re.compile(r"`(?=`)")
+Mask = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedArguments:
+    """`block` is a fenced block of Markdown ("" where there are no arguments); `left_out` counts the
+    characters that it does not show.
+    """
+
+    block: str
+    omitted: int
+
+
+def render_tool_name(name: Any) -> str:
+    """Return a tool's name as inline code."""
+    return f"`{plain_tool_name(name)}`"
+
+
+def plain_tool_name(name: Any) -> str:
+    """Return a tool's name without anything that could be markup."""
+    plain = _UNNAMED.sub("?", name)[:MAX_NAME] if isinstance(name, str) else ""
+    return plain or "?"
+
+
+def render_argument_line(args: Any, mask: Mask) -> str:
+    """Return the arguments on one line, each shortened. Secrets are hidden."""
+    if not args:
+        return ""
+    given: Iterable[tuple[Any, Any]] = args.items() if isinstance(args, Mapping) else [("", args)]
+    said = [_render_argument(str(name), value, mask) for name, value in islice(given, MAX_ARGUMENTS)]
+    return one_line(", ".join(said), MAX_LINE)
+
+
+def one_line(text: str, limit: int) -> str:
+    """Return the beginning of a text on one line, without invisible characters."""
+    begins = text[: 4 * limit]
+    line = " ".join(begins.split())
+    cut = line[:limit]
+    return _escape_invisible(cut, allowed="") + ("…" if cut != line or begins != text else "")
+
+
+def _render_argument(name: str, value: Any, mask: Mask) -> str:
+    opened = _hide_secrets(name, value)
+    text = mask(opened if isinstance(opened, str) else json.dumps(opened, ensure_ascii=False, default=str))
+    short = one_line(text, MAX_LINE_VALUE)
+    return f"{one_line(name, MAX_NAME)}: {short}" if name else short
+
+
+def render_arguments(args: Any, mask: Mask) -> RenderedArguments:
+    """One argument below the other. Long values show their beginning and their end; `mask` hides secrets, and
+    what is called like one is hidden too.
+    """
+    if not args:
+        return RenderedArguments("", 0)
+    given: Iterable[tuple[Any, Any]] = args.items() if isinstance(args, Mapping) else [("", args)]
+    values = [(str(name), _render_value(_hide_secrets(str(name), value), mask)) for name, value in given]
+    room = MAX_CHARACTERS // min(len(values), MAX_ARGUMENTS)
+    left_out = sum(len(name) + len(value) for name, value in values[MAX_ARGUMENTS:])
+    lines: list[str] = []
+    for name, value in values[:MAX_ARGUMENTS]:
+        cut, gone = _shorten(value, room)
+        left_out += gone
+        named = _escape_invisible(name, allowed="").strip()[:MAX_NAME] or '""'
+        lines += _argument_lines(named if isinstance(args, Mapping) else "", cut)
+    return RenderedArguments(_fence_lines(lines), left_out)
+
+
+def _hide_secrets(name: str, value: Any, depth: int = 0) -> Any:
+    """Return a value with everything replaced whose name says that it is a secret."""
+    if value not in (None, "") and _SECRET.search(_CAMEL.sub("_", name)):
+        return HIDDEN
+    if not isinstance(value, Mapping | list):
+        return value
+    if depth == MAX_DEPTH:
+        return DEEPER
+    if isinstance(value, list):
+        return [_hide_secrets("", one, depth + 1) for one in value]
+    return {str(inner): _hide_secrets(str(inner), one, depth + 1) for inner, one in value.items()}
+
+
+def _render_value(value: Any, mask: Mask) -> str:
+    """Return the value as text without invisible characters; text with surrounding blanks is quoted."""
+    if isinstance(value, str) and value and value == value.strip():
+        return _escape_invisible(mask(value))
+    return _escape_invisible(mask(json.dumps(value, ensure_ascii=False, default=str)))
+
+
+def _escape_invisible(text: str, allowed: str = "\n\t") -> str:
+    signs = text.replace("\r\n", "\n")
+    return "".join(
+        sign if sign in allowed or not _is_invisible(sign) else _unicode_escape(sign) for sign in signs
+    )
+
+
+def _is_invisible(sign: str) -> bool:
+    return unicodedata.category(sign) in _INVISIBLE
+
+
+def _unicode_escape(sign: str) -> str:
+    code = ord(sign)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _shorten(text: str, room: int) -> tuple[str, int]:
+    """Shorten a long text in its middle. Return it with the number of omitted characters."""
+    text, gone = _cut_middle(text, room)
+    lines = text.split("\n")
+    if len(lines) <= MAX_LINES:
+        return text, gone
+    half = MAX_LINES // 2
+    lacking = sum(len(line) + 1 for line in lines[half:-half])
+    return "\n".join([*lines[:half], f"[… {lacking:,} …]", *lines[-half:]]), gone + lacking
+
+
+def _cut_middle(text: str, room: int) -> tuple[str, int]:
+    if len(text) <= room:
+        return text, 0
+    gone, end = len(text) - room, room // 3
+    return f"{text[: room - end]} [… {gone:,} …] {text[-end:]}", gone
+
+
+def _argument_lines(name: str, value: str) -> list[str]:
+    """Return an argument's lines; the lines of a multi-line value are indented."""
+    if not name:
+        return value.split("\n")
+    if "\n" not in value:
+        return [f"{name}: {value}"]
+    return [f"{name}:", *(f"  {line}" for line in value.split("\n"))]
+
+
+def _fence_lines(lines: list[str]) -> str:
+    """Return a code block that its content can't close, even in parsers without longer fences."""
+    text = _IN_A_RUN.sub("`\u200b", "\n".join(lines))
+    return f"{_FENCE}\n{text}\n{_FENCE}"
+
+
+APPROVAL = "approval"
+# The kinds of a clarification that the words of a question do not tell by themselves.
+_LEADS = {"risk_confirmation": "ask_risk", "suggestion": "ask_suggestion"}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`text` is Markdown; `choices` are the answers that it offers; `approval` says that a tool waits for it,
+    so that not everybody may answer. `remembered` is what may be said of later calls, too.
+    """
+
+    text: str = ""
+    choices: tuple[str, ...] = ()
+    approval: bool = False
+    remembered: GrantOffer | None = None
+
+
+def read_question(value: Any, texts: Texts, mask: Callable[[str], str]) -> Question:
+    """Return the question that an interrupt's value asks; `mask` hides secrets.
+
+    A mapping with `question` (or `message`) and `options`; of `type` "approval" it has `tool` and `args` as
+    well, and `remember` where a yes may be taken for later calls; else maybe `kind` and `context`. Anything
+    else is the question itself.
+    """
+    if not isinstance(value, Mapping):
+        return Question(mask(str(value)))
+    approval = value.get("type") == APPROVAL
+    above = _tool_lines(value, texts, mask) if approval else _context_lines(value, texts, mask)
+    asked = mask(_read_text(value.get("question")) or _read_text(value.get("message")))
+    choices, remembered = _read_choices(value.get("options")), None
+    if approval and value.get("remember") is True and len(choices) == 2 and _read_text(value.get("tool")):
+        remembered = GrantOffer(_read_text(value["tool"]), texts("approve_here"), texts("approve_always"))
+        choices = (choices[0], remembered.here, remembered.always, choices[1])
+    return Question("\n\n".join(filter(None, [*above, asked])), choices, approval, remembered)
+
+
+def _read_choices(options: Any) -> tuple[str, ...]:
+    offered = [str(option).strip() for option in options] if isinstance(options, list) else []
+    return tuple(dict.fromkeys(filter(None, offered)))
+
+
+def _context_lines(value: Mapping[str, Any], texts: Texts, mask: Callable[[str], str]) -> list[str]:
+    """Return the context of a question: the agent's own text, which is Markdown."""
+    lead = _LEADS.get(_read_text(value.get("kind")))
+    context = mask(_read_text(value.get("context")))
+    return [texts(lead) if lead else "", close_fence(context)]
+
+
+def _tool_lines(value: Mapping[str, Any], texts: Texts, mask: Callable[[str], str]) -> list[str]:
+    """Return the tool that waits and its arguments. Anybody whom the agent read may have written
+    that, so it is shown as it is and never as markup.
+    """
+    shown = render_arguments(value.get("args"), mask)
+    return [
+        texts("approval_title", tool=render_tool_name(value.get("tool"))),
+        shown.block or texts("approval_bare"),
+        texts("approval_cut", count=shown.omitted) if shown.omitted else "",
+    ]
+
+
+def _read_text(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+log = structlog.get_logger(__name__)
+
+RETRY_SECONDS = 30.0
+"""Seconds after which a question that can't be edited now stays as it is; its turn is open until then."""
+
+
+async def mark_resolved(answer: Turn, sender: ReplySender, texts: Texts) -> None:
+    """Edit the question that `sender` posted; one that can't be edited stays as it is."""
+    part = next((part for part in reversed(sender.reply.parts) if part.choices), None)
+    adapter = sender.adapter
+    if part is None or part.kind is not PartKind.TEXT or not isinstance(adapter, EditsMessages):
+        return
+    content = _append_line(part.content, _resolution_line(answer, part, texts), adapter.renderer)
+    try:
+        await _edit_question(sender, replace(part, content=content, choices=()))
+    except DeliveryError as problem:
+        log.info("answer_not_shown", turn=sender.turn.id, problem=str(problem))
+        return
+    await sender.flush()
+
+
+def _append_line(content: str, line: str, renderer: Renderer) -> str:
+    """Append a line to a question within one message; the end of a long question is cut."""
+    if len(renderer.split(whole := f"{content}\n\n{line}")) <= 1:
+        return whole
+    if len(renderer.split(_shorten_question(content, 0, line, renderer))) > 1:
+        return content
+    fits, too_long = 0, len(content)
+    while too_long - fits > 1:
+        middle = (fits + too_long) // 2
+        room = len(renderer.split(_shorten_question(content, middle, line, renderer))) <= 1
+        fits, too_long = (middle, too_long) if room else (fits, middle)
+    return _shorten_question(content, fits, line, renderer)
+
+
+def _shorten_question(content: str, length: int, line: str, renderer: Renderer) -> str:
+    return "\n\n".join(filter(None, [renderer.frame(content[:length]), "…", line]))
+
+
+async def _edit_question(sender: ReplySender, part: Part) -> None:
+    """Edit the question, with retries of transient failures. Raises DeliveryError."""
+    governor, address = sender.outlet.governor, sender.turn.address
+    tries = Backoff(sender.clock, RETRY_SECONDS)
+    while True:
+        try:
+            async with governor.required_call(address, Operation.FINAL):
+                return await sender.edit_part(EditPart(part), final=True)
+        except DeliveryError as problem:
+            if problem.category not in TRANSIENT:
+                raise
+            if isinstance(problem, RateLimited):
+                governor.add_penalty(address, problem.retry_after, account_wide=problem.account_wide)
+            await tries.pause(problem)
+
+
+def _resolution_line(answer: Turn, part: Part, texts: Texts) -> str:
+    if answer.stopped is Stopped.LEFT:
+        return texts("answered_left")
+    if not answer.messages:
+        return texts("answered_stopped" if answer.stopped else "answered_never")
+    message = answer.messages[-1]
+    said = message.text.strip().casefold()
+    chosen = next((choice for choice in part.choices if choice.casefold() == said), "")
+    who = quoted(message.sender.name or message.sender.id)
+    return texts("answered_with", choice=quoted(chosen), who=who) if chosen else texts("answered", who=who)

@@ -1,1 +1,0 @@
-"""Questions and approvals of the agent in a chat."""

@@ -1,1 +1,0 @@
-"""Rate limits, start limits and backoff for calls to platforms."""
