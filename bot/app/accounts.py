@@ -84,7 +84,7 @@ class AccountDirectory:
         self._accounts: dict[str, Account] = {}
         self._broken: dict[str, tuple[str, AccountState]] = {}
         self._off: dict[str, tuple[str, AccountState]] = {}
-        # Channels outlive a change of the configuration, since replies in progress hold them.
+        # A reply that is under way keeps its channel over a change of the configuration.
         self._channels: dict[tuple[str, str], AccountChannel] = {}
         self._leaving: dict[str, asyncio.Task[None]] = {}
         self._watchers: list[Callable[[str, AccountState], None]] = []
@@ -103,14 +103,14 @@ class AccountDirectory:
             return None
         self._broken.pop(config.name, None)
         governor = RateGovernor(manifest.budgets, self._clock, scale=config.rate_scale)
-        outlet = self._channels.setdefault(
+        channel = self._channels.setdefault(
             (config.name, config.platform), AccountChannel(config.name, adapter, manifest, governor)
         )
-        outlet.adapter, outlet.governor = adapter, governor
-        outlet.assistant, outlet.agent = config.assistant_id or "", config.agent or ""
+        channel.adapter, channel.governor = adapter, governor
+        channel.assistant, channel.agent = config.assistant_id or "", config.agent or ""
         state = AccountState(Live.CONNECTING, since=self._clock.now())
-        self._accounts[config.name] = Account(config, outlet, inbox, state)
-        return outlet
+        self._accounts[config.name] = Account(config, channel, inbox, state)
+        return channel
 
     def set_disabled(self, configs: Sequence[AccountConfig]) -> None:
         """Set the accounts that are configured but not enabled; they are shown as stopped."""
@@ -150,11 +150,11 @@ class AccountDirectory:
         return came
 
     def _change_account(self, account: Account, config: AccountConfig) -> None:
-        outlet = account.channel
+        channel = account.channel
         if config.rate_scale != account.config.rate_scale:
-            outlet.governor = RateGovernor(outlet.manifest.budgets, self._clock, scale=config.rate_scale)
-        outlet.adapter = load_factory(outlet.manifest)(config.name, config)
-        outlet.assistant, outlet.agent = config.assistant_id or "", config.agent or ""
+            channel.governor = RateGovernor(channel.manifest.budgets, self._clock, scale=config.rate_scale)
+        channel.adapter = load_factory(channel.manifest)(config.name, config)
+        channel.assistant, channel.agent = config.assistant_id or "", config.agent or ""
         account.config = config
         account.restart.set()
 

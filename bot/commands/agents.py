@@ -85,5 +85,5 @@ def _named(name: str, offered: Sequence[AgentInfo]) -> AgentInfo | None:
 
 
 def _of_account(call: Invocation) -> str:
-    outlet = call.core.accounts.get(call.turn.address.account)
-    return outlet.agent if outlet is not None else ""
+    channel = call.core.accounts.get(call.turn.address.account)
+    return channel.agent if channel is not None else ""

@@ -288,7 +288,7 @@ def _shorten_question(content: str, length: int, line: str, renderer: Renderer) 
 
 async def _edit_question(sender: ReplySender, part: Part) -> None:
     """Edit the question, with retries of transient failures. Raises DeliveryError."""
-    governor, address = sender.outlet.governor, sender.turn.address
+    governor, address = sender.channel.governor, sender.turn.address
     tries = Backoff(sender.clock, RETRY_SECONDS)
     while True:
         try:

@@ -54,11 +54,11 @@ from bot.wiring import AccountView, Core
 log = structlog.get_logger(__name__)
 
 RUNTIME_AWAY = 1.0
-"""Seconds between attempts to reach an unavailable runtime."""
+"""Retry interval while the runtime is unavailable (s)."""
 EXPIRES_AFTER = 12 * 3600.0
-"""Seconds after which a turn that has not started expires: its author is notified instead of answered."""
+"""Age at which a turn that was not started expires instead of being answered (s)."""
 APPROVAL_LASTS, EXPIRY_EVERY = 24 * 3600.0, 60.0
-"""Seconds after which an undecided approval expires, and between checks for expired approvals."""
+"""Time until an undecided approval expires, and interval of the checks (s)."""
 
 
 class Dispatcher:
@@ -109,9 +109,9 @@ class Dispatcher:
 
     async def stop(self, conversation: int, actor: Actor | None = None) -> bool:
         stopped = await self._db.run(stop_turn, conversation, actor, self._clock.now())
-        talking = self._sessions.get(conversation)
-        if talking is not None:
-            talking.stop()
+        session = self._sessions.get(conversation)
+        if session is not None:
+            session.stop()
         elif stopped:
             self.chat.wake(conversation)
         return bool(stopped)
@@ -119,26 +119,26 @@ class Dispatcher:
     def on_accepted(self, accepted: Accepted) -> None:
         """Handle a new turn, which may interrupt a run or join one."""
         self.start_limiter.on_accepted(accepted)
-        talking = self._sessions.get(accepted.conversation)
+        session = self._sessions.get(accepted.conversation)
         if accepted.interrupts:
             self.interrupt_run(accepted.conversation)
-        if talking is not None and accepted.steers:
-            talking.steering.notify()
+        if session is not None and accepted.steers:
+            session.steering.notify()
 
     def interrupt_run(self, conversation: int) -> None:
-        talking = self._sessions.get(conversation)
-        if talking is not None:
-            talking.stop(Stopped.INTERRUPTED)
+        session = self._sessions.get(conversation)
+        if session is not None:
+            session.stop(Stopped.INTERRUPTED)
 
     def on_edited(self, change: InboundChange) -> None:
         """Handle a changed message, which may be waiting to join a run."""
-        for talking in self._sessions.values():
-            if talking.is_in(change.origin.account, change.origin.chat):
-                talking.steering.notify()
+        for session in self._sessions.values():
+            if session.is_in(change.origin.account, change.origin.chat):
+                session.steering.notify()
 
     def joined_count(self, conversation: int) -> int:
-        talking = self._sessions.get(conversation)
-        return talking.joined_count if talking is not None else 0
+        session = self._sessions.get(conversation)
+        return session.joined_count if session is not None else 0
 
     def wake_conversation(self, conversation: int) -> None:
         self.chat.wake(conversation)
@@ -170,18 +170,18 @@ class Dispatcher:
                 case Wait(seconds):
                     await self._clock.sleep(seconds)
                 case Begin(turn) | Resume(turn):
-                    outlet = await self._connected_channel(turn)
-                    if outlet is None:
+                    channel = await self._connected_channel(turn)
+                    if channel is None:
                         return
-                    await self._answer_turn(claim, outlet)
+                    await self._answer_turn(claim, channel)
                 case Idle():
                     return
 
     async def _begin_retry(self, number: int) -> bool:
         """Start a queued retry, or reply why it is impossible. Return False if its account is gone."""
         stored = await self._db.run(load_turn, number)
-        outlet = await self._connected_channel(stored.turn) if stored is not None else None
-        if stored is None or outlet is None:
+        channel = await self._connected_channel(stored.turn) if stored is not None else None
+        if stored is None or channel is None:
             return False
         turn = stored.turn
         try:
@@ -193,39 +193,39 @@ class Dispatcher:
             return True
         if problem:
             texts = self._texts_for(turn)
-            await self._close_turn(stored, outlet, RunOutcome(texts(problem)))
+            await self._close_turn(stored, channel, RunOutcome(texts(problem)))
         return True
 
     async def _connected_channel(self, turn: Turn) -> AccountChannel | None:
         """Return a turn's account once it is connected; None if the configuration no longer has it."""
-        outlet = self._channels.get(turn.address.account)
-        if outlet is None:
+        channel = self._channels.get(turn.address.account)
+        if channel is None:
             log.warning("account_missing", turn=turn.id, account=turn.address.account)
             return None
-        await outlet.ready.wait()
-        return outlet
+        await channel.ready.wait()
+        return channel
 
-    async def _answer_turn(self, claim: Begin | Resume, outlet: AccountChannel) -> None:
+    async def _answer_turn(self, claim: Begin | Resume, channel: AccountChannel) -> None:
         turn, restarted = claim.turn, isinstance(claim, Resume)
-        calls = self._reply_sender(turn, claim.parts, outlet)
-        delivery = Delivery(calls)
+        sender = self._reply_sender(turn, claim.parts, channel)
+        delivery = Delivery(sender)
         outcome = composed_outcome(turn)
         if turn.state is not TurnState.DELIVERING:
-            outcome = await self._run_turn(turn, calls, outlet, restarted=restarted)
-            outcome = without_retried_failure(turn, outcome, calls.reply.parts)
+            outcome = await self._run_turn(turn, sender, channel, restarted=restarted)
+            outcome = without_retried_failure(turn, outcome, sender.reply.parts)
             if outcome.interrupt:
-                asked = outcome.question
-                decisions = asked.choices if asked.approval else None
+                question = outcome.question
+                decisions = question.choices if question.approval else None
                 await self._db.run(
                     open_interrupt,
                     turn,
                     outcome.interrupt,
                     decisions,
                     self._clock.now(),
-                    remembered=asked.remembered,
+                    remembered=question.remembered,
                 )
             outcome = replace(outcome, question=self._with_approval_code(turn, outcome.question))
-            parts, spent = final_parts(outcome, outlet), spent_tokens(turn, outcome)
+            parts, spent = final_parts(outcome, channel), spent_tokens(turn, outcome)
             joined, steps = outcome.joined, outcome.steps
             await delivery.compose(parts, error=outcome.error, spent=spent, joined=joined, steps=steps)
         await delivery.finish(outcome.state, error=outcome.error)
@@ -246,53 +246,53 @@ class Dispatcher:
         return self._account_of(turn).texts.in_thread(turn.address.topic)
 
     async def _run_turn(
-        self, turn: Turn, calls: ReplySender, outlet: AccountChannel, *, restarted: bool
+        self, turn: Turn, sender: ReplySender, channel: AccountChannel, *, restarted: bool
     ) -> RunOutcome:
         """Run the turn while its reply streams."""
-        known = await self._outcome_without_run(turn, outlet)
-        if known is not None:
-            return known
-        frames = ReplyStreamer(calls, typed_at=self.start_limiter.pop_typed_at(turn.conversation))
-        talk = RunSession(
+        outcome = await self._outcome_without_run(turn, channel)
+        if outcome is not None:
+            return outcome
+        streamer = ReplyStreamer(sender, typed_at=self.start_limiter.pop_typed_at(turn.conversation))
+        session = RunSession(
             turn,
-            outlet,
+            channel,
             core=self._core,
             roles=self._role_in(turn).role_names,
-            show=frames.update,
+            show=streamer.update,
             start_limiter=self.start_limiter,
             is_blocked=self._is_blocked,
             steers=Busy(turn.busy or self._account_of(turn).busy) is Busy.STEER,
         )
-        self._sessions[turn.conversation] = talk
+        self._sessions[turn.conversation] = session
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(frames.run(), name=f"frames:{turn.id}")
-                group.create_task(frames.run_typing(), name=f"typing:{turn.id}")
-                group.create_task(frames.run_progress(), name=f"progress:{turn.id}")
-                steering = group.create_task(talk.steering.run(), name=f"steering:{turn.id}")
+                group.create_task(streamer.run(), name=f"frames:{turn.id}")
+                group.create_task(streamer.run_typing(), name=f"typing:{turn.id}")
+                group.create_task(streamer.run_progress(), name=f"progress:{turn.id}")
+                steering = group.create_task(session.steering.run(), name=f"steering:{turn.id}")
                 if turn.asked_by:
-                    group.create_task(self._mark_question_resolved(turn, outlet), name=f"answered:{turn.id}")
+                    group.create_task(self._mark_question_resolved(turn, channel), name=f"answered:{turn.id}")
                 try:
                     async with self._slots:
-                        return await talk.run(restarted=restarted)
+                        return await session.run(restarted=restarted)
                 finally:
-                    frames.close()
+                    streamer.close()
                     steering.cancel()
         finally:
             del self._sessions[turn.conversation]
 
-    async def _outcome_without_run(self, turn: Turn, outlet: AccountChannel) -> RunOutcome | None:
+    async def _outcome_without_run(self, turn: Turn, channel: AccountChannel) -> RunOutcome | None:
         """Return the outcome of a turn that needs no run; None if it needs one."""
         texts = self._texts_for(turn)
         if turn.stopped is Stopped.LEFT:
-            await self._mark_question_resolved(turn, outlet)
+            await self._mark_question_resolved(turn, channel)
             return RunOutcome("", state=TurnState.CANCELLED)
         if not turn.run_id and turn.messages and all(message.deleted for message in turn.messages):
             return RunOutcome("", state=TurnState.CANCELLED, error="deleted")
         if not turn.run_id and self._clock.now() - turn.created_at > EXPIRES_AFTER:
             return RunOutcome(texts("expired"), state=TurnState.EXPIRED, error="expired")
         if not turn.messages and turn.stopped and turn.asked_by:
-            await self._mark_question_resolved(turn, outlet)
+            await self._mark_question_resolved(turn, channel)
             return RunOutcome(texts("stopped"), state=TurnState.CANCELLED)
         return None
 
@@ -305,12 +305,12 @@ class Dispatcher:
         origin = Origin(at.account, turn.platform, at.chat, at.chat_kind, "", sender)
         return self._core.policy(at.account).role_of(origin) is Role.BLOCKED
 
-    async def _mark_question_resolved(self, turn: Turn, outlet: AccountChannel) -> None:
+    async def _mark_question_resolved(self, turn: Turn, channel: AccountChannel) -> None:
         """Mark the question that a turn answers or gives up as resolved."""
-        asking = await self._db.run(load_turn, turn.asked_by)
-        if asking is not None:
+        question = await self._db.run(load_turn, turn.asked_by)
+        if question is not None:
             texts = self._texts_for(turn)
-            await mark_resolved(turn, self._reply_sender(asking.turn, asking.parts, outlet), texts)
+            await mark_resolved(turn, self._reply_sender(question.turn, question.parts, channel), texts)
 
     async def _work_control(self, turn_id: int) -> None:
         """Answer a command, or deliver a notice."""
@@ -321,8 +321,8 @@ class Dispatcher:
         turn = stored.turn
         if turn.state not in (TurnState.ACCEPTED, TurnState.DELIVERING):
             return
-        outlet = await self._connected_channel(turn)
-        if outlet is None:
+        channel = await self._connected_channel(turn)
+        if channel is None:
             return
         if turn.state is TurnState.ACCEPTED:
             result = await self._run_command(turn)
@@ -330,10 +330,10 @@ class Dispatcher:
                 await self._work_control(turn_id)
             else:
                 with self._unsealed(turn, result):
-                    await self._close_turn(stored, outlet, RunOutcome(result.text), result.documents)
+                    await self._close_turn(stored, channel, RunOutcome(result.text), result.documents)
         else:
             ended = composed_outcome(turn)
-            await Delivery(self._reply_sender(turn, stored.parts, outlet)).finish(
+            await Delivery(self._reply_sender(turn, stored.parts, channel)).finish(
                 ended.state, error=ended.error
             )
 
@@ -350,13 +350,13 @@ class Dispatcher:
     async def _close_turn(
         self,
         claim: Begin | Resume,
-        outlet: AccountChannel,
+        channel: AccountChannel,
         outcome: RunOutcome,
         documents: Sequence[Document] = (),
     ) -> None:
-        """Answer a turn that needs no run."""
-        delivery = Delivery(self._reply_sender(claim.turn, claim.parts, outlet))
-        parts = final_parts(outcome, outlet)
+        """Answer a turn with what needs no run."""
+        delivery = Delivery(self._reply_sender(claim.turn, claim.parts, channel))
+        parts = final_parts(outcome, channel)
         for one in documents:
             parts.append(Part(len(parts), PartKind.DOCUMENT, one.content, filename=one.filename))
         await delivery.compose(parts, error=outcome.error)
@@ -377,20 +377,20 @@ class Dispatcher:
         await self._give_up_turn(await self._db.run(load_turn, turn))
 
     async def _give_up_turn(self, claim: Begin | Resume | None) -> None:
-        outlet = self._channels.get(claim.turn.address.account) if claim else None
-        if claim is None or outlet is None or claim.turn.state not in OPEN_STATES:
+        channel = self._channels.get(claim.turn.address.account) if claim else None
+        if claim is None or channel is None or claim.turn.state not in OPEN_STATES:
             return
         turn = claim.turn
         texts = self._texts_for(turn)
         outcome = RunOutcome(
             texts("failed", message=texts("internal")), state=TurnState.FAILED, error="internal"
         )
-        await self._close_turn(claim, outlet, without_retried_failure(turn, outcome, claim.parts))
+        await self._close_turn(claim, channel, without_retried_failure(turn, outcome, claim.parts))
 
-    def _reply_sender(self, turn: Turn, parts: Sequence[Part], outlet: AccountChannel) -> ReplySender:
+    def _reply_sender(self, turn: Turn, parts: Sequence[Part], channel: AccountChannel) -> ReplySender:
         sealed = self._sealed.get(turn.id)
         alone = self._commands.alone_for(turn, self._role_in)
-        return ReplySender(turn, parts, outlet, self._core, sealed, alone)
+        return ReplySender(turn, parts, channel, self._core, sealed, alone)
 
     async def _run_command(self, turn: Turn) -> Result:
         texts = self._texts_for(turn)
@@ -409,8 +409,8 @@ class Dispatcher:
             else await self._run_handler(command.handler, call)
         )
         if command.role > Role.MEMBER:
-            deed = AuditEvent("refused" if refused else "command", f"/{name}", " ".join(words))
-            await self._db.run(record_event, author_of(turn), deed, self._clock.now())
+            event = AuditEvent("refused" if refused else "command", f"/{name}", " ".join(words))
+            await self._db.run(record_event, author_of(turn), event, self._clock.now())
         return result
 
     async def _run_handler(self, handler: Handler, call: Invocation) -> Result:

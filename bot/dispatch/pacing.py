@@ -273,21 +273,21 @@ class ChannelRegistry(Protocol):
 TYPING_EVERY = 4.5
 
 
-async def show_typing(outlet: AccountChannel, address: ReplyAddress) -> float:
+async def show_typing(channel: AccountChannel, address: ReplyAddress) -> float:
     """Show typing if the rate limits allow it. Return 0.0, else the seconds after which to try again."""
-    adapter = outlet.adapter
+    adapter = channel.adapter
     if not isinstance(adapter, ShowsTyping):
         return 0.0
-    async with outlet.governor.optional_call(address, Operation.TYPING) as wait:
+    async with channel.governor.optional_call(address, Operation.TYPING) as wait:
         if wait:
             return wait
         try:
             await adapter.typing(address)
         except RateLimited as error:
-            log.warning("rate_limited", account=outlet.account, retry_after=error.retry_after)
-            outlet.governor.add_penalty(address, error.retry_after, account_wide=error.account_wide)
+            log.warning("rate_limited", account=channel.account, retry_after=error.retry_after)
+            channel.governor.add_penalty(address, error.retry_after, account_wide=error.account_wide)
         except DeliveryError as error:
-            log.debug("typing_failed", account=outlet.account, category=error.category.value)
+            log.debug("typing_failed", account=channel.account, category=error.category.value)
     return 0.0
 
 
@@ -363,10 +363,10 @@ class StartLimiter:
 
     async def _type_once(self, conversation: int, address: ReplyAddress) -> None:
         async with self._calls:
-            outlet = self._accounts.get(address.account)
-            if conversation in self._typing and outlet is not None and outlet.ready.is_set():
+            channel = self._accounts.get(address.account)
+            if conversation in self._typing and channel is not None and channel.ready.is_set():
                 self._typed_at[conversation] = self._clock.now()
-                if await show_typing(outlet, address):
+                if await show_typing(channel, address):
                     self._typed_at.pop(conversation, None)
         self._end_typing(conversation)
 

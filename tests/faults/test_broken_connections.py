@@ -73,9 +73,9 @@ async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 def heard(service: BotService, stage: Stage) -> int:
     """How many events the adapter has seen."""
-    outlet = service.accounts.get(stage.wire.platform)
-    assert outlet is not None
-    adapter: Any = outlet.adapter  # each platform's has counts of its own kind
+    channel = service.accounts.get(stage.wire.platform)
+    assert channel is not None
+    adapter: Any = channel.adapter  # each platform's has counts of its own kind
     return int(getattr(adapter.counts, "updates", 0) or getattr(adapter.counts, "events", 0))
 
 

@@ -105,9 +105,9 @@ class Life:
         self.service.watcher.stop()
         self.recorders: dict[str, Recorder] = {}
         for name, platform in platforms.items():
-            outlet = self.service.accounts.get(name)
-            assert outlet is not None, self.service.accounts.states()
-            outlet.adapter = self.recorders[name] = Recorder(platform, self.over)
+            channel = self.service.accounts.get(name)
+            assert channel is not None, self.service.accounts.states()
+            channel.adapter = self.recorders[name] = Recorder(platform, self.over)
         self._faults = ExitStack()
         self._task = asyncio.create_task(self.service.run(), name="service")
 

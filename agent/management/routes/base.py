@@ -1,4 +1,4 @@
-"""Building blocks of the management routes: errors, headers, body limits, pages of lists, multipart bodies."""
+"""Parts of the management routes: errors, headers, body limits, pages of lists, multipart bodies."""
 
 from __future__ import annotations
 

@@ -62,13 +62,13 @@ def spent_tokens(turn: Turn, outcome: RunOutcome) -> TurnUsage | None:
     return TurnUsage(turn_author(turn), used.input_tokens, used.output_tokens, used.total_tokens)
 
 
-def final_parts(outcome: RunOutcome, outlet: AccountChannel) -> list[Part]:
+def final_parts(outcome: RunOutcome, channel: AccountChannel) -> list[Part]:
     """Split an outcome into the parts of its final reply: texts within the platform's limit, then files.
 
     The choices of a question become buttons of the last text if the platform has buttons, else a list in the
     text.
     """
-    adapter, choices = outlet.adapter, outcome.question.choices
+    adapter, choices = channel.adapter, outcome.question.choices
     native = (
         isinstance(adapter, AsksChoice)
         and len(choices) <= adapter.most_choices
@@ -165,7 +165,7 @@ class Delivery:
             self._sender.stage_part(replace(action.part, state=PartState.FINAL))
             return
         operation = Operation.POST if isinstance(action, PostPart) else Operation.FINAL
-        async with self._sender.outlet.governor.required_call(self._sender.turn.address, operation):
+        async with self._sender.channel.governor.required_call(self._sender.turn.address, operation):
             if isinstance(action, PostPart):
                 await shielded(self._sender.post_part(action, final=True))
             elif isinstance(action, EditPart):
@@ -178,8 +178,8 @@ class Delivery:
     ) -> float:
         """Handle a failed call. Return the seconds to wait before the next one."""
         if isinstance(problem, RateLimited):
-            log.warning("rate_limited", account=self._sender.outlet.account, retry_after=problem.retry_after)
-            self._sender.outlet.governor.add_penalty(
+            log.warning("rate_limited", account=self._sender.channel.account, retry_after=problem.retry_after)
+            self._sender.channel.governor.add_penalty(
                 self._sender.turn.address, problem.retry_after, account_wide=problem.account_wide
             )
             if isinstance(action, PostPart):

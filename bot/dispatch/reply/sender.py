@@ -194,14 +194,14 @@ class ReplySender:
         self,
         turn: Turn,
         parts: Sequence[Part],
-        outlet: AccountChannel,
+        channel: AccountChannel,
         core: Core,
         sealed: tuple[str, str] | None = None,
         alone: str = "",
     ) -> None:
         self.turn = turn
         self.reply = Reply(parts)
-        self.outlet = outlet
+        self.channel = channel
         self.clock = core.clock
         self.db = core.db
         self.progress: tuple[ProgressItem, ...] = ()
@@ -214,8 +214,8 @@ class ReplySender:
 
     @property
     def adapter(self) -> Adapter:
-        """Return the account's current adapter; a reloaded configuration may replace it during a reply."""
-        return self.outlet.adapter
+        """The account's current adapter; a reloaded configuration may replace it during a reply."""
+        return self.channel.adapter
 
     @property
     def can_edit(self) -> bool:
@@ -353,7 +353,7 @@ class ReplySender:
         """Return a file's content and MIME type."""
         if part.kind is PartKind.DOCUMENT:
             return part.content.encode(), DOCUMENT_TYPE
-        limit = self.outlet.manifest.max_file_out
+        limit = self.channel.manifest.max_file_out
         return await self._runtime.read_artifact(self.turn.thread_id, part.content, limit)
 
     def _outbound_message(self, part: Part, *, final: bool, full: bool) -> OutboundMessage:

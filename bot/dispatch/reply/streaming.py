@@ -64,7 +64,7 @@ class ReplyStreamer:
         self._sender = sender
         self._typed_at = typed_at
         self._clock = sender.clock
-        self._manifest = sender.outlet.manifest
+        self._manifest = sender.channel.manifest
         self._text = ""
         self._progress: tuple[ProgressItem, ...] = ()
         self._shown_progress: tuple[ProgressItem, ...] = ()
@@ -120,7 +120,7 @@ class ReplyStreamer:
         while not await wait_first(self._closing, self._clock, pause):
             if self._sender.reply.visible:
                 return
-            pause = await show_typing(self._sender.outlet, self._sender.turn.address) or TYPING_EVERY
+            pause = await show_typing(self._sender.channel, self._sender.turn.address) or TYPING_EVERY
 
     async def run_progress(self) -> None:
         """Show progress once the run has lasted PROGRESS_AFTER seconds."""
@@ -162,7 +162,7 @@ class ReplyStreamer:
 
     def _part_is_full(self) -> bool:
         """Return True if the text continues in another part and the shown one may be completed now."""
-        governor, address = self._sender.outlet.governor, self._sender.turn.address
+        governor, address = self._sender.channel.governor, self._sender.turn.address
         return (
             self._parts > 0
             and not governor.optional_wait(address, Operation.EDIT, at_once=True)
@@ -183,7 +183,7 @@ class ReplyStreamer:
         more = action.part.index < len(texts) - 1
         operation = Operation.POST if isinstance(action, PostPart) else Operation.EDIT
         completes = more and isinstance(action, EditPart)
-        governor, address = self._sender.outlet.governor, self._sender.turn.address
+        governor, address = self._sender.channel.governor, self._sender.turn.address
         async with governor.optional_call(address, operation, at_once=completes) as wait:
             pause = wait or await shielded(self._send_frame(action, full=more))
         behind = self._sender.reply.next_frame(texts)
@@ -239,7 +239,7 @@ class ReplyStreamer:
         "" if the part continues, or if as much is shown already: the rest then waits for at most one frame.
         """
         index, text = len(texts) - 1, texts[-1]
-        pause = self._sender.outlet.governor.optional_spacing(self._sender.turn.address, Operation.EDIT)
+        pause = self._sender.channel.governor.optional_spacing(self._sender.turn.address, Operation.EDIT)
         if pause < LONG_REST:
             return ""
         more = 1 + int(len(self._text) * pause / max(pause, self._clock.now() - self._since))
@@ -278,7 +278,7 @@ class ReplyStreamer:
         return 0.0
 
     async def _send_draft(self, adapter: StreamsDrafts, text: str) -> float:
-        turn, governor = self._sender.turn, self._sender.outlet.governor
+        turn, governor = self._sender.turn, self._sender.channel.governor
         message = OutboundMessage(f"{turn.id}:draft", turn.address, text, final=False)
         async with governor.optional_call(turn.address, Operation.DRAFT) as wait:
             if wait:
@@ -298,7 +298,7 @@ class ReplyStreamer:
         return AFTER_FAILURE
 
     def _apply_penalty(self, error: RateLimited) -> None:
-        log.warning("rate_limited", account=self._sender.outlet.account, retry_after=error.retry_after)
-        self._sender.outlet.governor.add_penalty(
+        log.warning("rate_limited", account=self._sender.channel.account, retry_after=error.retry_after)
+        self._sender.channel.governor.add_penalty(
             self._sender.turn.address, error.retry_after, account_wide=error.account_wide
         )

@@ -49,12 +49,12 @@ READ_SECONDS = 5.0
 
 
 async def load_thread_history(
-    turn: Turn, outlet: AccountChannel, is_blocked: Callable[[Turn, Sender], bool]
+    turn: Turn, channel: AccountChannel, is_blocked: Callable[[Turn, Sender], bool]
 ) -> Sequence[HistoryMessage]:
     """Return the earlier messages of the turn's thread, as far as the platform provides them, without those
     of blocked people.
     """
-    adapter, first = outlet.adapter, turn.messages[0].message_id if turn.messages else ""
+    adapter, first = channel.adapter, turn.messages[0].message_id if turn.messages else ""
     if not isinstance(adapter, ReadsThreads) or not turn.address.topic or not first:
         return ()
     try:
@@ -74,7 +74,7 @@ class AttachmentUploader:
     """Upload a turn's attachments to its agent thread."""
 
     turn: Turn
-    outlet: AccountChannel
+    channel: AccountChannel
     runtime: AgentRuntime
     clock: Clock
 
@@ -85,7 +85,7 @@ class AttachmentUploader:
         Raises RuntimeUnreachable if the runtime stays unavailable, another RuntimeProblem or a DeliveryError
         if the file can't be fetched or stored.
         """
-        adapter = self.outlet.adapter
+        adapter = self.channel.adapter
         if not isinstance(adapter, FetchesFiles):
             raise RuntimeProblem("files of this platform cannot be read")
         reaching, fetching = Backoff(self.clock), Backoff(self.clock, FETCH_PATIENCE)
@@ -156,7 +156,7 @@ async def build_run_request(
     told = [*([history] if history else []), *(_change_line(note, texts) for note in turn.notes)]
     if told and messages:
         messages[0]["content"] = "\n\n".join([*told, messages[0]["content"]])
-    configurable = _run_context(turn, turn.agent or uploader.outlet.agent, texts.locale, roles)
+    configurable = _run_context(turn, turn.agent or uploader.channel.agent, texts.locale, roles)
     if steerable:
         configurable["steerable"] = True
     return RunRequest(
@@ -167,7 +167,7 @@ async def build_run_request(
         configurable=configurable,
         checkpoint=turn.checkpoint,
         repeated=repeated,
-        assistant=uploader.outlet.assistant,
+        assistant=uploader.channel.assistant,
     )
 
 

@@ -85,7 +85,7 @@ class RunSession:
     def __init__(
         self,
         turn: Turn,
-        outlet: AccountChannel,
+        channel: AccountChannel,
         *,
         core: Core,
         roles: Sequence[str],
@@ -96,7 +96,7 @@ class RunSession:
     ) -> None:
         self._is_blocked = is_blocked
         self._turn = turn
-        self._outlet = outlet
+        self._channel = channel
         self._db = core.db
         self._runtime = core.runtime
         self._clock = core.clock
@@ -107,7 +107,7 @@ class RunSession:
         self._mask = core.mask_secrets
         self._stop = asyncio.Event()
         self.steering = Steering(
-            AttachmentUploader(turn, outlet, core.runtime, core.clock), core.db, self._texts, on=steers
+            AttachmentUploader(turn, channel, core.runtime, core.clock), core.db, self._texts, on=steers
         )
         self._transcript = RunTranscript(self.steering.joined_line, tool_log=ToolLog(core.mask_secrets))
         # Whether events are heard as they happen: not those that are told again after a break.
@@ -222,7 +222,7 @@ class RunSession:
         raise RuntimeUnreachable("the runtime keeps losing its runs")
 
     async def _create_run(self, *, repeated: bool) -> None:
-        handing = AttachmentUploader(self._turn, self._outlet, self._runtime, self._clock)
+        handing = AttachmentUploader(self._turn, self._channel, self._runtime, self._clock)
         heard = await format_earlier_messages(self._turn, self._db, self._texts, self._load_history)
         request = await build_run_request(
             handing,
@@ -283,7 +283,7 @@ class RunSession:
         return self._compose_outcome()
 
     async def _load_history(self, turn: Turn) -> Sequence[HistoryMessage]:
-        return await load_thread_history(turn, self._outlet, self._is_blocked)
+        return await load_thread_history(turn, self._channel, self._is_blocked)
 
     async def _read_answer(self, tries: Backoff) -> ThreadAnswer:
         """Read the answer from the thread's state, with retries while the runtime is unreachable."""

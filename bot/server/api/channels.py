@@ -77,10 +77,10 @@ async def receive_webhook(account: str, request: Request, services: Services) ->
     """Pass a platform's request to its account. 404: unknown account, or one without webhooks; 413: too
     large; 503: not connected yet, so the platform retries.
     """
-    outlet = services.channels.get(account)
-    if outlet is None or not isinstance(outlet.adapter, ReceivesWebhooks):
+    channel = services.channels.get(account)
+    if channel is None or not isinstance(channel.adapter, ReceivesWebhooks):
         raise not_found("account")
-    if not outlet.ready.is_set():
+    if not channel.ready.is_set():
         raise HTTPException(503, RETRY_LATER, {"Retry-After": "5"})
     body = bytearray()
     async for chunk in request.stream():
@@ -88,5 +88,5 @@ async def receive_webhook(account: str, request: Request, services: Services) ->
         if len(body) > MOST_BYTES:
             raise HTTPException(413, f"at most {MOST_BYTES} bytes")
     headers = {name.lower(): value for name, value in request.headers.items()}
-    answer = await outlet.adapter.webhook(WebhookRequest(headers, bytes(body)))
+    answer = await channel.adapter.webhook(WebhookRequest(headers, bytes(body)))
     return Response(answer.body, answer.status, media_type=answer.content_type)

@@ -178,6 +178,6 @@ def _account_metrics(services: ApiServices) -> Iterable[Metric]:
     for name, (_, state) in sorted(services.core.accounts.states().items()):
         for live in Live:
             states.add_metric([name, live.value], float(live is state.live))
-        outlet = services.channels.get(name)
-        waiting.add_metric([name], outlet.governor.waiting_count if outlet else 0)
+        channel = services.channels.get(name)
+        waiting.add_metric([name], channel.governor.waiting_count if channel else 0)
     return [states, waiting]

@@ -38,8 +38,8 @@ async def to_html(markdown: str) -> str:
 
 def local_adapter(services: ApiServices, account: str) -> LocalAdapter | None:
     """Return the adapter of a local account (web console or terminal); None for any other account."""
-    outlet = services.channels.get(account)
-    adapter = outlet.adapter if outlet is not None else None
+    channel = services.channels.get(account)
+    adapter = channel.adapter if channel is not None else None
     return adapter if isinstance(adapter, LocalAdapter) else None
 
 

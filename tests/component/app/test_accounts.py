@@ -97,9 +97,9 @@ async def test_a_live_account_is_ready_and_has_its_menu(adapter: Moody, clock: M
         await clock.run_ready()
         assert accounts.state("web").live is Live.LIVE
         assert accounts.state("web").identity == "@recorder"
-        outlet = accounts.get("web")
-        assert outlet is not None
-        assert outlet.ready.is_set()
+        channel = accounts.get("web")
+        assert channel is not None
+        assert channel.ready.is_set()
         assert [hint.name for hint in adapter.commands] == ["help"]
     assert seen[0] is Live.LIVE
 
@@ -155,10 +155,10 @@ async def test_a_penalty_shows_as_limited(adapter: Moody, clock: ManualClock) ->
 
     accounts = directory(clock)
     async with running(accounts):
-        await clock.run_ready()
-        outlet = accounts.get("web")
-        assert outlet is not None
-        outlet.governor.add_penalty(ReplyAddress("web", "c", ChatKind.PRIVATE), 30.0)
+        await clock.settle()
+        channel = accounts.get("web")
+        assert channel is not None
+        channel.governor.add_penalty(ReplyAddress("web", "c", ChatKind.PRIVATE), 30.0)
         assert accounts.state("web").live is Live.LIMITED
         assert "30 s" in accounts.state("web").reason
 
@@ -204,7 +204,7 @@ async def test_what_is_not_enabled_shows_as_stopped(adapter: Moody, clock: Manua
 async def test_an_account_that_comes_back_waits_for_its_former_life(
     adapter: Moody, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A reply that is under way keeps its outlet, and meets the new adapter there."""
+    """A reply that is under way keeps its channel, and meets the new adapter there."""
     let_go = asyncio.Event()
 
     class Slow(Moody):

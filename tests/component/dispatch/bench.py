@@ -49,7 +49,7 @@ class Bench:
     policy: IsolationPolicy = field(default_factory=lambda: IsolationPolicy(Isolation.TOPIC))
     live: AccountState = field(default_factory=lambda: AccountState(Live.LIVE, identity="@recorder"))
     manifest: Manifest = MANIFEST
-    outlet: AccountChannel | None = None
+    channel: AccountChannel | None = None
     mask: Callable[[str], str] = str
     model: str = ""
     scheduling: bool = False
@@ -98,7 +98,7 @@ class Bench:
         )
 
     def get(self, account: str) -> AccountChannel | None:
-        return self.outlet if account == "rec" else None
+        return self.channel if account == "rec" else None
 
     def state(self, account: str) -> AccountState:
         return self.live
@@ -118,9 +118,9 @@ class Bench:
     async def running(self, *, recover: bool = True, connected: bool = True) -> AsyncIterator[Bench]:
         """The dispatcher at work; leaving it is a shutdown."""
         governor = RateGovernor(self.manifest.budgets, self.clock)
-        self.outlet = AccountChannel("rec", self.adapter, self.manifest, governor)
+        self.channel = AccountChannel("rec", self.adapter, self.manifest, governor)
         if connected:
-            self.outlet.ready.set()
+            self.channel.ready.set()
         core = BenchCore(self)
         await core.load_settings()
         scheduler = Scheduler(core, lambda opened: dispatcher.dispatch_turn(opened))

@@ -167,8 +167,8 @@ async def test_a_runtime_that_lists_none_or_is_away(at: Bench) -> None:
 async def test_the_agent_of_an_account_is_left_by_admins_only(at: Bench, role: Role, expected: str) -> None:
     at.runtime.own, at.runtime.script, at.role = OWN, answer_with("ok"), role
     async with at.running():
-        assert at.outlet is not None
-        at.outlet.agent = "poet"
+        assert at.channel is not None
+        at.channel.agent = "poet"
         text = await said(at, "/agent")
         assert "Agent in this conversation: `poet`." in text
         assert "✓ `poet`" in text

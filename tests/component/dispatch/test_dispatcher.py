@@ -445,8 +445,8 @@ class TestRestart:
             await at.adapter.hears("hi")
             await at.rest(5.0)
             assert at.runtime.runs == {}
-            assert at.outlet is not None
-            at.outlet.ready.set()
+            assert at.channel is not None
+            at.channel.ready.set()
             await closed(at)
         assert at.adapter.texts() == ["answer"]
 
@@ -624,8 +624,8 @@ class TestCommands:
     async def test_the_agent_of_an_account_reaches_its_runs(self, at: Bench) -> None:
         at.runtime.script = answer_with("ok")
         async with at.running():
-            assert at.outlet is not None
-            at.outlet.agent = "coder"
+            assert at.channel is not None
+            at.channel.agent = "coder"
             await at.adapter.hears("hi")
             await closed(at)
         [run] = at.runtime.runs.values()

@@ -45,12 +45,12 @@ class Stage:
     def __init__(self, adapter: RecordingAdapter, *, budgets: tuple[Budget, ...] = ()) -> None:
         self.clock = ManualClock()
         self.adapter = adapter
-        self.outlet = AccountChannel("rec", adapter, MANIFEST, RateGovernor(budgets, self.clock))
-        self.outlet.ready.set()
+        self.channel = AccountChannel("rec", adapter, MANIFEST, RateGovernor(budgets, self.clock))
+        self.channel.ready.set()
         self.starts = StartLimiter(self, self.clock)
 
     def get(self, account: str) -> AccountChannel | None:
-        return self.outlet if account == "rec" else None
+        return self.channel if account == "rec" else None
 
     def state(self, account: str) -> AccountState:
         return AccountState(Live.LIVE)
@@ -153,7 +153,7 @@ async def test_typing_that_the_budget_refuses_counts_as_not_shown() -> None:
 @pytest.mark.parametrize("account", ["rec", "gone"])
 async def test_an_account_that_is_not_there_is_not_called(account: str) -> None:
     async with at_work(Stage(RecordingAdapter())) as stage:
-        stage.outlet.ready.clear()
+        stage.channel.ready.clear()
         taken: list[int] = []
         leave = asyncio.Event()
         async with asyncio.TaskGroup() as group:

@@ -118,12 +118,12 @@ async def test_a_frame_of_unknown_fate_is_repeated_where_that_is_safe(at: Bench)
 async def test_a_turn_of_an_account_that_is_gone_waits_for_it(at: Bench) -> None:
     at.runtime.script = answer_with("back")
     async with at.running():
-        outlet, at.outlet = at.outlet, None
+        channel, at.channel = at.channel, None
         await at.adapter.hears("hi")
         await at.adapter.hears("/status")
         await at.rest(1.0)
         assert at.runtime.runs == {}
-        at.outlet = outlet
+        at.channel = channel
     async with at.running():
         await closed(at, 2)
     assert "back" in at.adapter.texts()
