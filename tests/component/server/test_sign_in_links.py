@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from bot.config.models import ServerConfig
-from bot.server.api.sign_in import COOKIE, TRIES
 from bot.server.api.sign_in import COOKIE as TOKENS
+from bot.server.api.sign_in import PERSON_COOKIE, TRIES
 from bot.store.connection import Statement
 from tests.platforms.web.people import CHATS, code_for, give, signed_in
 from tests.platforms.web.serving import World, world
@@ -36,7 +36,7 @@ async def test_a_code_is_exchanged_once_for_a_cookie(tmp_path: Path) -> None:
         answer = await enter(service, code)
         assert answer.status_code == 204
         [given, forgotten] = answer.headers.get_list("set-cookie")
-        assert given.startswith(f"{COOKIE}=")
+        assert given.startswith(f"{PERSON_COOKIE}=")
         assert {"HttpOnly", "SameSite=strict", "Max-Age=604800"} <= set(given.split("; "))
         assert forgotten.startswith(f'{TOKENS}=""')
         assert code not in given
@@ -46,7 +46,7 @@ async def test_a_code_is_exchanged_once_for_a_cookie(tmp_path: Path) -> None:
         held = service.service.db
         rows = await held.run(lambda connection: repr(connection.execute(DUMP).all()))
         assert code not in rows
-        assert answer.cookies[COOKIE] not in rows
+        assert answer.cookies[PERSON_COOKIE] not in rows
 
 
 async def test_a_code_ends_with_its_time_and_with_the_next_one(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ async def test_who_has_no_role_any_more_does_not_come_in(tmp_path: Path) -> None
         await give(service, "telegram:7", "blocked")
         answer = await enter(service, await code_for(service))
         assert answer.status_code == 403
-        assert COOKIE not in answer.cookies
+        assert PERSON_COOKIE not in answer.cookies
 
 
 async def test_a_role_is_asked_for_each_time(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ async def test_signing_out_ends_the_session_wherever_its_cookie_is(tmp_path: Pat
         copied = dict(ann.cookies)
         assert (await ann.get("/api/conversations")).status_code == 200
         assert (await ann.delete("/api/session")).status_code == 204
-        assert COOKIE not in ann.cookies
+        assert PERSON_COOKIE not in ann.cookies
         async with httpx.AsyncClient(base_url=service.url, cookies=copied) as thief:
             answer = await thief.get("/api/conversations")
             assert answer.status_code == 401
@@ -123,7 +123,7 @@ async def test_a_person_is_nobody_else_at_the_owners_machine(tmp_path: Path) -> 
         await give(service, "telegram:7", "blocked")
         for path in ("/api/audit", "/api/conversations", "/api/session"):
             assert (await ann.get(path)).status_code == 401, path
-        async with httpx.AsyncClient(base_url=service.url, cookies={COOKIE: "forged"}) as client:
+        async with httpx.AsyncClient(base_url=service.url, cookies={PERSON_COOKIE: "forged"}) as client:
             assert (await client.get("/api/conversations")).status_code == 401
             assert "You are no longer signed in." in (await client.get("/")).text
         assert (await ann.delete("/api/session")).status_code == 204
@@ -138,7 +138,7 @@ async def test_the_token_counts_before_a_cookie(tmp_path: Path) -> None:
         assert (await ann.get("/api/conversations", headers=wrong)).status_code == 401
         answer = await ann.post("/api/session", json={"token": TOKEN})
         assert answer.status_code == 204
-        assert COOKIE not in ann.cookies
+        assert PERSON_COOKIE not in ann.cookies
         assert (await ann.get("/api/session")).json()["role"] == "owner"
 
 
