@@ -26,7 +26,7 @@ from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import EditsMessages, Operation
 from bot.render.partial_markdown import close_fence
 from bot.render.renderer import Renderer
-from bot.store.tool_grants import GrantOffer
+from bot.store.interrupts import GrantOffer
 from bot.texts import Texts
 
 # Characters of all values together, lines of one value, characters of a name, arguments, levels of nesting.

@@ -18,8 +18,7 @@ from agent.config.models import AgentConfig
 from agent.config.profile import FOLDER, list_custom_agents
 from agent.core.interfaces import SandboxProvider, SandboxUnavailable
 from agent.core.schemas import ConfigReport
-from agent.sandbox.loading import load_provider
-from agent.sandbox.options import Surroundings
+from agent.sandbox.options import Surroundings, load_provider
 from agent.shared.schemas import ConfigProblem
 from agent.skills.discovery import SkillDiscovery
 from agent.skills.skill import resolve_roots

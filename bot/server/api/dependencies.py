@@ -21,7 +21,7 @@ from bot.platforms.base import Inbox
 from bot.privacy.retention import RetentionJob
 from bot.schedules.service import ScheduleService
 from bot.store import Database
-from bot.store.rows import NEWEST
+from bot.store.connection import NEWEST
 from bot.wiring import Core
 
 
