@@ -132,8 +132,8 @@ async def _now(call: Invocation, one: Schedule) -> str:
 
 
 async def _show(call: Invocation, one: Schedule) -> str:
-    texts, desk = call.texts, call.services.schedules
-    preview = await desk.preview(one) if one.state is ScheduleState.ACTIVE else SchedulePreview(one, ())
+    texts, schedules = call.texts, call.services.schedules
+    preview = await schedules.preview(one) if one.state is ScheduleState.ACTIVE else SchedulePreview(one, ())
     firings = await call.core.db.run(list_scheduled_runs, one.id, limit=SHOWN_FIRINGS)
     lines = [await _line(call, one), *(["", quoted(one.text, 500)] if one.text else [])]
     if preview.firings:
@@ -158,10 +158,10 @@ _VERBS: dict[str, Callable[[Invocation, Schedule], Awaitable[str]]] = {
 
 
 async def _zone(call: Invocation) -> str:
-    desk, address = call.services.schedules, call.turn.address
+    schedules, address = call.services.schedules, call.turn.address
     if len(call.words) == 1:
-        return call.texts("digest_zone", zone=await desk.chat_zone(address.account, address.chat))
-    await desk.set_zone(address.account, address.chat, call.words[1])
+        return call.texts("digest_zone", zone=await schedules.chat_zone(address.account, address.chat))
+    await schedules.set_zone(address.account, address.chat, call.words[1])
     deed = AuditEvent("digest zone", f"{address.account}:{address.chat}", call.words[1])
     await call.core.db.run(record_event, author_of(call.turn), deed, call.core.clock.now())
     return call.texts("digest_zone_set", zone=call.words[1])

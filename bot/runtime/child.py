@@ -40,7 +40,7 @@ LASTED = 30.0
 STOP_GRACE = 1.5
 BASE_URL = "http://127.0.0.1"
 UNUSABLE = 2
-"""How a runtime ends whose configuration can't be used: only a person can fix it."""
+"""Exit code of a runtime whose configuration is unusable: only a person can fix it."""
 
 
 class RuntimeChild:

@@ -17,8 +17,8 @@ from bot.domain import ProgressItem
 class RunRequest:
     """One run: `key` is `<turn id>:<n>`; `messages` are human messages in the API's own form (dicts).
 
-    `answers` is the id of the interrupt that the messages answer; where it does not stand any more they start
-    a run as any others do. `assistant` "" is the one that the runtime port was made with.
+    `answers` is the id of the interrupt that the messages answer; if it is no longer open, they start a run
+    like any others. `assistant` "" is the default of the runtime client.
     """
 
     thread_id: str
@@ -33,14 +33,13 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens that models took and gave; `total_tokens` is what the provider says, mostly the sum of both."""
+    """Input and output tokens; `total_tokens` is the provider's figure, usually their sum."""
 
     input_tokens: int
     output_tokens: int
     total_tokens: int
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
-        """Both together."""
         return TokenUsage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
@@ -50,7 +49,7 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class AttemptStarted:
-    """The runtime begins attempt `number` (1 is the first) of the run."""
+    """The runtime starts attempt `number` (from 1) of the run."""
 
     number: int
 
@@ -65,7 +64,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class MessageText:
-    """An assistant message as the state has it now: replaces the pieces. A text of "" takes them back."""
+    """An assistant message as in the state; replaces the deltas. An empty text retracts them."""
 
     message_id: str
     text: str
@@ -80,21 +79,21 @@ class ArtifactsPresented:
 
 @dataclass(frozen=True, slots=True)
 class TodosUpdated:
-    """The agent's list of todos as it is now: replaces the one before."""
+    """The agent's current list of todos; replaces the previous one."""
 
     items: tuple[ProgressItem, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolProgress:
-    """A tool call or a subagent began or ended; a title of "" keeps the one that it began with."""
+    """A tool call or a subagent started or ended; an empty title keeps the first one."""
 
     item: ProgressItem
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool was called; `args` are what it was given, as the model wrote it."""
+    """A tool was called; `args` are its arguments as the model wrote them."""
 
     id: str
     tool: str
@@ -148,7 +147,7 @@ class EventsMissing:
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """The run is over: success, error, interrupted, timeout ("" where the server did not say)."""
+    """The run has ended: success, error, interrupted, timeout ("" if the server did not say)."""
 
     status: str
 

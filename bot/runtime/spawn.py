@@ -23,7 +23,7 @@ NICE = 5
 LOG_LIMIT = 10 * 1024 * 1024
 LAST_WORDS_LIMIT = 64 * 1024
 FAILURE_PREFIX = "roebot agent: "
-"""What the line begins with by which the process says why it can't go on."""
+"""Prefix of the line in which the process reports why it exits."""
 
 
 def socket_folder() -> Path:

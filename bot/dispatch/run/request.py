@@ -51,8 +51,8 @@ READ_SECONDS = 5.0
 async def load_thread_history(
     turn: Turn, channel: AccountChannel, is_blocked: Callable[[Turn, Sender], bool]
 ) -> Sequence[HistoryMessage]:
-    """Return the earlier messages of the turn's thread, as far as the platform provides them, without those
-    of blocked people.
+    """Return the earlier messages of others in the turn's thread as far as the platform reports them, without
+    those of blocked people.
     """
     adapter, first = channel.adapter, turn.messages[0].message_id if turn.messages else ""
     if not isinstance(adapter, ReadsThreads) or not turn.address.topic or not first:

@@ -33,8 +33,8 @@ log = structlog.get_logger(__name__)
 
 
 MAX_ERROR_CHARACTERS = 500
-"""Maximum length of an error message in a chat, in characters."""
-# Paths of the machine are hidden in chats; virtual paths in /mnt belong to the agent and are not.
+"""Characters."""
+# Paths of the machine are hidden from people; virtual paths in /mnt are the agent's own.
 _PART = r"[^\s/'\":,;()<>\[\]]+"
 _PATH = re.compile(rf"(?<![\w/:.…])/(?!mnt/)(?:{_PART}/)+({_PART})")
 
@@ -44,23 +44,23 @@ def public_message(message: str, mask: Callable[[str], str]) -> str:
     return _PATH.sub(r"…/\1", mask(message))[:MAX_ERROR_CHARACTERS]
 
 
-# Seconds that a stopped run has to report its end.
+# Time in which a stopped run has to report its end (s).
 STOP_GRACE = 0.6
-# Seconds to read which messages a run has taken in: at its end, and when it is stopped.
+# Time limits for reading which messages joined a run: at its end, and after a stop (s).
 SETTLED_WITHIN, STOPPED_WITHIN = 10.0, 0.2
-# Maximum number of runs created for a turn if the runtime loses them.
+# Number of starts of a run that the runtime has lost.
 MOST_RUNS = 3
 ADVICE = {"ProfileUnknown": "failed_agent"}
-"""Key of the advice for the chat, by the class of a run's error."""
+"""Text that helps in a chat, by the class of a run's error."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
     """Outcome of a run: final text, artifacts (virtual paths), and the state in which the turn is closed.
 
-    `question` is the agent's question at the end; `interrupt` is the id with which the run is resumed (""
-    without a question). `used` is the token usage (None: unknown), `joined` the messages that joined the run,
-    `steps` its tool calls.
+    `question` is the agent's question at its end; `interrupt` is the id by which the run is resumed with the
+    answer ("" without a question). `used` is the token usage, None if it was not counted. `joined` are the
+    waiting messages that joined the run, `steps` its tool calls.
     """
 
     text: str
@@ -75,11 +75,11 @@ class RunOutcome:
 
 
 class RunSession:
-    """Communicates with the runtime for one turn.
+    """One run of a turn on the runtime.
 
-    `show` is called on each change with the whole text, the progress, and whether a text was retracted.
-    `start_limiter` grants the slot for creating a run; `roles` are the author's; `mask` hides secrets;
-    `is_blocked` tells whose messages are ignored; `steers`: messages may join the run, through `steering`.
+    `show` is called after each change with the whole text, the progress items, and true if a text was
+    retracted; `start_limiter` limits the creation of runs; `roles` are the author's; `is_blocked` excludes
+    messages of blocked people; with `steers`, messages may join the run by `steering`.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class RunSession:
             AttachmentUploader(turn, channel, core.runtime, core.clock), core.db, self._texts, on=steers
         )
         self._transcript = RunTranscript(self.steering.joined_line, tool_log=ToolLog(core.mask_secrets))
-        # Whether events are heard as they happen: not those that are told again after a break.
+        # True while events arrive as they happen, false while those before a lost connection are repeated.
         self._is_live = False
         self._stop_reason = turn.stopped
         if turn.stopped:

@@ -149,13 +149,13 @@ async def update_schedule(
 ) -> schemas.PreviewedSchedule:
     """Change the time or text of a schedule."""
     found = await _load_schedule(services, by, schedule)
-    desk = services.schedules
+    schedules = services.schedules
     try:
         zone = body.zone or (
-            found.zone if body.zone is None else await desk.chat_zone(found.account, found.chat)
+            found.zone if body.zone is None else await schedules.chat_zone(found.account, found.chat)
         )
         time = ParsedTime(parse_recurrence(found.rule), found.spoken, "")
-        time = time if body.when is None else await desk.parse_time(body.when, zone)
+        time = time if body.when is None else await schedules.parse_time(body.when, zone)
         draft = ScheduleDraft(found.kind, time, body.text or found.text, zone)
         return _present_preview(await services.schedules.change(found, draft, audit_actor(services, by)))
     except ScheduleRefused as refused:
