@@ -29,9 +29,10 @@ from bot.render.renderer import Renderer
 from bot.store.interrupts import GrantOffer
 from bot.texts import Texts
 
-# Characters of all values together, lines of one value, characters of a name, arguments, levels of nesting.
+# Limits: characters of all values together, lines of one value, characters of a name, number of arguments,
+# nesting levels.
 MAX_CHARACTERS, MAX_LINES, MAX_NAME, MAX_ARGUMENTS, MAX_DEPTH = 2400, 30, 80, 20, 20
-# Characters of all of them on one line, and of one value there.
+# Characters of arguments rendered on one line: of all together, and of each value.
 MAX_LINE, MAX_LINE_VALUE = 200, 80
 HIDDEN = "***"
 DEEPER = "[… deeper …]"
@@ -41,8 +42,8 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-# Control signs, signs without a shape (those that turn the direction of text are among them), and line ends
-# that are none in Markdown.
+# Unicode categories of invisible characters: control and format characters (which include text direction),
+# and line separators that Markdown does not treat as line ends.
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _UNNAMED = re.compile(r"[^\w.:/@-]")
 _FENCE = "```"
@@ -52,8 +53,8 @@ Mask = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class RenderedArguments:
-    """`block` is a fenced block of Markdown ("" where there are no arguments); `left_out` counts the
-    characters that it does not show.
+    """Arguments as Markdown: `block` is a fenced code block ("" without arguments); `omitted` is the number
+    of characters that it does not show.
     """
 
     block: str
@@ -96,8 +97,8 @@ def _render_argument(name: str, value: Any, mask: Mask) -> str:
 
 
 def render_arguments(args: Any, mask: Mask) -> RenderedArguments:
-    """One argument below the other. Long values show their beginning and their end; `mask` hides secrets, and
-    what is called like one is hidden too.
+    """Render the arguments one below the other. Long values show their beginning and their end; `mask` hides
+    secrets, and arguments named like a secret are hidden too.
     """
     if not args:
         return RenderedArguments("", 0)
@@ -115,7 +116,7 @@ def render_arguments(args: Any, mask: Mask) -> RenderedArguments:
 
 
 def _hide_secrets(name: str, value: Any, depth: int = 0) -> Any:
-    """Return a value with everything replaced whose name says that it is a secret."""
+    """Return a value in which everything named like a secret is replaced."""
     if value not in (None, "") and _SECRET.search(_CAMEL.sub("_", name)):
         return HIDDEN
     if not isinstance(value, Mapping | list):
@@ -184,14 +185,15 @@ def _fence_lines(lines: list[str]) -> str:
 
 
 APPROVAL = "approval"
-# The kinds of a clarification that the words of a question do not tell by themselves.
+# Kinds of a clarification that need an introduction, because the question alone does not show them.
 _LEADS = {"risk_confirmation": "ask_risk", "suggestion": "ask_suggestion"}
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`text` is Markdown; `choices` are the answers that it offers; `approval` says that a tool waits for it,
-    so that not everybody may answer. `remembered` is what may be said of later calls, too.
+    """A question of the agent: `text` is Markdown, `choices` are the offered answers. `approval`: a tool
+    waits for the answer, so not everybody may answer. `remembered` is the grant that it offers for later
+    calls.
     """
 
     text: str = ""
@@ -201,11 +203,11 @@ class Question:
 
 
 def read_question(value: Any, texts: Texts, mask: Callable[[str], str]) -> Question:
-    """Return the question that an interrupt's value asks; `mask` hides secrets.
+    """Return the question in an interrupt's value; `mask` hides secrets.
 
-    A mapping with `question` (or `message`) and `options`; of `type` "approval" it has `tool` and `args` as
-    well, and `remember` where a yes may be taken for later calls; else maybe `kind` and `context`. Anything
-    else is the question itself.
+    The value is a mapping with `question` (or `message`) and `options`. If its `type` is "approval" it also
+    has `tool` and `args`, and `remember` if the approval may cover later calls; otherwise it may have `kind`
+    and `context`. Any other value is the question itself.
     """
     if not isinstance(value, Mapping):
         return Question(mask(str(value)))
@@ -232,8 +234,9 @@ def _context_lines(value: Mapping[str, Any], texts: Texts, mask: Callable[[str],
 
 
 def _tool_lines(value: Mapping[str, Any], texts: Texts, mask: Callable[[str], str]) -> list[str]:
-    """Return the tool that waits and its arguments. Anybody whom the agent read may have written
-    that, so it is shown as it is and never as markup.
+    """Return the tool that waits for approval, with its arguments.
+
+    They may come from anybody whose text the agent has read, so they are shown literally and never as markup.
     """
     shown = render_arguments(value.get("args"), mask)
     return [
@@ -250,7 +253,7 @@ def _read_text(value: Any) -> str:
 log = structlog.get_logger(__name__)
 
 RETRY_SECONDS = 30.0
-"""Seconds after which a question that can't be edited now stays as it is; its turn is open until then."""
+"""Seconds after which a failing edit of a question is given up; its turn stays open until then."""
 
 
 async def mark_resolved(answer: Turn, sender: ReplySender, texts: Texts) -> None:

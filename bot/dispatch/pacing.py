@@ -291,14 +291,14 @@ async def show_typing(channel: AccountChannel, address: ReplyAddress) -> float:
     return 0.0
 
 
-# At the same time: turns taken from the store, runs created, typing calls of turns that wait.
+# Concurrency limits: turns claimed from the store, runs created, typing calls of waiting turns.
 CLAIMS, CREATIONS, TYPING_CALLS = 2, 4, 8
-# How long a turn that could begin lets typing calls go first (seconds).
+# Seconds that a turn with a slot waits for pending typing calls.
 PATIENCE = 0.3
 
 
 class StartLimiter:
-    """Hands out the slots in which turns begin. `run` owns the typing calls and ends when cancelled."""
+    """Hands out the slots in which turns start. `run` owns the typing calls and ends when cancelled."""
 
     def __init__(self, accounts: ChannelRegistry, clock: Clock) -> None:
         self._accounts = accounts
@@ -314,7 +314,7 @@ class StartLimiter:
         self._group: asyncio.TaskGroup | None = None
 
     def on_accepted(self, accepted: Accepted) -> None:
-        """Note a new turn, whose author expects a reaction."""
+        """Note a new turn, whose author should see a reaction soon."""
         if accepted.kind is TurnKind.CHAT:
             self._fresh[accepted.conversation] = accepted.address
 
@@ -337,7 +337,7 @@ class StartLimiter:
             self._group.create_task(self._type_once(conversation, address), name=f"typing:{conversation}")
         try:
             async with self._take_slot(self._claims):
-                # From here on the turn shows typing itself.
+                # The turn shows typing itself from now on.
                 self._end_typing(conversation)
                 yield
         finally:
@@ -351,14 +351,14 @@ class StartLimiter:
 
     @asynccontextmanager
     async def _take_slot(self, slots: asyncio.Semaphore) -> AsyncIterator[None]:
-        """One of the slots, once nobody waits to see typing or this one has waited long enough for it."""
+        """Take a slot, then wait until no typing call is pending, at most PATIENCE seconds."""
         until = self._clock.now() + PATIENCE
         async with slots:
             await wait_first(self._no_typing, self._clock, until - self._clock.now())
             yield
 
     def pop_typed_at(self, conversation: int) -> float:
-        """Return and forget the time at which typing was shown for a starting turn (0.0: never)."""
+        """Return and clear the time at which typing was shown for a starting turn (0.0: never)."""
         return self._typed_at.pop(conversation, 0.0)
 
     async def _type_once(self, conversation: int, address: ReplyAddress) -> None:

@@ -84,10 +84,10 @@ SECTION = "sandbox"
 
 
 async def sandbox_problems(config: SandboxConfig, home: Path) -> list[ConfigProblem]:
-    """List what prevents commands from running. Without a provider the agent does not answer at all."""
+    """List what prevents commands from running. Without a provider, no run can start."""
     if not config.enabled:
         return []
-    # Nothing of a try is left in the folders of threads.
+    # The check must not leave anything in the folders of threads.
     folder = await asyncio.to_thread(mkdtemp, prefix="roebot-check-")
     try:
         why = await _missing(await asyncio.to_thread(_provider, config, home, Path(folder)))
@@ -104,7 +104,7 @@ def _provider(config: SandboxConfig, home: Path, folder: Path) -> SandboxProvide
 
 
 async def _missing(provider: SandboxProvider) -> str:
-    """Asks those that can tell. Ours can, by `missing`."""
+    """Return what the provider lacks, or "". Only providers with a method `missing`, as ours, can tell."""
     ask = getattr(provider, "missing", None)
     try:
         return str(await ask()) if ask else ""

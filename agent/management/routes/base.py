@@ -114,7 +114,7 @@ def select_page(listing: L, field: str, limit: int | None, cursor: str, *, key: 
 
 
 MAX_HEADER_BYTES = 8_192
-_MALFORMED = "This is not a well-formed multipart body."
+_MALFORMED = "The multipart body is malformed."
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,14 +41,14 @@ from bot.store.usage import TurnUsage, increment_counter
 from bot.wiring import Core
 
 REPEATED_MARK = "(possibly repeated)"
-# What stands in a message whose text was taken back, until it has another one.
+# Placeholder in a message whose text was retracted, until it gets another one.
 RETRACTED_TEXT = "…"
 SEEN = frozenset({PartState.POSTED, PartState.FINAL})
 
 
 @dataclass(frozen=True, slots=True)
 class PostPart:
-    """Send a new message; `unknown` says that it may have been sent before."""
+    """Send a new message; `unknown`: it may have been sent before."""
 
     part: Part
     unknown: bool = False
@@ -72,9 +72,9 @@ Action = PostPart | EditPart | RemovePart
 
 
 class Reply:
-    """The parts of a turn's reply as far as they are known to be shown.
+    """The parts of a turn's reply, as far as they are known to be shown.
 
-    `parts` comes from the store: after a crash an `intended` part is one of unknown outcome.
+    `parts` comes from the store; after a crash, the outcome of an `intended` part is unknown.
     """
 
     def __init__(self, parts: Sequence[Part] = ()) -> None:
@@ -88,13 +88,13 @@ class Reply:
 
     @property
     def visible(self) -> bool:
-        """True if a part of this reply is visible, or may be."""
+        """Return whether a part of this reply is visible, or may be."""
         return any(part.state is not PartState.PLANNED for part in self._parts)
 
     def next_frame(self, want: Sequence[str]) -> Action | None:
         """Return the next action of the stream towards these texts: earlier parts first, none is removed.
 
-        A part that showed text which now belongs to the next one keeps it until that one stands.
+        If text moves from one part to the next, the earlier part keeps it until the next one is posted.
         """
         for index, text in enumerate(want):
             action = self._next_action(Part(index, PartKind.TEXT, text), final=False)
@@ -126,7 +126,7 @@ class Reply:
         if have is None:
             return PostPart(want)
         if have.state is PartState.PLANNED:
-            # What may stand once stays marked, also where the repeat was refused meanwhile.
+            # A part that may have been posted before stays marked, even if the platform rejected the repeat.
             return PostPart(replace(want, repeated=have.repeated))
         if have.state is PartState.INTENDED:
             return PostPart(want, unknown=True)
@@ -159,7 +159,7 @@ class Reply:
 
 
 def place_parts(want: Sequence[Part], known: Sequence[Part]) -> list[Part]:
-    """Give each final part a place that it can take: a message with text never becomes a file."""
+    """Assign an index to each final part: a message with text never becomes a file."""
     found: list[Part] = []
     index = 0
     for part in want:

@@ -274,13 +274,13 @@ def _file_entry(upload: StoredUpload) -> dict[str, Any]:
     return {"filename": upload.filename, "size": upload.size, "path": upload.path}
 
 
-# Seconds between tries while the runtime is away.
+# Seconds between attempts while the runtime is unavailable.
 RETRY_SECONDS = 1.0
 LONGEST_SHOWN = 60
 
 
 class Steering:
-    """The inbox of the run of one turn: `on` if there is one, `offered` if anything was ever in it."""
+    """The inbox of a turn's run: `on` if the run has one, `offered` if it ever held a message."""
 
     def __init__(self, uploader: AttachmentUploader, db: Database, texts: Texts, *, on: bool) -> None:
         self.on = on and accepts_steering(uploader.turn)
@@ -313,7 +313,7 @@ class Steering:
             except RuntimeUnreachable:
                 pause = RETRY_SECONDS
             except RuntimeProblem as problem:
-                # There is no such inbox: what waits is answered by the next turn.
+                # The run has no inbox, so the next turn answers the waiting messages.
                 log.info("inbox_refused", turn=self._uploader.turn.id, problem=str(problem))
                 return
 

@@ -66,7 +66,7 @@ def _present_channel(name: str, platform: str, state: AccountState) -> schemas.C
     )
 
 
-# Platforms send events, never files: those of Slack and Feishu have about ten kilobytes.
+# Size limit of a webhook: it carries an event (about 10 kB on Slack and Feishu), never a file.
 MOST_BYTES = 2 * 1024 * 1024
 RETRY_LATER = "The account is not connected yet; retry later."
 

@@ -262,8 +262,8 @@ def least_for(call: ProxiedCall) -> Role:
 
 
 async def record_change(services: ApiServices, by: Principal, call: ProxiedCall, location: str = "") -> None:
-    """Record a change to agents, skills, MCP servers or the data of others in the audit log; `made` is the
-    address of a created resource.
+    """Record a change to agents, skills, MCP servers or the data of others in the audit log; `location` is
+    the address of a created resource ("" if none).
     """
     if call.method == "GET":
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.shared.schemas import ModelInfo
-from bot.testing.runtime import saying
+from bot.testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_agent_command import OWN, said
 from tests.component.dispatch.test_dispatcher import closed
