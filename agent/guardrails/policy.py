@@ -1,4 +1,4 @@
-"""Decide by a passport in the manner of the Open Agent Passport: permissions and their limits.
+"""Decide by a passport like those of the Open Agent Passport: permissions and their limits.
 
     status: active
     expires_at: 2027-01-01T00:00:00Z
@@ -40,7 +40,7 @@ from agent.guardrails.providers import Allow, Ask, Decision, Deny, SettingsError
 from agent.shared.last_good import Stamp, file_stamp
 
 SIMILARITY = 0.8
-"""A key as close as this to one of ours is taken for a mistake and not for one of another reader."""
+"""Minimum similarity (0 to 1) to a known key at which an unknown key counts as a typo."""
 
 
 class _Strict(BaseModel):
@@ -64,7 +64,7 @@ class ArgumentLimit(_Strict):
 
 
 class Passport(BaseModel):
-    """The whole policy; unknown keys are left to other readers of the same file."""
+    """The whole policy. Unknown keys are ignored, since other programs may read the same file."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -91,7 +91,7 @@ def parse_passport(policy: Any) -> Passport:
 def _format_detail(detail: ErrorDetails) -> str:
     place, kind = format_key(detail["loc"]), detail["type"]
     if kind.startswith("datetime"):
-        what = "expected a moment such as 2027-06-30T00:00:00Z"
+        what = "expected a time such as 2027-06-30T00:00:00Z"
     elif kind == "too_short":
         what = "expected at least one"
     else:
@@ -106,7 +106,7 @@ def load_passport(path: Path) -> Passport:
     except OSError as error:
         raise SettingsError(f"policy: {path}: {error.strerror}") from error
     except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SettingsError(f"policy: {path} is no YAML") from error
+        raise SettingsError(f"policy: {path} is not YAML") from error
     try:
         return parse_passport(data)
     except SettingsError as error:
@@ -114,7 +114,7 @@ def load_passport(path: Path) -> Passport:
 
 
 def _check_keys(policy: Any) -> None:
-    """Refuse unknown keys that resemble a known one; other readers may have their own keys."""
+    """Refuse unknown keys that resemble a known one; ignore others, which may belong to other programs."""
     for key in policy if isinstance(policy, Mapping) else ():
         near = get_close_matches(str(key), Passport.model_fields, n=1, cutoff=SIMILARITY)
         if near and key not in Passport.model_fields:
@@ -187,9 +187,7 @@ class _Invalidity:
 def _check_validity(passport: Passport, now: datetime) -> _Invalidity | None:
     if passport.status != "active":
         told = f"the agent's passport is {passport.status}"
-        return _Invalidity(
-            "status", Deny(told, "passport_not_active"), "active is the status of one that counts"
-        )
+        return _Invalidity("status", Deny(told, "passport_not_active"), "set the status to active")
     if passport.expires_at is not None and _with_timezone(passport.expires_at) <= now:
         return _Invalidity(
             "expires_at",
@@ -203,7 +201,7 @@ def _decide_capability(capability: Capability, limit: ArgumentLimit | None, requ
     if capability.roles and not set(capability.roles) & set(request.context.roles):
         return Deny(f"{capability.id} is for {', '.join(capability.roles)} only", "role_not_allowed")
     if limit is not None and (absent := _missing_arguments(limit, request.args)):
-        problem = f"its limits are on {', '.join(absent)}, and a call without that is not made"
+        problem = f"its limits require {', '.join(absent)}, which the call lacks"
         return Deny(f"{capability.id}: {problem}", "argument_missing")
     if limit is not None and (problem := _find_violation(limit, request.args)):
         return Deny(f"{capability.id}: {problem}", "limit_exceeded")
@@ -222,7 +220,7 @@ def _most_permissive(decisions: Sequence[Decision]) -> Decision:
 
 
 def _missing_arguments(limit: ArgumentLimit, args: Mapping[str, Any]) -> list[str]:
-    """Return the limited arguments that the call lacks; their values would be unknown."""
+    """Return the limited arguments that the call lacks, so that the limits can't be checked."""
     return [name for name in dict.fromkeys([*limit.blocked, *limit.allowed]) if name not in args]
 
 

@@ -88,7 +88,7 @@ class AllowlistProvider:
 
     @property
     def is_empty(self) -> bool:
-        """True if it has no list and therefore allows everything."""
+        """Return True if it has no list and therefore allows everything."""
         return self._allowed is None and not self._denied and not self._ask
 
     async def evaluate(self, request: ToolRequest, /) -> Decision:
@@ -98,7 +98,7 @@ class AllowlistProvider:
         if matches_any(name, self._ask):
             return Ask(f"May the agent use {name}?", remember=True)
         if self._allowed is not None and not matches_any(name, self._allowed):
-            return Deny(f"the tool {name} is not on the list of allowed ones", "tool_not_listed")
+            return Deny(f"the tool {name} is not on the list of allowed tools", "tool_not_listed")
         return Allow()
 
 
@@ -109,16 +109,16 @@ def matches_any(name: str, patterns: Iterable[str]) -> bool:
 
 def _check_names(field: str, given: Iterable[str]) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise SettingsError(f"`{field}` is a list of tool names, even of one.")
+        raise SettingsError(f"`{field}` must be a list of tool names, even for a single one.")
     names = tuple(given)
     if not all(isinstance(name, str) and name for name in names):
-        raise SettingsError(f"`{field}` has an entry that is no tool name.")
+        raise SettingsError(f"`{field}` has an entry that is not a tool name.")
     return names
 
 
 _NO_LIST = (
-    "The guardrail is switched on, but it has no list: below guardrails.provider write `allowed` (the tools "
-    "that may be called), `denied` or `ask`, such as `allowed: [lookup]`; `allowed: []` denies every tool."
+    "The guardrail is enabled, but it has no list: set `allowed` (the tools that may be called), `denied` or "
+    "`ask` in guardrails.provider, such as `allowed: [lookup]`; `allowed: []` denies every tool."
 )
 
 
@@ -134,7 +134,7 @@ def load_guardrail(use: str, settings: Mapping[str, Any] | None = None) -> Guard
         raise GuardrailUnavailable(f"The guardrail can't be loaded: {error}") from error
     made = _make_provider(use, found, settings or {})
     if not callable(getattr(made, "evaluate", None)):
-        raise GuardrailUnavailable(f"{use} is no guardrail provider: it has no method evaluate.")
+        raise GuardrailUnavailable(f"{use} is not a guardrail provider: it has no method evaluate.")
     if isinstance(made, AllowlistProvider) and made.is_empty:
         raise GuardrailUnavailable(_NO_LIST)
     provider: GuardrailProvider = made
@@ -160,7 +160,7 @@ def _make_provider(use: str, found: Any, settings: Mapping[str, Any]) -> Any:
 
 
 def _format_detail(detail: ErrorDetails) -> str:
-    """Format the key and the problem; a message that may hold the value is reduced to its kind."""
+    """Format the key and the problem; a message that may contain the value is reduced to its error type."""
     kind = detail["type"]
     if kind in {"missing", "extra_forbidden"}:
         what = {"missing": "is missing", "extra_forbidden": "unknown key"}[kind]

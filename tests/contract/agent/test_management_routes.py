@@ -379,7 +379,7 @@ def test_a_tool_or_guardrail_that_cannot_be_made_is_logged_and_stops_no_start(
         assert management_routes(home, config)
     tool, guardrail = [event["detail"] for event in logs if event["event"] == "config_part_unusable"]
     assert tool == f"{config}:1: {UNLOADABLE} Correct this entry of tools, or remove it."
-    assert guardrail.startswith(f"{config}:2: guardrails.provider: pathlib:Path is no guardrail provider")
+    assert guardrail.startswith(f"{config}:2: guardrails.provider: pathlib:Path is not a guardrail provider")
 
 
 async def test_what_cannot_be_loaded_at_the_start_is_said_by_each_run_until_it_is_mended(
@@ -411,7 +411,7 @@ async def test_problems_of_the_configuration(client: httpx.AsyncClient, home: Pa
     ("text", "told"),
     [
         (CONFIG + BAD_TOOL.replace(" g,", " web,"), UNLOADABLE),
-        (CONFIG + BAD_GUARDRAIL, "pathlib:Path is no guardrail provider"),
+        (CONFIG + BAD_GUARDRAIL, "pathlib:Path is not a guardrail provider"),
         (CONFIG + BAD_SETTINGS, "The settings of the guardrail agent.guardrails:AllowlistProvider don't fit"),
         (CONFIG + "guardrails: {enabled: true}\n", "it has no list"),
         (CONFIG.replace("no_such_provider:Chat", "pathlib:Path"), "pathlib:Path is not a chat model"),

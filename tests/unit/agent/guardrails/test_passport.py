@@ -162,7 +162,7 @@ async def test_a_role_that_only_a_program_of_ones_own_gives_is_no_mistake() -> N
         ({"limit": {}}, r"limit: unknown key; did you mean limits\?", ("limit",)),
         (
             {"expires_at": "soon"},
-            "expires_at: expected a moment such as 2027-06-30T00:00:00Z",
+            "expires_at: expected a time such as 2027-06-30T00:00:00Z",
             ("expires_at",),
         ),
         (
@@ -227,7 +227,7 @@ def test_what_is_wrong_is_told_on_its_line(tmp_path: Path) -> None:
     ("text", "told"),
     [
         (None, "policy: .*passport.yaml: No such file or directory"),
-        ("[", "policy: .*passport.yaml is no YAML"),
+        ("[", "policy: .*passport.yaml is not YAML"),
         ("capabilities: [{id: x}]", r"capabilities\[0\]\.tools: is missing"),
     ],
 )
@@ -251,8 +251,8 @@ def test_a_provider_is_loaded_by_name() -> None:
     [
         ("no_such_package:Guard", {}, "There is no module no_such_package"),
         ("agent.guardrails:Nothing", {}, "has no Nothing"),
-        ("agent.guardrails:AllowlistProvider", {"allowed": "secret"}, "don't fit: `allowed` is a list"),
-        ("agent.guardrails:AllowlistProvider", {"denied": None}, "don't fit: `denied` is a list"),
+        ("agent.guardrails:AllowlistProvider", {"allowed": "secret"}, "don't fit: `allowed` must be a list"),
+        ("agent.guardrails:AllowlistProvider", {"denied": None}, "don't fit: `denied` must be a list"),
         (
             "agent.guardrails:AllowlistProvider",
             {"wrong": "secret"},
@@ -281,7 +281,7 @@ def test_a_provider_that_can_not_be_made_says_why(use: str, settings: dict[str, 
 
 @pytest.mark.parametrize("settings", [{}, {"allowed": None}, {"denied": []}, {"denied": [], "ask": []}])
 def test_a_configured_list_that_is_none_is_refused_and_says_what_to_write(settings: dict[str, Any]) -> None:
-    with pytest.raises(GuardrailUnavailable, match=r"below guardrails\.provider write `allowed`"):
+    with pytest.raises(GuardrailUnavailable, match=r"set `allowed` .* in guardrails\.provider"):
         load_guardrail("agent.middleware.guardrail:AllowlistProvider", settings)
 
 
