@@ -1,1 +1,1 @@
-"""Skills: folders with instructions, and maybe scripts, for one kind of work."""
+"""Skills: folders with instructions, and optionally scripts, for one kind of work."""

@@ -77,12 +77,12 @@ def split_safe_path(path: str, name: str) -> tuple[str, ...]:
         raise SkillRefused(f"The archive has an absolute path: {told}.")
     parts = tuple(path.split("/"))
     if ".." in parts or ".." in re.split(r"[/\\]", path):
-        raise SkillRefused(f"The archive has a path that leads out of it: {told}.")
+        raise SkillRefused(f"The archive has a path outside the skill's folder: {told}.")
     if len(path.encode(errors="replace")) > PATH_BYTES or len(parts) > MAX_DEPTH:
         raise SkillRefused(f"The archive has a path that is too long or too deep: {told}.")
     for part in parts:
         if _is_harmful(part):
-            raise SkillRefused(f"The archive has a name that is invalid on some systems: {told}.")
+            raise SkillRefused(f"The archive has a name that is invalid on some operating systems: {told}.")
     return parts
 
 
@@ -112,7 +112,7 @@ class _NameRegistry:
         if not is_folder:
             key = _fold_case(parts)
             if key in self._files or key in self._folders:
-                raise SkillRefused(f"The archive has the same name twice: {_to_printable(name)}.")
+                raise SkillRefused(f"The archive has a duplicate name: {_to_printable(name)}.")
             self._files.add(key)
 
 

@@ -61,7 +61,7 @@ def _split_tools(value: object) -> object:
 def _check_tool_names(value: tuple[str, ...]) -> tuple[str, ...]:
     for name in value:
         if not _TOOL.fullmatch(name):
-            raise ValueError(f"expected names of tools split by spaces, got {name[:40]!r}")
+            raise ValueError(f"expected tool names separated by spaces, got {name[:40]!r}")
     return tuple(dict.fromkeys(value))
 
 
@@ -92,19 +92,19 @@ def parse_skill(text: str, file: str) -> tuple[FrontMatter, str]:
     document = parse_document(head, file)
     found = check_section(FrontMatter, document, None)
     if not body.strip():
-        raise one_error(file, "has no instructions below its front matter; write them")
+        raise one_error(file, "has no instructions after its front matter; add them")
     return found, body
 
 
 def _split_front_matter(text: str, file: str) -> tuple[str, str]:
-    """Split the text. An empty first line replaces the fence, so that line numbers match the file."""
+    """Split the text. The front matter starts with an empty line, so that line numbers match the file."""
     lines = text.removeprefix("\ufeff").splitlines()
     if not lines or lines[0].rstrip() != _FENCE:
-        raise one_error(file, "does not begin with front matter; its first line has to be ---", line=1)
+        raise one_error(file, "does not begin with front matter; its first line must be ---", line=1)
     for number, line in enumerate(lines[1:], start=1):
         if line.rstrip() == _FENCE:
             return "\n".join(["", *lines[1:number]]), "\n".join(lines[number + 1 :])
-    raise one_error(file, "its front matter has no end; close it with a line of ---", line=1)
+    raise one_error(file, "its front matter has no end; close it with a line ---", line=1)
 
 
 MAX_DEPTH = 6
@@ -158,7 +158,7 @@ def read_skill(file: Path, agent_path: str, category: Category, *, size: int) ->
     name = f"{file.parent.name}/{SKILL_FILE}"
     try:
         if file.is_symlink() or not file.is_file():
-            return BrokenSkill(agent_path, f"{name}: is no plain file")
+            return BrokenSkill(agent_path, f"{name}: is not a regular file")
         if size > MAX_FILE_BYTES:
             return BrokenSkill(
                 agent_path, f"{name}: is larger than {MAX_FILE_BYTES:,} bytes; move parts to other files"

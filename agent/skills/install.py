@@ -25,7 +25,8 @@ from agent.skills.archive import ArchiveLimits, ArchiveMember, list_members, mem
 from agent.skills.discovery import MAX_FILE_BYTES, SKILL_FILE, FrontMatter, SkillDiscovery, parse_skill
 from agent.skills.skill import SkillRoots
 
-# If the service is root, the sandbox's user is another one and must read them; the data directory is private.
+# If the service runs as root, the sandbox runs as another user, who must be able to read the skills. They are
+# not exposed to others, because the data directory is private.
 FOLDER_MODE, FILE_MODE = 0o755, 0o644
 STALE_SECONDS = 3_600
 _STAGING_PREFIX = ".installing-"
@@ -92,7 +93,7 @@ def _install_members(
         whole.mkdir(mode=FOLDER_MODE)
         executables = _unpack_members(zipped, found, whole, limits)
         target = roots.custom / head.name
-        # rename replaces only an empty folder
+        # `rename` replaces an empty folder only.
         whole.rename(target)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
@@ -159,6 +160,6 @@ def _unpack_member(
             start = start or chunk[:4]
             size += len(chunk)
             if size > min(member.info.file_size, limits.file_bytes):
-                raise SkillRefused(f"{member_path(member)} is larger than the archive says.", status=413)
+                raise SkillRefused(f"{member_path(member)} is larger than its declared size.", status=413)
             file.write(chunk)
     return start

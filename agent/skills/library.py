@@ -131,7 +131,7 @@ class SkillManagement:
         if done.executables:
             names = ", ".join(done.executables[:5])
             more = f" and {len(done.executables) - 5} more" if len(done.executables) > 5 else ""
-            message += f" It contains files that can be run; review them before you use it: {names}{more}."
+            message += f" It contains executable files; review them before you use it: {names}{more}."
         return SkillInstalled(
             success=True, skill_name=done.name, message=message, executables=list(done.executables)
         )

@@ -1,4 +1,4 @@
-"""Skills as data: a skill, a broken one, the set of all, and their section of the system prompt."""
+"""Data classes of skills, and the skills section of the system prompt."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Skill:
 
 @dataclass(frozen=True, slots=True)
 class BrokenSkill:
-    """A folder with an unusable SKILL.md: `path` as the agent would see it, `error` is the reason."""
+    """A folder with an invalid SKILL.md: `path` is its path as the agent would see it, `error` the reason."""
 
     path: str
     error: str
@@ -87,7 +87,7 @@ class SkillSet:
 
 
 MAX_CHARACTERS = 24_000
-"""Length of the list. Longer descriptions are cut; every skill stays listed."""
+"""Maximum length of the skill list. Beyond it descriptions are shortened, but every skill stays listed."""
 _CUTS = (1_024, 300, 120, 0)
 READER_TOOLS = ("read_file", "bash")
 """Tools that can read a skill; without one of them the section is omitted."""

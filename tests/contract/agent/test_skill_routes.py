@@ -109,7 +109,7 @@ async def test_an_archive_is_installed(http: httpx.AsyncClient, folder: Path) ->
     response = await http.post("/api/skills/install", files={"file": ("n.skill", path.read_bytes())})
     done = SkillInstalled.model_validate_json(response.content)
     assert (done.success, done.skill_name, done.executables) == (True, "new", ["run.sh"])
-    assert "files that can be run; review them before you use it: run.sh." in done.message
+    assert "executable files; review them before you use it: run.sh." in done.message
     one = SkillInfo.model_validate_json((await http.get("/api/skills/new")).content)
     assert (one.category, one.enabled) == ("custom", True)
     again = await http.post("/api/skills/install", files={"file": ("n.skill", path.read_bytes())})

@@ -78,11 +78,11 @@ def test_without_folders_there_are_none(tmp_path: Path) -> None:
 
 BAD = [
     ("", "x/SKILL.md:1: does not begin with front matter"),
-    ("# Title\n", "does not begin with front matter; its first line has to be ---"),
-    ("---\nname: x\n", "its front matter has no end; close it with a line of ---"),
+    ("# Title\n", "does not begin with front matter; its first line must be ---"),
+    ("---\nname: x\n", "its front matter has no end; close it with a line ---"),
     ("---\n---\nbody", "name: is missing; add it"),
     ("---\nname: x\n---\nbody", "description: is missing; add it"),
-    (text("x").replace(BODY, "  \n"), "has no instructions below its front matter"),
+    (text("x").replace(BODY, "  \n"), "has no instructions after its front matter"),
     ("---\nname: x\ndescription: [a\n---\nb", "SKILL.md:3: is not valid YAML"),
     ("---\n- a\n---\nb", "expected a mapping"),
     (text("x", "colour: red\n"), "SKILL.md:4: colour: unknown key"),
@@ -96,7 +96,7 @@ BAD = [
     (text("x", description="d" * 1025), "description: expected at most 1,024 characters, got 1,025"),
     (text("x", description="4"), "description: expected a string, got a whole number"),
     (text("x", "allowed-tools: [1]\n"), "allowed-tools[0]: expected a string"),
-    (text("x", "allowed-tools: a b;c\n"), "expected names of tools split by spaces, got 'b;c'"),
+    (text("x", "allowed-tools: a b;c\n"), "expected tool names separated by spaces, got 'b;c'"),
     (text("x", "license: !!python/object:os.system x\n"), "has a YAML tag that is not used here"),
     (text("x", "metadata: &a {b: *a}\n"), "refers to itself"),
     ("---\nname: x\nda\x07\n---\n", "a character that YAML does not allow"),
@@ -119,10 +119,10 @@ def test_a_file_that_is_no_text_or_too_large(tmp_path: Path) -> None:
     assert "is larger than 200,000 bytes" in why(tmp_path)
     (folder / "SKILL.md").unlink()
     (folder / "SKILL.md").symlink_to("/etc/passwd")
-    assert "is no plain file" in why(tmp_path)
+    assert "is not a regular file" in why(tmp_path)
     (folder / "SKILL.md").unlink()
     os.mkfifo(folder / "SKILL.md")
-    assert "is no plain file" in why(tmp_path)
+    assert "is not a regular file" in why(tmp_path)
 
 
 def test_windows_line_ends_and_a_byte_order_mark(tmp_path: Path) -> None:
