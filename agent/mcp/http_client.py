@@ -15,7 +15,7 @@ from agent.errors import McpError, McpUnavailable
 from agent.shared.tls import tls_context
 
 EXPIRY_MARGIN_SECONDS = 30.0
-"""A token is renewed this long before it expires, or after half of its lifetime if that is later."""
+"""Seconds before its expiry at which a token is renewed, but not before half of its lifetime."""
 REQUEST_SECONDS = 20.0
 _CODE = re.compile(r"[a-z_]{1,40}")
 
@@ -23,8 +23,8 @@ _CODE = re.compile(r"[a-z_]{1,40}")
 class OAuthTokenAuth(httpx.Auth):
     """Adds `Authorization: Bearer …` to each request. After a 401 it gets a new token and retries once.
 
-    A refresh token that the token server replaces is kept in memory only. `clock` returns seconds. The
-    request raises McpUnavailable if there is no token.
+    Refresh tokens issued by the token server are kept in memory only. `clock` returns seconds. The request
+    raises McpUnavailable if no token can be obtained.
     """
 
     def __init__(self, config: McpOAuth, *, server: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -56,7 +56,7 @@ class OAuthTokenAuth(httpx.Auth):
         answer = await self._post_request()
         token, seconds = answer.get("access_token"), answer.get("expires_in")
         if not isinstance(token, str) or not token.isascii() or not token.isprintable():
-            raise self._token_error("its token server gave none")
+            raise self._token_error("its token server returned none")
         self._token = token
         if isinstance(seconds, str) and seconds.isdigit():
             seconds = int(seconds)
@@ -79,7 +79,7 @@ class OAuthTokenAuth(httpx.Auth):
         except httpx.HTTPError as error:
             raise self._token_error(f"its token server can't be reached ({type(error).__name__})") from error
         except ValueError as error:
-            raise self._token_error("its token server sent something unreadable") from error
+            raise self._token_error("its token server sent an unreadable response") from error
         if response.status_code != 200 or not isinstance(found, dict):
             code = found.get("error") if isinstance(found, dict) else None
             named = f": {code}" if isinstance(code, str) and _CODE.fullmatch(code) else ""

@@ -243,7 +243,7 @@ def _merge_entry(name: str, new: Any, stored: Json | None, before: McpServerInfo
             result[key] = value
     if place := find_masked(result, f"mcp_servers.{name}"):
         raise Invalid(
-            f"{place}: a hidden value stands for nothing here (it is kept only while command, url and type "
-            "stay as they are); write it out, or as $NAME"
+            f"{place}: no stored secret for this hidden value (it is kept only while command, url and type "
+            "stay unchanged); write the value, or $NAME"
         )
     return result

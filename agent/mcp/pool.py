@@ -1,4 +1,4 @@
-"""All MCP servers of an event loop: configured from the extensions file, started on first use."""
+"""The MCP servers of an event loop: configured by the extensions file, started on first use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agent.mcp.server import McpServerClient
 
 log = structlog.get_logger(__name__)
 START_WAIT_SECONDS = 5.0
-"""Time that a run waits for starting servers; slower ones join a later run."""
+"""Maximum time that a run waits for servers to start; slower ones are available to later runs."""
 IDLE_SECONDS = 300.0
 SWEEP_SECONDS = 30.0
 NAME_LENGTH = 64

@@ -1,4 +1,4 @@
-"""The client of one configured MCP server: its tools, and a session for each conversation or one for all."""
+"""The client of one configured MCP server: its tools and sessions, one per conversation or one for all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agent.shared.process import TAIL_BYTES, OutputBuffer
 
 log = structlog.get_logger(__name__)
 MAX_SESSIONS = 16
-"""Sessions of one server at the same time; a new one replaces the least recently used."""
+"""Maximum number of open sessions of a server; a new one replaces the least recently used."""
 FIRST_BACKOFF, MAX_BACKOFF = 1.0, 300.0
 UNCLAIMED = None
 Key = str | None
@@ -137,7 +137,7 @@ class McpServerClient:
             return await self._start_session(key)
 
     def _claim_spare_session(self, key: Key) -> None:
-        """Give the session that listed the tools to the first conversation that calls one."""
+        """Reuse the session that listed the tools for the first conversation that calls one."""
         spare = self._sessions.get(UNCLAIMED)
         if key is not UNCLAIMED and key not in self._sessions and spare is not None and spare.is_usable:
             del self._sessions[UNCLAIMED]
@@ -149,7 +149,7 @@ class McpServerClient:
         wait = self._retry_at - self._clock()
         if wait > 0:
             raise McpUnavailable(
-                f"{self._problem} It is tried again in {wait:.0f} seconds.".strip(), server=self.name
+                f"{self._problem} Next attempt in {wait:.0f} seconds.".strip(), server=self.name
             )
 
     async def _start_session(self, key: Key) -> McpSession:
@@ -219,7 +219,7 @@ class McpServerClient:
         log.warning("mcp_server_broke", server=self.name, detail=str(error))
         if self._crashes:
             pause = min(FIRST_BACKOFF * 2 ** (self._crashes - 1), MAX_BACKOFF)
-            self._retry_at, self._problem = self._clock() + pause, "broke several times."
+            self._retry_at, self._problem = self._clock() + pause, "crashed several times."
         self._crashes += 1
 
     def _record_start_failure(self, error: McpUnavailable) -> None:

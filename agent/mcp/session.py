@@ -1,4 +1,4 @@
-"""One MCP session: a single task opens, holds and closes it; calls come from any task."""
+"""One MCP session, opened, held and closed by a single task; any task may call it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class McpSession:
 
     @property
     def is_usable(self) -> bool:
-        """Return True if the session is open, as far as known."""
+        """Return True if the session is open and not known to be broken."""
         return self._session is not None and not self._ended.is_set()
 
     @property

@@ -1,6 +1,6 @@
-"""The code that uses the MCP packages: open sessions, and convert a server's tools to the agent's.
+"""Open sessions with the MCP packages, and convert a server's tools to the agent's.
 
-Imported when the first server is used, since the packages are slow to import and an optional extra.
+Imported when the first server is used, since the packages are optional and slow to import.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CallTool = Callable[[str, dict[str, Any]], Awaitable[protocol.CallToolResult]]
 OnChanged = Callable[[], None]
 _NO_CONNECTION = StdioConnection(transport="stdio", command="", args=[])
 
-# Callers get the exceptions of this logger anyway; its lines would show URLs and headers.
+# Callers get the logged exceptions anyway, and the log lines would show URLs and headers.
 logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
 
 
@@ -109,7 +109,7 @@ async def list_tools(session: ClientSession) -> tuple[protocol.Tool, ...]:
 
 
 async def call_tool(session: ClientSession, tool: str, arguments: dict[str, Any]) -> protocol.CallToolResult:
-    """Call a tool. The caller limits the time."""
+    """Call a tool, without a time limit."""
     return await session.call_tool(tool, arguments, read_timeout_seconds=timedelta(days=1))
 
 
@@ -134,7 +134,7 @@ def convert_tool(tool: protocol.Tool, *, name: str, server: str, call: CallTool)
 
 
 def limit_text(result: protocol.CallToolResult) -> protocol.CallToolResult:
-    """Cut the text of the result to what a model can use."""
+    """Shorten the text of the result to a length that a model can use."""
     room = MAX_TEXT_CHARACTERS
     content: list[protocol.ContentBlock] = []
     for block in result.content:

@@ -162,11 +162,11 @@ async def test_a_refused_token_gets_one_more_try(tokens: TokenServer) -> None:
 REFUSALS: list[tuple[Response, str]] = [
     (JSONResponse({"error": "invalid_client"}, 401), "answered 401: invalid_client"),
     (JSONResponse({"error": "s3cret <b>"}, 400), "answered 400."),
-    (Response("nope", 500), "sent something unreadable"),
+    (Response("nope", 500), "sent an unreadable response"),
     (Response(b"", 503), "answered 503"),
     (JSONResponse(["x"]), "answered 200"),
-    (JSONResponse({"token": "x"}), "gave none"),
-    (JSONResponse({"access_token": "a\r\nX: b"}), "gave none"),
+    (JSONResponse({"token": "x"}), "returned none"),
+    (JSONResponse({"access_token": "a\r\nX: b"}), "returned none"),
     (Response(b"", 302, {"location": "http://127.0.0.1:9/"}), "answered 302"),
 ]
 

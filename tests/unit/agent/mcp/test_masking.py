@@ -119,7 +119,7 @@ async def test_a_secret_does_not_follow_to_another_place(tmp_path: Path, change:
     servers = management(tmp_path)
     found = (await servers.load_config()).model_dump()["mcp_servers"]
     found["remote"] |= change
-    with pytest.raises(Invalid, match=r"mcp_servers\.remote\..*a hidden value stands for nothing here"):
+    with pytest.raises(Invalid, match=r"mcp_servers\.remote\..*no stored secret for this hidden value"):
         await servers.replace_servers(found)
     assert stored(tmp_path) == STORED
 
