@@ -22,7 +22,7 @@ class TaskOutput:
 
     @property
     def text(self) -> str:
-        """Return the text up to now, with the middle cut out if it is very long."""
+        """Return the text received so far; a very long one lacks its middle."""
         return cut_middle(self._text.strip(), MAX_CHARS)
 
     def add_update(self, update: Any) -> None:
@@ -46,7 +46,7 @@ class TaskOutput:
 
 
 def _render_content(content: Any) -> str:
-    """Render a content block as text. File locations are omitted: they mean nothing to our model."""
+    """Render a content block as text. File locations are omitted, since our model can't open them."""
     kind = getattr(content, "type", "")
     if kind == "text":
         return str(content.text)
@@ -56,7 +56,7 @@ def _render_content(content: Any) -> str:
 
 
 def cut_middle(text: str, length: int) -> str:
-    """Cut the middle out of a text longer than `length` characters."""
+    """Shorten a text longer than `length` characters in its middle."""
     half = (length - len(CUT)) // 2
     return text if len(text) <= length else f"{text[:half]}{CUT}{text[-half:]}"
 

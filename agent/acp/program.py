@@ -1,4 +1,4 @@
-"""Run the program of an external agent in a process group of its own, and end it with all its children."""
+"""Run the program of an external agent in its own process group, and end it with all its children."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ProgramNotStarted(Exception):
 
 
 class ProgramEnded(Exception):
-    """Raised if the program ends while something is expected from it; the text says how it ended."""
+    """Raised if the program ends before its result; the text says how it ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class AgentProgram:
         return f"was killed (signal {-code})" if code < 0 else f"ended (exit code {code})"
 
     async def terminate(self) -> None:
-        """End the program and its whole process group, after a short time to exit by itself."""
+        """Give the program a short time to exit, then kill its whole process group."""
         try:
             self.writer.close()
             async with asyncio.timeout(EXIT_SECONDS):
@@ -98,7 +98,7 @@ class AgentProgram:
 
 
 class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
-    """Forwards only lines that may be messages.
+    """Forwards only the lines that may be messages.
 
     `ended` is set at exit, even if a child still holds the output.
     """
@@ -173,9 +173,9 @@ ADAPTERS = {
     "gemini": "gemini with the argument --acp",
     "pi": "pi-acp",
 }
-_KNOWN = "{program} by itself does not speak ACP; what does is {adapter}."
+_KNOWN = "{program} does not speak ACP by itself; use {adapter}."
 _ANY = (
-    "The command has to be a program that speaks ACP over its standard input and output. Many agents need an "
+    "The command must be a program that speaks ACP over its standard input and output. Many agents need an "
     "adapter for that: codex-acp for Codex, claude-agent-acp for Claude Code."
 )
 

@@ -1,4 +1,4 @@
-"""Run tasks on external agents: one program for each task, with a time limit, one at a time in a thread."""
+"""Run tasks on external agents: one program per task, with a time limit, one task at a time per thread."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class _Job:
     tail: OutputBuffer
 
     def with_partial_output(self, text: str) -> str:
-        """Append the agent's output up to now to the text."""
+        """Append the agent's output so far to the text."""
         return f"{text} {PARTIAL_OUTPUT.format(said=self.output.text)}" if self.output.text else text
 
     @property

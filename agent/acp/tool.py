@@ -68,7 +68,7 @@ def make_invoke_tool(runner: AcpRunner, agents: Mapping[str, AcpAgent]) -> BaseT
             text = f"There is no agent {to_one_line(agent)!r}; there are: {', '.join(agents)}."
             return ToolMessage(text, tool_call_id=call, name=NAME, status="error")
         about = {"task_id": call, "description": description.strip() or f"{agent}: {to_one_line(prompt)}"}
-        # The writer finds its run in the context, and updates arrive in another one.
+        # The writer looks up its run in the current context, but updates arrive in another one.
         here = copy_context()
 
         def report_step(step: SubagentStep) -> None:

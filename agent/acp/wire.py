@@ -1,6 +1,6 @@
-"""The client side of the acp package.
+"""Client of the Agent Client Protocol (ACP), built on the acp package.
 
-Imported with the first task, since the package is an optional extra.
+Imported with the first task, since the package is optional.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class RequestFailed(Exception):
 
 
 def _is_not_from_package(record: logging.LogRecord) -> bool:
-    """Drop records of the acp package: they contain the agent's output, and callers see the errors anyway."""
+    """Drop records of the acp package, which contain the agent's output; callers see the errors anyway."""
     return not record.pathname.startswith(_PACKAGE)
 
 
@@ -142,7 +142,7 @@ async def open_session(
         )
         yield AcpSession(connection, made.session_id, program)
     finally:
-        # After the program has ended nothing reads pending writes, so don't wait for them.
+        # Once the program has ended, nothing reads pending writes, so closing must not wait for them.
         await program.terminate()
         with suppress(OSError):
             await connection.close()
@@ -153,12 +153,10 @@ async def _await_answer(work: Awaitable[T]) -> T:
         return await work
     except acp.RequestError as error:
         if error.code == AUTH_REQUIRED:
-            raise RequestFailed(
-                "wants somebody to sign in: do that with its own program, or set its key"
-            ) from None
+            raise RequestFailed("requires signing in: do that with its own program, or set its key") from None
         raise RequestFailed(f"refused: {_describe_error(error)}") from None
     except ValidationError:
-        raise RequestFailed("gave an answer that is not of the protocol") from None
+        raise RequestFailed("sent an answer that violates the protocol") from None
 
 
 def _describe_error(error: acp.RequestError) -> str:

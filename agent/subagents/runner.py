@@ -1,4 +1,4 @@
-"""Run subagents as graphs in this process, limited in number, turns and time, and outside every stream."""
+"""Run subagents as graphs in this process, with limits on number, turns and time, outside every stream."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class SubagentProgress:
 
     @property
     def last_text(self) -> str:
-        """The last text of its model."""
+        """Return the last text of the subagent's model."""
         words = [answer.text.strip() for answer in self._find_answers()]
         return next((text for text in reversed(words) if text), NOTHING)
 
@@ -99,9 +99,9 @@ log = structlog.get_logger(__name__)
 MAX_CONCURRENT = 3
 SECONDS = 900.0
 GUARD_SECONDS = 30.0
-"""How long one that was stopped for its time may take to end, before it is left alone."""
+"""Seconds to wait for the end of a subagent that exceeded its time limit, before it is abandoned."""
 CANCEL_SECONDS = 0.5
-"""The same for a cancelled run, which has to end within a second."""
+"""The same for a cancelled run, which must end within a second."""
 MAX_TURNS = 200
 GRAPHS_KEPT = 8
 STEPS_A_TURN, STEPS_AROUND = 6, 20
@@ -187,7 +187,7 @@ class GraphSubagents:
                 await self._cancel_work(work, CANCEL_SECONDS)
 
     async def _cancel_work(self, work: asyncio.Task[SubagentResult], seconds: float) -> None:
-        """Cancel the task and wait up to `seconds` for its end, then leave it alone."""
+        """Cancel the task and wait up to `seconds` for its end, then abandon it."""
         work.cancel()
         guard = asyncio.ensure_future(self._sleep(seconds))
         try:
@@ -211,7 +211,7 @@ class GraphSubagents:
         except ModelCallLimitExceededError:
             text = OUT_OF_TURNS.format(turns=turns, said=progress.last_text)
             return progress.finish(SubagentStatus.FAILED, text)
-        except Exception as error:  # noqa: BLE001 - supervisor: whatever ends a subagent, the lead agent hears of it
+        except Exception as error:  # noqa: BLE001 - supervisor: the lead agent gets the error as the result
             problem = str(error) if isinstance(error, AgentError) else f"{type(error).__name__}: {error}"
             log.warning(
                 "subagent_failed", name=task.id, error=type(error).__name__, detail=redact_line(problem)
@@ -220,7 +220,7 @@ class GraphSubagents:
         return progress.to_result()
 
     async def _get_graph(self, kind: SubagentType, turns: int) -> Any:
-        """Return the graph of a type. Building one costs as much as some turns, so it is cached."""
+        """Return the graph of a type, cached, because building one takes as long as several turns."""
         graph = self._graphs.get((kind, turns))
         if graph is None:
             graph = await asyncio.to_thread(self._build_graph, kind, turns)

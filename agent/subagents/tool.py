@@ -2,7 +2,7 @@
 
 Custom events of the run, `{type, task_id, description, …}`; `task_id` is the id of the tool call:
 
-| type | more |
+| type | further fields |
 |---|---|
 | `task_started` | `subagent_type` |
 | `task_running` | `turn` (from 1), `tools`: names of the tools that it calls now |
@@ -66,7 +66,7 @@ def make_task_tool(runner: SubagentRunner) -> BaseTool:
     ) -> Command[Any]:
         call = runtime.tool_call_id or ""
         about = {"task_id": call, "description": description}
-        # the writer looks up whose run it writes to; a subagent has a context of its own
+        # The writer looks up its run in the current context, but a subagent runs in its own.
         here = copy_context()
 
         def report_step(step: SubagentStep) -> None:

@@ -198,11 +198,11 @@ async def test_one_that_waits_for_its_turn_can_be_cancelled(runner: AcpRunner, t
             "dies",
             {},
             "ended (exit code 2) before it opened a session (it said: usage: it has no such thing). "
-            "The command has to be a program that speaks ACP",
+            "The command must be a program that speaks ACP",
         ),
-        ("mute", {"start_seconds": 0.5}, "opened no session within 0.5 seconds. The command has to be"),
+        ("mute", {"start_seconds": 0.5}, "opened no session within 0.5 seconds. The command must be"),
         ("future", {}, "speaks version 99 of the protocol, not 1."),
-        ("signed-out", {}, "wants somebody to sign in: do that with its own program, or set its key."),
+        ("signed-out", {}, "requires signing in: do that with its own program, or set its key."),
     ],
 )
 async def test_one_that_opens_no_session_says_why(
@@ -216,10 +216,10 @@ async def test_one_that_opens_no_session_says_why(
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("codex-acp", "can't be started: codex-acp is not installed, or is not on PATH. The command has to"),
+        ("codex-acp", "can't be started: codex-acp is not installed, or is not on PATH. The command must"),
         (
             "codex",
-            "codex is not installed, or is not on PATH. codex by itself does not speak ACP; what does ",
+            "codex is not installed, or is not on PATH. codex does not speak ACP by itself; use ",
         ),
         (str(PROGRAM), "can't be started: acp_agent.py is not installed, or is not on PATH"),
     ],
@@ -251,7 +251,7 @@ async def test_a_launcher_that_is_no_program_says_so(runner: AcpRunner, tmp_path
             (["refuse", "no credit"],),
             'The ACP agent "helper" refused: Internal error: no credit.',
         ),
-        (("nonsense",), 'The ACP agent "helper" gave an answer that is not of the protocol.'),
+        (("nonsense",), 'The ACP agent "helper" sent an answer that violates the protocol.'),
         ((["say", "I can't."], ["stop", "refusal"]), "It refused to go on. So far it said: I can't."),
         (
             (["say", "Half"], ["stop", "max_tokens"]),

@@ -110,10 +110,10 @@ def test_a_title_is_one_line_that_is_not_long() -> None:
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("codex", "codex by itself does not speak ACP; what does is codex-acp."),
-        ("/usr/bin/claude", "what does is claude-agent-acp."),
-        ("gemini.cmd", "what does is gemini with the argument --acp."),
-        ("codex-acp", "has to be a program that speaks ACP"),
+        ("codex", "codex does not speak ACP by itself; use codex-acp."),
+        ("/usr/bin/claude", "use claude-agent-acp."),
+        ("gemini.cmd", "use gemini with the argument --acp."),
+        ("codex-acp", "must be a program that speaks ACP"),
         ("other", "codex-acp for Codex, claude-agent-acp for Claude Code"),
     ],
 )
