@@ -1,4 +1,4 @@
-"""Select the messages of a conversation that may enter a memory: people's messages and final answers."""
+"""Select the messages of a conversation to remember: people's messages and final answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class QueuedMessage:
 
 @dataclass(frozen=True, slots=True)
 class PendingUpdate:
-    """The update that waits for one thread. `id` changes whenever messages are added to it.
+    """The pending update of one thread. `id` changes whenever messages are added to it.
 
     `erasures` is the number of times the scope had been erased when the update was read from the queue.
     """
@@ -63,7 +63,7 @@ def filter_for_scope(messages: Iterable[BaseMessage], scope: MemoryScope) -> lis
 
 
 def to_queued_messages(messages: Sequence[BaseMessage]) -> list[QueuedMessage]:
-    """Convert the newest `MAX_MESSAGES` messages for the queue, cutting the middle out of long ones."""
+    """Convert the newest `MAX_MESSAGES` messages for the queue, without the middle of long ones."""
     found = []
     for place, message in enumerate(messages):
         who = "person" if isinstance(message, HumanMessage) else "assistant"

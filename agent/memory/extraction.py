@@ -113,7 +113,7 @@ async def update_memory(
     document = await asyncio.to_thread(folder.files.read, pending.scope)
     told = any(one.role == "person" for one in pending.messages)
     if document.last_update_id == pending.id or not told:
-        # It was written, and the process ended before the queue knew; or no person says anything new in it.
+        # An earlier process wrote it but ended before `complete`, or it holds no message of a person.
         await asyncio.to_thread(folder.queue.complete, pending)
         return
     asked = build_prompt(document, pending)

@@ -20,12 +20,12 @@ from agent.memory.exchange import MAX_MESSAGES, PendingUpdate, QueuedMessage
 from agent.memory.scopes import format_scope, parse_scope
 
 MAX_WAIT_FACTOR = 10
-"""An entry waits at most this many quiet periods, even if messages keep arriving."""
+"""Maximum number of quiet periods that an entry waits while messages keep arriving."""
 MAX_SEEN_IDS = 200
 MAX_SEEN_THREADS = 50_000
 BUSY_SECONDS = 10.0
 
-# `scope` is the text of a scope, times are seconds.
+# `scope` is a scope as text; times are seconds since the epoch.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS pending (
     scope TEXT NOT NULL, thread TEXT NOT NULL, id TEXT NOT NULL, said TEXT NOT NULL,
@@ -114,7 +114,7 @@ class MemoryUpdateQueue:
         return True
 
     def next_update(self) -> PendingUpdate | None:
-        """Return the most overdue entry, or None if none is due."""
+        """Return the entry that is due longest, or None if none is due."""
         with self._transaction() as tx:
             row = tx.execute(_SELECT_DUE, (self._clock(),)).fetchone()
             if row is None:
@@ -143,7 +143,7 @@ class MemoryUpdateQueue:
             tx.execute(_POSTPONE_PENDING, (self._clock() + seconds, *key, pending.id))
 
     def erase(self, scope: MemoryScope) -> None:
-        """Drop all entries of the scope, mark their messages as seen, and void an update in progress."""
+        """Delete all entries of the scope, mark their messages as seen, and invalidate a running update."""
         text = format_scope(scope)
         with self._transaction() as tx:
             for thread, said in tx.execute(_SELECT_BY_SCOPE, (text,)).fetchall():

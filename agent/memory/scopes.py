@@ -10,7 +10,7 @@ from agent.errors import BadIdentifier
 
 KINDS = ("person", "group")
 OWNER = MemoryScope("person", "", "local:owner")
-"""The scope used when the caller names no person: by the embedded client and the runtime itself."""
+"""The scope if the caller names no person, as the embedded client and the runtime itself don't."""
 MAX_SCOPE_CHARACTERS = 512
 MAX_NAME_CHARACTERS = 180
 

@@ -1,4 +1,4 @@
-"""Manage memories for people: read, export, edit and erase them."""
+"""Read, export, edit and erase memories, for the management API."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ DocumentChange = Callable[[MemoryDocument], MemoryDocument]
 
 
 class MemoryService:
-    """The memories of a data directory, on disk only: every reader and updater sees each change at once."""
+    """The memories of a data directory. Reads and writes the disk, so that every process sees each change."""
 
     def __init__(self, home: Path, load_config: LoadMemoryConfig, *, clock: Clock = time.time) -> None:
         self._home = home
@@ -105,7 +105,7 @@ class MemoryService:
 
         def added(document: MemoryDocument) -> MemoryDocument:
             _refuse_duplicate(document, fact.content)
-            # The new fact stays, even if the limit removes others.
+            # Apply the limit to the other facts, so that the new one always stays.
             facts = (*keep_best(document.facts, config.max_facts - 1), fact)
             return document.model_copy(update={"facts": facts, "last_updated": now})
 

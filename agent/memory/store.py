@@ -1,4 +1,4 @@
-"""The stores behind the memory middleware: files that a model updates, or recent messages in this process."""
+"""Stores of the memory middleware: files that a model updates, or recent messages in this process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LoadMemoryConfig = Callable[[], Awaitable[MemoryConfig]]
 class FileMemoryStore:
     """Memory in files, updated by a model.
 
-    Belongs to one event loop, on which its worker runs while updates are pending. `load_config` returns the
+    Use it on one event loop, where its worker runs while updates are pending. `load_config` returns the
     current configuration; `ask` sends a prompt to the extraction model.
     """
 
@@ -53,7 +53,7 @@ class FileMemoryStore:
         Raises BadIdentifier for a scope outside the grammar.
         """
         if parse_scope(format_scope(scope)) != scope:
-            raise BadIdentifier("This scope can't be stored.")
+            raise BadIdentifier("Invalid memory scope.")
         config = await self._load_config()
         folder, worker = await self._current_folder(config)
         new = to_queued_messages(messages)
@@ -72,7 +72,7 @@ class FileMemoryStore:
         return render_memory(document, group=scope.kind == "group", tokens=config.max_injection_tokens)
 
     async def resume(self) -> None:
-        """Continue with updates that an earlier process left in the queue."""
+        """Process the updates that an earlier process left in the queue."""
         folder, worker = await self._current_folder(await self._load_config())
         if await asyncio.to_thread(_has_pending, folder):
             worker.wake()
@@ -91,7 +91,7 @@ class FileMemoryStore:
             await asyncio.to_thread(folder.queue.close)
 
     async def _current_folder(self, config: MemoryConfig) -> tuple[MemoryFolder, MemoryWorker]:
-        """Return the directory that the configuration names now, and its worker."""
+        """Return the configured directory and its worker."""
         path = memory_folder_path(self._home, config)
         if self._active is None or self._active[0].path != path:
             await self.close()

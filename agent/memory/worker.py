@@ -1,4 +1,4 @@
-"""Process the update queue: due updates one after another, by one process at a time."""
+"""Process the update queue: one update after another, in one process at a time."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class MemoryWorker:
         """Start the worker, or make it look at the queue again."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            # what ran on another loop ended with it
+            # A task on another loop has ended with that loop.
             self._loop, self._task, self._changed = loop, None, asyncio.Event()
         self._changed.set()
         if self._task is None or self._task.done():
-            # A context of its own: callbacks of the run that queued must not hear of the model calls here.
+            # A new context, so that callbacks of the run that queued the update don't see these model calls.
             self._task = loop.create_task(self._run(), name="memory-updates", context=Context())
 
     async def wait_until_idle(self) -> None:
@@ -69,7 +69,7 @@ class MemoryWorker:
             while await self._process_next():
                 pass
         except (OSError, sqlite3.Error) as error:
-            # what waits stays on disk; the next thing that is queued starts the work again
+            # Pending updates stay on disk; the next `wake` retries them.
             log.error("memory_queue_failed", error=type(error).__name__, detail=redact_line(str(error)))
         finally:
             lock.release()
@@ -91,7 +91,7 @@ class MemoryWorker:
         queue = self._folder.queue
         try:
             await self._update(self._folder, pending)
-        except Exception as error:  # noqa: BLE001 - supervisor: what can't be done now is tried again, then given up
+        except Exception as error:  # noqa: BLE001 - supervisor: retry, then give up
             last = pending.attempts + 1 >= MAX_ATTEMPTS
             log.warning(
                 "memory_update_failed",
@@ -105,7 +105,7 @@ class MemoryWorker:
                 await asyncio.to_thread(queue.postpone, pending, FIRST_RETRY * RETRY_FACTOR**pending.attempts)
 
     async def _wait_for(self, seconds: float) -> None:
-        """Wait `seconds`, or until something is queued."""
+        """Wait `seconds`, or until `wake` is called."""
         waits = {
             asyncio.ensure_future(self._sleep(max(seconds, 0.0))),
             asyncio.ensure_future(self._changed.wait()),
