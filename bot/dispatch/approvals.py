@@ -19,7 +19,8 @@ import structlog
 
 from bot.commands.escaping import quoted
 from bot.dispatch.pacing import Backoff
-from bot.dispatch.reply.sender import EditPart, ReplySender
+from bot.dispatch.reply.diff import EditPart
+from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.run.request import TRANSIENT
 from bot.domain import Part, PartKind, Stopped, Turn
 from bot.errors import DeliveryError, RateLimited

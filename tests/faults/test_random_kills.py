@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from bot.dispatch.reply.sender import REPEATED_COUNTER, REPEATED_MARK
+from bot.dispatch.reply.diff import REPEATED_MARK
+from bot.dispatch.reply.sender import REPEATED_COUNTER
 from bot.testing.emulators.telegram import TelegramEmulator
 from tests.harness.service import ServiceProcess, config_text
 from tests.harness.sqlite import closed_texts, counted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.dispatch.reply.sender import REPEATED_MARK
+from bot.dispatch.reply.diff import REPEATED_MARK
 from tests.harness.wires.base import Standing
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 
 from agent.shared.tls import tls_context
-from bot.dispatch.reply.sender import REPEATED_MARK
+from bot.dispatch.reply.diff import REPEATED_MARK
 from tests.harness.wires.base import Standing
 
 PATIENCE = 30.0

@@ -9,7 +9,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
-from bot.dispatch.reply.sender import REPEATED_MARK
+from bot.dispatch.reply.diff import REPEATED_MARK
 from bot.domain import Stopped
 from bot.schedules.retry_policy import RETRY_AFTER
 from bot.store.scheduled_runs import attempt_of

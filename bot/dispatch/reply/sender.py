@@ -1,17 +1,13 @@
-"""Send one reply to its platform and record every call: intent before a post, receipt after it.
-
-A reply is an ordered list of parts. What should be seen (`want`) and what is known to be seen (`parts`,
-`shown`) are compared; the first difference is the next action. Streaming, the final answer and recovery after
-a crash all use this comparison.
-"""
+"""Send one reply to its platform and record every call: intent before a post, receipt after it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from bot.dispatch.pacing import AccountChannel
+from bot.dispatch.reply.diff import RETRACTED_TEXT, EditPart, PostPart, RemovePart, Reply, mark_repeated
 from bot.domain import (
     ChatKind,
     OutboundFile,
@@ -39,145 +35,6 @@ from bot.platforms.base import (
 from bot.store.turns import PartChange, save_turn
 from bot.store.usage import TurnUsage, increment_counter
 from bot.wiring import Core
-
-REPEATED_MARK = "(possibly repeated)"
-# Placeholder in a message whose text was retracted, until it gets another one.
-RETRACTED_TEXT = "…"
-SEEN = frozenset({PartState.POSTED, PartState.FINAL})
-
-
-@dataclass(frozen=True, slots=True)
-class PostPart:
-    """Send a new message; `unknown`: it may have been sent before."""
-
-    part: Part
-    unknown: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class EditPart:
-    """Replace the text of a posted message."""
-
-    part: Part
-
-
-@dataclass(frozen=True, slots=True)
-class RemovePart:
-    """Delete a message that the final answer does not need."""
-
-    part: Part
-
-
-Action = PostPart | EditPart | RemovePart
-
-
-class Reply:
-    """The parts of a turn's reply, as far as they are known to be shown.
-
-    `parts` comes from the store; after a crash, the outcome of an `intended` part is unknown.
-    """
-
-    def __init__(self, parts: Sequence[Part] = ()) -> None:
-        self._parts: list[Part] = list(parts)
-        self._shown: dict[int, str] = {}
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """The known parts, in order."""
-        return tuple(self._parts)
-
-    @property
-    def visible(self) -> bool:
-        """Return whether a part of this reply is visible, or may be."""
-        return any(part.state is not PartState.PLANNED for part in self._parts)
-
-    def next_frame(self, want: Sequence[str]) -> Action | None:
-        """Return the next action of the stream towards these texts: earlier parts first, none is removed.
-
-        If text moves from one part to the next, the earlier part keeps it until the next one is posted.
-        """
-        for index, text in enumerate(want):
-            action = self._next_action(Part(index, PartKind.TEXT, text), final=False)
-            if isinstance(action, EditPart) and self._shrinks(index, text) and index + 1 < len(want):
-                later = self._next_action(Part(index + 1, PartKind.TEXT, want[index + 1]), final=False)
-                if isinstance(later, PostPart) and not later.unknown:
-                    return later
-            if action is not None:
-                return action
-        return None
-
-    def _shrinks(self, index: int, text: str) -> bool:
-        return self._shown.get(index, "").startswith(text)
-
-    def next_final(self, want: Sequence[Part]) -> Action | None:
-        """Return the next action towards the final parts; None when all are shown or given up."""
-        for part in want:
-            action = self._next_action(part, final=True)
-            if action is not None:
-                return action
-        wanted = {part.index for part in want}
-        for part in self._parts:
-            if part.index not in wanted and part.state in SEEN:
-                return RemovePart(part)
-        return None
-
-    def _next_action(self, want: Part, *, final: bool) -> Action | None:
-        have = self._parts[want.index] if want.index < len(self._parts) else None
-        if have is None:
-            return PostPart(want)
-        if have.state is PartState.PLANNED:
-            # A part that may have been posted before stays marked, even if the platform rejected the repeat.
-            return PostPart(replace(want, repeated=have.repeated))
-        if have.state is PartState.INTENDED:
-            return PostPart(want, unknown=True)
-        if have.state is PartState.UNDELIVERED or have.state is PartState.FINAL:
-            return None
-        if self._shown.get(want.index) == want.content and not final:
-            return None
-        return EditPart(replace(want, platform_id=have.platform_id, repeated=have.repeated))
-
-    def shows_as_much(self, index: int, text: str) -> bool:
-        """Return True if a part is known to show at least as many characters as this text."""
-        return len(self._shown.get(index, "")) >= len(text)
-
-    def shows(self, part: Part) -> bool:
-        """Return True if exactly this text is known to be shown."""
-        return self._shown.get(part.index) == part.content
-
-    def update_part(self, part: Part, *, shown: str | None = None) -> Part:
-        """Record a part's new state; `shown` is the text that it shows now."""
-        while len(self._parts) <= part.index:
-            self._parts.append(Part(len(self._parts), PartKind.TEXT, ""))
-        self._parts[part.index] = part
-        if shown is not None:
-            self._shown[part.index] = shown
-        return part
-
-    def cut(self, count: int) -> None:
-        """Drop the parts from `count` on."""
-        del self._parts[count:]
-
-
-def place_parts(want: Sequence[Part], known: Sequence[Part]) -> list[Part]:
-    """Assign an index to each final part: a message with text never becomes a file."""
-    found: list[Part] = []
-    index = 0
-    for part in want:
-        while part.kind is not PartKind.TEXT and index < len(known) and _holds_text(known[index]):
-            index += 1
-        found.append(replace(part, index=index))
-        index += 1
-    return found
-
-
-def _holds_text(part: Part) -> bool:
-    return part.kind is PartKind.TEXT and part.state is not PartState.PLANNED
-
-
-def mark_repeated(text: str) -> str:
-    """Return the text of a part that may be shown twice, with a mark."""
-    return f"{REPEATED_MARK}\n\n{text}"
-
 
 REPEATED_COUNTER = "possibly_repeated"
 DOCUMENT_TYPE = "application/json"

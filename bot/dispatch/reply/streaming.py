@@ -12,7 +12,8 @@ import structlog
 
 from agent.shared.aio import shielded, wait_first
 from bot.dispatch.pacing import TYPING_EVERY, show_typing
-from bot.dispatch.reply.sender import RETRACTED_TEXT, Action, EditPart, PostPart, ReplySender
+from bot.dispatch.reply.diff import RETRACTED_TEXT, Action, EditPart, PostPart
+from bot.dispatch.reply.sender import ReplySender
 from bot.domain import OutboundMessage, PartState, ProgressItem
 from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import ChoosesFrames, Operation, ShowsProgress, StreamsDrafts

@@ -27,8 +27,8 @@ from bot.server.api.auth import authorize
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.errors import UnexpectedErrorHandler, add_handlers
 from bot.server.api.health import Gauges
+from bot.server.api.request_guard import guard_requests
 from bot.server.api.runtime_proxy import LANGGRAPH, RuntimeClients
-from bot.server.api.security import guard_requests
 from bot.server.api.sign_in import LinkSessions, TokenSessions
 from bot.server.api.sse import Subscriptions
 from bot.server.console.page import add_console

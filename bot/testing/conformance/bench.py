@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from bot.dispatch.reply.sender import EditPart, PostPart, RemovePart, Reply
+from bot.dispatch.reply.diff import EditPart, PostPart, RemovePart, Reply
 from bot.domain import (
     ChatKind,
     InboundMessage,

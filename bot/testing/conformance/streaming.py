@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from bot.dispatch.reply.sender import RETRACTED_TEXT
+from bot.dispatch.reply.diff import RETRACTED_TEXT
 from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import DeletesMessages, EditsMessages
 from bot.testing.conformance.bench import Stage

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from bot.cli.chat.client import ChatClient
-from bot.server.api.security import NO_TOKEN
+from bot.server.api.request_guard import NO_TOKEN
 from tests.platforms.web.serving import World, world
 
 PROGRAM = (

@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import product
 
-from bot.dispatch.reply.sender import REPEATED_MARK
+from bot.dispatch.reply.diff import REPEATED_MARK
 from tests.harness.clicks import Told, button, buttons, says_who, shown
 from tests.harness.wires import Standing
 from tests.week.actors.person import Asked, Person

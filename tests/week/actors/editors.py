@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.dispatch.reply.sender import REPEATED_MARK
+from bot.dispatch.reply.diff import REPEATED_MARK
 from tests.harness.uploads_and_edits import edits, hands_over, last_written
 from tests.week.actors.person import Asked, Person
 from tests.week.service_setup import Ledger

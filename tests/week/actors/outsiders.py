@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.dispatch.reply.sender import REPEATED_MARK
+from bot.dispatch.reply.diff import REPEATED_MARK
 from tests.harness.sqlite import kinds_of
 from tests.week.actors.person import Person
 from tests.week.service_setup import Ledger

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from bot.dispatch.reply.sender import REPEATED_MARK
+from bot.dispatch.reply.diff import REPEATED_MARK
 from tests.harness.assertions import plain
 from tests.week.actors.person import Asked, Person
 

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from bot.config.models import ServerConfig
-from bot.server.api.security import guard_requests, session_cookies
+from bot.server.api.request_guard import guard_requests, session_cookies
 from bot.server.api.sign_in import COOKIE, TRIES, TokenSessions
 from bot.testing.clock import ManualClock
 

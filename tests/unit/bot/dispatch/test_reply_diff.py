@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.dispatch.reply.sender import EditPart, PostPart, RemovePart, Reply, place_parts
+from bot.dispatch.reply.diff import EditPart, PostPart, RemovePart, Reply, place_parts
 from bot.domain import Part, PartKind, PartState
 
 
