@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 _END = object()
 QUEUE_LIMIT = 64
-"""How many items may wait for the caller."""
+"""Maximum number of buffered items."""
 
 
 class BackgroundLoop:
@@ -35,7 +35,7 @@ class BackgroundLoop:
     def iterate(self, items: AsyncGenerator[T, None]) -> Iterator[T]:
         """Yield items as they arrive, buffering up to QUEUE_LIMIT; closing the iterator cancels the work."""
         queue: Queue[Any] = Queue()
-        # Waited for on the loop: a thread that waits could not be cancelled when the loop is closed.
+        # An asyncio semaphore, because a waiting thread could not be cancelled when the loop is closed.
         room = asyncio.Semaphore(QUEUE_LIMIT)
 
         async def pump_items() -> None:
@@ -49,7 +49,7 @@ class BackgroundLoop:
         future.add_done_callback(lambda _: queue.put(_END))
         try:
             while (item := queue.get()) is not _END:
-                with suppress(RuntimeError):  # the loop is closed and nothing waits
+                with suppress(RuntimeError):  # the loop is closed, so nothing waits
                     loop.call_soon_threadsafe(room.release)
                 yield item
             future.result()
@@ -61,7 +61,7 @@ class BackgroundLoop:
         return loop is self._loop
 
     def close(self) -> None:
-        """Stop the thread and cancel what still runs."""
+        """Stop the thread and cancel running work."""
         with self._lock:
             loop, thread = self._loop, self._thread
             self._loop = self._thread = None

@@ -1,8 +1,8 @@
 """Wait until the checkpoint behind a step is on disk.
 
 With durability `async` a step runs while the checkpoint it started from is still being written. A call that
-must not happen twice waits for that checkpoint. Otherwise the run could resume from an older checkpoint after
-a crash, ask the model again and get another call, which cannot be told from one that was never made.
+must not happen twice waits for that checkpoint. Otherwise, after a crash, the run could resume from an older
+checkpoint and ask the model again, and the new call could not be matched with the one already made.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from langgraph.runtime import ExecutionInfo
 CheckpointWaiter = Callable[[str], Awaitable[None]]
 """Returns once the checkpoint with this id is on disk; raises CheckpointLost if it never will be."""
 NESTED = "|"
-"""What langgraph puts between the steps of a graph and those of one inside it."""
+"""Langgraph's separator between a graph and its subgraph in a checkpoint namespace."""
 _waiter: ContextVar[CheckpointWaiter | None] = ContextVar("roebot_stored", default=None)
 
 

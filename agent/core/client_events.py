@@ -1,4 +1,4 @@
-"""Events of the embedded client, translated from LangGraph's stream.
+"""Translate LangGraph's stream to the events of the embedded client.
 
 | type | data |
 |---|---|

@@ -29,7 +29,7 @@ _TEXTS: Mapping[ImportProblem, str] = {
     ImportProblem.PACKAGE: "{use} needs the package {package}, which is not installed."
     " Install it where Roebot is, without a restart: {command}",
     ImportProblem.UNKNOWN: "There is no module {module} (use: {use})."
-    " It is looked for among the installed packages, then beside config.yaml.",
+    " It is searched in the installed packages, then in the folder of config.yaml.",
     ImportProblem.MODULE: "There is no module {module} (use: {use}).",
     ImportProblem.NAME: "{module} has no {name} (use: {use}).",
     ImportProblem.BROKEN: "{module} can't be imported ({detail}).",
@@ -48,7 +48,7 @@ class ImportStringError(Exception):
 
 
 def add_import_folder(folder: Path) -> None:
-    """Search this folder for modules after all other places."""
+    """Append this folder to the places where modules are searched."""
     if (entry := str(folder)) not in sys.path:
         sys.path.append(entry)
 
@@ -60,7 +60,7 @@ def import_object(use: str) -> Any:
     """
     module, _, name = use.partition(":")
     if module not in sys.modules:
-        # Two at once take the same entries out of the same cache, and the second one fails.
+        # Two threads that invalidate the same cache entries at once would fail.
         with _CACHE_LOCK:
             invalidate_caches()
     try:
@@ -76,7 +76,7 @@ def import_object(use: str) -> Any:
 
 
 def _missing_module(use: str, module: str, error: ModuleNotFoundError) -> ImportStringError:
-    """Tell a package that is not installed from a module that its package lacks."""
+    """Distinguish a package that is not installed from a module missing in an installed package."""
     if error.name is None:
         return _broken_module(module, error)
     package = error.name.partition(".")[0]

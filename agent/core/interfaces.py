@@ -29,7 +29,7 @@ class ToolJournal(Protocol):
         ...
 
     async def finish(self, thread_id: str, call_id: str) -> None:
-        """Delete the record, since the call's result is stored. Unknown calls are no error."""
+        """Delete the record once the call's result is stored. Unknown calls are ignored."""
         ...
 
 
@@ -92,7 +92,7 @@ class CommandResult:
 
     @property
     def timed_out(self) -> bool:
-        """True if the time limit stopped it."""
+        """Return True if the time limit stopped the command."""
         return self.exit_code is None and self.stopped is None
 
 
@@ -132,12 +132,12 @@ class Sandbox(Protocol):
 class SandboxProvider(Protocol):
     """Provides sandboxes. A thread always gets the same id, also after a release or a restart.
 
-    A provider must not keep unreleased sandboxes forever: it drops those that were unused for the longest or
-    for a long time.
+    A provider must not keep unreleased sandboxes forever: it drops the least recently used ones, or those
+    unused for a long time.
     """
 
     async def acquire(self, thread_id: str) -> str:
-        """Return the id of the thread's ready sandbox. Acquiring twice counts once."""
+        """Return the id of the thread's sandbox, which is ready. Acquiring it again has no effect."""
         ...
 
     def get(self, sandbox_id: str) -> Sandbox | None:
@@ -145,11 +145,11 @@ class SandboxProvider(Protocol):
         ...
 
     async def release(self, sandbox_id: str) -> None:
-        """Release it; its files stay. Unknown ids are no error."""
+        """Release the sandbox; its files stay. Unknown ids are ignored."""
         ...
 
     async def close(self) -> None:
-        """Stop what runs for later commands; files stay, and the provider can be used again.
+        """Stop containers and processes kept for later commands. Files stay; the provider remains usable.
 
         Raises SandboxUnavailable if that fails.
         """
@@ -205,7 +205,7 @@ class SubagentResult:
 
 
 StepListener = Callable[[SubagentStep], None]
-"""Hears of each step as it is taken."""
+"""Called at each step of a subagent."""
 
 
 class SubagentRunner(Protocol):
@@ -213,7 +213,7 @@ class SubagentRunner(Protocol):
 
     @property
     def kinds(self) -> Sequence[SubagentKind]:
-        """Available kinds."""
+        """Return the available kinds."""
         ...
 
     async def run(

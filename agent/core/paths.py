@@ -38,21 +38,21 @@ _SPACES = re.compile(r"\s+")
 
 
 def check_thread_id(thread_id: str) -> str:
-    """The id itself: letters, digits, `-` and `_`, at most 64. Raises BadIdentifier."""
+    """Return the id if it has 1 to 64 letters, digits, `-` and `_`. Raises BadIdentifier."""
     if not _THREAD_ID.fullmatch(thread_id):
-        raise BadIdentifier("This is not a thread id.")
+        raise BadIdentifier("Invalid thread id.")
     return thread_id
 
 
 def safe_name(name: str) -> str:
-    """A file name fit for any file system: no folders, control or direction characters, no leading dot."""
+    """Return a name safe on any file system: no folders, control or bidi characters, or leading dot."""
     last = re.split(r"[/\\]", unicodedata.normalize("NFC", name))[-1]
     clean = _SPACES.sub(" ", _UNSAFE.sub("", last)).strip(" .")
     return _shortened(clean or "file", MAX_NAME_BYTES)
 
 
 def numbered(name: str, number: int) -> str:
-    """The name to try when `number - 1` files of this name are there: `a.txt`, `a-2.txt`, `a-3.txt`."""
+    """Return the `number`-th alternative of a file name: `a.txt`, `a-2.txt`, `a-3.txt`."""
     if number == 1:
         return name
     path = PurePosixPath(name)
@@ -61,9 +61,9 @@ def numbered(name: str, number: int) -> str:
 
 
 def check_name(name: str) -> str:
-    """The name of an existing file, exactly as `safe_name` would give it. Raises BadIdentifier."""
+    """Return the file name if `safe_name` would not change it. Raises BadIdentifier."""
     if safe_name(name) != name:
-        raise BadIdentifier("This is not a file name.")
+        raise BadIdentifier("Invalid file name.")
     return name
 
 
@@ -76,10 +76,10 @@ def split_virtual(path: str) -> tuple[str, tuple[str, ...]]:
     root = VIRTUAL_ROOT.removeprefix("/") + "/"
     area, *below = plain.removeprefix(root).split("/")
     if area not in AREAS or not below:
-        raise BadIdentifier("This path is outside the thread's files.")
+        raise BadIdentifier("The path is outside the thread's files.")
     for segment in below:
         if segment in {"", ".", ".."} or "\\" in segment or any(ord(c) < 32 for c in segment):
-            raise BadIdentifier("This path is not allowed.")
+            raise BadIdentifier("The path is not allowed.")
     return area, tuple(below)
 
 

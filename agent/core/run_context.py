@@ -13,7 +13,7 @@ from langgraph.runtime import Runtime
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """Read from a run's `configurable` or context; the bot sends all fields but the first two.
+    """Origin of a run, read from its `configurable` or context; the bot sends all but the first two fields.
 
     `user_id` is `platform:id` of the person. `roles` are the current ones with those they include, highest
     first: owner, admin, member; empty for a person without access. For a turn of several people, `user_id` is

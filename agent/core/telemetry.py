@@ -1,6 +1,6 @@
 """Defaults of logging and tracing.
 
-A library prints nothing unless the program asks for it. langchain wraps each middleware hook in a span that
+A library logs nothing unless the program configures it. langchain wraps each middleware hook in a span that
 langsmith starts and ends in a thread: two dozen thread switches per model call, although nothing blocks.
 They are avoided while tracing is off."""
 
@@ -53,5 +53,5 @@ def trace_inline() -> None:
 
 
 def internal_config(source: str) -> RunnableConfig:
-    """The config of such a call; `source` names who makes it, for traces."""
+    """Return the config of a model call whose tokens reach no stream; `source` names the caller in traces."""
     return {"tags": [TAG_NOSTREAM], "metadata": {"lc_source": source, **internal_call_metadata()}}

@@ -1,4 +1,4 @@
-"""Wait for the first of several things, and protect calls that a cancellation must not cut."""
+"""Wait with a time limit, and protect calls from cancellation."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Protocol, TypeVar
 T = TypeVar("T")
 
 LAST_CALL_SECONDS = 1.5
-"""How long a stopping service waits for a call that is in flight."""
+"""Seconds that a stopping service waits for a call in flight."""
 
 
 class Sleeper(Protocol):
-    """Anything that can sleep: the machine's clock, or a manual one in tests."""
+    """A clock that can sleep: the system's, or a manual one in tests."""
 
     def sleep(self, seconds: float) -> Awaitable[None]:
         """Return after `seconds`."""

@@ -1,4 +1,4 @@
-"""Replace a file in one step: whoever reads it sees the old content or the new one, never a part."""
+"""Replace a file atomically: readers see the old or the new content, never a part."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def replace_file(
 ) -> None:
     """Write `content` to a new file in the same folder, sync it to disk and rename it to `path`.
 
-    Text is encoded as UTF-8. A link at `path` is replaced, so resolve the path first to write to its target.
-    The new file belongs to the user and group of `owner` if the process is allowed to change them. An error
-    leaves no file behind. Blocking. Raises OSError.
+    Text is encoded as UTF-8. A link at `path` is replaced; to write to its target, resolve the path first.
+    The new file gets the user and group of `owner` if the process may change them. An error leaves no file
+    behind. Blocking. Raises OSError.
     """
     data = content.encode() if isinstance(content, str) else content
     part = path.parent / f".{secrets.token_hex(8)}.part"

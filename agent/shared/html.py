@@ -17,7 +17,7 @@ _WITHOUT_TEXT = (
     *("script", "style", "noscript", "template", "svg", "math", "iframe", "object", "embed", "canvas"),
     *("audio", "video", "button", "select", "textarea", "input", "title"),
 )
-# Each level indents all of its lines: without a bound, 2 MB of nested quotes become 40 MB of Markdown.
+# Each level indents all of its lines, so that 2 MB of nested quotes would become 40 MB of Markdown.
 _TOO_DEEP = (
     ".//*[self::blockquote or self::ul or self::ol]"
     "[count(ancestor::blockquote | ancestor::ul | ancestor::ol) > 8]"
@@ -27,8 +27,8 @@ _TOO_DEEP = (
 def parse_html(page: str, *, refuse_deep: bool = False) -> Any:
     """Parse a page into an lxml tree without comments and processing instructions; None if it is empty.
 
-    libxml2 drops what is nested deeper than 256 levels. With `refuse_deep`, such a page
-    raises RecursionError.
+    libxml2 drops everything nested deeper than 256 levels; with `refuse_deep` such a page raises
+    RecursionError.
     """
     parser = html.HTMLParser(
         encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True, huge_tree=False
@@ -44,10 +44,10 @@ def parse_html(page: str, *, refuse_deep: bool = False) -> Any:
 
 
 def render_markdown(root: Any, url: str = "") -> str:
-    """Render an element and its content as Markdown, and change the tree on the way.
+    """Render an element and its content as Markdown. Modifies the tree.
 
-    Links become absolute by `url`; with schemes other than http, https and mailto only their text stays.
-    Pictures, scripts, form controls and embedded content are dropped.
+    `url` makes links absolute. Links with schemes other than http, https and mailto become plain text.
+    Images, scripts, form controls and embedded content are dropped.
     """
     etree.strip_elements(root, *_WITHOUT_TEXT, with_tail=False)
     for element in root.xpath(_TOO_DEEP):

@@ -7,7 +7,7 @@ import re
 
 _SNIFFED_BYTES = 2_048
 _META = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
-# Python has codecs of these names too; no page uses them, and some are slow.
+# Python codecs that no page uses; some of them are slow.
 _NO_PAGE_CODECS = frozenset(
     {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "mbcs", "oem"}
 )

@@ -1,7 +1,7 @@
-"""ASGI guard in front of an HTTP API: hosts, origin, token and body type are checked before any route.
+"""ASGI guard in front of an HTTP API: checks host, origin, token and body type before any route.
 
-A web page that a person visits runs on this machine and can reach loopback ports. The host check stops DNS
-rebinding, the origin check stops other pages' scripts, and the body check stops plain HTML forms.
+Any web page in a local browser can send requests to loopback ports. The host check stops DNS rebinding, the
+origin check stops scripts of other pages, and the body check stops plain HTML forms.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RequestHeaders = Mapping[str, str]
 Refusal = tuple[int, str]
 """Status code and `detail` of the answer."""
 GuardCheck = Callable[[Scope, RequestHeaders], Awaitable[Refusal | None]]
-"""Return why the request is refused, None if the check passes. Called for HTTP requests only."""
+"""Returns the reason to refuse a request, None if the check passes. Called for HTTP requests only."""
 
 
 class HttpGuard:
@@ -103,7 +103,7 @@ class HostCheck:
 
 
 def origin_from(hosts: HostCheck, detail: str = "This origin may not call the runtime") -> GuardCheck:
-    """Make a check that refuses pages of other hosts than those of `hosts` (403)."""
+    """Make a check that refuses requests by pages of hosts other than `hosts` (403)."""
 
     async def check_origin(scope: Scope, headers: RequestHeaders) -> Refusal | None:
         origin = headers.get("origin")
@@ -115,7 +115,7 @@ def origin_from(hosts: HostCheck, detail: str = "This origin may not call the ru
 
 
 def no_origin(detail: str = "This service can't be called from a web page.") -> GuardCheck:
-    """Make a check that refuses every request with an Origin header (403), so all scripts in browsers."""
+    """Make a check that refuses every request with an Origin header (403), so every script in a browser."""
 
     async def check_origin(_scope: Scope, headers: RequestHeaders) -> Refusal | None:
         return (403, detail) if "origin" in headers else None
@@ -130,7 +130,7 @@ def token_required(
     api_key: bool = False,
     detail: str = "A token is required",
 ) -> GuardCheck:
-    """Make a check for `Authorization: Bearer <token>` (401), in constant time; without a token all pass.
+    """Make a constant-time check of `Authorization: Bearer <token>` (401); without a token all requests pass.
 
     `api_key` accepts the token in `X-Api-Key` too, where LangGraph's SDK sends it.
     """
@@ -152,10 +152,10 @@ def json_required(
     open_prefixes: Iterable[str] = (),
     detail: str = "The body must be application/json",
 ) -> GuardCheck:
-    """Make a check that refuses bodies of other types than JSON (415).
+    """Make a check that refuses bodies that are not JSON (415).
 
-    Paths that end in one of `form_suffixes` take multipart forms too; paths that start with one of
-    `open_prefixes` take anything.
+    Paths that end in one of `form_suffixes` accept multipart forms too; paths that start with one of
+    `open_prefixes` accept any type.
     """
     suffixes, prefixes = tuple(form_suffixes), tuple(open_prefixes)
 
@@ -182,7 +182,7 @@ def bearer_token(headers: RequestHeaders) -> str:
 
 
 def split_host(host: str) -> tuple[str, str]:
-    """Split a Host header into name and port; without a port it is that of HTTP, 80."""
+    """Split a Host header into name and port; the default port is 80."""
     if host.endswith("]") or ":" not in host:
         return host, "80"
     name, _, port = host.rpartition(":")

@@ -1,4 +1,4 @@
-"""The command that installs a package for the very Python that runs, as a person can paste it."""
+"""Build the command, ready to paste, that installs a package for the running Python."""
 
 from __future__ import annotations
 

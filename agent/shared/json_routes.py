@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 LARGEST_BODY: Final = 64 * 1024 * 1024
-"""Bytes of a request body."""
+"""Maximum bytes of a request body."""
 
 
 class JsonRequest(Request):

@@ -1,4 +1,4 @@
-"""Keep the last good value of a file that may change, or break, at any time."""
+"""Keep the last good value of a file that may change or become invalid at any time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def file_stamp(path: Path | None) -> Stamp | None:
 
 
 class LastGood(Generic[T, E]):
-    """Reads a value on first use and again when its stamp changes; a read that fails keeps the last good one.
+    """Reads a value on first use and when its stamp changes; a failed read keeps the last good one in force.
 
     `read` gets the value in force (None at first) and returns the new one; it returns the same object when
     nothing changed. `read_stamp` identifies what the file holds. Both block, run in a thread, and raise
@@ -55,7 +55,7 @@ class LastGood(Generic[T, E]):
         self.value: T | None = None
         """The last good value; None before the first successful read."""
         self.problem: E | None = None
-        """The reason why the file in its present form is not in force; None if it is."""
+        """The reason why the current file is not in force; None if it is."""
 
     async def current(self) -> T:
         """Return the value in force, checking the file at most once per `check_seconds`.
@@ -73,15 +73,15 @@ class LastGood(Generic[T, E]):
         return self.value
 
     def load(self) -> T:
-        """Read the file now, as on first use, and put the result in force. Blocking.
+        """Read the file now and put the result in force. Blocking.
 
-        Raises `error`; the last good value stays in force then.
+        If it raises `error`, the last good value stays in force.
         """
         stamp = self._read_stamp()
         return self.put(self._read(None), stamp)
 
     def put(self, value: T, stamp: Stamp | None) -> T:
-        """Put a value in force that was read, or written, with this stamp."""
+        """Put a value in force that was read or written with this stamp."""
         self.value, self._stamp, self.problem = value, stamp, None
         return value
 
@@ -100,5 +100,5 @@ class LastGood(Generic[T, E]):
             self.problem = error
 
     def expire(self) -> None:
-        """Check the file on the next `current`, however recent the last check is."""
+        """Make the next `current` check the file, however recent the last check."""
         self._check_at = -math.inf

@@ -1,9 +1,9 @@
-"""Start other programs: their own session, output through pipes of ours, and an end that is always reached.
+"""Start programs in their own session, with output through pipes, and reliably end them.
 
-Event loops differ too much to use theirs. uvloop 0.23 connects programs by sockets, which can't be opened as
-/dev/stdout, and leaves them open in what the program starts, so that a container's monitor holds the output
-of the engine for ever. Its `connect_read_pipe` closes a descriptor twice, the second time perhaps that of
-another file (github.com/MagicStack/uvloop/issues/763).
+The subprocess support of event loops differs too much. uvloop 0.23 connects programs by sockets, which can't
+be opened as /dev/stdout and are inherited by the program's children, so that a container's monitor holds the
+output of the engine open forever. Its `connect_read_pipe` closes a descriptor twice, the second time possibly
+that of another file (github.com/MagicStack/uvloop/issues/763).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any, TextIO
 
 PIPE_BYTES = 65_536
-"""Bytes that are read from a pipe at a time."""
+"""Maximum bytes per read from a pipe."""
 TAIL_BYTES = 4_096
-"""Bytes of a program's error output that are worth keeping."""
+"""Maximum bytes to keep of a program's error output."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramStart:
-    """A program to start; it inherits the descriptors `fds` under their own numbers, and no other."""
+    """A program to start; it inherits only the descriptors `fds`, under the same numbers."""
 
     argv: Sequence[str]
     env: Mapping[str, str]
@@ -36,7 +36,7 @@ class ProgramStart:
 
 
 class PipeReader:
-    """Pass what comes through a pipe to a protocol; `connection_lost` follows its end, or `close`."""
+    """Passes a pipe's data to a protocol and calls its `connection_lost` at the end or after `close`."""
 
     def __init__(self, descriptor: int, protocol: asyncio.Protocol) -> None:
         self._loop = asyncio.get_running_loop()
@@ -69,7 +69,7 @@ class PipeReader:
 
 
 class OutputBuffer(asyncio.Protocol):
-    """Collect output: all of it, or the last `limit` bytes. `closed` is set once no program can write."""
+    """Collects output: all of it, or the last `limit` bytes. `closed` is set once no program can write."""
 
     def __init__(self, limit: int | None = None) -> None:
         self._data, self._limit = bytearray(), limit
@@ -85,18 +85,18 @@ class OutputBuffer(asyncio.Protocol):
 
     @property
     def text(self) -> str:
-        """The collected output; invalid UTF-8 becomes U+FFFD."""
+        """Return the collected output; invalid UTF-8 becomes U+FFFD."""
         return self._data.decode(errors="replace")
 
     @property
     def last_line(self) -> str:
-        """The last line that is not blank, "" if there is none."""
+        """Return the last line that is not blank, "" if there is none."""
         lines = (line.strip() for line in reversed(self.text.splitlines()))
         return next((line for line in lines if line), "")
 
     @asynccontextmanager
     async def open_pipe(self) -> AsyncIterator[TextIO]:
-        """Collect what is written to the yielded file, for libraries that start a program themselves."""
+        """Yield a file whose content is collected, for libraries that start a program themselves."""
         reading, writing = os.pipe()
         reader = PipeReader(reading, self)
         try:
@@ -117,16 +117,16 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """The process id, which is the id of its process group too."""
+        """Return the process id, which is also the id of its process group."""
         return self._process.pid
 
     @property
     def code(self) -> int | None:
-        """The exit code, or minus the signal that killed it; None while it runs."""
+        """Return the exit code, or minus the signal that killed it; None while it runs."""
         return self._process.returncode
 
     async def end(self) -> None:
-        """Kill the program, but nothing that it started, wait for its exit, and stop reading its output."""
+        """Kill the program but not its children, wait for its exit, and stop reading its output."""
         self._process.kill()
         await run_to_end(self.ended.wait())
         self.close()
@@ -145,7 +145,7 @@ class Process:
 async def start_process(
     start: ProgramStart, output: asyncio.Protocol, errors: asyncio.Protocol | None = None
 ) -> Process:
-    """Start a program. Its error output goes to `errors`, or to `output` too. Raises OSError."""
+    """Start a program. Its error output goes to `errors` (default: `output`). Raises OSError."""
     pipes: list[PipeReader] = []
     writers: list[int] = []
     try:
@@ -165,7 +165,7 @@ async def start_process(
 
 
 async def _open_process(start: ProgramStart, output: int, errors: int) -> subprocess.Popen[bytes]:
-    """Start it off the loop; if the caller is cancelled meanwhile, kill it again."""
+    """Start the program off the event loop; kill it if the caller is cancelled meanwhile."""
 
     def popen() -> subprocess.Popen[bytes]:
         return subprocess.Popen(  # noqa: S603 - the caller decides what runs
@@ -190,13 +190,13 @@ async def _open_process(start: ProgramStart, output: int, errors: int) -> subpro
 
 
 def kill_group(pid: int) -> None:
-    """Kill a program and everything of its process group; one that is gone is no error."""
+    """Kill a program and its process group; ignore one that has already ended."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 
 
 async def run_to_end(work: Coroutine[Any, Any, object]) -> None:
-    """Finish `work` even if the caller is cancelled meanwhile; the cancellation is raised afterwards."""
+    """Finish `work` even if the caller is cancelled meanwhile, then raise the cancellation."""
     task = asyncio.create_task(work)
     try:
         await asyncio.shield(task)

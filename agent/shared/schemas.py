@@ -72,7 +72,7 @@ class ConfigProblem(ResultModel):
 
     @property
     def line(self) -> str:
-        """The problem as one line."""
+        """Return the problem as one line."""
         return f"{self.where}: {self.what}" if self.where else self.what
 
 

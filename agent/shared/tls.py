@@ -1,4 +1,4 @@
-"""The TLS settings of outgoing requests."""
+"""TLS settings of outgoing requests."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import httpx
 
 @cache
 def tls_context() -> ssl.SSLContext:
-    """Return the context that trusts the machine's certificates. Blocking at the first call.
+    """Return a shared context that trusts the machine's certificates. Blocking at the first call.
 
-    An HTTP client that is given none reads and parses all certificates again, some 30 ms.
+    An HTTP client without it reads and parses all certificates again, which takes 30 ms.
     """
     return httpx.create_ssl_context()

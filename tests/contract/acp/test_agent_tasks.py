@@ -277,7 +277,7 @@ async def test_without_a_conversation_there_is_no_folder(runner: AcpRunner) -> N
     result = await ran(runner, agent(), ["say", "never"], thread=None)
     assert result.text == "There is no conversation whose folder it could work in."
     bad = await ran(runner, agent(), ["say", "never"], thread="../x")
-    assert bad.text == "This is not a thread id."
+    assert bad.text == "Invalid thread id."
 
 
 async def test_the_package_is_named_where_it_is_missing(
