@@ -1,7 +1,7 @@
-"""Turn features and extra middleware into one ordered chain, from the arguments alone.
+"""Order built-in and extra middleware in one chain, from the arguments alone.
 
 The built-in middleware is listed as data, outermost first, and imported on use. An extra middleware goes next
-to its anchor, or just before the end; every refusal is a ValueError that names the classes."""
+to its anchor, or just before the end. Errors are ValueErrors that name the classes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Slot:
     use: str = ""
 
     def matches_anchor(self, anchor: type[Middleware]) -> bool:
-        """Return whether it stands in the anchor's place."""
+        """Return whether the slot holds the anchor or its replacement."""
         return type(self.middleware) is anchor or self.use == import_string_of(anchor)
 
 
@@ -41,8 +41,8 @@ def order_middleware(chain: Sequence[Slot], extra: Sequence[Middleware]) -> list
     """Return the chain with the extras placed; the last slot stays last.
 
     Extras without an anchor go just before it, in order. Raises ValueError for a class instead of an
-    instance, a duplicate, two places, one place for two, a missing anchor, a circle, or a place after the
-    end.
+    instance, a duplicate, two places for one middleware, two middlewares for one place, a missing anchor,
+    a circle, or a place after the end.
     """
     _check_instances(extra)
     _check_duplicates([*(seat.middleware for seat in chain), *extra])
@@ -72,7 +72,7 @@ def _check_instances(extra: Sequence[object]) -> None:
     for one in extra:
         if not isinstance(one, AgentMiddleware):
             called = f"write {one.__name__}()" if isinstance(one, type) else f"got {one!r}"
-            raise ValueError(f"Extra middleware is given as instances; {called}.")
+            raise ValueError(f"Extra middleware must be instances; {called}.")
 
 
 def _check_duplicates(members: Sequence[Middleware]) -> None:
@@ -80,7 +80,7 @@ def _check_duplicates(members: Sequence[Middleware]) -> None:
     for one in members:
         if one.name in names:
             raise ValueError(
-                f"The chain has {_class_name(one)} twice; keep one, or give the other a `name` of its own."
+                f"The chain has {_class_name(one)} twice; keep one, or give the other its own `name`."
                 if type(one) is type(names[one.name])
                 else f"{_class_name(names[one.name])} and {_class_name(one)} "
                 f"have the same name, {one.name}; rename one."

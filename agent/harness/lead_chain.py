@@ -41,8 +41,8 @@ from agent.uploads.store import UploadStore
 class ChainParts:
     """Input of a chain. `fallbacks` come with their built models; `summarizers` write summaries in order.
 
-    `sandbox` None is the local one; `sandbox_tools` None are all of its tools. `always_shown` None shows all
-    tools to the model, else it names those that need no search. `subagents_model` and `tools` are for
+    `sandbox` None means the local one; `sandbox_tools` None means all of its tools. `always_shown` names the
+    tools that need no search; None shows all tools to the model. `subagents_model` and `tools` are for
     subagents; without that model there are none.
     """
 
@@ -80,7 +80,7 @@ def build_chain(
         inner=_build_call_middleware(parts),
     )
     if wanted.sandbox is False:
-        # People send files whether there is a sandbox or not.
+        # People can send files even without a sandbox.
         chain = [files, *chain]
     return chain if parts.spec.supports_tools else [one for one in chain if not middleware_tools(one)]
 
@@ -195,7 +195,7 @@ def _build_guardrail(config: GuardrailsConfig) -> Middleware:
 
 
 SHARED = frozenset({"thread_data", "sandbox", "guardrail"})
-"""The slots whose middleware the lead agent has in common with its subagents."""
+"""Slots whose middleware the lead agent shares with its subagents."""
 
 
 def subagent_chain(features: RuntimeFeatures, given: Mapping[str, Middleware]) -> list[Middleware]:

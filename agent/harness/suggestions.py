@@ -25,7 +25,7 @@ of the person, each about something else, of at most 15 words.
 Answer with one JSON list of texts and nothing else."""
 DEFAULT_COUNT, MAX_COUNT = 3, 5
 SHOWN_MESSAGES = 6
-"""Messages that the model is shown."""
+"""Number of recent messages that the model sees."""
 MAX_CHARS = 200
 SECONDS = 30.0
 _WHO = frozenset({"user", "human", "assistant", "ai"})
@@ -51,7 +51,7 @@ class SuggestionsBody(RequestModel):
 
     @property
     def conversation(self) -> list[BaseMessage] | None:
-        """The messages of the request, None if there are none."""
+        """Return the messages of the request, None if there are none."""
         if self.messages is None:
             return None
         return to_messages(message.model_dump() for message in self.messages)

@@ -47,7 +47,7 @@ async def ask_clarification(
     return str(answer) if answer not in (None, "") else NO_ANSWER
 
 
-# Asking twice only repeats the question, whose interrupt has the same id.
+# Idempotent, because asking again only repeats the question with the same interrupt id.
 ask_clarification.metadata = {"idempotent": True}
 
 

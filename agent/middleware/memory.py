@@ -69,7 +69,7 @@ def make_recorder(store: MemoryStore) -> RecordMessages:
         said = filter_for_scope(select_memorable(messages), scope)
         try:
             await store.queue(scope, context.thread_id, said)
-        except Exception as error:  # noqa: BLE001 - supervisor: what can't be remembered is still answered
+        except Exception as error:  # noqa: BLE001 - supervisor: a failing memory must not fail the run
             _log_failure("queue", error)
 
     return remember

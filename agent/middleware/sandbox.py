@@ -119,7 +119,7 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         ending = True
         try:
             result = await self._run_tool(request, handler, self._provider.get(sandbox_id))
-            # Its result is the answer of the run, which no model sees.
+            # The tool's result is the run's answer, so no model call follows.
             ending = request.tool is not None and request.tool.return_direct
             return result
         finally:

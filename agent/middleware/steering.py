@@ -14,7 +14,7 @@ from agent.core.run_context import RunContext
 from agent.core.state import Steered, ThreadState
 
 NAMESPACE = "steer"
-"""With the thread's id: the inbox of its runs."""
+"""Store namespace, with the thread's id, of the inbox of its runs."""
 MAX_ITEMS = 100
 
 

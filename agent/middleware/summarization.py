@@ -131,7 +131,7 @@ class RollingSummary:
         self._tokens = tokens
         self._left = deque(split_conversation(self._going, tokens))
         self.summary = ""
-        """What is folded so far."""
+        """Summary of the chunks read so far."""
 
     async def summarize_rest(self, request: Request) -> list[BaseMessage]:
         """Summarize the remaining chunks with the request's model and return its answers.
@@ -214,11 +214,11 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         """Raises ValueError for chunks that are too small, or a prompt with an unknown field."""
         super().__init__()
         if piece_tokens < SMALLEST_PIECE:
-            raise ValueError(f"A piece has at least {SMALLEST_PIECE} tokens.")
+            raise ValueError(f"piece_tokens must be at least {SMALLEST_PIECE}.")
         try:
             prompt.format(summary="", messages="")
         except (KeyError, IndexError, ValueError) as error:
-            raise ValueError(f"The summary's prompt has a field that is not known: {error}.") from error
+            raise ValueError(f"The summary's prompt has an unknown field: {error}.") from error
         self._model, self._attempts = model, attempts or ModelRetry(retries=0)
         self._trigger, self._keep = trigger, keep
         self._piece_tokens, self._prompt, self._before_cut = piece_tokens, prompt, before_cut

@@ -111,7 +111,7 @@ class ViewImageMiddleware(AgentMiddleware[Any, Any]):
     """Puts `viewed_images` into the next model call, then clears them; brings the tool that opens them.
 
     For models with vision. Images are shown once and never stored as a message, since an image in the history
-    is paid for with every call. Hook: `wrap_model_call`; they are cleared together with the answer, so a
+    would cost tokens in every call. Hook: `wrap_model_call`; they are cleared together with the answer, so a
     failed call shows them again.
     """
 

@@ -1,4 +1,4 @@
-"""Give a thread its title."""
+"""Generate the title of a thread."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
         """Raises ValueError for a limit below 1 or a template with an unknown field."""
         super().__init__()
         if max_words < 1 or max_chars < 1:
-            raise ValueError("A title needs room for one word and one character at least.")
+            raise ValueError("A title needs room for at least one word and one character.")
         try:
             prompt_template.format(user="", assistant="", max_words=0)
         except (KeyError, IndexError, ValueError) as error:
-            raise ValueError(f"The title's template has a field that is not known: {error}.") from error
+            raise ValueError(f"The title's template has an unknown field: {error}.") from error
         self._model, self._template, self._seconds = model, prompt_template, seconds
         self._max_words, self._max_chars, self._hold = max_words, max_chars, hold
 
@@ -96,7 +96,7 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
     async def _title_second_exchange(
         self, request: Request, handler: Handler, first: AIMessage
     ) -> Response | ExtendedModelResponse[Any]:
-        """Make up for a missing title while the model answers the second time."""
+        """Request a missing title while the model answers the second time."""
         asked = self._ask_title(request.model, request.state["messages"], first, self._seconds)
         naming = asyncio.create_task(asked, name="title")
         try:

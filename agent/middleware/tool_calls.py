@@ -104,7 +104,7 @@ class StoreJournal:
 
     async def begin(self, thread_id: str, call_id: str) -> bool:
         namespace = (NAMESPACE, thread_id)
-        # One transaction; stores read before they write, in whatever order a batch is given.
+        # One transaction: stores read before they write, whatever the order of the batch.
         found, _ = await self._store.abatch(
             [GetOp(namespace, call_id), PutOp(namespace, call_id, {"begun": True}, index=False)]
         )
@@ -135,7 +135,7 @@ class MemoryJournal:
 
 
 def is_idempotent(tool: BaseTool) -> bool:
-    """Return whether metadata or extras say `{"idempotent": True}`: running it twice does no harm."""
+    """Return whether the tool's metadata or extras declare `{"idempotent": True}`, so it may run twice."""
     said = (tool.metadata or {}, tool.extras or {})
     return any(part.get("idempotent") is True for part in said)
 
@@ -155,7 +155,7 @@ async def run_journaled(
     try:
         return await handler(request)
     except GraphBubbleUp:
-        # The tool asks a person first; langgraph runs it from its start when the answer comes.
+        # The tool interrupts to ask a person; langgraph runs it again from the start with the answer.
         await journal.finish(thread_id, call_id)
         raise
 

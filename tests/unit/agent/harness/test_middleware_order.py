@@ -205,7 +205,7 @@ def test_one_that_is_anchored_to_itself() -> None:
 
 def test_the_same_class_twice() -> None:
     assert refusal(Free(), Free()) == (
-        "The chain has Free twice; keep one, or give the other a `name` of its own."
+        "The chain has Free twice; keep one, or give the other its own `name`."
     )
     assert refusal(Second()).startswith("The chain has Second twice;")
 
@@ -229,7 +229,7 @@ def test_a_second_one_under_a_name_of_its_own() -> None:
     [(Free, "write Free()"), ("Free", "got 'Free'"), (None, "got None")],
 )
 def test_extras_are_instances(wrong: object, told: str) -> None:
-    assert refusal(wrong) == f"Extra middleware is given as instances; {told}."
+    assert refusal(wrong) == f"Extra middleware must be instances; {told}."
 
 
 @pytest.mark.parametrize(
