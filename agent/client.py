@@ -3,7 +3,7 @@
     with AgentClient() as client:
         print(client.chat("Hello"))
 
-The configuration is found as usual; `config` is laid over the file (code, then file, then defaults).
+The configuration file is searched as usual. `config` takes precedence over it, and it over the defaults.
 """
 
 from __future__ import annotations
@@ -75,8 +75,7 @@ class AgentClient:
     `checkpointer` stores threads; without one they last as long as the client. Blocking methods run on the
     client's background loop, so they work with and without a running loop; `achat` and `astream` run on the
     caller's loop. Use it as a context manager, or call `close`. Raises ConfigErrors for a `config` that is
-    invalid by itself; problems that only show together with the file are raised by the first method that
-    needs it.
+    invalid by itself; the first method that needs the file raises problems of the combination.
     """
 
     def __init__(
@@ -147,7 +146,7 @@ class AgentClient:
         return self._stream_events(message, thread_id, switches)
 
     def reset_agent(self) -> None:
-        """Rebuild the agent for the next message from the configuration of that moment."""
+        """Rebuild the agent at the next message, from the configuration at that time."""
         self._source.expire()
         self._extensions.expire()
         for agent in list(self._agents.values()):
@@ -318,7 +317,7 @@ class AgentClient:
     def close(self) -> None:
         """Stop the client's loop with its MCP sessions and sandboxes; running work is cancelled.
 
-        Exchanges that wait to be remembered stay on disk. Sessions on a caller's loop end with that loop.
+        Pending memory updates stay on disk. MCP sessions on a caller's loop end with that loop.
         """
         for loop, agent in list(self._agents.items()):
             if self._loop.owns(loop):
@@ -352,7 +351,7 @@ class AgentClient:
         config = _run_config(thread_id or str(uuid4()), switches)
         graph = await self._get_graph(config)
         before = await graph.aget_state(config)
-        # A plain run on a thread with an open question would drop the question.
+        # A new run on a thread with an open question would discard the question.
         waits = any(task.interrupts for task in before.tasks)
         given: Any
         if waits:
@@ -360,7 +359,7 @@ class AgentClient:
         elif isinstance(message, str):
             given = {"messages": [HumanMessage(message)]}
         else:
-            raise Conflict("Nothing is asked in this conversation.")
+            raise Conflict("No question is open in this conversation.")
         parts = graph.astream(given, config, stream_mode=list(MODES), durability="async")
         async with aclosing(translate_stream(parts, before.values)) as events:
             async for event in events:
@@ -389,7 +388,7 @@ class AgentClient:
 def _run_config(thread_id: str, switches: Mapping[str, Any]) -> RunnableConfig:
     known = (*_OPTIONS, *_CONTEXT)
     if unknown := sorted(set(switches) - set(known)):
-        raise TypeError(f"There is no switch {unknown[0]!r}; known: {', '.join(known)}.")
+        raise TypeError(f"Unknown option {unknown[0]!r}; known: {', '.join(known)}.")
     given = {name: value for name, value in switches.items() if value is not None}
     return {"configurable": {"user_id": OWNER.key, **given, "thread_id": thread_id}}
 

@@ -5,37 +5,37 @@
     │   ├── ModelUnknown          a name that no configured model has
     │   ├── ModelUnavailable      a provider package, key or the local model is missing
     │   └── ModelCallFailed       the provider did not answer; fields `category`, `retryable`, `retry_after`
-    ├── ToolUnavailable           a configured tool can't be made; field `name`
+    ├── ToolUnavailable           a configured tool can't be created; field `name`
     ├── GuardrailUnavailable      the guardrail provider cannot be created
     ├── ProfileError              a custom agent cannot be used; field `name`
     │   ├── ProfileUnknown        no custom agent has this name; field `known`
     │   └── ProfileBroken         its files can't be used
     ├── SkillError                a skill can't be used or installed; field `status` is the HTTP status
     │   ├── SkillUnknown          no skill has this name (404); field `name`
-    │   └── SkillRefused          an archive that is not installed (400, 409 or 413)
+    │   └── SkillRefused          an archive that can't be installed (400, 409 or 413)
     ├── McpError                  an MCP server; field `server` is its name
     │   ├── McpUnavailable        it can't be started or reached, or its package is missing
     │   └── McpCallFailed         a call got no answer
-    ├── AcpError                  an agent that is reached by ACP; field `agent` is its name
+    ├── AcpError                  an external (ACP) agent; field `agent` is its name
     │   ├── AcpUnavailable        it can't be started or opens no session, or its package is missing
-    │   └── AcpFailed             it ended or refused in the middle of a task
+    │   └── AcpFailed             it ended or refused during a task
     ├── WebError                  a failed web search or page fetch; the model reads the text
     │   ├── WebRefused            an address that must not be requested
     │   └── WebFailed             no usable response
-    ├── FileError                 uploads and artifacts; field `status` is the HTTP status that fits
+    ├── FileError                 uploads and artifacts; field `status` is the HTTP status
     │   ├── BadIdentifier         an id or a path outside its grammar (400)
     │   ├── FileMissing           no such file (404)
     │   └── FileRefused           too large, a directory, too many (400 or 413)
     ├── ApiError                  a request that the runtime refuses; field `status` is the HTTP status
     │   ├── Invalid               a body, query or id that does not fit (422)
-    │   ├── BadRequest            well-formed, but senseless here (400)
+    │   ├── BadRequest            well-formed, but meaningless here (400)
     │   ├── NotFound              no such thread, run, assistant or checkpoint (404)
     │   ├── Conflict              exists already, or the thread is busy (409)
     │   └── NotSupported          not in this version (501)
     ├── GraphLoadError            a graph file, name or attribute that can't be served
     └── HomeInUse                 another process uses this data directory
 
-Texts never hold a secret, a host path or a traceback: they reach a chat."""
+Texts never contain a secret, a host path or a traceback, because they are shown in chats."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ import re
 
 
 class AgentError(Exception):
-    """Base class of the agent's errors; `str()` is fit to show to a person."""
+    """Base class of the agent's errors; `str()` can be shown to people."""
 
 
 class ModelError(AgentError):
@@ -60,7 +60,7 @@ class ModelUnknown(ModelError):
 
 
 class ModelUnavailable(ModelError):
-    """The model is configured or was found, but something it needs is missing."""
+    """The model is configured or was discovered, but something it needs is missing."""
 
 
 class ModelCallFailed(ModelError):
@@ -142,7 +142,7 @@ class SkillUnknown(SkillError):
 
 
 class SkillRefused(SkillError):
-    """The archive holds no skill that can be installed; the text says why."""
+    """The archive can't be installed as a skill; the text says why."""
 
     def __init__(self, message: str, *, status: int = 400) -> None:
         self.status = status
@@ -256,7 +256,7 @@ class GraphLoadError(AgentError):
 
 
 class CheckpointLost(AgentError):
-    """A checkpoint that was waited for was not stored."""
+    """A checkpoint that a call waited for was not stored."""
 
 
 class HomeInUse(AgentError):

@@ -40,8 +40,8 @@ def create_agent_graph(
     Without `middleware` the chain is the built-in one, controlled by `features` and `plan_mode`, with
     `extra_middleware` at its places (see `agent.features`). To change a default's parameters, pass an
     instance. `middleware` is the complete chain instead, outermost first, and excludes those three.
-    `state_schema` extends `ThreadState`, which is also its default. Without `checkpointer` the graph uses
-    that of the server that runs it. Raises ValueError for a chain that cannot be built.
+    `state_schema` is a subclass of `ThreadState`, the default. Without `checkpointer` the graph uses the one
+    of the server that runs it. Raises ValueError for a chain that cannot be built.
     """
     own = list(tools or ())
     if middleware is None:
@@ -82,6 +82,4 @@ def _default_subagents(
 
 def _check_exclusive(given: Sequence[str]) -> None:
     if given:
-        raise ValueError(
-            f"`middleware` is the whole chain; it can't be given together with {' and '.join(given)}."
-        )
+        raise ValueError(f"`middleware` is the whole chain; it can't be combined with {' and '.join(given)}.")

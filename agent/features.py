@@ -2,7 +2,7 @@
 
     class Audit(AgentMiddleware): ...
 
-    @Next(SandboxMiddleware)      # runs just inside of it
+    @Next(SandboxMiddleware)      # runs just inside it
     class Audit(AgentMiddleware): ...
 
 The places apply to the lead agent only; subagents have their own chain.
@@ -28,8 +28,8 @@ _MARK = "__roebot_places__"
 class RuntimeFeatures:
     """Feature switches. Raises ValueError for a value that is neither a bool nor a middleware instance.
 
-    `sandbox` includes the thread's folders and the announcement of new files; an instance replaces the
-    sandbox alone. `vision` and `subagent` bring their tools, whatever implements them.
+    `sandbox` includes the thread's folders and the announcement of new files; an instance replaces only the
+    sandbox. `vision` and `subagent` include their tools, even if an instance lacks them.
     """
 
     sandbox: Feature = True

@@ -138,7 +138,7 @@ class LeadAgent:
     ) -> tuple[Graph, bool]:
         """Build a graph once for all simultaneous runs with the same key.
 
-        The flag is False if a model had to be left out.
+        The flag is False if a model could not be built.
         """
         with self._building:
             last = self._last_built
@@ -169,17 +169,17 @@ class LeadAgent:
     async def close_sandboxes(self) -> None:
         """Close the warm sandboxes. Call it on the loop of the runs, after they ended.
 
-        A server does not call it, so that its next start finds them warm.
+        A server does not call it, so that the sandboxes are still warm at its next start.
         """
         used = [*self._old_providers, *([self._provider[1]] if self._provider else [])]
         for provider in used:
             try:
                 await provider.close()
             except SandboxUnavailable as error:
-                log.warning("a sandbox could not be ended: %s", error)
+                log.warning("a sandbox could not be stopped: %s", error)
 
     def reset(self) -> None:
-        """Drop the cached graphs, so that the next run builds its own."""
+        """Clear the graph cache, so that the next run builds a new graph."""
         self._graphs.clear()
         self._last_built = None
 

@@ -157,7 +157,7 @@ def test_the_title_is_in_the_values_and_its_tokens_in_no_stream(tmp_path: Path) 
 
 
 async def test_answers_need_questions(tmp_path: Path) -> None:
-    told = "Nothing is asked in this conversation"
+    told = "No question is open in this conversation"
     with AgentClient(ECHO, read_file=False, home=tmp_path) as client, pytest.raises(Conflict, match=told):
         [event async for event in client.astream({"some-id": "yes"}, "t-1")]
 
@@ -241,7 +241,7 @@ def test_a_changed_file_counts_after_a_reset_at_the_latest(tmp_path: Path) -> No
 def test_switches(client: AgentClient) -> None:
     assert client.chat("x", model_name="other") == "no"
     assert client.chat("x", model_name=None, user_id="me", roles=["owner"]) == "x"
-    with pytest.raises(TypeError, match="There is no switch 'modle_name'; known: model_name, "):
+    with pytest.raises(TypeError, match="Unknown option 'modle_name'; known: model_name, "):
         client.chat("x", modle_name="other")
 
 

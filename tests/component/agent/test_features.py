@@ -374,7 +374,7 @@ def test_the_whole_chain_excludes_its_switches() -> None:
         ({"extra_middleware": [Own()]}, "extra_middleware"),
         ({"plan_mode": True, "features": RuntimeFeatures()}, "features and plan_mode"),
     ):
-        with pytest.raises(ValueError, match=f"it can't be given together with {named}"):
+        with pytest.raises(ValueError, match=f"it can't be combined with {named}"):
             create_agent_graph(model, middleware=[], **others)  # type: ignore[arg-type]
     create_agent_graph(model, middleware=[], extra_middleware=[])
 
