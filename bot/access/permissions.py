@@ -1,12 +1,19 @@
-"""Permissions that a command, button or route checks beyond the least role that it requires."""
+"""Permissions beyond a command's least role, roles granted at run time, and the accounts of an admin."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from enum import StrEnum, auto
 from types import MappingProxyType
 
-from bot.access.policy import Role
+import structlog
+
+from bot.access.policy import AccessPolicy, Role
+from bot.config import AccessEntry
+from bot.domain import ChatKind, Origin, Sender
+from bot.store import Database
+from bot.store.people import RoleGrant, list_role_grants
 
 
 class Permission(StrEnum):
@@ -41,3 +48,79 @@ LEAST: Mapping[Permission, Role] = MappingProxyType(dict.fromkeys(Permission, Ro
 def has_permission(role: Role, power: Permission) -> bool:
     """Return whether a role has a permission."""
     return role >= LEAST[power]
+
+
+log = structlog.get_logger(__name__)
+
+
+class GrantedRoles(Mapping[AccessEntry, Role]):
+    """Granted roles by entry, as of the last `load_grants`."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._roles: Mapping[AccessEntry, Role] = {}
+
+    def __getitem__(self, entry: AccessEntry) -> Role:
+        return self._roles[entry]
+
+    def __iter__(self) -> Iterator[AccessEntry]:
+        return iter(self._roles)
+
+    def __len__(self) -> int:
+        return len(self._roles)
+
+    async def load_grants(self) -> None:
+        """Reload the granted roles from the store."""
+        self._roles = dict(filter(None, map(_parse_grant, await self._db.run(list_role_grants))))
+
+    def highest_granted_role(self, entry: AccessEntry) -> Role:
+        """Return the highest role granted to a person or group, on one account or the whole platform;
+        STRANGER if none.
+        """
+        same = (role for one, role in self._roles.items() if (one.kind, one.id) == (entry.kind, entry.id))
+        return max(same, default=Role.STRANGER)
+
+
+def _parse_grant(one: RoleGrant) -> tuple[AccessEntry, Role] | None:
+    """Parse a stored grant; one that this version cannot read is ignored."""
+    try:
+        return AccessEntry.parse(one.entry), Role[one.role.upper()]
+    except (ValueError, KeyError):
+        log.warning("role_unreadable", entry=one.entry, role=one.role)
+        return None
+
+
+def home_origin(platform: str, account: str, sender: Sender) -> Origin:
+    """Return a private chat with the sender on their own account.
+
+    For a caller who signed in to the web console by a link, that is the account of the link.
+    """
+    if not sender.account:
+        return Origin(account, platform, "", ChatKind.PRIVATE, "", sender)
+    home, _, id_ = sender.id.partition(":")
+    known = replace(sender, id=id_, account="")
+    return Origin(sender.account, home, "", ChatKind.PRIVATE, "", known)
+
+
+def administers_scope(
+    role: Role,
+    home: Origin,
+    scope: str,
+    states: Mapping[str, tuple[str, object]],
+    policy: Callable[[str], AccessPolicy],
+) -> bool:
+    """Return whether a sender with this role at `home` is an admin of every account that `scope` covers.
+
+    Owners are admins of all accounts. `states` maps account names to their platform and state.
+    """
+    if role is Role.OWNER:
+        return True
+    if role < Role.ADMIN:
+        return False
+    if scope == home.account:
+        return True
+    covered = [(account, on) for account, (on, _) in states.items() if scope in (account, on)]
+    return bool(covered) and all(
+        on == home.platform and policy(account).role_of(replace(home, account=account)) >= Role.ADMIN
+        for account, on in covered
+    )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from bot.access import Permission, Role, has_permission
-from bot.access.pairing_codes import GOOD_FOR, create_code
+from bot.access.one_time_codes import GOOD_FOR, create_code
 from bot.commands.registry import Registry
 from bot.domain import ChatKind, InboundChange, InboundEvent, InboundMessage, Origin
 from bot.store.admission_types import Admission, InboxItem, Notice, RecordOnly, Verdict

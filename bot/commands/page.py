@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from bot.access.one_time_codes import CODE_LASTS, create_secret, hash_secret
 from bot.access.policy import LOCAL_PLATFORMS
-from bot.access.sign_in_links import CODE_LASTS, create_secret, hash_secret
 from bot.commands.registry import Invocation, Result
 from bot.domain import ChatKind
 from bot.store.web_sessions import SecretHash, create_sign_in_code

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.access import Role
-from bot.access.pairing_codes import is_code, normalize_code
+from bot.access.one_time_codes import is_code, normalize_code
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.commands.escaping import quoted, quoted_person
 from bot.commands.registry import Invocation, Result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.access.admin_scope import administers_scope, home_origin
+from bot.access.permissions import administers_scope, home_origin
 from bot.commands.escaping import quoted
 from bot.commands.registry import Invocation, Result, nearest, nearest_line
 from bot.config import AccessEntry, wrong_entry

@@ -1,10 +1,25 @@
-"""Settings of chats with a record, read from the store once."""
+"""Records of chats: their settings, and their messages as quoted lines for the agent."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime, tzinfo
+
+import orjson
+
+from bot.domain import ChatKind, HistoryMessage, Turn
 from bot.store import Database
 from bot.store.audit import Actor
-from bot.store.record import RecordedChat, list_recorded_chats, set_recording
+from bot.store.record import (
+    RecordedChat,
+    RecordedMessage,
+    is_first_turn,
+    list_recorded_before,
+    list_recorded_chats,
+    set_recording,
+)
+from bot.store.schedules import EVENT
+from bot.texts import Texts
 
 
 class RecordSettings:
@@ -26,3 +41,66 @@ class RecordSettings:
         """Set the retention of a chat's record in days; 0 turns it off and deletes it."""
         await self._db.run(set_recording, account, chat, days, actor, now)
         await self.load_settings()
+
+
+LONGEST_LINE = 1000
+# Limits of the messages before a turn: number, characters, and how far back (s).
+MOST_BEFORE, MOST_BEFORE_CHARACTERS, FAR_BACK = 100, 12_000, 7 * 24 * 3600.0
+
+
+async def format_earlier_messages(
+    turn: Turn,
+    record: Database,
+    texts: Texts,
+    read: Callable[[Turn], Awaitable[Sequence[HistoryMessage]]],
+) -> str:
+    """Format the messages that others wrote before a turn, "" for none.
+
+    These are the chat's record and, for the first turn of a conversation, the messages that `read` finds on
+    the platform.
+    """
+    scheduled = any(message.event_id.startswith(EVENT) for message in turn.messages)
+    if turn.address.chat_kind is not ChatKind.GROUP or turn.answers or turn.repeats or scheduled:
+        return ""
+    found: list[RecordedMessage | HistoryMessage] = [
+        *await record.run(list_recorded_before, turn, FAR_BACK, MOST_BEFORE)
+    ]
+    if await record.run(is_first_turn, turn):
+        known = {one.message_id for one in found}
+        found += [one for one in await read(turn) if one.message_id not in known]
+        found.sort(key=lambda one: one.sent_at)
+    lines, omitted = format_messages(found, UTC, MOST_BEFORE_CHARACTERS)
+    return texts("note_heard", said="\n".join(lines), left=omitted) if lines else ""
+
+
+def format_messages(
+    found: Sequence[RecordedMessage | HistoryMessage], zone: tzinfo, most: int
+) -> tuple[list[str], int]:
+    """Format the newest messages that fit in `most` characters, oldest first; also return the number of
+    messages that did not fit.
+    """
+    lines: list[str] = []
+    size = 0
+    for one in reversed(found):
+        line = _format_message(one, zone)
+        if size + len(line) > most:
+            break
+        lines.append(line)
+        size += len(line) + 1
+    return lines[::-1], len(found) - len(lines)
+
+
+def _format_message(one: RecordedMessage | HistoryMessage, zone: tzinfo) -> str:
+    at = datetime.fromtimestamp(one.sent_at, zone).strftime("%Y-%m-%d %H:%M")
+    text = one.text if len(one.text) <= LONGEST_LINE else one.text[: LONGEST_LINE - 1] + "…"
+    parts = [
+        at,
+        _quote_text(one.sender.name or one.sender.id),
+        _quote_text(text),
+        *([one.link] if one.link else []),
+    ]
+    return " ".join(["-", *parts])
+
+
+def _quote_text(text: str) -> str:
+    return orjson.dumps(text).decode()

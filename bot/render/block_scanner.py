@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from bot.render.parser import MAX_DEPTH, split_row
+from bot.render.parse import MAX_DEPTH, split_row
 
 
 class Leaf(Enum):

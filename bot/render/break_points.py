@@ -1,4 +1,4 @@
-"""Candidate positions for the end of a part, between lines and within one, ranked from best to worst."""
+"""Choose where to cut Markdown into parts, and the prefixes that keep the meaning of the rest."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from bot.render.block_scanner import Kind, Leaf, Line, State
+from bot.render.block_scanner import Container, Kind, Leaf, Line, State
 from bot.render.inline_scanner import Span, scan_inline
 from bot.render.measure import grapheme_border
+from bot.render.parse import split_row
 
 
 class Rank(IntEnum):
@@ -144,3 +145,43 @@ def _last(places: Iterable[int], low: int, high: int) -> int:
 def in_leaf(state: State) -> bool:
     """Return True if the open block should stay whole if possible."""
     return state.leaf in (Leaf.FENCE, Leaf.TABLE)
+
+
+_BLOCK_START = re.compile(
+    r"#{1,6}(?=[ \t]|$)|>|[-+*](?=[ \t]|$)|[-_=~]{3}|`{3}(?=[^`\n]*$)|(\d{1,9})(?=[.)](?:[ \t]|$))",
+    re.MULTILINE,
+)
+
+
+def least_head(state: State) -> tuple[str, ...]:
+    """Return the shortest head that keeps a fence a fence and a table a table."""
+    if state.fence:
+        return (state.fence[:3],)
+    columns = len(split_row(state.head[1]))
+    return "|" + " |" * columns, "|" + "-|" * columns
+
+
+def openers(containers: tuple[Container, ...]) -> str:
+    """Return the markers that reopen `containers`, on one line."""
+    return "".join(container.reopen for container in containers)
+
+
+def blank(source: str, at: int) -> int:
+    """Count the spaces and tabs at `at`."""
+    end = at
+    while end < len(source) and source[end] in " \t":
+        end += 1
+    return end - at
+
+
+def escaped(source: str, at: int) -> tuple[str, int]:
+    """Return an escape for the next characters that keeps them text, and the number of characters it
+    replaces.
+    """
+    skipped = blank(source, at)
+    found = _BLOCK_START.match(source, at + skipped)
+    if found is None:
+        return "", skipped
+    if found[1]:
+        return found[1] + "\\", skipped + len(found[1])
+    return "\\", skipped

@@ -11,8 +11,7 @@ from rich.cells import cell_len
 from bot.render.ast import Table
 from bot.render.entities import grid
 from bot.render.measure import characters
-from bot.render.parse import parse
-from bot.render.parser import grammar, split_row
+from bot.render.parse import grammar, parse, split_row
 from bot.render.renderer import MarkdownRenderer, Renderer
 from bot.render.split import GrowingSplit
 

@@ -1,8 +1,4 @@
-"""Lays a tree out as text with marks that say where each kind of formatting begins and ends.
-
-Line by line the result is never longer than the source that it comes from, but for two characters a line
-(see `bot.render.telegram.TelegramWeigher`); that is why nested blocks are indented by two columns only.
-"""
+"""Lay Markdown out as plain text with entities: ranges of the text with a style."""
 
 from __future__ import annotations
 
@@ -32,7 +28,7 @@ from bot.render.ast import (
     Table,
     Text,
 )
-from bot.render.parse import address_of, inline_text, is_web_link, link_label
+from bot.render.parse import address_of, inline_text, is_web_link, link_label, parse
 
 Style: TypeAlias = Literal["bold", "italic", "strikethrough", "code", "pre", "text_link", "blockquote"]
 
@@ -171,3 +167,16 @@ def _pad(cell: str, width: int, align: Align) -> str:
     space = width - cell_len(cell)
     left = space if align == "right" else space // 2 if align == "center" else 0
     return " " * left + cell + " " * (space - left)
+
+
+def render_plain(markdown: str) -> str:
+    """The visible text of `markdown`: bullets, numbers and drawn tables stay, markup goes, quotes get `>
+    `.
+    """
+    laid = lay_out(parse(markdown))
+    text = laid.text
+    quotes = [mark for mark in laid.marks if mark.style == "blockquote"]
+    for mark in sorted(quotes, key=lambda mark: mark.start, reverse=True):
+        quoted = text[mark.start : mark.end].replace("\n", "\n> ")
+        text = text[: mark.start] + "> " + quoted + text[mark.end :]
+    return text

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bot.render.measure import utf8_bytes
-from bot.render.parser import grammar
+from bot.render.parse import grammar
 from bot.render.renderer import MarkdownRenderer, Renderer
 from bot.render.split import GrowingSplit
 

@@ -1,11 +1,12 @@
-"""Text length in platform units, and safe places to cut text."""
+"""Text length in platform units, safe places to cut text, and upper bounds of rendered sizes."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 Unit: TypeAlias = Callable[[str], int]
 """A unit of length: text to a count. It is additive: `u(a + b) == u(a) + u(b)`."""
@@ -78,3 +79,39 @@ def grapheme_border(text: str, at: int) -> int:
         if is_grapheme_border(text, place):
             return place
     return at
+
+
+class Weigher(Protocol):
+    """Upper bounds of the rendered length of source lines, line end included; each grows with the line."""
+
+    def text(self, line: str) -> int:
+        """A line outside code."""
+
+    def code(self, line: str) -> int:
+        """A line inside a fence."""
+
+    def cells(self, row: str) -> tuple[int, ...]:
+        """The widths of a table row's cells if tables are drawn as a grid; empty if rows weigh as text."""
+
+    def grid(self, widths: Sequence[int], rows: int) -> int:
+        """A drawn table of `rows` rows (the rule below the header is one)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceWeigher:
+    """Weigher for platforms that take Markdown itself: a line weighs its length."""
+
+    measure: Callable[[str], int]
+
+    def text(self, line: str) -> int:
+        return self.measure(line) + 1
+
+    def code(self, line: str) -> int:
+        return self.measure(line) + 1
+
+    def cells(self, row: str) -> tuple[int, ...]:
+        del row
+        return ()
+
+    def grid(self, widths: Sequence[int], rows: int) -> int:
+        return sum(widths) * rows

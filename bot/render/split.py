@@ -12,10 +12,20 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from bot.render.block_scanner import Kind, Leaf, Line, State, scan
-from bot.render.break_points import Cover, Mark, Rank, in_leaf, inner_border, rank, undecided
-from bot.render.continuation import blank, escaped, least_head, openers
-from bot.render.measure import sound
-from bot.render.size_bounds import SourceWeigher, Weigher
+from bot.render.break_points import (
+    Cover,
+    Mark,
+    Rank,
+    blank,
+    escaped,
+    in_leaf,
+    inner_border,
+    least_head,
+    openers,
+    rank,
+    undecided,
+)
+from bot.render.measure import SourceWeigher, Weigher, sound
 
 LEAST_LIMIT = 64
 """The smallest limit that `split_markdown` accepts, in the caller's unit."""

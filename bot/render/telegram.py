@@ -12,8 +12,7 @@ from rich.cells import cell_len
 
 from bot.render.entities import Mark, Style, lay_out
 from bot.render.measure import utf16_units
-from bot.render.parse import parse
-from bot.render.parser import split_row
+from bot.render.parse import parse, split_row
 from bot.render.split import GrowingSplit
 
 TELEGRAM_TEXT_LIMIT = 4096

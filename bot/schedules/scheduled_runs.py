@@ -1,14 +1,26 @@
-"""Build scheduled runs: the text of a run, or the reason why it is skipped."""
+"""Build scheduled runs: the text of a run, the reason why it is skipped, and retries of failed ones."""
 
 from __future__ import annotations
 
-from bot.privacy.record_formatting import format_messages
-from bot.schedules.due import PlannedRun
+from bot.domain import Turn
+from bot.privacy.chat_record import format_messages
+from bot.schedules.upcoming import PlannedRun
 from bot.schedules.wall_clock import find_zone, to_wall_time
 from bot.store.record import list_recorded, list_recorded_chats
-from bot.store.scheduled_runs import DueRun, SkipReason, list_scheduled_runs
+from bot.store.scheduled_runs import DueRun, SkipReason, attempt_of, list_scheduled_runs
 from bot.store.schedules import Schedule, ScheduleKind
 from bot.wiring import Core
+
+RETRY_AFTER = (60.0, 600.0)
+"""Backoff before each retry of a failed run (s)."""
+
+
+def is_retried(turn: Turn) -> bool:
+    """Return whether the turn is a scheduled run that is retried if it fails."""
+    if turn.repeats or not turn.messages:
+        return False
+    return all(0 < attempt_of(message.event_id) <= len(RETRY_AFTER) for message in turn.messages)
+
 
 # Limits of a digest: messages, characters, and how far back the first one reaches (s).
 MOST_MESSAGES, MOST_CHARACTERS = 1000, 40_000

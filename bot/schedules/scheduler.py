@@ -13,9 +13,8 @@ import structlog
 
 from agent.shared.aio import wait_first
 from bot.errors import ScheduleRefused
-from bot.schedules.due import PlannedRun, plan_due
-from bot.schedules.retry_policy import RETRY_AFTER
-from bot.schedules.scheduled_runs import ScheduledRunBuilder
+from bot.schedules.scheduled_runs import RETRY_AFTER, ScheduledRunBuilder
+from bot.schedules.upcoming import PlannedRun, plan_due
 from bot.schedules.wall_clock import find_zone, parse_recurrence
 from bot.store.scheduled_runs import (
     DueRetry,

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from bot.domain import ChatKind, Sender
 from bot.errors import ScheduleRefused
-from bot.schedules.due import next_runs
 from bot.schedules.parse_when import ParsedTime, parse_when
 from bot.schedules.scheduler import Scheduler
+from bot.schedules.upcoming import next_runs
 from bot.schedules.wall_clock import find_zone, parse_recurrence
 from bot.store.audit import Actor
 from bot.store.conversations import ConversationView

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from bot.dispatch.reply.diff import REPEATED_MARK
 from bot.domain import Stopped
-from bot.schedules.retry_policy import RETRY_AFTER
+from bot.schedules.scheduled_runs import RETRY_AFTER
 from bot.store.scheduled_runs import attempt_of
 from bot.testing.adapter import Shown
 from tests.week.evidence import OPEN, Evidence, contents, rows_of, words

@@ -24,7 +24,7 @@ from bot.errors import (
 )
 from bot.faults import Step, reach
 from bot.platforms.base import AsksChoice, Operation
-from bot.schedules.retry_policy import is_retried
+from bot.schedules.scheduled_runs import is_retried
 from bot.store.usage import TurnUsage, increment_counter
 
 log = structlog.get_logger(__name__)

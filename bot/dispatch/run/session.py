@@ -24,7 +24,7 @@ from bot.dispatch.run.transcript import RunTranscript, ToolLog
 from bot.domain import HistoryMessage, ProgressItem, Sender, Stopped, ToolStep, Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
-from bot.privacy.record_formatting import format_earlier_messages
+from bot.privacy.chat_record import format_earlier_messages
 from bot.runtime.interface import MessageJoined, ThreadAnswer, TokenUsage
 from bot.store.turns import set_run
 from bot.wiring import Core

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from bot.domain import ChatKind, ReplyAddress
+from bot.render.entities import render_plain
 from bot.render.feishu import card_markdown
-from bot.render.plain import render_plain
 
 TEXT = "text"
 """The id of the element that holds the answer."""

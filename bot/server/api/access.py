@@ -9,7 +9,7 @@ from fastapi import APIRouter, HTTPException, Path, Query
 from pydantic import BaseModel, Field
 
 from bot.access import AccessPolicy, Role
-from bot.access.pairing_codes import normalize_code
+from bot.access.one_time_codes import normalize_code
 from bot.commands.people import MOST_WRONG, WRONG_CODE, WRONG_WITHIN
 from bot.config import AccessConfig, AccessEntry, wrong_entry
 from bot.server.api import schemas

@@ -14,7 +14,7 @@ from fastapi import Depends, HTTPException, Request
 from starlette.types import Scope
 
 from bot.access import Permission, Role, has_permission
-from bot.access.admin_scope import administers_scope, home_origin
+from bot.access.permissions import administers_scope, home_origin
 from bot.config import AccessEntry
 from bot.domain import Sender, person_of
 from bot.platforms.local.adapter import OWNER

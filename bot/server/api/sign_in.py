@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bot.access import Role
-from bot.access.sign_in_links import SESSION_LASTS, create_secret, hash_secret
+from bot.access.one_time_codes import SESSION_LASTS, create_secret, hash_secret
 from bot.clock import Clock
 from bot.server.api import schemas
 from bot.server.api.auth import AuthMethod, By, Principal, audit_actor, find_caller, open_to

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.access.sign_in_links import CODE_LASTS, hash_secret
+from bot.access.one_time_codes import CODE_LASTS, hash_secret
 from bot.domain import ChatKind
 from bot.store.audit import list_audit_entries
 from bot.store.read_models import list_turns

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from bot.access import AccessPolicy, GrantedRoles, Role
-from bot.access.pairing_codes import ALPHABET, create_code, normalize_code
+from bot.access.one_time_codes import ALPHABET, create_code, normalize_code
 from bot.commands.people import MOST_WRONG
 from bot.config import AccessConfig
 from bot.domain import ChatKind, Origin, Sender

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import httpx
 
-from bot.access.sign_in_links import CODE_LASTS, create_secret, hash_secret
+from bot.access.one_time_codes import CODE_LASTS, create_secret, hash_secret
 from bot.domain import Sender
 from bot.store.admission_types import Accepted, Verdict
 from bot.store.audit import Actor

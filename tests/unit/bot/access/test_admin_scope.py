@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.access import AccessPolicy, Role
-from bot.access.admin_scope import administers_scope, home_origin
+from bot.access.permissions import administers_scope, home_origin
 from bot.config import AccessConfig
 from bot.domain import Sender
 from tests.unit.bot.access.test_policy import entries

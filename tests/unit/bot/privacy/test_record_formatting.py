@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain import Sender
-from bot.privacy.record_formatting import LONGEST_LINE, format_messages
+from bot.privacy.chat_record import LONGEST_LINE, format_messages
 from bot.store.record import RecordedMessage
 
 

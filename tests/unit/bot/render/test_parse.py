@@ -21,8 +21,7 @@ from bot.render.ast import (
     Table,
     Text,
 )
-from bot.render.parse import inline_text, parse
-from bot.render.parser import split_row
+from bot.render.parse import inline_text, parse, split_row
 
 from .markdown_texts import noise, steady
 from .visible import visible

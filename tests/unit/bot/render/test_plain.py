@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from bot.render.plain import render_plain
+from bot.render.entities import render_plain
 
 from .markdown_texts import noise, steady
 

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.schedules.due import PlannedRun, next_runs, plan_due
+from bot.schedules.upcoming import PlannedRun, next_runs, plan_due
 from bot.schedules.wall_clock import Recurrence, parse_recurrence
 
 UTC = ZoneInfo("UTC")

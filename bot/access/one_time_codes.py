@@ -1,7 +1,8 @@
-"""Pairing codes, by which an admin approves a person's access."""
+"""Single-use secrets: pairing codes, which an admin approves, and sign-in links of the web console."""
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 
 # Without characters that are easily confused when read out or copied by hand.
@@ -26,3 +27,19 @@ def normalize_code(text: str) -> str:
 def is_code(code: str) -> bool:
     """Return whether a text has the form of a code."""
     return len(code) == LENGTH + 1
+
+
+CODE_LASTS = 600.0
+SESSION_LASTS = 7 * 24 * 3600
+"""Lifetime of a session (s); `CODE_LASTS` is that of a link (s)."""
+BYTES = 20
+
+
+def create_secret() -> str:
+    """Create a code or session key: 160 bits, in letters and digits that no renderer changes."""
+    return secrets.token_hex(BYTES)
+
+
+def hash_secret(secret: str) -> str:
+    """Return the stored hash of a secret."""
+    return hashlib.sha256(b"roebot page\0" + secret.encode()).hexdigest()
