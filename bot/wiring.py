@@ -26,7 +26,7 @@ from bot.domain import (
 from bot.privacy.chat_record import RecordSettings
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database
-from bot.store.budgets import Limit
+from bot.store.budgets import UsageLimit
 from bot.texts import Texts, texts_for
 
 MEGABYTE = 1_000_000
@@ -107,7 +107,7 @@ class AccountView:
         """Return True if a chat is recorded."""
         return self.recorded.get(self.name, chat) is not None
 
-    def limits_for(self, origin: Origin, role: Role) -> tuple[Limit, ...]:
+    def limits_for(self, origin: Origin, role: Role) -> tuple[UsageLimit, ...]:
         """Return the budgets of a sender with this role in their chat."""
         return self.budgets.limits_for(origin, role, self.texts)
 

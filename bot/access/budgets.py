@@ -14,7 +14,7 @@ from bot.store.budgets import (
     BudgetScope,
     BudgetUnit,
     EntryBudget,
-    Limit,
+    UsageLimit,
     find_refusal,
     list_budgets,
     set_budget,
@@ -43,7 +43,7 @@ class Budgets:
         """Return the granted limits, by entry."""
         return [*self._given.values()]
 
-    def limits_for(self, origin: Origin, role: Role, texts: Texts) -> tuple[Limit, ...]:
+    def limits_for(self, origin: Origin, role: Role, texts: Texts) -> tuple[UsageLimit, ...]:
         """Return the limits of a sender with this role in their chat; owners have none."""
         if role >= Role.OWNER:
             return ()
@@ -80,7 +80,7 @@ class Budgets:
 
 def _limits(
     origin: Origin, of: BudgetScope, config: BudgetLimits, granted: EntryBudget | None, texts: Texts
-) -> Iterator[Limit]:
+) -> Iterator[UsageLimit]:
     for what, configured, own in (
         (BudgetUnit.MESSAGES, config.messages_per_hour, granted.messages if granted else None),
         (BudgetUnit.TOKENS, config.tokens_per_day, granted.tokens if granted else None),
@@ -89,4 +89,4 @@ def _limits(
         if most:
             notice = texts(f"budget_{of}_{what}", most=most, minutes="{minutes}")
             person = person_of(origin.platform, origin.sender)
-            yield Limit(of, what, most, person, origin.account, origin.chat, notice)
+            yield UsageLimit(of, what, most, person, origin.account, origin.chat, notice)

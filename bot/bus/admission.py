@@ -10,7 +10,7 @@ from bot.access.one_time_codes import GOOD_FOR, create_code
 from bot.commands.registry import Registry
 from bot.domain import ChatKind, InboundChange, InboundEvent, InboundMessage, Origin
 from bot.store.admission_types import Admission, InboxItem, Notice, RecordOnly, Verdict
-from bot.store.budgets import Limit
+from bot.store.budgets import UsageLimit
 from bot.store.people import Pairing
 from bot.wiring import AccountView
 
@@ -144,7 +144,7 @@ class AdmissionPolicy:
         new_thread: bool = False,
         resume: int = 0,
         is_admin: bool = False,
-        budgets: tuple[Limit, ...] = (),
+        budgets: tuple[UsageLimit, ...] = (),
     ) -> Admission:
         account = self._account
         return Admission(

@@ -6,7 +6,7 @@ from bot.commands.registry import Document, Invocation, Result
 from bot.domain import ChatKind, person_of
 from bot.privacy.data_export import export_person, memory_scopes
 from bot.store.audit import AuditEvent, author_of, record_event
-from bot.store.retention import Person
+from bot.store.retention import PersonKey
 
 EXPORT, ERASE, SURE = "export", "erase", "yes"
 FILENAME = "roebot-data.json"
@@ -63,11 +63,11 @@ async def _erase(call: Invocation) -> Result:
     return Result("\n\n".join(lines))
 
 
-def _asker(call: Invocation) -> Person:
-    return Person.of(person_of(call.turn.platform, call.turn.messages[-1].sender))
+def _asker(call: Invocation) -> PersonKey:
+    return PersonKey.of(person_of(call.turn.platform, call.turn.messages[-1].sender))
 
 
-def _scopes(call: Invocation, person: Person) -> list[str]:
+def _scopes(call: Invocation, person: PersonKey) -> list[str]:
     states = call.core.accounts.states()
     return memory_scopes(
         person, [name for name, (platform, _) in states.items() if platform == person.platform]

@@ -15,7 +15,7 @@ from bot.platforms.base import CommandHint
 from bot.privacy.retention import RetentionJob
 from bot.schedules.service import ScheduleService
 from bot.store.audit import Actor
-from bot.store.budgets import Limit
+from bot.store.budgets import UsageLimit
 from bot.texts import Texts
 from bot.wiring import AccountView, Core
 
@@ -97,7 +97,7 @@ class Invocation:
         return self.core.account(self.turn.address.account)
 
     @property
-    def limits(self) -> tuple[Limit, ...]:
+    def limits(self) -> tuple[UsageLimit, ...]:
         """Return the limits that apply to the caller here."""
         turn, address = self.turn, self.turn.address
         sender = turn.messages[-1].sender

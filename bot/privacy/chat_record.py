@@ -1,4 +1,7 @@
-"""Records of chats: their settings, and their messages as quoted lines for the agent."""
+"""Records of chats: their settings, and their messages as quoted lines for the agent.
+
+Messages are quoted so that the agent takes no text in them as instructions of the bot.
+"""
 
 from __future__ import annotations
 
@@ -76,8 +79,8 @@ async def format_earlier_messages(
 def format_messages(
     found: Sequence[RecordedMessage | HistoryMessage], zone: tzinfo, most: int
 ) -> tuple[list[str], int]:
-    """Format the newest messages that fit in `most` characters, oldest first; also return the number of
-    messages that did not fit.
+    """Format the newest messages that fit in `most` characters, oldest first; return also how many did
+    not.
     """
     lines: list[str] = []
     size = 0

@@ -13,7 +13,7 @@ from bot.errors import RuntimeProblem
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database
 from bot.store.audit import AuditEntry, list_audit_entries
-from bot.store.retention import Person, iterate_written, list_recorded_of, list_roles_of, list_schedules_of
+from bot.store.retention import PersonKey, iterate_written, list_recorded_of, list_roles_of, list_schedules_of
 from bot.store.usage import load_person_usage
 
 YEAR = 366 * 24 * 3600.0
@@ -21,7 +21,7 @@ PAGE = 500
 
 
 async def export_person(
-    db: Database, runtime: AgentRuntime, person: Person, scopes: Sequence[str], now: float
+    db: Database, runtime: AgentRuntime, person: PersonKey, scopes: Sequence[str], now: float
 ) -> bytes:
     """Export messages and replies, chat record, memory (of the scopes), roles, schedules, token usage of the
     last year and audit events; times are ISO 8601 in UTC.
@@ -42,7 +42,7 @@ async def export_person(
     return orjson.dumps(_with_readable_times(document), option=orjson.OPT_INDENT_2)
 
 
-def memory_scopes(person: Person, accounts: Sequence[str]) -> list[str]:
+def memory_scopes(person: PersonKey, accounts: Sequence[str]) -> list[str]:
     """Return the scopes of the agent's memory of a person on these accounts."""
     return [f"person:{account}:{person}" for account in accounts]
 
@@ -54,7 +54,7 @@ async def _export_memory(runtime: AgentRuntime, scope: str) -> Any:
         return {"missing": str(problem)}
 
 
-async def _export_audit(db: Database, person: Person) -> list[AuditEntry]:
+async def _export_audit(db: Database, person: PersonKey) -> list[AuditEntry]:
     found: list[AuditEntry] = []
     page = await db.run(list_audit_entries, limit=PAGE, person=str(person))
     while page:

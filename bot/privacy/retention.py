@@ -15,7 +15,7 @@ from bot.runtime.interface import AgentRuntime
 from bot.store import Database
 from bot.store.retention import (
     Erasure,
-    Person,
+    PersonKey,
     drop_abandoned_thread,
     erase_old_texts,
     erase_person,
@@ -94,7 +94,7 @@ class RetentionJob:
             await self._db.run(drop_abandoned_thread, thread)
         return not await self._db.run(has_abandoned_threads)
 
-    async def erase_person(self, person: Person, scopes: Sequence[str]) -> ErasureSummary:
+    async def erase_person(self, person: PersonKey, scopes: Sequence[str]) -> ErasureSummary:
         """Erase the stored data of a person, with the agent's memory in these scopes."""
         now = self._clock.now()
         erased, open_ = await erase_person(self._db, person, now - now % DAY, now, self._new_id)

@@ -69,7 +69,7 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class HeadingNode:
     """A heading of level 1 to 6."""
 
     level: int
@@ -124,11 +124,11 @@ class Rule:
     """A thematic break."""
 
 
-Block: TypeAlias = Paragraph | Heading | CodeBlock | Quote | ListBlock | Table | Rule
+Block: TypeAlias = Paragraph | HeadingNode | CodeBlock | Quote | ListBlock | Table | Rule
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class MarkdownDocument:
     """A parsed text."""
 
     blocks: tuple[Block, ...]

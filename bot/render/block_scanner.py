@@ -23,7 +23,7 @@ class Leaf(Enum):
     CODE = "code"
 
 
-class Kind(Enum):
+class BlockKind(Enum):
     """Classification of a line."""
 
     BLANK = "blank"
@@ -65,7 +65,7 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ScannerState:
     """Open blocks between two lines.
 
     `fence` is the run that opened a fence, `head` the content lines to repeat (a fence's opening line; a
@@ -88,8 +88,8 @@ class Line:
     its markers; `starts` says that a block starts here.
     """
 
-    kind: Kind
-    state: State
+    kind: BlockKind
+    state: ScannerState
     kept: int
     inner: int
     content: int
@@ -165,7 +165,7 @@ def _item(line: str, at: int, sibling: Container | None, interrupts: bool) -> tu
     return Container(opener, len(opener), number), content
 
 
-def _open(line: str, at: int, before: State, kept: int) -> tuple[tuple[Container, ...], int]:
+def _open(line: str, at: int, before: ScannerState, kept: int) -> tuple[tuple[Container, ...], int]:
     """Open the containers whose markers stand at `at`."""
     containers = before.containers[:kept]
     complete = kept == len(before.containers)
@@ -196,11 +196,11 @@ def _is_delimiter(text: str, header: str) -> bool:
     return len(cells) == len(split_row(header)) and all(_DELIMITER_CELL.match(cell) for cell in cells)
 
 
-def scan(line: str, before: State) -> Line:
+def scan(line: str, before: ScannerState) -> Line:
     """Scan `line` (without its line end) after `before`."""
     if not before.containers and before.leaf in (Leaf.NONE, Leaf.TEXT) and line[:1].isalpha():
-        state = State((), Leaf.TEXT, last=line.rstrip(" \t"))  # the common case, made quick
-        return Line(Kind.TEXT, state, 0, 0, 0, before.leaf is Leaf.NONE)
+        state = ScannerState((), Leaf.TEXT, last=line.rstrip(" \t"))  # the common case, made quick
+        return Line(BlockKind.TEXT, state, 0, 0, 0, before.leaf is Leaf.NONE)
     kept, inner = _match(line, before.containers)
     complete = kept == len(before.containers)
     if before.leaf is Leaf.FENCE and complete:
@@ -209,60 +209,64 @@ def scan(line: str, before: State) -> Line:
     text, width = _indent(line, at)
     if text == len(line) and len(containers) == kept:
         leaf = Leaf.CODE if before.leaf is Leaf.CODE and complete else Leaf.NONE
-        return Line(Kind.BLANK, State(containers, leaf), kept, inner, text, starts=False)
+        return Line(BlockKind.BLANK, ScannerState(containers, leaf), kept, inner, text, starts=False)
     fresh = len(containers) > kept
     follows = complete and not fresh
     block = _block(
-        line, text, width, State(containers, before.leaf if follows else Leaf.NONE, last=before.last)
+        line, text, width, ScannerState(containers, before.leaf if follows else Leaf.NONE, last=before.last)
     )
     if block is not None:
         kind, state, content = block
-        starts = kind not in (Kind.UNDERLINE, Kind.DELIMITER)
+        starts = kind not in (BlockKind.UNDERLINE, BlockKind.DELIMITER)
         return Line(kind, state, kept, inner, content, starts)
-    return _text(line, text, width, before, Line(Kind.TEXT, State(containers), kept, inner, text, True))
+    return _text(
+        line, text, width, before, Line(BlockKind.TEXT, ScannerState(containers), kept, inner, text, True)
+    )
 
 
-def _in_fence(line: str, before: State, kept: int, inner: int) -> Line:
+def _in_fence(line: str, before: ScannerState, kept: int, inner: int) -> Line:
     text, width = _indent(line, inner)
     rest = line[text:].rstrip(" \t")
     run = before.fence
     if width < 4 and len(rest) >= len(run) and rest == run[0] * len(rest):
-        return Line(Kind.FENCE_CLOSE, State(before.containers), kept, inner, text, starts=False)
-    return Line(Kind.FENCE_LINE, before, kept, inner, inner, starts=False)
+        return Line(BlockKind.FENCE_CLOSE, ScannerState(before.containers), kept, inner, text, starts=False)
+    return Line(BlockKind.FENCE_LINE, before, kept, inner, inner, starts=False)
 
 
-def _block(line: str, text: int, width: int, state: State) -> tuple[Kind, State, int] | None:
+def _block(
+    line: str, text: int, width: int, state: ScannerState
+) -> tuple[BlockKind, ScannerState, int] | None:
     """A line that is a block of its own, or changes the paragraph before it; `state` is as before it."""
-    rest, empty = line[text:], State(state.containers)
+    rest, empty = line[text:], ScannerState(state.containers)
     if width >= 4:
         return None
     if fence := _FENCE.match(rest):
         run = fence[1] or fence[2]
-        return Kind.FENCE_OPEN, replace(empty, leaf=Leaf.FENCE, fence=run, head=(rest,)), text
+        return BlockKind.FENCE_OPEN, replace(empty, leaf=Leaf.FENCE, fence=run, head=(rest,)), text
     if heading := _HEADING.match(rest):
-        return Kind.HEADING, empty, text + heading.end()
+        return BlockKind.HEADING, empty, text + heading.end()
     if state.leaf is Leaf.TEXT:
         if _is_delimiter(rest.rstrip(" \t"), state.last):
             head = (state.last, rest)
-            return Kind.DELIMITER, replace(empty, leaf=Leaf.TABLE, head=head), text
+            return BlockKind.DELIMITER, replace(empty, leaf=Leaf.TABLE, head=head), text
         if _UNDERLINE.match(rest):
-            return Kind.UNDERLINE, empty, text
-    return (Kind.RULE, empty, text) if _RULE.match(rest) else None
+            return BlockKind.UNDERLINE, empty, text
+    return (BlockKind.RULE, empty, text) if _RULE.match(rest) else None
 
 
-def _text(line: str, text: int, width: int, before: State, found: Line) -> Line:
+def _text(line: str, text: int, width: int, before: ScannerState, found: Line) -> Line:
     """A line that is none of the above: a row, indented code, or paragraph text, perhaps lazy."""
     fresh = len(found.state.containers) > found.kept
     follows = not fresh and found.kept == len(before.containers)
     if text == len(line):  # an item without content
         return found
     if follows and before.leaf is Leaf.TABLE and width < 4:
-        return replace(found, kind=Kind.ROW, state=before, starts=False)
+        return replace(found, kind=BlockKind.ROW, state=before, starts=False)
     continues = before.leaf is Leaf.TEXT and not fresh
     if width >= 4 and not continues:
         state = replace(found.state, leaf=Leaf.CODE)
         first = not (follows and before.leaf is Leaf.CODE)
-        return replace(found, kind=Kind.INDENTED, state=state, starts=first)
+        return replace(found, kind=BlockKind.INDENTED, state=state, starts=first)
     containers = before.containers if continues else found.state.containers
-    state = State(containers, Leaf.TEXT, last=line[text:].strip(" \t"))
+    state = ScannerState(containers, Leaf.TEXT, last=line[text:].strip(" \t"))
     return replace(found, state=state, starts=not continues, lazy=continues and not follows)

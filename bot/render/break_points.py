@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from bot.render.block_scanner import Container, Kind, Leaf, Line, State
+from bot.render.block_scanner import BlockKind, Container, Leaf, Line, ScannerState
 from bot.render.inline_scanner import Span, scan_inline
 from bot.render.measure import grapheme_border
 from bot.render.parse import split_row
@@ -23,34 +23,34 @@ class Rank(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class BreakPoint:
     """A line of the part being filled: its index in the source, and the part's weight before it."""
 
     start: int
     line: Line
-    before: State
+    before: ScannerState
     weight: int
     rank: Rank
 
 
-_NO_BORDER_BEFORE = (Kind.BLANK, Kind.UNDERLINE, Kind.DELIMITER, Kind.FENCE_CLOSE)
-_NO_BORDER_AFTER = (Kind.HEADING, Kind.UNDERLINE, Kind.FENCE_OPEN, Kind.DELIMITER)
+_NO_BORDER_BEFORE = (BlockKind.BLANK, BlockKind.UNDERLINE, BlockKind.DELIMITER, BlockKind.FENCE_CLOSE)
+_NO_BORDER_AFTER = (BlockKind.HEADING, BlockKind.UNDERLINE, BlockKind.FENCE_OPEN, BlockKind.DELIMITER)
 _UNDECIDED = re.compile(r"[-+*=_#>|:~`\s]*(?:\d{1,9}[.)]?\s*)?$")  # may yet become markup
 
 
-def rank(text: str, line: Line, before: State, previous: Kind) -> Rank:
+def rank(text: str, line: Line, before: ScannerState, previous: BlockKind) -> Rank:
     """The rank of a border before the line `text`; `previous` is the kind of the last line with text."""
     if line.kind in _NO_BORDER_BEFORE or previous in _NO_BORDER_AFTER:
         return Rank.NEVER
     if line.starts:
         sibling = line.kept > 0 or (before.containers and line.state.containers)
         return Rank.ITEM if sibling else Rank.BLOCK
-    return Rank.NEVER if line.kind is Kind.TEXT and undecided(text, line) else Rank.LINE
+    return Rank.NEVER if line.kind is BlockKind.TEXT and undecided(text, line) else Rank.LINE
 
 
 def undecided(text: str, line: Line) -> bool:
     """Return True if the beginning of a line may still turn into other markup."""
-    return _UNDECIDED.match(text, line.content if line.kind is Kind.TEXT else line.inner) is not None
+    return _UNDECIDED.match(text, line.content if line.kind is BlockKind.TEXT else line.inner) is not None
 
 
 class Cover:
@@ -142,7 +142,7 @@ def _last(places: Iterable[int], low: int, high: int) -> int:
     return max((place for place in places if low <= place <= high), default=0)
 
 
-def in_leaf(state: State) -> bool:
+def in_leaf(state: ScannerState) -> bool:
     """Return True if the open block should stay whole if possible."""
     return state.leaf in (Leaf.FENCE, Leaf.TABLE)
 
@@ -153,7 +153,7 @@ _BLOCK_START = re.compile(
 )
 
 
-def least_head(state: State) -> tuple[str, ...]:
+def least_head(state: ScannerState) -> tuple[str, ...]:
     """Return the shortest head that keeps a fence a fence and a table a table."""
     if state.fence:
         return (state.fence[:3],)

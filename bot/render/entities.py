@@ -1,4 +1,8 @@
-"""Lay Markdown out as plain text with entities: ranges of the text with a style."""
+"""Lay Markdown out as plain text with entities: ranges of the text with a style.
+
+A line of the result is at most two characters longer than the source line it comes from (see
+`bot.render.telegram.TelegramWeigher`), so nested blocks are indented by two columns only.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +18,13 @@ from bot.render.ast import (
     Break,
     Code,
     CodeBlock,
-    Document,
     Emphasis,
-    Heading,
+    HeadingNode,
     Inline,
     Link,
     ListBlock,
     ListItem,
+    MarkdownDocument,
     Paragraph,
     Quote,
     Strike,
@@ -38,7 +42,7 @@ _RULE = "———"
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class EntityMark:
     """`style` from `start` to `end` (indices in the text); `data` is a link's address or a code's
     language.
     """
@@ -54,19 +58,19 @@ class Laid:
     """Text with its marks, outer ones first."""
 
     text: str
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[EntityMark, ...] = ()
 
     def marked(self, style: Style, data: str = "") -> Laid:
         """The same, all of it in `style`."""
         if not self.text:
             return self
-        return Laid(self.text, (Mark(style, 0, len(self.text), data), *self.marks))
+        return Laid(self.text, (EntityMark(style, 0, len(self.text), data), *self.marks))
 
 
 def joined(pieces: Sequence[Laid], gap: str = "") -> Laid:
     """The pieces that show anything, with `gap` between them."""
     shown = [piece for piece in pieces if piece.text]
-    marks: list[Mark] = []
+    marks: list[EntityMark] = []
     at = 0
     for piece in shown:
         marks += [replace(mark, start=mark.start + at, end=mark.end + at) for mark in piece.marks]
@@ -74,7 +78,7 @@ def joined(pieces: Sequence[Laid], gap: str = "") -> Laid:
     return Laid(gap.join(piece.text for piece in shown), tuple(marks))
 
 
-def lay_out(document: Document) -> Laid:
+def lay_out(document: MarkdownDocument) -> Laid:
     """Lay out a whole document; blocks are a blank line apart."""
     return _blocks(document.blocks, "\n\n", 0)
 
@@ -85,9 +89,9 @@ def _blocks(blocks: Sequence[Block], gap: str, depth: int) -> Laid:
 
 def _block(block: Block, depth: int) -> Laid:
     match block:
-        case Paragraph() | Heading():
+        case Paragraph() | HeadingNode():
             laid = inlines(block.children)
-            return laid.marked("bold") if isinstance(block, Heading) else laid
+            return laid.marked("bold") if isinstance(block, HeadingNode) else laid
         case CodeBlock(text, language):
             return Laid(text).marked("pre", language)
         case Quote(inner):
@@ -117,7 +121,7 @@ def _item(item: ListItem, marker: str, depth: int) -> Laid:
         return _blocks(item.blocks, "\n", depth + 1)
     parts = [_block(block, depth + 1) for block in item.blocks]
     for index, block in enumerate(item.blocks):
-        if index and isinstance(block, Paragraph | Heading):
+        if index and isinstance(block, Paragraph | HeadingNode):
             parts[index] = joined([Laid("  " * (depth + 1)), parts[index]])
     first = joined([lead, *parts[:1]])
     return joined([first, *parts[1:]], "\n")

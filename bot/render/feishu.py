@@ -87,7 +87,7 @@ def card_markdown(markdown: str) -> str:
             fence = opened[1]
             out.append(_AT.sub("<\u200b", line))
         else:
-            out.append(_shown(line))
+            out.append(_strip_images_and_mentions(line))
     return "\n".join(out)
 
 
@@ -110,7 +110,7 @@ def _few_tables(markdown: str) -> str:
     return "\n".join(lines)
 
 
-def _shown(line: str) -> str:
+def _strip_images_and_mentions(line: str) -> str:
     pieces, at = [], 0
     for span in _CODE_SPAN.finditer(line):
         pieces += [_IMAGE.sub("", line[at : span.start()]), span[0]]

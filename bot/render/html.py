@@ -15,7 +15,7 @@ from bot.render.ast import (
     Code,
     CodeBlock,
     Emphasis,
-    Heading,
+    HeadingNode,
     Inline,
     Link,
     ListBlock,
@@ -63,7 +63,7 @@ def _block(block: Block) -> str:
     match block:
         case Paragraph(children):
             return f"<p>{_inlines(children)}</p>"
-        case Heading(level, children):
+        case HeadingNode(level, children):
             return f"<h{level}>{_inlines(children)}</h{level}>"
         case Quote(blocks):
             return f"<blockquote>{_blocks(blocks)}</blockquote>"

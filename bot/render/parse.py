@@ -16,13 +16,13 @@ from bot.render.ast import (
     Cell,
     Code,
     CodeBlock,
-    Document,
     Emphasis,
-    Heading,
+    HeadingNode,
     Inline,
     Link,
     ListBlock,
     ListItem,
+    MarkdownDocument,
     Paragraph,
     Quote,
     Rule,
@@ -119,13 +119,13 @@ _WRAPPERS: dict[str, Callable[[tuple[Inline, ...]], Inline]] = {
 }
 
 
-def parse(markdown: str) -> Document:
+def parse(markdown: str) -> MarkdownDocument:
     """Parse CommonMark with tables and strikethrough. Never fails.
 
     Raw HTML and link reference definitions are plain text, images are links, nesting is bounded by
     `bot.render.parse.MAX_DEPTH`. Lists are neither loose nor tight.
     """
-    return Document(_blocks(iter(grammar().parse(sound(markdown))), ""))
+    return MarkdownDocument(_blocks(iter(grammar().parse(sound(markdown))), ""))
 
 
 def _blocks(tokens: Iterator[Token], closing: str) -> tuple[Block, ...]:
@@ -156,7 +156,7 @@ def _leaf(token: Token, tokens: Iterator[Token]) -> Block | None:
         case "inline":
             return Paragraph(_inlines(token))
         case "heading_open":
-            return Heading(int(token.tag[1:]), _inlines(next(tokens)))
+            return HeadingNode(int(token.tag[1:]), _inlines(next(tokens)))
         case "fence" | "code_block":
             return CodeBlock(token.content.removesuffix("\n"), (token.info.split() or [""])[0])
         case "hr":

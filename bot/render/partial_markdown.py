@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from bot.render.block_scanner import Kind, Leaf, Line, State, scan
+from bot.render.block_scanner import BlockKind, Leaf, Line, ScannerState, scan
 from bot.render.inline_scanner import Inlines, Span, scan_inline
 
 _LINE_END = re.compile(r"\r\n?")
@@ -23,7 +23,7 @@ class _Tail:
 
     start: int
     block: int
-    before: State
+    before: ScannerState
     line: Line
 
 
@@ -39,7 +39,7 @@ def close_open(markdown: str) -> str:
 
 def close_fence(markdown: str) -> str:
     """The finished `markdown`, its last code block closed where it is left open: what follows is no code."""
-    state = State()
+    state = ScannerState()
     for line in _LINE_END.sub("\n", markdown).split("\n"):
         state = scan(line, state).state
     if state.leaf is not Leaf.FENCE:
@@ -70,11 +70,11 @@ class GrowingFrame:
 
 
 def _closed(source: str, tail: _Tail) -> str:
-    if tail.before.leaf is Leaf.FENCE and tail.line.kind in (Kind.FENCE_LINE, Kind.FENCE_CLOSE):
+    if tail.before.leaf is Leaf.FENCE and tail.line.kind in (BlockKind.FENCE_LINE, BlockKind.FENCE_CLOSE):
         return _close_fence(source, tail)
     if _held(source[tail.start :], tail):
         return _without_last(source, tail)
-    if tail.line.kind in (Kind.TEXT, Kind.HEADING):
+    if tail.line.kind in (BlockKind.TEXT, BlockKind.HEADING):
         block = tail.start + tail.line.content if tail.line.starts else tail.block
         shown = _close_inline(source[block:])
         return source[:block] + shown if shown else _without_last(source, tail)
@@ -89,14 +89,14 @@ class _Walk:
 
     start: int = 0
     block: int = 0
-    state: State = field(default_factory=State)
-    tail: _Tail = field(default_factory=lambda: _Tail(0, 0, State(), scan("", State())))
+    state: ScannerState = field(default_factory=ScannerState)
+    tail: _Tail = field(default_factory=lambda: _Tail(0, 0, ScannerState(), scan("", ScannerState())))
 
     def over(self, text: str) -> _Walk:
         """The scan after one more line."""
         found = scan(text, self.state)
         block = self.start if found.starts else self.block
-        blank = found.kind is Kind.BLANK
+        blank = found.kind is BlockKind.BLANK
         tail = self.tail if blank else _Tail(self.start, block, self.state, found)
         return _Walk(self.start + len(text) + 1, block, found.state, tail)
 
@@ -104,24 +104,24 @@ class _Walk:
 def _held(text: str, tail: _Tail) -> bool:
     """Return True if the last line is only the beginning of a construct."""
     line = tail.line
-    if line.kind is Kind.FENCE_OPEN:
+    if line.kind is BlockKind.FENCE_OPEN:
         return True
-    waits = line.kind is Kind.TEXT and text.startswith("|", line.content)  # for a table's delimiter
+    waits = line.kind is BlockKind.TEXT and text.startswith("|", line.content)  # for a table's delimiter
     if waits or "\n" in text:
         return waits
     if _HALF_MARKER.match(text, line.inner):
         return True
-    if line.kind is Kind.ROW:
+    if line.kind is BlockKind.ROW:
         row = text.rstrip()
         return not row.endswith("|") or row.endswith("\\|") or "|" not in row[:-1]
     opened = len(line.state.containers) > line.kept
-    return line.kind is Kind.TEXT and opened and _HALF_TASK.match(text, line.content) is not None
+    return line.kind is BlockKind.TEXT and opened and _HALF_TASK.match(text, line.content) is not None
 
 
 def _without_last(source: str, tail: _Tail) -> str:
     """The text before the last line, presentable in its turn."""
     before = source[: tail.start]
-    if tail.line.kind is Kind.FENCE_OPEN or tail.before.leaf is not Leaf.TEXT:
+    if tail.line.kind is BlockKind.FENCE_OPEN or tail.before.leaf is not Leaf.TEXT:
         return before.rstrip()
     return close_open(before) if tail.before.last.startswith("|") else _finished(before, tail)
 
@@ -132,7 +132,7 @@ def _finished(before: str, tail: _Tail) -> str:
 
 
 def _close_fence(source: str, tail: _Tail) -> str:
-    if tail.line.kind is Kind.FENCE_CLOSE:
+    if tail.line.kind is BlockKind.FENCE_CLOSE:
         return source.rstrip()
     run, last = tail.before.fence, source[tail.start + tail.line.inner :].strip(" \t")
     if last and set(last) == {run[0]} and "\n" not in source[tail.start :]:

@@ -13,7 +13,7 @@ from bot.render.ast import (
     Code,
     CodeBlock,
     Emphasis,
-    Heading,
+    HeadingNode,
     Inline,
     Link,
     ListBlock,
@@ -74,7 +74,7 @@ def _blocks(blocks: Sequence[Block], depth: int) -> str:
 
 def _block(block: Block, depth: int) -> str:
     match block:
-        case Paragraph() | Heading():
+        case Paragraph() | HeadingNode():
             return _running(block)
         case CodeBlock(text, language):
             return _fenced(text, language)
@@ -89,7 +89,7 @@ def _block(block: Block, depth: int) -> str:
             return "---"
 
 
-def _running(block: Paragraph | Heading) -> str:
+def _running(block: Paragraph | HeadingNode) -> str:
     text = _LINE_START.sub(_kept_text, _written(block.children))
     return text if isinstance(block, Paragraph) else "#" * block.level + " " + text.replace("\n", " ")
 

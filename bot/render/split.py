@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
-from bot.render.block_scanner import Kind, Leaf, Line, State, scan
+from bot.render.block_scanner import BlockKind, Leaf, Line, ScannerState, scan
 from bot.render.break_points import (
+    BreakPoint,
     Cover,
-    Mark,
     Rank,
     blank,
     escaped,
@@ -100,7 +100,7 @@ class _Restart:
     at: int = 0
     prefix: str = ""
     reopened: str = ""
-    before: State = field(default_factory=State)
+    before: ScannerState = field(default_factory=ScannerState)
     line: Line | None = None
 
 
@@ -110,8 +110,8 @@ class _Fill:
 
     begin: _Restart
     weight: int
-    marks: list[Mark] = field(default_factory=list)
-    previous: Kind = Kind.BLANK
+    marks: list[BreakPoint] = field(default_factory=list)
+    previous: BlockKind = BlockKind.BLANK
     grid: tuple[tuple[int, ...], int] = ((), 0)
     settled: int = 0
     settled_weight: int = 0
@@ -127,7 +127,7 @@ class _Walk:
 
     fill: _Fill
     at: int
-    state: State
+    state: ScannerState
 
 
 class _Splitter:
@@ -170,22 +170,22 @@ class _Splitter:
         rest = rest if state.leaf is Leaf.FENCE else rest.rstrip()
         return (fill.begin.prefix + rest if rest.strip() else ""), None
 
-    def _take(self, fill: _Fill, at: int, text: str, before: State, weight: int) -> State:
+    def _take(self, fill: _Fill, at: int, text: str, before: ScannerState, weight: int) -> ScannerState:
         """Add a line that fits; returns the state after it."""
         line = self._line(fill, at, text, before)
-        if line.kind is Kind.DELIMITER:
+        if line.kind is BlockKind.DELIMITER:
             fill.grid = (self.weigher.cells(line.state.head[0]), 2)
             self._promote(fill)
         elif before.leaf is Leaf.TABLE and fill.grid[0]:
             fill.grid = self._grown(fill.grid, text)
-        mark = Mark(at, line, before, fill.weight, rank(text, line, before, fill.previous))
+        mark = BreakPoint(at, line, before, fill.weight, rank(text, line, before, fill.previous))
         fill.marks.append(mark)
         fill.weight += weight
-        if line.kind is not Kind.BLANK:
+        if line.kind is not BlockKind.BLANK:
             fill.previous = line.kind
         return line.state
 
-    def _line(self, fill: _Fill, at: int, text: str, before: State) -> Line:
+    def _line(self, fill: _Fill, at: int, text: str, before: ScannerState) -> Line:
         first = at == fill.begin.at and fill.begin.line is not None
         return fill.begin.line if first and fill.begin.line else scan(text, before)
 
@@ -205,15 +205,15 @@ class _Splitter:
         weigh = self.weigher.code if code else self.weigher.text
         return sum(weigh(line) for line in begin.prefix.split("\n")) if begin.prefix else 0
 
-    def _closing_weight(self, state: State) -> int:
+    def _closing_weight(self, state: ScannerState) -> int:
         return self.weigher.code(self._closing(state)) if state.leaf is Leaf.FENCE else 0
 
-    def _closing(self, state: State) -> str:
+    def _closing(self, state: ScannerState) -> str:
         """The line that closes a fence; empty if it is so long that the end of the part must do."""
         line = "".join(container.follow for container in state.containers) + state.fence
         return "" if len(line) * 4 > self.limit else line
 
-    def _line_weight(self, fill: _Fill, text: str, before: State) -> int:
+    def _line_weight(self, fill: _Fill, text: str, before: ScannerState) -> int:
         if before.leaf is Leaf.FENCE:
             return self.weigher.code(text)
         if before.leaf is Leaf.TABLE and fill.grid[0] and text.strip():
@@ -225,12 +225,12 @@ class _Splitter:
         widths = zip_longest(grid[0], self.weigher.cells(row), fillvalue=0)
         return tuple(max(pair) for pair in widths), grid[1] + 1
 
-    def _overflow(self, fill: _Fill, at: int, text: str, before: State, room: int) -> int:
+    def _overflow(self, fill: _Fill, at: int, text: str, before: ScannerState, room: int) -> int:
         """The first place up to which the text no longer fits; 0 if white space alone is too much."""
         if before.leaf is not Leaf.FENCE:
             text = text.rstrip()
         if fill.weight + self._line_weight(fill, text, before) > room:
-            self._settle(fill)
+            self._tighten_bounds(fill)
         low, high = 0, min(len(text), 2 * self.limit)
         if (high == 0 and before.leaf is not Leaf.FENCE) or (
             fill.weight + self._line_weight(fill, text[:high], before) <= room
@@ -246,7 +246,7 @@ class _Splitter:
             high += 1
         return at + max(high, 1)
 
-    def _settle(self, fill: _Fill) -> None:
+    def _tighten_bounds(self, fill: _Fill) -> None:
         """Measure finished blocks exactly where links make the bound a bad one, which frees room."""
         last = max((i for i, mark in enumerate(fill.marks) if mark.rank is Rank.BLOCK), default=0)
         if self.measure is None or last <= fill.settled:
@@ -264,10 +264,10 @@ class _Splitter:
 
     # cutting
 
-    def _cut(self, fill: _Fill, at: int, before: State, seen: int) -> tuple[str, _Restart]:
+    def _cut(self, fill: _Fill, at: int, before: ScannerState, seen: int) -> tuple[str, _Restart]:
         text = self.source[at:seen]
         line = self._line(fill, at, text, before)
-        fill.marks.append(Mark(at, line, before, fill.weight, rank(text, line, before, fill.previous)))
+        fill.marks.append(BreakPoint(at, line, before, fill.weight, rank(text, line, before, fill.previous)))
         chosen = self._between(fill, seen)
         room = seen - 1 - self._reserve - at - line.content
         if chosen is None and len(fill.marks) > 1 and (room < 1 or undecided(text, line)):
@@ -275,7 +275,7 @@ class _Splitter:
             chosen = (ranked or fill.marks)[-1]
         return self._inside_line(fill, seen) if chosen is None else self._before_line(fill, chosen)
 
-    def _between(self, fill: _Fill, seen: int) -> Mark | None:
+    def _between(self, fill: _Fill, seen: int) -> BreakPoint | None:
         """The best border between lines, or None if the last line should be cut."""
         marks = fill.marks[1:]
         whole = self._whole(fill)
@@ -289,7 +289,7 @@ class _Splitter:
                         return mark
         return None
 
-    def _whole(self, fill: _Fill) -> Mark | None:
+    def _whole(self, fill: _Fill) -> BreakPoint | None:
         """The border before the fence or table that overflows, if that leaves a part worth sending."""
         if not in_leaf(fill.marks[-1].before):
             return None
@@ -303,23 +303,25 @@ class _Splitter:
         mark = fill.marks[index]
         return mark if index > 0 and mark.rank >= Rank.ITEM and mark.weight * 8 >= self.limit else None
 
-    def _free(self, fill: _Fill, mark: Mark, seen: int) -> bool:
-        if mark.line.kind is not Kind.TEXT:
+    def _free(self, fill: _Fill, mark: BreakPoint, seen: int) -> bool:
+        if mark.line.kind is not BlockKind.TEXT:
             return True
         cover = self._cover(fill, fill.marks.index(mark), seen)
         return cover.free(mark.start)
 
     def _cover(self, fill: _Fill, index: int, seen: int) -> Cover:
         """The inline constructs of the paragraph, heading or row that holds the mark."""
-        while index > 0 and fill.marks[index].line.kind is Kind.TEXT and not fill.marks[index].line.starts:
+        while (
+            index > 0 and fill.marks[index].line.kind is BlockKind.TEXT and not fill.marks[index].line.starts
+        ):
             index -= 1
         start = fill.marks[index].start
         reopened = fill.begin.reopened if index == 0 else ""
         return Cover(self.source[start:seen], reopened, start)
 
-    def _before_line(self, fill: _Fill, mark: Mark) -> tuple[str, _Restart]:
+    def _before_line(self, fill: _Fill, mark: BreakPoint) -> tuple[str, _Restart]:
         closed = _continues(mark) and mark.weight + self._closing_weight(mark.before) <= self.limit
-        part = self._ended(fill, mark.start - 1, mark.before if closed else State(), "")
+        part = self._ended(fill, mark.start - 1, mark.before if closed else ScannerState(), "")
         end = self.source.find("\n", mark.start)
         text = self.source[mark.start : None if end < 0 else end]
         line = scan(text, mark.before)
@@ -327,12 +329,12 @@ class _Splitter:
             line = replace(line, starts=True)
         return part, self._restart(mark, line, text)
 
-    def _restart(self, mark: Mark, line: Line, text: str) -> _Restart:
+    def _restart(self, mark: BreakPoint, line: Line, text: str) -> _Restart:
         before = mark.before
         if _continues(mark):
             head, before = self._head(before)
             return _Restart(mark.start, head, before=before)
-        if line.kind is Kind.TEXT and not line.starts:
+        if line.kind is BlockKind.TEXT and not line.starts:
             at = mark.start + line.content
             prefix, skipped = escaped(self.source, at)
             return _Restart(
@@ -358,7 +360,7 @@ class _Splitter:
         closers = "".join(span.closer for span in reversed(spans))
         if len(closers) > self._reserve or reopened.startswith(("```", "~~~")):  # would open a fence
             reopened = closers = ""
-        part = self._ended(fill, at, mark.before if code else State(), closers)
+        part = self._ended(fill, at, mark.before if code else ScannerState(), closers)
         end = self.source.find("\n", mark.start)
         line = self._line(fill, mark.start, self.source[mark.start : None if end < 0 else end], mark.before)
         head, before = self._inner_head(mark)
@@ -367,20 +369,20 @@ class _Splitter:
             head, at = head + reopened + escape, at + skipped
         return part, _Restart(at, self._bounded(head), reopened, before, line)
 
-    def _inner_head(self, mark: Mark) -> tuple[str, State]:
+    def _inner_head(self, mark: BreakPoint) -> tuple[str, ScannerState]:
         """Return the prefix for the rest of a cut line, and the state after it."""
         state = mark.line.state
         if mark.before.leaf is Leaf.FENCE:
             return self._head(mark.before)
-        if mark.before.leaf is Leaf.TABLE and mark.line.kind is Kind.ROW:
+        if mark.before.leaf is Leaf.TABLE and mark.line.kind is BlockKind.ROW:
             head, before = self._head(mark.before)
             return head + "| ", before
-        if mark.line.kind is Kind.HEADING:
+        if mark.line.kind is BlockKind.HEADING:
             text = self.source[mark.start : mark.start + mark.line.content]
             return openers(state.containers) + "#" * max(1, text.count("#")) + " ", mark.before
         return openers(state.containers), mark.before
 
-    def _head(self, state: State) -> tuple[str, State]:
+    def _head(self, state: ScannerState) -> tuple[str, ScannerState]:
         """The opening line of a fence, or the header of a table, with the containers around it."""
         first = openers(state.containers)
         follow = "".join(container.follow for container in state.containers)
@@ -388,7 +390,7 @@ class _Splitter:
             head = "".join((follow if index else first) + row + "\n" for index, row in enumerate(rows))
             if not self._heavy(head):
                 return head, replace(state, head=rows)
-        return "", State()
+        return "", ScannerState()
 
     def _bounded(self, prefix: str) -> str:
         return "" if self._heavy(prefix) else prefix
@@ -396,7 +398,7 @@ class _Splitter:
     def _heavy(self, prefix: str) -> bool:
         return sum(self.weigher.text(line) for line in prefix.split("\n")) * 2 > self.limit
 
-    def _ended(self, fill: _Fill, at: int, state: State, closers: str) -> str:
+    def _ended(self, fill: _Fill, at: int, state: ScannerState, closers: str) -> str:
         """The part up to `at`, with what is open in it closed."""
         body = fill.begin.prefix + self.source[fill.begin.at : max(at, fill.begin.at)]
         if state.leaf is Leaf.FENCE:
@@ -404,6 +406,6 @@ class _Splitter:
         return body.rstrip() + closers
 
 
-def _continues(mark: Mark) -> bool:
+def _continues(mark: BreakPoint) -> bool:
     """Return True if the border before `mark` cuts a fence or a table."""
-    return mark.line.kind in (Kind.FENCE_LINE, Kind.FENCE_CLOSE, Kind.ROW)
+    return mark.line.kind in (BlockKind.FENCE_LINE, BlockKind.FENCE_CLOSE, BlockKind.ROW)

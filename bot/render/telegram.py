@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from rich.cells import cell_len
 
-from bot.render.entities import Mark, Style, lay_out
+from bot.render.entities import EntityMark, Style, lay_out
 from bot.render.measure import utf16_units
 from bot.render.parse import parse, split_row
 from bot.render.split import GrowingSplit
@@ -36,7 +36,7 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
-class TelegramText:
+class RenderedTelegram:
     """Arguments of sendMessage: text and entities, no parse mode."""
 
     text: str
@@ -57,7 +57,7 @@ _IMPORTANCE: dict[Style, int] = {
 }
 
 
-def render_entities(markdown: str) -> TelegramText:
+def render_entities(markdown: str) -> RenderedTelegram:
     """Render `markdown` as text and at most `TELEGRAM_ENTITY_LIMIT` entities, in order, outer ones first.
 
     `pre` and `code` contain and are contained in nothing but a quote (the Bot API's rule), quotes do not
@@ -68,10 +68,10 @@ def render_entities(markdown: str) -> TelegramText:
     if len(marks) > TELEGRAM_ENTITY_LIMIT:
         kept = sorted(marks, key=lambda mark: _IMPORTANCE[mark.style])[:TELEGRAM_ENTITY_LIMIT]
         marks = sorted(kept, key=lambda mark: (mark.start, -mark.end))
-    return TelegramText(laid.text, _entities(laid.text, marks))
+    return RenderedTelegram(laid.text, _entities(laid.text, marks))
 
 
-def _entities(text: str, marks: Sequence[Mark]) -> tuple[Entity, ...]:
+def _entities(text: str, marks: Sequence[EntityMark]) -> tuple[Entity, ...]:
     units: Sequence[int] = range(len(text) + 1)
     if not text.isascii():
         units = list(accumulate((2 if char > "\uffff" else 1 for char in text), initial=0))
@@ -85,9 +85,9 @@ def _entities(text: str, marks: Sequence[Mark]) -> tuple[Entity, ...]:
     return tuple(out)
 
 
-def _allowed(marks: Sequence[Mark]) -> list[Mark]:
+def _allowed(marks: Sequence[EntityMark]) -> list[EntityMark]:
     """Drop what may not nest, and cut formatting around code."""
-    kept: list[Mark] = []
+    kept: list[EntityMark] = []
     ends: dict[Style, int] = {}
     for mark in marks:  # by start, outer ones first
         outer = "text_link" if mark.style == "code" else mark.style
@@ -103,7 +103,7 @@ def _allowed(marks: Sequence[Mark]) -> list[Mark]:
     return sorted(out, key=lambda mark: (mark.start, -mark.end))
 
 
-def _around(mark: Mark, codes: Sequence[Mark]) -> list[Mark]:
+def _around(mark: EntityMark, codes: Sequence[EntityMark]) -> list[EntityMark]:
     """The pieces of `mark` between the codes in it."""
     pieces, start = [], mark.start
     first = bisect_left(codes, mark.start, key=lambda code: code.start)

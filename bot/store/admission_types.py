@@ -15,7 +15,7 @@ from bot.domain import (
     ReplyAddress,
     TurnKind,
 )
-from bot.store.budgets import Limit
+from bot.store.budgets import UsageLimit
 from bot.store.people import Pairing
 
 
@@ -60,7 +60,7 @@ class Admission:
     notice_kind: str = ""
     pairing: Pairing | None = None
     busy: Busy = Busy.QUEUE
-    budgets: tuple[Limit, ...] = ()
+    budgets: tuple[UsageLimit, ...] = ()
     is_admin: bool = False
     model: str = ""
     new_thread: bool = False

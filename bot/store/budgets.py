@@ -39,7 +39,7 @@ class BudgetUnit(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class UsageLimit:
     """An upper bound for a person (`platform:id`), a chat or an account. `notice` is the reply once it is
     reached; `{minutes}` in it is replaced by the time until the next period.
     """
@@ -77,7 +77,7 @@ class EntryBudget:
 class LimitUsage:
     """How much of a limit is used, and the seconds until the next period."""
 
-    limit: Limit
+    limit: UsageLimit
     used: int
     seconds: float
 
@@ -118,7 +118,7 @@ def scope_of_chat(account: str, chat: str) -> str:
     return f"{BudgetScope.CHAT}:{account}:{chat}"
 
 
-def measure_limit(connection: Connection, limit: Limit, now: float) -> LimitUsage:
+def measure_limit(connection: Connection, limit: UsageLimit, now: float) -> LimitUsage:
     """Return how much of a limit is used now."""
     start = now - now % limit.what.period
     seconds = start + limit.what.period - now
@@ -138,7 +138,7 @@ def measure_limit(connection: Connection, limit: Limit, now: float) -> LimitUsag
     return LimitUsage(limit, int(connection.execute(statement, given).scalar_one()), seconds)
 
 
-def find_refusal(connection: Connection, limits: Sequence[Limit], now: float) -> str:
+def find_refusal(connection: Connection, limits: Sequence[UsageLimit], now: float) -> str:
     """Return the notice of the reached limit with the longest wait, "" if none is reached."""
     over = [
         found
@@ -151,7 +151,7 @@ def find_refusal(connection: Connection, limits: Sequence[Limit], now: float) ->
     return longest.limit.notice.replace("{minutes}", f"{math.ceil(longest.seconds / 60)}")
 
 
-def count_or_refuse(connection: Connection, limits: Sequence[Limit], now: float) -> str:
+def count_or_refuse(connection: Connection, limits: Sequence[UsageLimit], now: float) -> str:
     """Count a message, unless a limit is reached: then return its notice."""
     refused = find_refusal(connection, limits, now)
     if not refused:
@@ -159,7 +159,7 @@ def count_or_refuse(connection: Connection, limits: Sequence[Limit], now: float)
     return refused
 
 
-def count_message(connection: Connection, limits: Sequence[Limit], now: float) -> None:
+def count_message(connection: Connection, limits: Sequence[UsageLimit], now: float) -> None:
     """Count an accepted message."""
     for limit in limits:
         if limit.what is BudgetUnit.MESSAGES:
@@ -211,6 +211,6 @@ def _written(value: int | None) -> int:
     return -1 if value is None else value
 
 
-def measure_limits(connection: Connection, limits: Sequence[Limit], now: float) -> list[LimitUsage]:
+def measure_limits(connection: Connection, limits: Sequence[UsageLimit], now: float) -> list[LimitUsage]:
     """Return how much of each limit is used."""
     return [measure_limit(connection, limit, now) for limit in limits]

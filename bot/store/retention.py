@@ -45,7 +45,7 @@ class RetentionStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class PersonKey:
     """A person on a platform, by the platform's own id."""
 
     platform: str
@@ -55,7 +55,7 @@ class Person:
         return f"{self.platform}:{self.id}"
 
     @classmethod
-    def of(cls, text: str) -> Person:
+    def of(cls, text: str) -> PersonKey:
         """Return the person of `platform:id`."""
         platform, _, id_ = text.partition(":")
         return cls(platform, id_)
@@ -283,7 +283,7 @@ def find_newest_message(connection: Connection) -> int:
     return int(connection.execute(NEWEST_MESSAGE).scalar_one())
 
 
-def list_written(connection: Connection, person: Person, after: int) -> list[WrittenMessage]:
+def list_written(connection: Connection, person: PersonKey, after: int) -> list[WrittenMessage]:
     """Return a person's messages among the next `STEP` ids, with their answers."""
     found = _messages(connection, person, after)
     answers = _answers(connection, sorted({row.turn_id for row in found}))
@@ -303,7 +303,7 @@ def list_written(connection: Connection, person: Person, after: int) -> list[Wri
 
 
 def erase_messages(
-    connection: Connection, person: Person, after: int, now: float, new_id: Callable[[], str]
+    connection: Connection, person: PersonKey, after: int, now: float, new_id: Callable[[], str]
 ) -> Erasure:
     """Erase a person's messages of closed turns among the next `STEP` ids. Answers are deleted if nobody
     else was answered with them, threads if nobody's messages remain.
@@ -327,7 +327,7 @@ def erase_messages(
     return Erasure(messages, _threads(gone), _threads(places - gone))
 
 
-def erase_traces(connection: Connection, person: Person, spent_before: float) -> int:
+def erase_traces(connection: Connection, person: PersonKey, spent_before: float) -> int:
     """Delete other data that names a person; returns the number of their messages in progress.
 
     Token usage since `spent_before` stays attributed to them, since budgets need it.
@@ -340,18 +340,18 @@ def erase_traces(connection: Connection, person: Person, spent_before: float) ->
     return int(connection.execute(COUNT_OPEN_MESSAGES, person.parameters).scalar_one())
 
 
-def list_recorded_of(connection: Connection, person: Person) -> Sequence[Any]:
+def list_recorded_of(connection: Connection, person: PersonKey) -> Sequence[Any]:
     """Return a person's recorded messages: rows of account, chat, text, sent_at, link."""
     return connection.execute(LIST_RECORDED_OF, person.parameters).all()
 
 
-def list_roles_of(connection: Connection, person: Person) -> Sequence[Any]:
+def list_roles_of(connection: Connection, person: PersonKey) -> Sequence[Any]:
     """Return a person's roles: rows of entry, role, name, given_by, given_at."""
     whose = {"person": str(person), "platform": person.platform, "on_account": f":{person.id}"}
     return connection.execute(LIST_ROLES_OF, whose).all()
 
 
-def list_schedules_of(connection: Connection, person: Person) -> Sequence[Any]:
+def list_schedules_of(connection: Connection, person: PersonKey) -> Sequence[Any]:
     """Return a person's schedules: rows of id, kind, state, text, spoken, zone, account, chat, made_at."""
     return connection.execute(LIST_SCHEDULES_OF, {"person": str(person)}).all()
 
@@ -365,7 +365,7 @@ def _threads(places: Iterable[tuple[int, str]]) -> frozenset[str]:
     return frozenset(thread for _, thread in places)
 
 
-def _messages(connection: Connection, person: Person, after: int) -> Sequence[Any]:
+def _messages(connection: Connection, person: PersonKey, after: int) -> Sequence[Any]:
     given = {**person.parameters, "after": after, "upto": after + STEP}
     return connection.execute(LIST_MESSAGES, given).all()
 
@@ -388,14 +388,14 @@ def _leave(connection: Connection, conversation: int, thread: str, fresh: str, n
     connection.execute(DETACH_TURNS, here)
 
 
-async def iterate_written(db: Database, person: Person) -> AsyncIterator[Sequence[WrittenMessage]]:
+async def iterate_written(db: Database, person: PersonKey) -> AsyncIterator[Sequence[WrittenMessage]]:
     """Yield a person's messages with the answers to them, oldest first, one transaction per batch."""
     for after in range(0, await db.run(find_newest_message), STEP):
         yield await db.run(list_written, person, after)
 
 
 async def erase_person(
-    db: Database, person: Person, spent_before: float, now: float, new_id: Callable[[], str]
+    db: Database, person: PersonKey, spent_before: float, now: float, new_id: Callable[[], str]
 ) -> tuple[Erasure, int]:
     """Erase what is stored about a person, and count their messages that are still in progress.
 

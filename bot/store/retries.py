@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from bot.domain import ReplyAddress, Turn, TurnKind
 from bot.store.audit import Actor, AuditEvent, author_of, record_event
-from bot.store.budgets import Limit, count_message
+from bot.store.budgets import UsageLimit, count_message
 from bot.store.connection import OPEN, Connection, decode_address, sql
 from bot.store.conversations import ConversationView
 from bot.store.interrupts import ADDRESS_OF, abandon_interrupt
@@ -85,7 +85,7 @@ def open_retry(
     checkpoint: str,
     thread_id: str,
     text: str,
-    limits: Sequence[Limit] = (),
+    limits: Sequence[UsageLimit] = (),
     now: float,
 ) -> int:
     """Open a turn that repeats `answered`, forked from `checkpoint` of `thread_id`, and mark the old one.
@@ -101,7 +101,7 @@ def open_retry(
 
 
 def queue_retry(
-    connection: Connection, command: Turn, *, text: str, limits: Sequence[Limit] = (), now: float
+    connection: Connection, command: Turn, *, text: str, limits: Sequence[UsageLimit] = (), now: float
 ) -> None:
     """Queue a retry behind the turn in progress: it repeats the turn that is answered last by then. Only
     one can wait.
@@ -146,7 +146,7 @@ def repeat_answer(
     checkpoint: str,
     thread_id: str,
     model: str,
-    limits: Sequence[Limit],
+    limits: Sequence[UsageLimit],
     actor: Actor,
     now: float,
 ) -> int:
@@ -170,7 +170,11 @@ def repeat_answer(
 
 
 def _open_retry(
-    connection: Connection, answered: AnsweredTurn, again: RetryTarget, limits: Sequence[Limit], now: float
+    connection: Connection,
+    answered: AnsweredTurn,
+    again: RetryTarget,
+    limits: Sequence[UsageLimit],
+    now: float,
 ) -> int:
     count_message(connection, limits, now)
     _mark_replaced(connection, answered)

@@ -19,7 +19,7 @@ from bot.domain import (
     TurnState,
 )
 from bot.store.audit import Actor, AuditEvent, record_event
-from bot.store.budgets import Limit, count_message, find_refusal
+from bot.store.budgets import UsageLimit, count_message, find_refusal
 from bot.store.connection import (
     AT_WORK,
     OPEN,
@@ -97,7 +97,7 @@ class AgentHandoff:
     """The busy mode and the limits for a command's turn that is handed to the agent."""
 
     busy: Busy
-    limits: Sequence[Limit]
+    limits: Sequence[UsageLimit]
     queue_limit: int
     texts: Callable[..., str]
 

@@ -15,7 +15,7 @@ from bot.server.api.auth import NOT_YOURS, By, Principal, audit_actor, open_to
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import not_found
 from bot.store.audit import AuditEvent, record_event
-from bot.store.retention import Person
+from bot.store.retention import PersonKey
 
 router = APIRouter(prefix="/api/people", tags=["people"])
 Whom = Annotated[str, Path(alias="person", max_length=256, description="`platform:id`.")]
@@ -57,13 +57,13 @@ async def erase_data(target: Whom, services: Services, by: By) -> schemas.Erasur
     )
 
 
-def _parse_person(services: ApiServices, by: Principal, text: str) -> Person:
+def _parse_person(services: ApiServices, by: Principal, text: str) -> PersonKey:
     platform, _, id_ = text.partition(":")
     if not platform or not id_:
         raise HTTPException(422, "person: expected platform:id, such as telegram:123456789")
     if text != by.person:
         _check_person(services, by, AccessEntry(platform, id_))
-    return Person(platform, id_)
+    return PersonKey(platform, id_)
 
 
 def _check_person(services: ApiServices, by: Principal, who: AccessEntry) -> None:
@@ -81,7 +81,7 @@ def _check_person(services: ApiServices, by: Principal, who: AccessEntry) -> Non
         raise HTTPException(422, f"person: {problem}")
 
 
-def _memory_scopes(services: ApiServices, person: Person) -> list[str]:
+def _memory_scopes(services: ApiServices, person: PersonKey) -> list[str]:
     states = services.core.accounts.states()
     return memory_scopes(
         person, [name for name, (platform, _) in states.items() if platform == person.platform]

@@ -28,7 +28,7 @@ from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Ser
 from bot.server.api.errors import not_found
 from bot.server.api.sse import Subscriptions
 from bot.store import read_models
-from bot.store.budgets import Limit as BudgetLimit
+from bot.store.budgets import UsageLimit as BudgetLimit
 from bot.store.budgets import find_refusal
 from bot.store.conversations import ConversationView, load_lane
 from bot.store.read_models import TurnView, list_turns_of_owner

@@ -14,7 +14,7 @@ from bot.store.budgets import (
     BudgetScope,
     BudgetUnit,
     EntryBudget,
-    Limit,
+    UsageLimit,
     list_budgets,
     measure_limits,
     set_budget,
@@ -75,7 +75,7 @@ async def test_who_is_shut_out_stays_so_where_the_new_chat_has_a_role(
 
 
 async def test_budgets_follow_with_what_is_used_of_them(db: Database) -> None:
-    limit = Limit(BudgetScope.CHAT, BudgetUnit.MESSAGES, 5, "telegram:7", "tg", OLD, "full")
+    limit = UsageLimit(BudgetScope.CHAT, BudgetUnit.MESSAGES, 5, "telegram:7", "tg", OLD, "full")
     moved = replace(limit, chat=NEW)
     for chat, held in ((OLD, limit), (OLD, limit), (NEW, moved)):
         await hears(db, chat, budgets=(held,))

@@ -26,7 +26,7 @@ from bot.store.conversations import list_threads, load_conversation
 from bot.store.read_models import list_turns
 from bot.store.record import list_recorded
 from bot.store.retention import (
-    Person,
+    PersonKey,
     WrittenMessage,
     drop_abandoned_thread,
     erase_old_texts,
@@ -43,7 +43,7 @@ from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, c
 
 DAY = 86_400.0
 NOW = 100 * DAY
-ANN_HERE = Person("telegram", ANN.id)
+ANN_HERE = PersonKey("telegram", ANN.id)
 fresh = itertools.count(1)
 
 
@@ -86,7 +86,7 @@ async def thread(db: Database, conversation: int) -> str:
     return view.thread_id
 
 
-async def written(db: Database, person: Person = ANN_HERE) -> list[WrittenMessage]:
+async def written(db: Database, person: PersonKey = ANN_HERE) -> list[WrittenMessage]:
     return [one async for found in iterate_written(db, person) for one in found]
 
 
@@ -152,8 +152,8 @@ async def test_what_is_kept_about_somebody(db: Database) -> None:
     assert (found.text, found.files, found.answer) == ("my question", ("plan.pdf",), "my answer")
     assert (found.account, found.chat) == ("tg", "c1")
     assert [row.text for row in await db.run(list_recorded_of, ANN_HERE)] == ["heard"]
-    assert await written(db, Person("slack", ANN.id)) == []
-    assert [one.text for one in await written(db, Person("telegram", BEN.id))] == ["bens"]
+    assert await written(db, PersonKey("slack", ANN.id)) == []
+    assert [one.text for one in await written(db, PersonKey("telegram", BEN.id))] == ["bens"]
 
 
 async def answered_again(db: Database, conversation: int) -> int:
@@ -186,7 +186,7 @@ async def test_tool_calls_are_kept_and_go_with_the_answer(db: Database) -> None:
     assert (await db.run(list_turns, old.conversation))[0].steps == ()
 
 
-async def erase(db: Database, person: Person = ANN_HERE) -> tuple[int, set[str], set[str], int]:
+async def erase(db: Database, person: PersonKey = ANN_HERE) -> tuple[int, set[str], set[str], int]:
     erased, open_ = await erase_person(db, person, NOW, NOW, new_id)
     return erased.messages, set(erased.gone), set(erased.shared), open_
 

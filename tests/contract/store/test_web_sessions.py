@@ -10,7 +10,7 @@ from bot.store.admission_types import Verdict
 from bot.store.audit import list_audit_entries
 from bot.store.conversations import list_conversations
 from bot.store.inbox import accept_batch
-from bot.store.retention import Person, erase_person, iterate_written
+from bot.store.retention import PersonKey, erase_person, iterate_written
 from bot.store.turns import load_turn
 from bot.store.web_sessions import (
     SecretHash,
@@ -66,7 +66,7 @@ async def test_erasing_a_person_signs_them_out(db: Database) -> None:
     await db.run(create_sign_in_code, SecretHash("one", 700.0), command, 100.0)
     await db.run(redeem_sign_in_code, "one", SecretHash("s1", 2000.0), "k1", 101.0)
     await db.run(create_sign_in_code, SecretHash("two", 700.0), command, 100.0)
-    await erase_person(db, Person("telegram", "7"), 0.0, 102.0, lambda: "fresh")
+    await erase_person(db, PersonKey("telegram", "7"), 0.0, 102.0, lambda: "fresh")
     assert await db.run(load_session, "s1", 102.0) is None
     assert await db.run(redeem_sign_in_code, "two", SecretHash("s2", 2000.0), "k2", 102.0) is None
 
@@ -94,6 +94,6 @@ async def test_what_is_written_at_the_page_is_exported_and_erased(db: Database) 
     at_page = admission(of, Verdict.CHAT)
     origin = replace(of.origin, account="web", platform="web")
     await db.run(accept_batch, "web", [replace(at_page, message=replace(of, origin=origin))], "", 100.0, 20)
-    person = Person("telegram", "7")
+    person = PersonKey("telegram", "7")
     written = [one.text async for found in iterate_written(db, person) for one in found]
     assert written == ["at the page"]

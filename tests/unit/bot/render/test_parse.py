@@ -9,7 +9,7 @@ from bot.render.ast import (
     Code,
     CodeBlock,
     Emphasis,
-    Heading,
+    HeadingNode,
     Link,
     ListBlock,
     ListItem,
@@ -64,8 +64,8 @@ def test_bare_addresses_stay_text_and_bracketed_ones_are_links():
 
 def test_headings_rules_quotes():
     assert parse("## a\n\nb\n===\n\n---\n\n> c\n> > d").blocks == (
-        Heading(2, (Text("a"),)),
-        Heading(1, (Text("b"),)),
+        HeadingNode(2, (Text("a"),)),
+        HeadingNode(1, (Text("b"),)),
         Rule(),
         Quote((Paragraph((Text("c"),)), Quote((Paragraph((Text("d"),)),)))),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from bot.render.ast import CodeBlock, Document, ListBlock, Quote
+from bot.render.ast import CodeBlock, ListBlock, MarkdownDocument, Quote
 from bot.render.measure import utf16_units
 from bot.render.parse import parse
 from bot.render.rich import (
@@ -121,7 +121,7 @@ def test_parts_are_within_the_text_limit(markdown):
         assert utf16_units(part) <= RICH_TEXT_LIMIT
 
 
-def blocks_in(document: Document) -> int:
+def blocks_in(document: MarkdownDocument) -> int:
     def count(blocks) -> int:
         total = 0
         for block in blocks:

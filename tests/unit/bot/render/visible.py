@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from bot.render.ast import Block, CodeBlock, Heading, ListBlock, Paragraph, Quote, Rule, Table
+from bot.render.ast import Block, CodeBlock, HeadingNode, ListBlock, Paragraph, Quote, Rule, Table
 from bot.render.parse import inline_text, parse
 
-Leaf: TypeAlias = Paragraph | Heading | CodeBlock | Table
+Leaf: TypeAlias = Paragraph | HeadingNode | CodeBlock | Table
 
 
 def leaves(blocks: Sequence[Block]) -> list[Leaf]:
