@@ -144,7 +144,7 @@ async def test_a_configuration_that_is_broken_is_said_before_anything_is_asked(t
 
 async def test_ctrl_c_while_it_waits_writes_nothing(tmp_path: Path, emulator: TelegramEmulator) -> None:
     async with terminal(tmp_path, "init", "telegram", "--base-url", emulator.url) as shell:
-        await shell.types(emulator.token, "BotFather gave: ")
+        await shell.types(emulator.token, "token from @BotFather: ")
         await shell.types("", "Enter, an id, or later: ")
         await shell.expects("Waiting for a message")
         assert await shell.interrupts() == 1
@@ -164,7 +164,7 @@ async def test_a_stranger_who_writes_first_is_not_the_owner(
     tmp_path: Path, emulator: TelegramEmulator
 ) -> None:
     async with terminal(tmp_path, "init", "telegram", "--base-url", emulator.url) as shell:
-        await shell.types(emulator.token, "BotFather gave: ")
+        await shell.types(emulator.token, "token from @BotFather: ")
         await shell.types("", "Enter, an id, or later: ")
         await shell.expects("Waiting for a message")
         emulator.people.says("I am\x1b[2J the owner", user=7)
@@ -194,7 +194,7 @@ async def test_a_model_with_a_key_of_ones_own(
     env = {"OPENAI_BASE_URL": llmock.base_url()}
     key = "sk-typed-0123456789"
     async with terminal(tmp_path, "init", "telegram", "--base-url", emulator.url, env=env) as shell:
-        await shell.types(emulator.token, "BotFather gave: ")
+        await shell.types(emulator.token, "token from @BotFather: ")
         await shell.types("later", "Enter, an id, or later: ")
         await shell.types("99", "Its number, or Enter for 1: ")
         await shell.types("2", "Its number, or Enter for 1: ")
@@ -297,10 +297,10 @@ async def test_after_a_refused_token_it_is_asked_once_more(
     tmp_path: Path, emulator: TelegramEmulator
 ) -> None:
     async with terminal(tmp_path, "init", "telegram", "--base-url", emulator.url) as shell:
-        await shell.types("1234567890:AAwrongwrongwrong", "BotFather gave: ")
+        await shell.types("1234567890:AAwrongwrongwrong", "token from @BotFather: ")
         await shell.expects("refuses the token")
         await shell.types("", "Try again? [Y/n]: ")
-        await shell.types(emulator.token, "BotFather gave: ")
+        await shell.types(emulator.token, "token from @BotFather: ")
         await shell.types("later", "Enter, an id, or later: ")
         await shell.types("", "Its number, or Enter for 1: ")
         await shell.types("n", "Start the service now? [Y/n]: ")
@@ -342,7 +342,7 @@ def at_a_terminal(folder: Path, url: str, token: str) -> str:
             text += os.read(master, 4096).decode(errors="replace")
 
     try:
-        until("BotFather gave: ")
+        until("token from @BotFather: ")
         os.write(master, f"{token}\n".encode())
         until("Enter, an id, or later: ")
         process.send_signal(signal.SIGINT)

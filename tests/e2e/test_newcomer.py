@@ -32,7 +32,7 @@ COMMANDS = 1
 def values(platform: str, emulator: Any) -> Sequence[tuple[str, str]]:
     """What `init` asks for, with what is pasted there."""
     return {
-        "telegram": [("BotFather gave: ", "token")],
+        "telegram": [("token from @BotFather: ", "token")],
         "slack": [("(xoxb-…): ", "bot_token"), ("(xapp-…): ", "app_token")],
         "feishu": [("[feishu]: ", ""), ("(cli_…): ", "app_id"), ("secret of the app: ", "app_secret")],
         "discord": [("developer portal: ", "token")],

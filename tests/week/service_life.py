@@ -12,6 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from bot.app.service import BotService, StartOptions
 from bot.clock import Clock
+from bot.config import RuntimeConfig
 from bot.faults import Step, act_at
 from bot.store import Database
 from bot.store.connection import Connection, SqliteConnection
@@ -87,7 +88,7 @@ class _Staged(BotService):
         self._line = line
         super().__init__(settings, db, clock)
 
-    def _make_runtime(self) -> Any:
+    def _make_runtime(self, config: RuntimeConfig) -> Any:
         return self._line
 
 
