@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 
 from bot.app.home import RunningService, find_service
-from bot.cli.chat.input import Lines
+from bot.cli.chat.terminal import Lines
 from bot.domain import OPEN_STATES
 from bot.testing.emulators.telegram import TelegramEmulator
 from scripts.person import FIRST_PERSON, Person, Transcript, said_by_bot

@@ -163,7 +163,7 @@ def agent_serve(
     ] = None,
 ) -> None:
     """Serve graphs through the LangGraph API, without the bot."""
-    from bot.cli.agent import agent_serve_command
+    from bot.cli.run import agent_serve_command
 
     agent_serve_command(home, file, graphs, host, port, allowed_host or [])
 
@@ -171,7 +171,7 @@ def agent_serve(
 @agent.command("acp")
 def agent_acp(home: Home = None, file: File = None) -> None:
     """Run as an Agent Client Protocol agent on standard input and output, for editors and other agents."""
-    from bot.cli.agent import agent_acp_command
+    from bot.cli.run import agent_acp_command
 
     agent_acp_command(home, file)
 

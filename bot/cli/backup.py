@@ -16,14 +16,14 @@ def backup_command(archive: Path | None, home: Path | None) -> int:
     """Write the archive; exit code 1 with one line on stderr if it fails."""
     target = archive or Path(f"roebot-backup-{time.strftime('%Y%m%d-%H%M%S')}.tar.gz")
     try:
-        made = back_up(home_folder(home), target.resolve(), _tell)
+        report = back_up(home_folder(home), target.resolve(), _tell)
     except BackupFailed as error:
-        return _failed("backup", error)
+        return _report_failure("backup", error)
     size = target.stat().st_size / 1e6
-    print(f"{target}: {made.manifest.files} files, {size:.1f} MB")
-    if made.skipped:
-        print(f"{made.skipped} links and the like were left out")
-    print("config.yaml and the environment with its tokens are not in it.")
+    print(f"{target}: {report.manifest.files} files, {size:.1f} MB")
+    if report.skipped:
+        print(f"Skipped {report.skipped} entries that are not regular files")
+    print("Not included: config.yaml and environment variables, with their tokens.")
     return 0
 
 
@@ -32,11 +32,11 @@ def restore_command(archive: Path, home: Path | None, *, replace: bool) -> int:
     try:
         found = restore(archive, home_folder(home), replace=replace, tell=_tell)
     except (BackupFailed, StartError) as error:
-        return _failed("restore", error)
-    made = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.manifest.made_at))
-    print(f"{found.home} is as it was on {made}, with {found.conversations} conversations.")
+        return _report_failure("restore", error)
+    created = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.manifest.made_at))
+    print(f"Restored {found.home} as of {created}. Conversations: {found.conversations}.")
     if found.before is not None:
-        print(f"What was there is in {found.before} now.")
+        print(f"The previous data directory is now {found.before}.")
     return 0
 
 
@@ -44,6 +44,6 @@ def _tell(line: str) -> None:
     print(f"· {line}", flush=True)
 
 
-def _failed(what: str, error: Exception) -> int:
+def _report_failure(what: str, error: Exception) -> int:
     print(f"roebot {what}: {error}", file=sys.stderr)
     return 1

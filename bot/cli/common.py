@@ -1,9 +1,11 @@
-"""Shared by several commands: data directory, configuration and event loop."""
+"""Shared by several commands: data directory, configuration, event loop and prompts."""
 
 from __future__ import annotations
 
 import asyncio
+import getpass
 import os
+import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +13,7 @@ from typing import Any, TypeVar
 from bot.app.home import find_home
 from bot.config import LoadedConfig, load_config
 from bot.config.loader import load_server
+from bot.errors import StartError
 
 T = TypeVar("T")
 
@@ -21,7 +24,7 @@ def home_folder(explicit: Path | None) -> Path:
 
 
 def configuration(explicit: Path | None, home: Path | None = None) -> LoadedConfig:
-    """Load and check the configuration, with the custom agents in `home` if given. Raises ConfigErrors."""
+    """Load and check the configuration, with the custom agents in `home`, if set. Raises ConfigErrors."""
     return load_config(explicit, os.environ, Path.cwd(), home)
 
 
@@ -38,3 +41,44 @@ def run_loop(work: Coroutine[Any, Any, T]) -> T:
     except ImportError:
         return asyncio.run(work)
     return uvloop.run(work)
+
+
+ENDED = "input ended before all questions were answered; nothing was written"
+
+
+def ask(text: str, default: str | None = None, *, ended: str | None = None) -> str:
+    """Read a line; return `default` if it is empty, `ended` (else `default`) at the end of input.
+
+    Raises StartError if there is no such answer.
+    """
+    last = ended if ended is not None else default
+    while True:
+        try:
+            answer = input(text).strip()
+        except EOFError:
+            print()
+            if last is None:
+                raise StartError(ENDED) from None
+            return last
+        if not sys.stdin.isatty():
+            print()
+        if answer or default is not None:
+            return answer or str(default)
+
+
+def ask_secret(text: str) -> str:
+    """Read a line like `ask`, without echo."""
+    if not sys.stdin.isatty():
+        return ask(text)
+    while not (answer := getpass.getpass(text).strip()):
+        pass
+    return answer
+
+
+def confirm(text: str, *, default: bool) -> bool:
+    """Ask yes or no; any other word repeats the question, the end of input means no."""
+    choice = f"[{'Y/n' if default else 'y/N'}]: "
+    answer = ask(f"{text} {choice}", "y" if default else "n", ended="n").lower()
+    while answer not in {"y", "yes", "n", "no"}:
+        answer = ask(f"y or n? {choice}", "y" if default else "n", ended="n").lower()
+    return answer in {"y", "yes"}

@@ -22,18 +22,18 @@ def check_command(home: Path | None, file: Path | None) -> int:
     """
     folder = home_folder(home)
     loaded = configuration(file, folder)
-    where = loaded.path or "no file: the zero configuration"
+    where = loaded.path or "no file (defaults)"
     for warning in loaded.warnings:
         print(f"warning: {warning}")
     foreign = loaded.config.runtime.url is not None
-    problems = [] if foreign else agent.here(loaded.path, folder)
+    problems = [] if foreign else agent.find_problems(loaded.path, folder)
     for problem in problems:
-        print(f"{'problem' if problem['serious'] else 'warning'}: {agent.told(problem)}")
+        print(f"{'problem' if problem['serious'] else 'warning'}: {agent.format_problem(problem)}")
     if any(problem["serious"] for problem in problems):
         return 1
     accounts, models = len(loaded.config.accounts), len(loaded.config.models)
-    named = _counted(models, "model") if models else "whatever models are found"
-    print(f"ok: {where} ({_counted(accounts, 'account')}, {named})")
+    named = _count(models, "model") if models else "models found at start"
+    print(f"ok: {where} ({_count(accounts, 'account')}, {named})")
     return 0
 
 
@@ -46,19 +46,19 @@ def upgrade_command(file: Path | None) -> None:
     """Upgrade the file in place. Raises ConfigErrors, and StartError if there is no file."""
     path = find_config(file, os.environ, Path.cwd())
     if path is None:
-        raise StartError("there is no config.yaml to upgrade; the zero configuration needs none")
+        raise StartError("there is no config.yaml to upgrade")
     result = upgrade_file(path)
     if not result.changed:
         print(f"{path} is up to date")
         return
     for old, new in result.renamed:
         print(f"renamed {old} to {new}")
-    print(f"{path} upgraded; the old one is {result.backup}")
+    print(f"upgraded {path}; the old file is {result.backup}")
     try:
         configuration(path)
     except ConfigErrors as errors:
-        print(f"it cannot be used yet, nor could the old one:\n{errors}")
+        print(f"it still has errors, as the old file did:\n{errors}")
 
 
-def _counted(number: int, what: str) -> str:
+def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"

@@ -29,33 +29,33 @@ async def probe(account: AccountConfig, *, seconds: float = PROBE_SECONDS) -> Ac
         if state.live is Live.LIVE and not live.done():
             live.set_result(state)
 
-    return await _until(account, live, AdapterContext(_NoInbox(), report, SystemClock()), seconds)
+    return await _run_until(account, live, AdapterContext(_NoInbox(), report, SystemClock()), seconds)
 
 
-async def first_writer(
-    account: AccountConfig, seconds: float, ready: Callable[[], None], heard: Sequence[str] = ()
+async def wait_for_writer(
+    account: AccountConfig, seconds: float, ready: Callable[[], None], skipped: Sequence[str] = ()
 ) -> InboundMessage | None:
     """Return the first private message of a person, None after a timeout.
 
-    Event ids in `heard` are skipped. `ready` is called once the account receives messages. The message stays
-    unconfirmed, for the service to answer. Raises StartError.
+    Event ids in `skipped` are ignored. `ready` is called once the account receives messages. The message
+    stays unconfirmed, for the service to answer. Raises StartError.
     """
-    inbox = _Listening(frozenset(heard), confirms=load_manifest(account.platform).confirms)
-    told = False
+    inbox = _WriterInbox(frozenset(skipped), confirms=load_manifest(account.platform).confirms)
+    reported = False
 
     def report(state: AccountState) -> None:
-        nonlocal told
-        if state.live is Live.LIVE and not told:
-            told = True
+        nonlocal reported
+        if state.live is Live.LIVE and not reported:
+            reported = True
             ready()
 
     context = AdapterContext(inbox, report, SystemClock())
-    with suppress(_Late):
-        return await _until(account, inbox.heard, context, seconds)
+    with suppress(_ProbeTimeout):
+        return await _run_until(account, inbox.writer, context, seconds)
     return None
 
 
-async def _until(
+async def _run_until(
     account: AccountConfig, wanted: asyncio.Future[T], context: AdapterContext, seconds: float
 ) -> T:
     """Run the adapter until the wanted result is there."""
@@ -68,11 +68,11 @@ async def _until(
             return wanted.result()
         if running.done():
             running.result()
-        raise _Late(
+        raise _ProbeTimeout(
             f"{account.platform} did not answer within {seconds:.0f} s; check the network and try again"
         )
     except AccountLost as problem:
-        where = f" (it was asked at {account.base_url})" if account.base_url else ""
+        where = f" (base_url is {account.base_url})" if account.base_url else ""
         raise StartError(f"{problem}{where}; check the network and try again") from None
     except AccountError as problem:
         raise StartError(str(problem)) from None
@@ -82,7 +82,7 @@ async def _until(
         await asyncio.gather(running, return_exceptions=True)
 
 
-class _Late(StartError):
+class _ProbeTimeout(StartError):
     """The awaited result did not come in time."""
 
 
@@ -106,21 +106,21 @@ class _NoInbox:
         await asyncio.get_running_loop().create_future()
 
 
-class _Listening(_NoInbox):
+class _WriterInbox(_NoInbox):
     """Inbox that notes who writes and lets the platform redeliver the message."""
 
     def __init__(self, before: frozenset[str], *, confirms: bool) -> None:
         self._before = before
         self._confirms = confirms
-        self.heard: asyncio.Future[InboundMessage] = asyncio.get_running_loop().create_future()
+        self.writer: asyncio.Future[InboundMessage] = asyncio.get_running_loop().create_future()
 
     async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
         for event in events:
-            if isinstance(event, InboundMessage) and self._is_one(event) and not self.heard.done():
-                self.heard.set_result(event)
+            if isinstance(event, InboundMessage) and self._is_one(event) and not self.writer.done():
+                self.writer.set_result(event)
         if not events or not self._confirms:
             return {}
-        raise StoreError("nothing is kept while an account is set up")
+        raise StoreError("messages are not stored during setup")
 
     def _is_one(self, event: InboundMessage) -> bool:
         sender = event.origin.sender
@@ -129,7 +129,7 @@ class _Listening(_NoInbox):
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def silence_logs() -> Iterator[None]:
     """Silence logging, so that no log line interrupts the dialogue."""
     before, level = structlog.get_config(), logging.root.manager.disable
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))

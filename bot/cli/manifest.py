@@ -14,48 +14,54 @@ def manifest_command(platform: str) -> None:
     """Print the setup steps of a platform. Raises StartError for an unknown one."""
     manifest = load_manifest(platform)
     print(f"{manifest.title}\n")
-    print("\n".join(numbered(steps(manifest))) or "Nothing to set up: it is always there.")
-    if extra := document(platform):
+    print("\n".join(number_lines(steps(manifest))) or "No setup is needed.")
+    if extra := app_manifest(platform):
         print(f"\n{extra}")
 
 
-def titles(manifest: Manifest) -> str:
+def steps_heading(manifest: Manifest) -> str:
     """Return the headings above the platform's steps."""
-    return f"{manifest.title}: what to do there, before the questions below"
+    return f"{manifest.title}: steps on the platform, before the questions below"
 
 
 def steps(manifest: Manifest) -> tuple[str, ...]:
     """Return all steps, with Roebot's own in their place."""
     if not manifest.setup_steps:
         return ()
-    return (*manifest.setup_steps, *_here(manifest.platform), *manifest.later_steps, *_at_last(manifest))
+    return (
+        *manifest.setup_steps,
+        *_roebot_step(manifest.platform),
+        *manifest.later_steps,
+        *_last_steps(manifest),
+    )
 
 
-def _here(platform: str) -> Sequence[str]:
+def _roebot_step(platform: str) -> Sequence[str]:
     needed = PLATFORMS[platform].model_validate({"name": platform, "platform": platform}).needs()
     names = {key: f"{platform}_{key}".upper() for key in needed}
     entry = ", ".join(f"{key}: ${name}" for key, name in names.items())
-    run = f"Run `roebot init {platform}`: it asks for {' and '.join(needed)}, tries that, writes config.yaml."
-    there = f"put that into the environment as {' and '.join(names.values())}"
+    asked = " and ".join(needed)
+    run = f"Run `roebot init {platform}`: it asks for {asked}, tests the account and writes config.yaml."
+    there = f"set {' and '.join(names.values())} in the environment"
     return (
-        f"{run} By hand: {there}, and into config.yaml `channels: {{{platform}: {{{entry}}}}}`, "
+        f"{run} By hand: {there}, add `channels: {{{platform}: {{{entry}}}}}` to config.yaml, "
         "then start the service.",
     )
 
 
-def _at_last(manifest: Manifest) -> Sequence[str]:
+def _last_steps(manifest: Manifest) -> Sequence[str]:
     return (
-        f"{manifest.write_to_it} It does not know you, and answers with a code: `/pair CODE owner`, on the "
-        "page or in `roebot chat`, makes it yours.",
+        f"{manifest.write_to_it} It does not know you yet and answers with a code. "
+        "Send `/pair CODE owner` in the web console or in `roebot chat` to become its owner.",
     )
 
 
-def numbered(lines: Sequence[str], first: int = 1) -> list[str]:
+def number_lines(lines: Sequence[str], first: int = 1) -> list[str]:
     """Number the lines."""
     return [f"{number}. {line}" for number, line in enumerate(lines, first)]
 
 
-def document(platform: str) -> str:
+def app_manifest(platform: str) -> str:
     """Return the manifest file that the platform accepts, "" if it has none.
 
     It comes from `bot.platforms.<name>.app_manifest:document`.

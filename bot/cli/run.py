@@ -1,4 +1,4 @@
-"""`roebot run`, `roebot chat`, `roebot stop`."""
+"""`roebot run`, `roebot chat`, `roebot stop` and `roebot agent`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from agent.shared.gc_tuning import pause_gc
 from bot.app.home import RunningService, find_service, prepare_home
@@ -21,11 +22,10 @@ from bot.runtime.spawn import RuntimeProcess
 
 if TYPE_CHECKING:
     from bot.app.service import BotService, StartOptions
-
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 10.0
 ACCOUNTS_TIMEOUT = 5.0
-"""So long (seconds) the first words of the service wait for accounts that still connect."""
+"""Time (s) that the start message waits for accounts that are still connecting."""
 SWITCH_INTERVAL = 0.0002
 NOT_FOUND = 404
 DENIED = (401, 403)
@@ -82,7 +82,7 @@ async def _until_signalled(settings: StartOptions) -> None:
 async def _banner(address: str, service: BotService) -> None:
     """Print the address and the state of the accounts in one write, so that no log line splits it."""
     model = await _model_line(service)
-    accounts = await _settled(service)
+    accounts = await _wait_for_accounts(service)
     problems = sorted(await service.list_config_problems(), key=lambda problem: not problem.serious)
     lines = [
         f"Roebot is ready: {address}",
@@ -100,7 +100,7 @@ async def _banner(address: str, service: BotService) -> None:
     print("\n" + "".join(f"  {line}\n" if line else "\n" for line in lines), flush=True)
 
 
-async def _settled(service: BotService) -> list[tuple[str, tuple[str, AccountState]]]:
+async def _wait_for_accounts(service: BotService) -> list[tuple[str, tuple[str, AccountState]]]:
     """Return the accounts by name once each is connected or has failed, or after a short wait."""
     deadline = service.clock.now() + ACCOUNTS_TIMEOUT
     while True:
@@ -126,18 +126,18 @@ async def _model_line(service: BotService) -> str:
             found = await service.runtime.list_models()
         except RuntimeRefused as refusal:
             if refusal.status == NOT_FOUND:
-                return "the agent runtime's own choice; it lists none"
+                return "chosen by the agent runtime, which lists none"
             if refusal.status in DENIED:
-                return "unknown: the agent runtime refuses runtime.api_key"
+                return "unknown: the agent runtime rejects runtime.api_key"
             await service.clock.sleep(0.2)
             continue
         except RuntimeProblem:
             await service.clock.sleep(0.2)
             continue
         if not found:
-            return "none: set a provider key, or run `make install` for the local one"
+            return "none: set the API key of a provider, or run `make install` for the local model"
         return f"{found[0].display_name}" + (f": {found[0].note}" if found[0].note else "")
-    return "unknown: the agent runtime does not answer yet (see logs/agent.log)"
+    return "unknown: the agent runtime is not responding yet (see logs/agent.log)"
 
 
 def chat_command(home: Path | None, file: Path | None) -> int:
@@ -189,8 +189,8 @@ def _start(folder: Path, file: Path | None) -> tuple[subprocess.Popen[bytes], Ru
             return service, found
         time.sleep(0.05)
     service.terminate()
-    said = log.read_text(errors="replace").strip().splitlines()
-    reason = said[-1].removeprefix("roebot: ") if said else "it said nothing"
+    lines = log.read_text(errors="replace").strip().splitlines()
+    reason = lines[-1].removeprefix("roebot: ") if lines else "no output"
     raise StartError(f"the service did not start: {reason}")
 
 
@@ -216,5 +216,30 @@ def stop_command(home: Path | None) -> int:
             print("roebot: stopped")
             return 0
         time.sleep(0.05)
-    print(f"roebot: process {found.pid} does not end", file=sys.stderr)
+    print(f"roebot: process {found.pid} is still running", file=sys.stderr)
     return 1
+
+
+def agent_serve_command(
+    home: Path | None,
+    file: Path | None,
+    graphs: Path | None,
+    host: str,
+    port: int,
+    allowed_hosts: Sequence[str],
+) -> NoReturn:
+    """Replace this process with the agent runtime; the bot's code never imports the agent's."""
+    command = [sys.executable, "-m", "agent.serve", "--home", str(home_folder(home))]
+    command += ["--host", host, "--port", str(port)]
+    command += ["--config", str(file)] if file else []
+    command += ["--graphs", str(graphs)] if graphs else []
+    for name in allowed_hosts:
+        command += ["--allowed-host", name]
+    os.execv(sys.executable, command)  # noqa: S606 - our own interpreter and module
+
+
+def agent_acp_command(home: Path | None, file: Path | None) -> NoReturn:
+    """Replace this process with the ACP agent that a client talks to."""
+    command = [sys.executable, "-m", "agent.acp_server.serve", "--home", str(home_folder(home))]
+    command += ["--config", str(file)] if file else []
+    os.execv(sys.executable, command)  # noqa: S606 - our own interpreter and module

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.app.accounts import load_factory, load_manifest
-from bot.cli.manifest import numbered, steps
+from bot.cli.manifest import number_lines, steps
 from bot.config.accounts import PLATFORMS, AccountConfig
 from bot.domain import ChatKind
 from bot.platforms.base import Budget, Manifest, Operation
@@ -70,7 +70,7 @@ def _numbers(manifest: Manifest) -> str:
     ]
     rows = [[_limit(budget), _what(budget), _where(budget), budget.source] for budget in manifest.budgets]
     lines.append(table(["limit", "calls", "per", "source"], rows))
-    if said := numbered(steps(manifest)):
+    if said := number_lines(steps(manifest)):
         lines += ["Setup:", "\n".join(said)]
     return "\n\n".join(lines)
 

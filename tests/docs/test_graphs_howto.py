@@ -86,9 +86,9 @@ def test_the_graph_answers_in_the_chats(served: str, tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(f"{config}server: {{port: 0}}\n")
     with _started("bot.cli", "run", log=tmp_path / "run.log") as process:
         banner = _said(process, tmp_path / "run.log", "Roebot is ready")
-        assert "the agent runtime's own choice" in banner
+        assert "chosen by the agent runtime" in banner
         chat = _done("-m", "bot.cli", "chat", cwd=tmp_path, said="hello")
         assert (chat.stdout, chat.returncode) == ("HELLO\n", 0)
         doctor = _done("-m", "bot.cli", "doctor", cwd=tmp_path)
-        assert "note models: this agent runtime lists none" in doctor.stdout
+        assert "note models: this agent runtime does not list its models" in doctor.stdout
         assert doctor.returncode == 0, doctor.stdout

@@ -11,8 +11,8 @@ import pytest
 from llmock.pytest_plugin import LLMock
 
 from agent.testing import ScriptedChatModel
-from bot.cli.doctor.finding import Finding
-from bot.cli.doctor.models import _finding, _reported, here
+from bot.cli.doctor import Finding
+from bot.cli.doctor.agent import _model_finding, _parse_output, check_local_models
 from tests.e2e.test_bad_input import roebot
 
 pytestmark = pytest.mark.may_block
@@ -84,17 +84,20 @@ class Loud(ScriptedChatModel):
 def test_a_service_elsewhere_is_asked_only_while_ours_runs(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("server: {port: 0}\nruntime: {url: http://127.0.0.1:9}\n")
     done = roebot("doctor", "--home", str(tmp_path / "home"), cwd=tmp_path)
-    assert "note models: those of another agent runtime are asked while the service runs" in done.stdout
+    assert (
+        "note models: those of an external agent runtime are tested while the service is running"
+        in done.stdout
+    )
     assert "FAIL agent runtime at http://127.0.0.1:9: " in done.stdout
-    assert "start it there, or correct runtime.url" in done.stdout
+    assert "start it, or correct runtime.url" in done.stdout
     assert done.returncode == 1, done.stdout
 
 
 def test_it_takes_no_longer_than_it_may(tmp_path: Path) -> None:
     path = configured(tmp_path, f'name: m, use: "{__name__}:Never"')
-    [found] = here(path, seconds=8.0)
+    [found] = check_local_models(path, seconds=8.0)
     assert found.good is False
-    assert found.text.endswith("not probed: it did not answer within 8 s")
+    assert found.text.endswith("not tested: it did not answer within 8 s")
 
 
 def __getattr__(name: str) -> object:
@@ -109,7 +112,7 @@ def __getattr__(name: str) -> object:
 def test_what_is_not_usable_is_said(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("models: [{name: 1}]\n")
-    [found] = here(path)
+    [found] = check_local_models(path)
     assert found.good is False
     assert found.text.startswith("models: ")
     assert "config.yaml:1" in found.text
@@ -118,21 +121,21 @@ def test_what_is_not_usable_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("said", "code", "texts"),
     [
-        (b"", 1, ["models: not probed: the process that asks them ended with 1"]),
-        (b"", -9, ["models: not probed: it did not answer within 5 s"]),
-        (b"nonsense\n[1]\n", 1, ["models: not probed: the process that asks them ended with 1"]),
+        (b"", 1, ["models: not tested: the check exited with code 1"]),
+        (b"", -9, ["models: not tested: it did not answer within 5 s"]),
+        (b"nonsense\n[1]\n", 1, ["models: not tested: the check exited with code 1"]),
         (
             LISTED + b"\n" + ANSWERED + b'\n{"name": "b", "o',
             -9,
             [
                 "model a: A, answered in 0.2 s",
-                "model b (slow), not probed: it did not answer within 5 s",
+                "model b (slow), not tested: it did not answer within 5 s",
             ],
         ),
     ],
 )
 def test_what_came_counts_where_it_was_cut_off(said: bytes, code: int, texts: list[str]) -> None:
-    found = list(_reported(said, code, 5.0))
+    found = list(_parse_output(said, code, 5.0))
     assert [one.text for one in found] == texts
     assert found[-1].good is False
 
@@ -140,9 +143,10 @@ def test_what_came_counts_where_it_was_cut_off(said: bytes, code: int, texts: li
 def test_a_name_is_said_once() -> None:
     model = {"name": "own", "display_name": "own"}
     failed = {"ok": False, "detail": 'The model "own" failed: it gave an empty answer.'}
-    assert _finding(model, failed).text == "model own: it gave an empty answer."
+    assert _model_finding(model, failed).text == "model own: it gave an empty answer."
     assert (
-        _finding({**model, "display_name": "Own"}, failed).text == "model own: Own: it gave an empty answer."
+        _model_finding({**model, "display_name": "Own"}, failed).text
+        == "model own: Own: it gave an empty answer."
     )
 
 
@@ -150,6 +154,6 @@ def test_a_spare_local_model_that_is_missing_is_no_failure() -> None:
     missing = {"ok": False, "detail": "Its weights are not here."}
     spare = {"name": "local", "display_name": "SmolLM2", "source": "local", "default": False}
     text = "model local: SmolLM2: Its weights are not here."
-    assert _finding(spare, missing) == Finding(None, text)
-    assert _finding({**spare, "default": True}, missing) == Finding(False, text)
-    assert _finding({**spare, "source": "config"}, missing) == Finding(False, text)
+    assert _model_finding(spare, missing) == Finding(None, text)
+    assert _model_finding({**spare, "default": True}, missing) == Finding(False, text)
+    assert _model_finding({**spare, "source": "config"}, missing) == Finding(False, text)

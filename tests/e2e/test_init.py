@@ -130,7 +130,7 @@ async def test_the_same_bot_twice_is_refused_before_it_is_asked(
     assert done.returncode == 2
     assert "channels.team" in done.stderr
     assert emulator.token not in done.stdout + done.stderr
-    assert "Asking the platform" not in done.stdout
+    assert "Connecting to the platform" not in done.stdout
     assert (tmp_path / "config.yaml").read_text() == before
 
 
@@ -156,7 +156,9 @@ async def test_ctrl_c_while_it_waits_writes_nothing(tmp_path: Path, emulator: Te
 async def test_the_end_of_what_is_typed_writes_nothing(tmp_path: Path) -> None:
     done = await run(tmp_path, "slack", said="xoxb-a\n")
     assert done.returncode == 1
-    assert done.stderr.strip() == "roebot: ended before all was said; nothing was written"
+    assert (
+        done.stderr.strip() == "roebot: input ended before all questions were answered; nothing was written"
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -179,7 +181,7 @@ async def test_a_stranger_who_writes_first_is_not_the_owner(
         emulator.people.says("me", user=8)
         await shell.expects("(8) wrote: me")
         await shell.types("y", "Is that you? [y/N]: ")
-        await shell.types("", "Its number, or Enter for 1: ")
+        await shell.types("", "Number (Enter for 1): ")
         await shell.types("n", "Start the service now? [Y/n]: ")
         assert await shell.ends() == 0
     data = yaml.safe_load((tmp_path / "config.yaml").read_text())
@@ -196,13 +198,13 @@ async def test_a_model_with_a_key_of_ones_own(
     async with terminal(tmp_path, "init", "telegram", "--base-url", emulator.url, env=env) as shell:
         await shell.types(emulator.token, "token from @BotFather: ")
         await shell.types("later", "Enter, an id, or later: ")
-        await shell.types("99", "Its number, or Enter for 1: ")
-        await shell.types("2", "Its number, or Enter for 1: ")
+        await shell.types("99", "Number (Enter for 1): ")
+        await shell.types("2", "Number (Enter for 1): ")
         await shell.types(key, "The key (OPENAI_API_KEY): ")
         await shell.expects("refused the API key")
-        await shell.types("n", "Take it all the same? [y/N]: ")
+        await shell.types("n", "Use it anyway? [y/N]: ")
         llmock.reset()
-        await shell.types("2", "Its number, or Enter for 1: ")
+        await shell.types("2", "Number (Enter for 1): ")
         await shell.types(key, "The key (OPENAI_API_KEY): ")
         await shell.types("n", "Start the service now? [Y/n]: ")
         assert await shell.ends() == 0
@@ -279,7 +281,7 @@ async def test_an_id_that_is_none_is_asked_again(tmp_path: Path, emulator: Teleg
         tmp_path, "telegram", "--base-url", emulator.url, said=f"{emulator.token}\n@ann\n987654321\n"
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "That is not the number of a person" in done.stdout
+    assert "Not the number of a person" in done.stdout
     assert "Warning" not in done.stderr
     data = yaml.safe_load((tmp_path / "config.yaml").read_text())
     assert data["access"]["owners"] == ["telegram:987654321"]
@@ -302,7 +304,7 @@ async def test_after_a_refused_token_it_is_asked_once_more(
         await shell.types("", "Try again? [Y/n]: ")
         await shell.types(emulator.token, "token from @BotFather: ")
         await shell.types("later", "Enter, an id, or later: ")
-        await shell.types("", "Its number, or Enter for 1: ")
+        await shell.types("", "Number (Enter for 1): ")
         await shell.types("n", "Start the service now? [Y/n]: ")
         assert await shell.ends() == 0
         assert "AAwrong" not in shell.text

@@ -54,7 +54,7 @@ async def set_up(person: Driver, shell: Terminal, platform: str, emulator: Any) 
     person.writes("hello")
     await shell.expects("wrote: hello")
     await shell.types("y", "Is that you? [y/N]: ")
-    await shell.types("", "Its number, or Enter for 1: ")
+    await shell.types("", "Number (Enter for 1): ")
     await shell.types("y", "Start the service now? [Y/n]: ")
     await shell.expects("Roebot is ready")
 

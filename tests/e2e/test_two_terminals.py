@@ -70,7 +70,7 @@ async def test_another_terminal_needs_no_tokens(tmp_path: Path) -> None:
             (service.home / "config.yaml").write_text(config(emulator, "prot: 0"))
             doctor = await roebot(service, "doctor")
             assert "FAIL configuration" in doctor.stdout
-            assert "goes on with the configuration that it read last" in doctor.stdout
+            assert "still uses its last valid configuration" in doctor.stdout
             assert doctor.returncode == 1
         finally:
             assert service.stop() == 0

@@ -16,7 +16,7 @@ import httpx
 ACCOUNT = "terminal"
 CLOSED = frozenset({"done", "failed", "cancelled", "expired"})
 # Delay between reconnects (s), and their maximum number.
-AGAIN = 0.5
+RECONNECT_SECONDS = 0.5
 TRIES = 60
 
 
@@ -83,7 +83,7 @@ class ChatClient:
                 tries += 1
                 if tries > TRIES:
                     raise ChatFailed("the service cannot be reached") from error
-            await asyncio.sleep(AGAIN)
+            await asyncio.sleep(RECONNECT_SECONDS)
 
     @property
     def _path(self) -> str:
@@ -124,7 +124,7 @@ class ChatClient:
             answer = await self._http.get(part["url"], params={"download": "true"})
         if answer.is_error:
             return f"{name}: {_detail(answer)}"
-        return str(await asyncio.to_thread(_keep, self._home / "downloads", name, answer.content))
+        return str(await asyncio.to_thread(_save_file, self._home / "downloads", name, answer.content))
 
     async def _post(self, path: str, body: object) -> dict[str, Any]:
         with _problems():
@@ -145,7 +145,7 @@ async def _events(answer: httpx.Response) -> AsyncIterator[tuple[str, dict[str, 
             yield name, json.loads(value)
 
 
-def _keep(folder: Path, name: str, content: bytes) -> Path:
+def _save_file(folder: Path, name: str, content: bytes) -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / f"{uuid.uuid4().hex[:8]}-{name}"
     path.write_bytes(content)

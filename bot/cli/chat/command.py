@@ -9,11 +9,10 @@ from pathlib import Path
 import httpx
 
 from bot.cli.chat.client import ChatClient, ChatFailed
-from bot.cli.chat.input import Lines
-from bot.cli.chat.output import Screen
+from bot.cli.chat.terminal import Lines, Screen
 
 MAIN_CHAT = "main"
-GREETING = "Write a message; /help lists the commands, Ctrl-C stops an answer, Ctrl-D ends.\n"
+GREETING = "Write a message. /help lists the commands, Ctrl-C stops an answer, Ctrl-D exits.\n"
 
 
 async def chat(base_url: str, token: str | None, home: Path) -> int:
@@ -38,7 +37,7 @@ async def chat(base_url: str, token: str | None, home: Path) -> int:
 async def _once(client: ChatClient, text: str) -> int:
     """Send the piped text and print its complete reply."""
     if not text.strip():
-        raise ChatFailed("there is nothing to send: the input is empty")
+        raise ChatFailed("nothing to send: the input is empty")
     await client.open()
     turn = await client.say(text.strip())
     async for update in client.updates():
@@ -47,7 +46,7 @@ async def _once(client: ChatClient, text: str) -> int:
             said = "\n\n".join(filter(None, [update.text, *update.files]))
             print(said, file=sys.stdout if good else sys.stderr)
             return 0 if good else 1
-    raise ChatFailed("the service ended before it had answered")
+    raise ChatFailed("the service stopped before it answered")
 
 
 async def _talk(client: ChatClient) -> int:

@@ -14,9 +14,8 @@ import httpx
 from agent.config.errors import ConfigErrors, UnsetVariable
 from bot.app.home import RunningService, find_service
 from bot.cli.common import configuration, home_folder, service_token
-from bot.cli.doctor import agent, models, network
+from bot.cli.doctor import Finding, agent, label_findings, network
 from bot.cli.doctor import home as doctor_home
-from bot.cli.doctor.finding import Finding, of
 from bot.cli.doctor.service import service
 from bot.config import Config, LoadedConfig
 from bot.config.models import secrets_of
@@ -25,50 +24,50 @@ OLDEST_SQLITE = (3, 35, 0)  # RETURNING
 MARKS = {True: "ok  ", False: "FAIL", None: "note"}
 STATES = {True: "ok", False: "bad", None: "note"}
 SHORT_TOKEN = 16
-"""Shorter ones than this are guessed by who can try all day."""
+"""Tokens shorter than this (characters) can be guessed."""
 
 
 def doctor_command(home: Path | None, file: Path | None, *, as_json: bool = False) -> int:
     """Print every finding as lines or as one JSON object; exit code 1 if any is bad."""
     found = []
-    for finding in look(home, file):
+    for finding in run_checks(home, file):
         found.append(finding)
         if not as_json:
             print(f"{MARKS[finding.good]} {finding.text}", flush=True)
     bad = any(finding.good is False for finding in found)
     if as_json:
-        told = [
+        listed = [
             {"state": STATES[finding.good], "check": finding.check, "text": finding.text} for finding in found
         ]
-        print(json.dumps({"ok": not bad, "findings": told}, indent=2, ensure_ascii=False))
+        print(json.dumps({"ok": not bad, "findings": listed}, indent=2, ensure_ascii=False))
     return int(bad)
 
 
-def look(home: Path | None, file: Path | None) -> Iterator[Finding]:
+def run_checks(home: Path | None, file: Path | None) -> Iterator[Finding]:
     """Run all checks; nothing is changed."""
     folder = home_folder(home)
-    yield from of("machine", _machine())
-    yield from of("home", doctor_home.usable(folder))
-    yield from of("room", [doctor_home.room(folder)])
-    yield from of("backup", doctor_home.backup(folder))
+    yield from label_findings("machine", _machine())
+    yield from label_findings("home", doctor_home.usable(folder))
+    yield from label_findings("room", [doctor_home.room(folder)])
+    yield from label_findings("backup", doctor_home.backup(folder))
     found = find_service(folder)
     if found is None:
-        yield from of("home", doctor_home.held(folder))
+        yield from label_findings("home", doctor_home.held(folder))
     followed = found.config if found else None
     if file is None and followed:
         file = Path(followed)
     try:
         loaded = configuration(file, folder)
     except ConfigErrors as errors:
-        yield from of("configuration", _unusable(errors, folder, file))
+        yield from label_findings("configuration", _unusable(errors, folder, file))
         return
-    yield from of("configuration", _configured(loaded, followed))
-    yield from of("database", network.database(loaded.config, folder))
+    yield from label_findings("configuration", _configured(loaded, followed))
+    yield from label_findings("database", network.database(loaded.config, folder))
     if found is None:
         yield from _without_service(loaded, folder)
     else:
         yield from _with_service(loaded, found, file)
-    yield from of("clock", network.clock(loaded.config))
+    yield from label_findings("clock", network.clock(loaded.config))
 
 
 def _machine() -> Iterator[Finding]:
@@ -80,9 +79,9 @@ def _machine() -> Iterator[Finding]:
 
 def _configured(loaded: LoadedConfig, followed: str | None) -> Iterator[Finding]:
     """Check a valid configuration for oddities."""
-    yield Finding(True, f"configuration: {loaded.path or 'none, so everything has its default'}")
+    yield Finding(True, f"configuration: {loaded.path or 'none (defaults)'}")
     if followed is not None and followed != (str(loaded.path.resolve()) if loaded.path else ""):
-        yield Finding(None, f"the running service follows another configuration: {followed or 'no file'}")
+        yield Finding(None, f"the running service uses another configuration: {followed or 'no file'}")
     for warning in loaded.warnings:
         yield Finding(None, str(warning))
     yield from doctor_home.private(loaded.path, secrets_of(loaded.config))
@@ -91,23 +90,25 @@ def _configured(loaded: LoadedConfig, followed: str | None) -> Iterator[Finding]
     if reached and server.token and len(server.token.get_secret_value()) < SHORT_TOKEN:
         yield Finding(
             False,
-            f"server.token is shorter than {SHORT_TOKEN} characters while other machines reach the service; "
-            "take a long one: `openssl rand -hex 24`",
+            f"server.token has fewer than {SHORT_TOKEN} characters, and other machines reach the service; "
+            "set a longer one: `openssl rand -hex 24`",
             "token",
         )
 
 
 def _without_service(loaded: LoadedConfig, folder: Path) -> Iterator[Finding]:
-    yield from of("account", network.accounts(loaded.config))
-    yield from of("port", [_port(loaded.config)])
-    yield Finding(None, "No service is running here; start it with `make run` to see live states", "service")
+    yield from label_findings("account", network.accounts(loaded.config))
+    yield from label_findings("port", [_port(loaded.config)])
+    yield Finding(None, "no service is running here; start it with `make run` to see live states", "service")
     if loaded.config.runtime.url:
-        yield from of("runtime", network.runtime(loaded.config))
-        told = "models: those of another agent runtime are asked while the service runs"
-        yield Finding(None, told, "model")
+        yield from label_findings("runtime", network.runtime(loaded.config))
+        text = "models: those of an external agent runtime are tested while the service is running"
+        yield Finding(None, text, "model")
     else:
-        yield from of("configuration", agent.findings(agent.here(loaded.path, folder)))
-        yield from of("model", models.here(loaded.path))
+        yield from label_findings(
+            "configuration", agent.to_findings(agent.find_problems(loaded.path, folder))
+        )
+        yield from label_findings("model", agent.check_local_models(loaded.path))
 
 
 def _with_service(loaded: LoadedConfig, found: RunningService, file: Path | None) -> Iterator[Finding]:
@@ -120,10 +121,10 @@ def _unusable(errors: ConfigErrors, folder: Path, file: Path | None) -> Iterator
     if found is None or not all(isinstance(error, UnsetVariable) for error in errors.errors):
         yield Finding(False, f"configuration:\n{errors}")
         if found is not None:
-            yield Finding(None, f"service at {found.url} goes on with the configuration that it read last")
+            yield Finding(None, f"service at {found.url} still uses its last valid configuration")
     else:
         yield Finding(
-            None, f"configuration: the service was started with more variables than are here:\n{errors}"
+            None, f"configuration: the service was started with variables that are not set here:\n{errors}"
         )
     if found is not None:
         try:
@@ -140,18 +141,18 @@ def _port(config: Config) -> Finding:
         try:
             probe.bind((server.host, server.port))
         except OSError as error:
-            who = _roebot_at(server.host, server.port)
-            hint = who or "choose another one: server.port, or `roebot run --port 0`"
+            who = _identify_roebot(server.host, server.port)
+            hint = who or "choose another port: server.port, or `roebot run --port 0`"
             return Finding(False, f"port {server.host}:{server.port}: {error.strerror}; {hint}")
     return Finding(True, f"port {server.host}:{server.port} is free")
 
 
-def _roebot_at(host: str, port: int) -> str:
+def _identify_roebot(host: str, port: int) -> str:
     """Describe the Roebot that occupies the port, "" if it is another program."""
     try:
         answer = httpx.get(f"http://{host}:{port}/health", timeout=2.0, trust_env=False)
         if answer.is_success and answer.json().get("status") == "ok":
-            return "a Roebot with another home answers there: name that one by --home or ROEBOT_HOME"
+            return "a Roebot with another data directory uses it; choose that one with --home or ROEBOT_HOME"
     except (httpx.HTTPError, ValueError, AttributeError):
         return ""
     return ""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bot.app.home import prepare_home
 from bot.backup.backup import last_backup
-from bot.cli.doctor.finding import Finding
+from bot.cli.doctor import Finding
 from bot.errors import HomeUnusable, RoebotError
 from bot.store.database import DAMAGED
 
@@ -30,10 +30,10 @@ def usable(folder: Path) -> Iterator[Finding]:
     if not folder.exists():
         parent = next(above for above in folder.parents if above.exists())
         if os.access(parent, os.W_OK | os.X_OK) and parent.is_dir():
-            yield Finding(True, f"home: {folder} (made at the first start)")
+            yield Finding(True, f"home: {folder} (created at the first start)")
         else:
             yield Finding(
-                False, f"home: {folder} cannot be made in {parent}; choose another folder with --home"
+                False, f"home: {folder} cannot be created in {parent}; choose another one with --home"
             )
         return
     try:
@@ -52,13 +52,13 @@ def _read_by_others(folder: Path) -> Iterator[Finding]:
     mode = folder.stat().st_mode & 0o777
     if not mode & (OTHERS | GROUP):
         return
-    whom = "everybody on this machine" if mode & OTHERS else "its group"
+    whom = "every user of this machine" if mode & OTHERS else "its group"
     inside = [folder / name for name in DATABASES if (folder / name).exists()]
     bare = [path.name for path in inside if mode & path.stat().st_mode & OTHERS]
-    what = f"{', '.join(bare)} in it" if bare else "the names in it"
+    what = f"{', '.join(bare)} in it" if bare else "its file names"
     yield Finding(
         False if bare else None,
-        f"home: {whom} can read {what} (mode {mode:o}); make it yours alone: chmod -R go= {folder}",
+        f"home: {whom} can read {what} (mode {mode:o}); make it private: chmod -R go= {folder}",
     )
 
 
@@ -66,9 +66,11 @@ def room(folder: Path) -> Finding:
     """Check the free space on the disk of the data directory."""
     there = next(above for above in (folder, *folder.parents) if above.exists())
     free = shutil.disk_usage(there).free
-    text = f"room for the home: {free / 1e9:.1f} GB"
+    text = f"free space for the data directory: {free / 1e9:.1f} GB"
     if free < NO_ROOM:
-        return Finding(False, f"{text}; make room, or move the home: see docs/howto/back-up-and-restore.md")
+        return Finding(
+            False, f"{text}; free some, or move the directory: see docs/howto/back-up-and-restore.md"
+        )
     return Finding(None if free < LITTLE_ROOM else True, text)
 
 
@@ -80,8 +82,9 @@ def held(folder: Path) -> Iterator[Finding]:
         except OSError:
             yield Finding(
                 False,
-                f"home: a process holds {folder}/service.lock and answers nowhere: it starts or ends now, or "
-                "hangs; if it stays, find it (`fuser` with that file) and end it, or use another --home",
+                f"home: a process holds {folder}/service.lock but answers no requests: it is starting, "
+                "stopping or stuck. If that lasts, find it (`fuser` with that file) and stop it, "
+                "or use another --home",
             )
 
 
@@ -91,15 +94,17 @@ def backup(folder: Path, now: float | None = None) -> Iterator[Finding]:
     made = last_backup(folder)
     if made is not None:
         age = (now - made) / DAY
-        text = f"backup: the last one was made {age:.0f} days ago"
-        advice = "; make one with `roebot backup`"
+        text = f"backup: the last one is {age:.0f} days old"
+        advice = "; create one with `roebot backup`"
         yield Finding(None, text + advice) if now - made > OLD_BACKUP else Finding(True, text)
         return
     with suppress(OSError):
         # The file is created at the first start and never written to.
         since = (folder / "service.lock").stat().st_mtime
         if now - since > OLD_BACKUP:
-            yield Finding(None, "backup: none was made yet; `roebot backup` makes one, while it runs, too")
+            yield Finding(
+                None, "backup: none yet; `roebot backup` creates one, even while the service is running"
+            )
 
 
 def private(config: Path | None, secrets: frozenset[str]) -> Iterator[Finding]:
@@ -113,8 +118,8 @@ def private(config: Path | None, secrets: frozenset[str]) -> Iterator[Finding]:
     if mode & OTHERS and any(secret in text for secret in secrets):
         yield Finding(
             None,
-            f"configuration: everybody on this machine can read the secrets in {config} (mode {mode:o}); "
-            f"chmod 600 {config}, or put them into the environment",
+            f"configuration: every user of this machine can read the secrets in {config} (mode {mode:o}); "
+            f"run chmod 600 {config}, or move them to environment variables",
         )
 
 

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
+from sqlalchemy import create_engine
+from sqlalchemy.engine import Engine
+from sqlalchemy.exc import ArgumentError, DatabaseError
+from sqlalchemy.pool import NullPool
 
+from agent.shared.install_hints import install_command, own_extra
 from bot.app.accounts import load_factory, load_manifest
 from bot.cli.common import run_loop
-from bot.cli.connect_probe import probe, quiet
-from bot.cli.doctor.finding import Finding
+from bot.cli.connect_probe import probe, silence_logs
+from bot.cli.doctor import Finding
 from bot.config import AccountConfig, Config
 from bot.config.accounts import BUILT_IN
 from bot.errors import RoebotError
+from bot.store.schema import HEAD, REVISIONS, current
 
 ROOTS = {
     "telegram": "https://api.telegram.org",
@@ -27,7 +35,7 @@ ROOTS = {
 }
 ASK_SECONDS = 5.0
 CONNECTED = frozenset({"polling", "socket"})
-"""The modes in which trying an account changes nothing on its platform's side."""
+"""Modes in which a test connection changes nothing on the platform."""
 # Slack and Feishu reject requests that are off by more than five minutes, in either direction.
 ASKEW, WRONG = 30.0, 120.0
 
@@ -42,38 +50,38 @@ def accounts(config: Config) -> Iterator[Finding]:
             yield Finding(False, f"account {account.name}: {error}")
         else:
             there.append(account)
-    asked = [one for one in there if _can_be_asked(one)]
+    asked = [one for one in there if _can_probe(one)]
     for account in there:
         if account not in asked:
-            yield Finding(True, f"account {account.name} ({account.platform}) can be started")
+            yield Finding(True, f"account {account.name} ({account.platform}) can be loaded")
     if asked:
-        with quiet():
-            found = run_loop(_all(asked))
+        with silence_logs():
+            found = run_loop(_probe_all(asked))
         yield from found
 
 
-def _can_be_asked(account: AccountConfig) -> bool:
+def _can_probe(account: AccountConfig) -> bool:
     return account.platform not in BUILT_IN and getattr(account, "mode", "socket") in CONNECTED
 
 
-async def _all(asked: Sequence[AccountConfig]) -> Sequence[Finding]:
-    return await asyncio.gather(*(_tried(account) for account in asked))
+async def _probe_all(asked: Sequence[AccountConfig]) -> Sequence[Finding]:
+    return await asyncio.gather(*(_probe_account(account) for account in asked))
 
 
-async def _tried(account: AccountConfig) -> Finding:
+async def _probe_account(account: AccountConfig) -> Finding:
     named = f"account {account.name} ({account.platform})"
     try:
         state = await probe(account)
     except RoebotError as error:
         return Finding(False, f"{named}: {error}")
-    text = f"{named} is accepted as {state.identity or account.name}"
-    return lives(text, state.reason)
+    text = f"{named} connects as {state.identity or account.name}"
+    return describe_live(text, state.reason)
 
 
-def lives(text: str, reason: str) -> Finding:
+def describe_live(text: str, reason: str) -> Finding:
     """Describe a live account: its heartbeat time, or the reason it fails."""
-    told = f"{text}: {reason}" if reason else text
-    return Finding(None if reason and not reason.startswith("heartbeat") else True, told)
+    line = f"{text}: {reason}" if reason else text
+    return Finding(None if reason and not reason.startswith("heartbeat") else True, line)
 
 
 def clock(config: Config, now: Callable[[], float] = time.time) -> Iterator[Finding]:
@@ -85,18 +93,18 @@ def clock(config: Config, now: Callable[[], float] = time.time) -> Iterator[Find
         with suppress(httpx.HTTPError, ValueError, TypeError, KeyError):
             answer = httpx.head(root, timeout=ASK_SECONDS)
             there = parsedate_to_datetime(answer.headers["date"]).timestamp()
-            yield _apart(now() - there, httpx.URL(root).host)
+            yield _clock_finding(now() - there, httpx.URL(root).host)
             return
 
 
-def _apart(seconds: float, host: str) -> Finding:
+def _clock_finding(seconds: float, host: str) -> Finding:
     if abs(seconds) < ASKEW:
         return Finding(True, f"clock: within {ASKEW:.0f} s of that of {host}")
     how = "ahead of" if seconds > 0 else "behind"
     return Finding(
         False if abs(seconds) > WRONG else None,
         f"clock: {abs(seconds):.0f} s {how} that of {host}; set it (`timedatectl set-ntp true`): "
-        "platforms refuse what seems old, and schedules fire at the wrong time",
+        "platforms reject requests with an old time, and schedules run at the wrong time",
     )
 
 
@@ -109,7 +117,7 @@ def runtime(config: Config) -> Iterator[Finding]:
         answer = httpx.get(f"{url.rstrip('/')}/ok", timeout=ASK_SECONDS, trust_env=False)
     except httpx.HTTPError as error:
         why = str(error) or type(error).__name__
-        yield Finding(False, f"agent runtime at {url}: {why}; start it there, or correct runtime.url")
+        yield Finding(False, f"agent runtime at {url}: {why}; start it, or correct runtime.url")
     else:
         good = answer.status_code < httpx.codes.INTERNAL_SERVER_ERROR
         yield Finding(good, f"agent runtime at {url} answers" + ("" if good else f" {answer.status_code}"))
@@ -120,6 +128,52 @@ def database(config: Config, home: Path) -> Iterator[Finding]:
     url = config.database.url.get_secret_value() if config.database.url else ""
     if not url and not (home / "bot.db").exists():
         return
-    from bot.cli.doctor.database import look
+    from bot.cli.doctor.network import check_database
 
-    yield look(url, home)
+    yield check_database(url, home)
+
+
+CONNECT_SECONDS = 5
+
+
+def check_database(url: str, home: Path) -> Finding:
+    """Check the database at `url`, or the one in the data directory."""
+    place = f"database at {urlsplit(url).hostname}" if url else f"database {home / 'bot.db'}"
+    try:
+        engine = _remote(url) if url else _local(home / "bot.db")
+        with engine.connect() as connection:
+            found = current(connection)
+    except ModuleNotFoundError as error:
+        command = install_command(own_extra("postgres"))
+        return Finding(False, f"{place} needs the package {error.name}; install it: {command}")
+    except ArgumentError:
+        return Finding(
+            False,
+            f"{place}: database.url is not a valid address; expected postgresql://user:password@host/name",
+        )
+    except DatabaseError as error:
+        why = " ".join(str(error.orig or type(error).__name__).split())
+        return Finding(
+            False, f"{place} cannot be read: {why}; check that it is running and that database.url is right"
+        )
+    if found and found not in REVISIONS:
+        return Finding(
+            False,
+            f"{place} was created by a newer version of Roebot (schema {found}; this one supports {HEAD}); "
+            "install that version, or restore an older backup",
+        )
+    behind = f"; the next start upgrades it from schema {found} to {HEAD}" if found not in {"", HEAD} else ""
+    return Finding(True, f"{place} can be read{behind}")
+
+
+def _remote(url: str) -> Engine:
+    scheme, _, rest = url.partition("://")
+    full = f"postgresql+psycopg://{rest}" if scheme in {"postgres", "postgresql"} else url
+    return create_engine(full, poolclass=NullPool, connect_args={"connect_timeout": CONNECT_SECONDS})
+
+
+def _local(path: Path) -> Engine:
+    def connect() -> sqlite3.Connection:
+        return sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
+
+    return create_engine("sqlite://", creator=connect, poolclass=NullPool)

@@ -7,15 +7,13 @@ from typing import Any
 
 import httpx
 
-from bot.cli.doctor import agent
-from bot.cli.doctor import models as doctor_models
-from bot.cli.doctor.finding import Finding, of
-from bot.cli.doctor.network import lives
+from bot.cli.doctor import Finding, agent, label_findings
+from bot.cli.doctor.network import describe_live
 
 ASK_SECONDS = 5.0
 SCHEDULES = 200
 BAD_AFTER = 3
-"""So many firings in a row that came to nothing are no accident any more."""
+"""Number of consecutive failed runs of a schedule that make a check fail."""
 
 
 def service(url: str, token: str | None) -> Iterator[Finding]:
@@ -31,7 +29,7 @@ def service(url: str, token: str | None) -> Iterator[Finding]:
     except httpx.HTTPError as error:
         yield Finding(
             False,
-            f"service at {url}: {type(error).__name__}; it hangs or has just ended: `make stop`, "
+            f"service at {url}: {type(error).__name__}; it is stuck or has just stopped; run `make stop`, "
             "then start it again",
             "service",
         )
@@ -39,25 +37,25 @@ def service(url: str, token: str | None) -> Iterator[Finding]:
     if not listed.is_success:
         yield Finding(
             False,
-            f"service at {url} refuses: {listed.text}; it wants the server.token of its config",
+            f"service at {url} refuses the request: {listed.text}; check server.token",
             "service",
         )
         return
     yield Finding(
         ready.is_success, f"service at {url}: {'ready' if ready.is_success else unready(ready)}", "service"
     )
-    yield from of("account", (_account(channel) for channel in listed.json()["channels"]))
-    yield from of("configuration", agent.served(url, headers))
-    yield from of("model", doctor_models.served(url, headers, models))
-    yield from of("mcp", _servers(servers))
-    yield from of("schedule", _schedules(schedules))
+    yield from label_findings("account", (_account(channel) for channel in listed.json()["channels"]))
+    yield from label_findings("configuration", agent.check_served_config(url, headers))
+    yield from label_findings("model", agent.check_served_models(url, headers, models))
+    yield from label_findings("mcp", _servers(servers))
+    yield from label_findings("schedule", _schedules(schedules))
 
 
 def _account(channel: Mapping[str, Any]) -> Finding:
     state, reason = channel["state"], channel.get("reason") or ""
     text = f"account {channel['account']} is {state}"
     if state == "live":
-        return lives(text, reason)
+        return describe_live(text, reason)
     good = None if state in {"connecting", "limited", "stopped"} else False
     return Finding(good, f"{text}: {reason}" if reason else text)
 
@@ -68,8 +66,8 @@ def _servers(answer: httpx.Response) -> Iterator[Finding]:
         return
     for server in answer.json()["servers"]:
         if server["state"] == "unavailable":
-            why = server.get("detail") or "it did not say why"
-            advice = "mend it in extensions_config.json, or switch it off on the page"
+            why = server.get("detail") or "it gave no reason"
+            advice = "fix it in extensions_config.json, or switch it off in the web console"
             yield Finding(False, f"MCP server {server['name']}: {why}; {advice}")
 
 
@@ -80,11 +78,11 @@ def _schedules(answer: httpx.Response) -> Iterator[Finding]:
     for schedule in answer.json()["schedules"]:
         failures = schedule["failures"]
         if schedule["state"] == "active" and failures:
-            times = "the last firing" if failures == 1 else f"the last {failures} firings"
+            times = "the last run" if failures == 1 else f"the last {failures} runs"
             yield Finding(
                 None if failures < BAD_AFTER else False,
-                f"schedule {schedule['id']} ({schedule['when']}, {schedule['account']}): {times} came to "
-                "nothing; look at its runs on the page below Schedules, and at the account's state",
+                f"schedule {schedule['id']} ({schedule['when']}, {schedule['account']}): {times} failed; "
+                "check its runs under Schedules in the web console, and the state of the account",
             )
 
 

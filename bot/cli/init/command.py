@@ -16,12 +16,10 @@ from agent.config.errors import ConfigErrors, UnsetVariable, one_error
 from agent.config.reader import find_config
 from bot.app.accounts import load_manifest
 from bot.app.home import RunningService, find_service
-from bot.cli.common import home_folder, run_loop
-from bot.cli.connect_probe import probe, quiet
-from bot.cli.init import model as init_model
-from bot.cli.init.owner import Known, owner_of
-from bot.cli.manifest import document, numbered, titles
-from bot.cli.prompts import agreed, ask, ask_secret
+from bot.cli.common import ask, ask_secret, confirm, home_folder, run_loop
+from bot.cli.connect_probe import probe, silence_logs
+from bot.cli.init.questions import ModelChoice, OwnerAnswer, choose_model, find_owner
+from bot.cli.manifest import app_manifest, number_lines, steps_heading
 from bot.config import AccountConfig, LoadedConfig
 from bot.config.accounts import ACCOUNT_NAME, BUILT_IN, PLATFORMS
 from bot.config.add import MODE, escaped, new_account, save, with_account, with_model, with_owner
@@ -32,7 +30,7 @@ STOPPED = "stopped; nothing was written"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class InitArguments:
     """Arguments of `roebot init`. `path` is the file to write, `home` None for the default."""
 
     platform: str
@@ -44,42 +42,47 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class InitAnswers:
     """Answers to write; values in `settings` are written to the file unchanged."""
 
     settings: Mapping[str, str]
-    known: Known
-    model: init_model.Choice | None
+    owner: OwnerAnswer
+    model: ModelChoice | None
 
 
 def init_command(platform: str, name: str, file: Path | None, base_url: str, home: Path | None) -> None:
-    """Ask, test, write and print the next steps. Raises StartError or ConfigErrors before anything is
-    written.
+    """Ask, test, write and print the next steps.
+
+    Raises StartError or ConfigErrors before anything is written.
     """
     try:
-        asked = _asked_for(platform, name, file, base_url, home)
-        with quiet():
-            answers = _answers(asked)
-        told = _write(asked, answers)
+        asked = _validate_arguments(platform, name, file, base_url, home)
+        with silence_logs():
+            answers = _collect_answers(asked)
+        summary = _write(asked, answers)
     except KeyboardInterrupt:
         print()
         raise StartError(STOPPED) from None
-    print(told)
-    _go_on(asked, answers)
+    print(summary)
+    _print_next_steps(asked, answers)
 
 
-def _asked_for(platform: str, name: str, file: Path | None, base_url: str, home: Path | None) -> Asked:
+def _validate_arguments(
+    platform: str, name: str, file: Path | None, base_url: str, home: Path | None
+) -> InitArguments:
     """Validate the arguments, before anybody types a token."""
     path = _path(file)
-    _checked(_text(path), path)
+    _load_draft(_text(path), path)
     platform = platform or ask(f"Which platform ({_names()}): ").lower()
     if platform not in PLATFORMS or platform in BUILT_IN:
-        raise StartError(f"there is nothing to set up for {platform}; choose {_names()}")
+        raise StartError(f"{platform} needs no setup; choose one of {_names()}")
     name = name or platform
     if not ACCOUNT_NAME.fullmatch(name):
-        raise StartError(f"{name} cannot be a name; take small letters, digits, - and _, a letter first")
+        raise StartError(
+            f"{name} is not a valid name; use lowercase letters, digits, - and _, starting with a letter"
+        )
     new_account(_text(path), str(path), name)
-    return Asked(platform, name, path, base_url, file, home)
+    return InitArguments(platform, name, path, base_url, file, home)
 
 
 def _path(file: Path | None) -> Path:
@@ -88,61 +91,61 @@ def _path(file: Path | None) -> Path:
     path = path or Path("config.yaml")
     folder = path.resolve().parent
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise one_error(str(path), f"cannot be written: {folder} is not a folder that you may write to")
+        raise one_error(str(path), f"cannot be written: {folder} is not a directory you can write to")
     return path
 
 
-def _answers(asked: Asked) -> Answers:
+def _collect_answers(asked: InitArguments) -> InitAnswers:
     manifest = load_manifest(asked.platform)
-    print(f"\n{titles(manifest)}\n")
-    print("\n".join(numbered(manifest.setup_steps)))
-    if extra := document(asked.platform):
+    print(f"\n{steps_heading(manifest)}\n")
+    print("\n".join(number_lines(manifest.setup_steps)))
+    if extra := app_manifest(asked.platform):
         print(f"\n{extra}")
-    while (found := _tried(asked)) is None:
+    while (found := _try_account(asked)) is None:
         pass
     settings, account, identity = found
-    print(f"It is {identity}.")
+    print(f"The bot is {identity}.")
     text = with_account(_text(asked.path), str(asked.path), asked.name, settings)
-    loaded = _checked(text, asked.path)
-    known = owner_of(account, identity, manifest)
+    loaded = _load_draft(text, asked.path)
+    owner = find_owner(account, identity, manifest)
     ours = loaded is not None and not loaded.config.models and loaded.config.runtime.url is None
-    return Answers(settings, known, init_model.choose() if ours else None)
+    return InitAnswers(settings, owner, choose_model() if ours else None)
 
 
-def _tried(asked: Asked) -> tuple[dict[str, str], AccountConfig, str] | None:
+def _try_account(asked: InitArguments) -> tuple[dict[str, str], AccountConfig, str] | None:
     """Return the settings the platform accepts and the bot's identity; None to ask again."""
     settings = {} if asked.name == asked.platform else {"platform": asked.platform}
     settings |= {"base_url": asked.base_url} if asked.base_url else {}
     settings |= _values(asked, settings)
     account = _account(asked, _resolved(settings))
-    _checked(with_account(_text(asked.path), str(asked.path), asked.name, settings), asked.path)
-    print("\nAsking the platform …", flush=True)
+    _load_draft(with_account(_text(asked.path), str(asked.path), asked.name, settings), asked.path)
+    print("\nConnecting to the platform …", flush=True)
     try:
         return settings, account, run_loop(probe(account)).identity or asked.name
     except StartError as problem:
-        if agreed(f"\n{problem}.\nTry again?", default=True):
+        if confirm(f"\n{problem}.\nTry again?", default=True):
             return None
-        raise StartError(f"{problem}; nothing was written, so put it right and begin again") from None
+        raise StartError(f"{problem}; nothing was written. Fix it and start over") from None
 
 
 def _names() -> str:
     return ", ".join(sorted(platform for platform in PLATFORMS if platform not in BUILT_IN))
 
 
-def _values(asked: Asked, settings: Mapping[str, str]) -> dict[str, str]:
+def _values(asked: InitArguments, settings: Mapping[str, str]) -> dict[str, str]:
     """Return the account's keys: `$NAME` if the environment has the variable, else the typed value."""
     print()
     platform = PLATFORMS[asked.platform]
     values: dict[str, str] = {}
     for key, question in platform.asked_too.items():
         default = str(platform.model_fields[key].default)
-        given = ask(f"{question} [{default}]: ", default).lower()
-        values |= {key: given} if given != default else {}
+        answer = ask(f"{question} [{default}]: ", default).lower()
+        values |= {key: answer} if answer != default else {}
     empty = _account(asked, {**settings, **values})
     for key in empty.needs():
         variable = f"{asked.name}_{key}".upper().replace("-", "_")
         if os.environ.get(variable):
-            print(f"{key}: taken from ${variable}")
+            print(f"{key}: using ${variable}")
             values[key] = f"${variable}"
         else:
             about = (platform.model_fields[key].description or key).rstrip(".")
@@ -162,7 +165,7 @@ def _resolved(values: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _account(asked: Asked, values: Mapping[str, str]) -> AccountConfig:
+def _account(asked: InitArguments, values: Mapping[str, str]) -> AccountConfig:
     named = {**values, "name": asked.name, "platform": asked.platform}
     try:
         return PLATFORMS[asked.platform].model_validate(named)
@@ -172,7 +175,7 @@ def _account(asked: Asked, values: Mapping[str, str]) -> AccountConfig:
         raise StartError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from None
 
 
-def _checked(text: str, path: Path) -> LoadedConfig | None:
+def _load_draft(text: str, path: Path) -> LoadedConfig | None:
     """Load the text as a configuration file; None if only variables are unset. Raises ConfigErrors."""
     with TemporaryDirectory(prefix="roebot-init-") as folder:
         draft = Path(folder) / path.name
@@ -186,29 +189,29 @@ def _checked(text: str, path: Path) -> LoadedConfig | None:
     return None
 
 
-def _write(asked: Asked, answers: Answers) -> str:
+def _write(asked: InitArguments, answers: InitAnswers) -> str:
     """Write everything at once and return the lines to print."""
     file = str(asked.path)
     text = with_account(_text(asked.path), file, asked.name, answers.settings)
     lines = []
-    if answers.known.owner and (owned := with_owner(text, file, answers.known.owner)):
+    if answers.owner.owner and (owned := with_owner(text, file, answers.owner.owner)):
         text = owned
-    elif answers.known.owner:
-        lines.append(f"Add {answers.known.owner} to access.owners there, so that the bot knows you.")
+    elif answers.owner.owner:
+        lines.append(f"Add {answers.owner.owner} to access.owners in that file, so that the bot knows you.")
     model = answers.model
     if model is not None and model.entry:
         text = with_model(text, file, model.entry)
-    _checked(text, asked.path)
+    _load_draft(text, asked.path)
     private = _holds_secret(asked, answers)
     save(asked.path, text, private=private)
-    alone = " Only you can read it: there is a secret in it." if private else ""
-    lines.insert(0, f"\n{file} has the account {asked.name} now.{alone}")
+    alone = " It contains a secret, so only you can read it." if private else ""
+    lines.insert(0, f"\nAdded the account {asked.name} to {file}.{alone}")
     if model is not None:
-        lines.append(f"{model.label} answers.")
+        lines.append(f"Model: {model.label}")
     return "\n".join(lines)
 
 
-def _holds_secret(asked: Asked, answers: Answers) -> bool:
+def _holds_secret(asked: InitArguments, answers: InitAnswers) -> bool:
     secrets = PLATFORMS[asked.platform].secrets()
     typed = any(key in secrets and not _is_name(value) for key, value in answers.settings.items())
     return typed or (answers.model is not None and answers.model.secret)
@@ -218,38 +221,38 @@ def _is_name(value: str) -> bool:
     return re.fullmatch(r"\$[A-Za-z0-9_]*", value) is not None
 
 
-def _go_on(asked: Asked, answers: Answers) -> None:
+def _print_next_steps(asked: InitArguments, answers: InitAnswers) -> None:
     """Print the next steps, and start the service if wanted."""
     found = find_service(home_folder(asked.home))
-    steps = [f"Start the service: {_order(asked, 'run')}"] if found is None else []
+    steps = [f"Start the service: {_shell_command(asked, 'run')}"] if found is None else []
     manifest = load_manifest(asked.platform)
-    if manifest.later_steps and not answers.known.wrote:
+    if manifest.later_steps and not answers.owner.wrote:
         first = len(manifest.setup_steps) + 1
         last = first + len(manifest.later_steps) - 1
-        steps.append(f"While it runs, take the steps {first} to {last} on the platform's side (above).")
+        steps.append(f"While it is running, do steps {first} to {last} on the platform (above).")
     steps.append(manifest.write_to_it)
-    if not answers.known.owner:
+    if not answers.owner.owner:
         steps.append(
             "It answers with a code. Send `/pair CODE owner` in the web console or in "
-            f"`{_order(asked, 'chat')}`: the bot is yours then, and answers."
+            f"`{_shell_command(asked, 'chat')}`: you become its owner, and it answers."
         )
-    steps.append(f"If something is wrong: {_order(asked, 'doctor')}")
+    steps.append(f"If something is wrong: {_shell_command(asked, 'doctor')}")
     if found is not None:
-        print(_taken_up(found, asked.path))
+        print(_describe_reload(found, asked.path))
     print("\nNext:\n")
-    print("\n".join(numbered(tuple(steps))), flush=True)
-    if found is None and agreed("\nStart the service now?", default=True):
+    print("\n".join(number_lines(tuple(steps))), flush=True)
+    if found is None and confirm("\nStart the service now?", default=True):
         os.execv(sys.executable, [sys.executable, "-m", "bot.cli", "run", *_options(asked)])  # noqa: S606
 
 
-def _taken_up(found: RunningService, path: Path) -> str:
+def _describe_reload(found: RunningService, path: Path) -> str:
     """Describe how a running service applies the change."""
     if found.config and Path(found.config) != path.resolve():
-        return f"The service at {found.url} follows {found.config}: stop it, and start it with this file."
-    return f"The service at {found.url} takes it up by itself, within seconds."
+        return f"The service at {found.url} uses {found.config}. Stop it, and start it with this file."
+    return f"The service at {found.url} applies the change within seconds."
 
 
-def _order(asked: Asked, command: str) -> str:
+def _shell_command(asked: InitArguments, command: str) -> str:
     """Return the shell command to run a subcommand with this setup."""
     options = _options(asked)
     if command == "run" and not options and Path("Makefile").is_file():
@@ -258,7 +261,7 @@ def _order(asked: Asked, command: str) -> str:
     return " ".join([program, command, *options])
 
 
-def _options(asked: Asked) -> list[str]:
+def _options(asked: InitArguments) -> list[str]:
     home = ["--home", str(asked.home)] if asked.home else []
     return [*home, *(["--config", str(asked.file)] if asked.file else [])]
 

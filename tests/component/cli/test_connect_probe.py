@@ -8,7 +8,7 @@ import logging
 import pytest
 import structlog
 
-from bot.cli.connect_probe import first_writer, quiet
+from bot.cli.connect_probe import silence_logs, wait_for_writer
 from bot.config.accounts import PLATFORMS, AccountConfig
 from bot.domain import InboundMessage
 from bot.testing.emulators.discord import DiscordEmulator
@@ -27,7 +27,7 @@ async def asked(
     found: AccountConfig, *heard: str
 ) -> tuple[asyncio.Task[InboundMessage | None], asyncio.Event]:
     ready = asyncio.Event()
-    waiting = asyncio.create_task(first_writer(found, 20.0, ready.set, heard))
+    waiting = asyncio.create_task(wait_for_writer(found, 20.0, ready.set, heard))
     await asyncio.wait_for(ready.wait(), 20.0)
     return waiting, ready
 
@@ -60,12 +60,12 @@ async def test_what_was_heard_before_is_passed_over_and_nothing_is_taken() -> No
 
 async def test_nobody_who_writes_is_none() -> None:
     async with TelegramEmulator.serve() as emulator:
-        assert await first_writer(account("telegram", emulator), 0.5, lambda: None) is None
+        assert await wait_for_writer(account("telegram", emulator), 0.5, lambda: None) is None
 
 
 def test_logs_are_as_before_after_the_quiet() -> None:
     before = structlog.get_config()["wrapper_class"]
-    with quiet():
+    with silence_logs():
         assert not logging.getLogger("roebot").isEnabledFor(logging.CRITICAL)
     assert structlog.get_config()["wrapper_class"] is before
     assert logging.getLogger("roebot").isEnabledFor(logging.CRITICAL)

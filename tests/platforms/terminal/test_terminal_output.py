@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from bot.cli.chat.client import Update
-from bot.cli.chat.output import PROMPT, Screen
+from bot.cli.chat.terminal import PROMPT, Screen
 
 
 def shown(*updates: Update, colors: bool = False) -> str:

@@ -15,10 +15,9 @@ import pytest
 from agent.shared.schemas import ConfigProblem
 from bot.app.home import write_service_file
 from bot.app.http_server import api_services
+from bot.cli.doctor import Finding, command
 from bot.cli.doctor import agent as doctor_agent
-from bot.cli.doctor import command
-from bot.cli.doctor.command import look
-from bot.cli.doctor.finding import Finding
+from bot.cli.doctor.command import run_checks
 from bot.cli.doctor.home import room
 from bot.cli.doctor.service import unready
 from bot.server.api.app import create_app
@@ -49,7 +48,7 @@ def test_what_is_not_ready_is_said_in_words(answer: object, words: str) -> None:
 
 
 def _told(home: Path, file: Path | None) -> list[Finding]:
-    return list(look(home, file))
+    return list(run_checks(home, file))
 
 
 async def test_the_doctor_looks_at_the_file_of_the_running_service(
@@ -65,11 +64,11 @@ async def test_the_doctor_looks_at_the_file_of_the_running_service(
         other = tmp_path / "elsewhere" / "other.yaml"
         other.write_text("config_version: 1")
         found = await asyncio.to_thread(_told, tmp_path, other)
-        differs = f"the running service follows another configuration: {tmp_path / 'config.yaml'}"
+        differs = f"the running service uses another configuration: {tmp_path / 'config.yaml'}"
         assert Finding(None, differs) in found
         write_service_file(tmp_path, service.url, None)
         found = await asyncio.to_thread(_told, tmp_path, other)
-        assert Finding(None, "the running service follows another configuration: no file") in found
+        assert Finding(None, "the running service uses another configuration: no file") in found
 
 
 async def test_the_doctor_names_what_the_runtime_cannot_use(tmp_path: Path) -> None:
@@ -105,19 +104,19 @@ async def test_a_runtime_that_ended_says_why(tmp_path: Path) -> None:
 
 
 def test_a_service_that_is_gone_meanwhile() -> None:
-    (finding,) = doctor_agent.served("http://127.0.0.1:9", {})
+    (finding,) = doctor_agent.check_served_config("http://127.0.0.1:9", {})
     assert finding.good is False
 
 
 def test_a_configuration_that_is_not_tried_in_time(tmp_path: Path) -> None:
-    (problem,) = doctor_agent.here(None, tmp_path, seconds=0.001)
-    assert doctor_agent.told(problem).endswith("was not tried: it did not end within 0 s")
+    (problem,) = doctor_agent.find_problems(None, tmp_path, seconds=0.001)
+    assert doctor_agent.format_problem(problem).endswith("was not checked: it did not finish within 0 s")
 
 
 def test_a_check_that_ends_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor_agent, "MODULE", "agent.no_such_module")
-    (problem,) = doctor_agent.here(None, tmp_path)
-    assert problem["what"].endswith("the process that tries it ended with 1")
+    (problem,) = doctor_agent.find_problems(None, tmp_path)
+    assert problem["what"].endswith("the check exited with code 1")
 
 
 async def test_the_doctor_says_where_no_command_can_run(tmp_path: Path) -> None:
@@ -155,7 +154,7 @@ def test_findings_as_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = [Finding(True, "a ☂", "home"), Finding(None, "b", "port")]
-    monkeypatch.setattr(command, "look", lambda _home, _file: iter(found))
+    monkeypatch.setattr(command, "run_checks", lambda _home, _file: iter(found))
     assert command.doctor_command(tmp_path, None, as_json=True) == 0
     assert json.loads(capsys.readouterr().out) == {
         "ok": True,

@@ -20,10 +20,9 @@ from starlette.routing import Route
 
 from bot.backup.backup import back_up
 from bot.cli.config import check_command
-from bot.cli.doctor import agent, command, models, network
+from bot.cli.doctor import Finding, agent, command, network
 from bot.cli.doctor import home as doctor_home
-from bot.cli.doctor.command import look
-from bot.cli.doctor.finding import Finding
+from bot.cli.doctor.command import run_checks
 from bot.cli.doctor.service import service
 from bot.config import Config
 from bot.config.loader import load_file
@@ -55,7 +54,7 @@ async def told(work: Callable[[], Iterator[Finding]]) -> list[Finding]:
 def test_a_home_that_others_read(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     found = [one for one in doctor_home.usable(tmp_path) if one.good is None]
-    assert "everybody on this machine can read the names in it (mode 755)" in found[0].text
+    assert "every user of this machine can read its file names (mode 755)" in found[0].text
     assert f"chmod -R go= {tmp_path}" in found[0].text
     sqlite3.connect(tmp_path / "bot.db").close()
     (tmp_path / "bot.db").write_bytes(b"")
@@ -91,14 +90,14 @@ def test_the_age_of_the_backup(tmp_path: Path) -> None:
     (home / "service.lock").touch()
     assert list(doctor_home.backup(home, now)) == []
     [never] = doctor_home.backup(home, now + 8 * DAY)
-    assert (never.good, "`roebot backup` makes one" in never.text) == (None, True)
+    assert (never.good, "`roebot backup` creates one" in never.text) == (None, True)
     sqlite3.connect(home / "bot.db").execute("CREATE TABLE t (x)")
     back_up(home, tmp_path / "a.tar.gz", lambda _: None)
     [fresh] = doctor_home.backup(home, now)
     assert fresh.good is True
     [old] = doctor_home.backup(home, now + 9 * DAY)
     assert old.good is None
-    assert "9 days ago; make one with `roebot backup`" in old.text
+    assert "9 days old; create one with `roebot backup`" in old.text
 
 
 def test_a_configuration_with_secrets_that_others_read(tmp_path: Path) -> None:
@@ -118,10 +117,10 @@ def test_a_configuration_with_secrets_that_others_read(tmp_path: Path) -> None:
 def test_a_short_token_where_others_reach_the_service(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: str, is_short: bool
 ) -> None:
-    monkeypatch.setattr(agent, "here", lambda *_: [])
-    monkeypatch.setattr(models, "here", lambda *_: iter(()))
+    monkeypatch.setattr(agent, "find_problems", lambda *_: [])
+    monkeypatch.setattr(agent, "check_local_models", lambda *_: iter(()))
     config(tmp_path, f"server: {{host: 0.0.0.0, port: 0, token: {token}}}")
-    found = [one for one in look(tmp_path / "home", tmp_path / "config.yaml") if one.check == "token"]
+    found = [one for one in run_checks(tmp_path / "home", tmp_path / "config.yaml") if one.check == "token"]
     assert bool(found) is is_short
     assert all(one.good is False and "openssl rand" in one.text and token not in one.text for one in found)
 
@@ -131,12 +130,12 @@ def test_a_database_of_a_newer_version(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE alembic_version (version_num TEXT)")
         connection.execute("INSERT INTO alembic_version VALUES ('9999')")
     [text] = bad(network.database(Config(), tmp_path))
-    assert f"newer version of Roebot (schema 9999, this one knows {HEAD})" in text
+    assert f"newer version of Roebot (schema 9999; this one supports {HEAD})" in text
     with sqlite3.connect(tmp_path / "bot.db") as connection:
         connection.execute("UPDATE alembic_version SET version_num = '0003'")
     [found] = network.database(Config(), tmp_path)
     assert found.good is True
-    assert f"brought from schema 0003 to {HEAD} at the next start" in found.text
+    assert f"the next start upgrades it from schema 0003 to {HEAD}" in found.text
 
 
 def test_a_database_elsewhere_that_does_not_answer(tmp_path: Path) -> None:
@@ -144,12 +143,12 @@ def test_a_database_elsewhere_that_does_not_answer(tmp_path: Path) -> None:
     [text] = bad(network.database(made, tmp_path))
     assert text.startswith("database at 127.0.0.1 ")
     assert "s3cret-word" not in text
-    assert "look whether it runs, and at database.url" in text or "install it" in text
+    assert "check that it is running and that database.url is right" in text or "install it" in text
 
 
 def test_a_runtime_elsewhere(tmp_path: Path) -> None:
     [text] = bad(network.runtime(config(tmp_path, "runtime: {url: 'http://127.0.0.1:9'}")))
-    assert "start it there, or correct runtime.url" in text
+    assert "start it, or correct runtime.url" in text
     assert list(network.runtime(Config())) == []
 
 
@@ -162,7 +161,7 @@ async def test_a_token_that_its_platform_refuses(tmp_path: Path) -> None:
         assert "AAforged" not in text
         made = config(tmp_path, f"channels: {{telegram: {{{entry}: '{emulator.token}'}}}}")
         found = await told(lambda: network.accounts(made))
-        assert Finding(True, "account telegram (telegram) is accepted as @roebot_bot") in found
+        assert Finding(True, "account telegram (telegram) connects as @roebot_bot") in found
 
 
 async def test_an_account_that_is_called_is_not_tried(tmp_path: Path) -> None:
@@ -172,7 +171,7 @@ async def test_an_account_that_is_called_is_not_tried(tmp_path: Path) -> None:
         " webhook_secret: abc}}",
     )
     found = await told(lambda: network.accounts(made))
-    assert Finding(True, "account telegram (telegram) can be started") in found
+    assert Finding(True, "account telegram (telegram) can be loaded") in found
 
 
 async def test_scopes_that_an_app_lacks(tmp_path: Path) -> None:
@@ -185,7 +184,7 @@ async def test_scopes_that_an_app_lacks(tmp_path: Path) -> None:
         )
         [note] = [one for one in await told(lambda: network.accounts(made)) if one.good is None]
         assert note.text.startswith(
-            "account slack (slack) is accepted as @roebot: the app lacks the scopes files:read"
+            "account slack (slack) connects as @roebot: the app lacks the scopes files:read"
         )
         assert "OAuth & Permissions" in note.text
 
@@ -265,7 +264,7 @@ def test_a_passport_that_is_too_old_is_a_warning(
     config(tmp_path, f"guardrails:\n  enabled: true\n  provider: {provider}")
     place = f"config.yaml:4: guardrails.provider.policy{'' if in_a_file else '.expires_at'}: "
     line = f"{place}the agent's passport has expired, so every call is denied; give it a later expires_at."
-    found = list(agent.findings(agent.here(tmp_path / "config.yaml", tmp_path / "home")))
+    found = list(agent.to_findings(agent.find_problems(tmp_path / "config.yaml", tmp_path / "home")))
     assert [(one.good, line in one.text) for one in found if "expired" in one.text] == [(None, True)]
     assert check_command(tmp_path / "home", tmp_path / "config.yaml") == 0
     [told] = [text for text in capsys.readouterr().out.splitlines() if "expired" in text]
@@ -275,15 +274,15 @@ def test_a_passport_that_is_too_old_is_a_warning(
 
 def test_what_one_model_lacks_is_said_when_it_is_asked() -> None:
     problem = {"where": "config.yaml:3: models[0]", "what": "its package is missing.", "serious": False}
-    assert list(agent.findings([problem])) == []
-    assert [one.good for one in agent.findings([problem | {"where": "sandbox"}])] == [None]
+    assert list(agent.to_findings([problem])) == []
+    assert [one.good for one in agent.to_findings([problem | {"where": "sandbox"}])] == [None]
 
 
 def test_a_skill_that_is_broken(tmp_path: Path) -> None:
     folder = tmp_path / "skills" / "custom" / "lame"
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text("no front matter")
-    found = [one for one in agent.findings(agent.here(None, tmp_path)) if "lame" in one.text]
+    found = [one for one in agent.to_findings(agent.find_problems(None, tmp_path)) if "lame" in one.text]
     assert [one.good for one in found] == [False]
     assert "Correct it, or remove its folder" in found[0].text
 
@@ -291,7 +290,7 @@ def test_a_skill_that_is_broken(tmp_path: Path) -> None:
 def test_a_file_of_mcp_servers_that_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "extensions_config.json").write_text("{")
-    found = bad(agent.findings(agent.here(None, tmp_path)))
+    found = bad(agent.to_findings(agent.find_problems(None, tmp_path)))
     assert [text for text in found if "extensions_config.json" in text]
 
 
@@ -302,16 +301,16 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         made = config(tmp_path, f"server: {{port: {taken.getsockname()[1]}}}")
         finding = command._port(made)
     assert finding.good is False
-    assert "choose another one: server.port" in finding.text
+    assert "choose another port: server.port" in finding.text
 
 
 def test_every_check_has_a_name_that_the_page_explains(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agent, "here", lambda *_: [])
-    monkeypatch.setattr(models, "here", lambda *_: iter([Finding(True, "model")]))
+    monkeypatch.setattr(agent, "find_problems", lambda *_: [])
+    monkeypatch.setattr(agent, "check_local_models", lambda *_: iter([Finding(True, "model")]))
     config(tmp_path, "server: {port: 0}")
-    names = {one.check for one in look(tmp_path / "home", tmp_path / "config.yaml")}
+    names = {one.check for one in run_checks(tmp_path / "home", tmp_path / "config.yaml")}
     explained = set(re.findall(r"^\| `(\w+)` \| (?!what)", PAGE.read_text(), re.M))
     assert names <= explained
     assert explained == {
