@@ -16,6 +16,7 @@ from bot.config.loader import load_server
 from bot.errors import StartError
 
 T = TypeVar("T")
+ENDED = "input ended before all questions were answered; nothing was written"
 
 
 def home_folder(explicit: Path | None) -> Path:
@@ -41,9 +42,6 @@ def run_loop(work: Coroutine[Any, Any, T]) -> T:
     except ImportError:
         return asyncio.run(work)
     return uvloop.run(work)
-
-
-ENDED = "input ended before all questions were answered; nothing was written"
 
 
 def ask(text: str, default: str | None = None, *, ended: str | None = None) -> str:

@@ -22,6 +22,7 @@ from bot.runtime.spawn import RuntimeProcess
 
 if TYPE_CHECKING:
     from bot.app.service import BotService, StartOptions
+
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 10.0
 ACCOUNTS_TIMEOUT = 5.0

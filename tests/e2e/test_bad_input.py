@@ -77,7 +77,7 @@ def test_a_port_that_another_roebot_has(tmp_path: Path) -> None:
         (tmp_path / "config.yaml").write_text(f"{MODEL}server: {{port: {server.server_port}}}\n")
         done = roebot("doctor", "--home", str(tmp_path / "home"), cwd=tmp_path)
         server.shutdown()
-    one_clear_line(done, "a Roebot with another home answers there")
+    one_clear_line(done, "a Roebot with another data directory uses it")
 
 
 def test_the_version(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_doctor_says_what_is_wrong(tmp_path: Path) -> None:
     good = roebot("doctor", "--home", str(tmp_path / "home"), cwd=tmp_path)
     assert good.returncode == 0, good.stdout
     assert "Python 3." in good.stdout
-    assert "No service is running here" in good.stdout
+    assert "no service is running here" in good.stdout
     (tmp_path / "config.yaml").write_text("server: {prot: 1}")
     bad = roebot("doctor", "--home", str(tmp_path / "home"), cwd=tmp_path)
     assert bad.returncode == 1

@@ -200,12 +200,12 @@ async def test_a_model_with_a_key_of_ones_own(
         await shell.types("later", "Enter, an id, or later: ")
         await shell.types("99", "Number (Enter for 1): ")
         await shell.types("2", "Number (Enter for 1): ")
-        await shell.types(key, "The key (OPENAI_API_KEY): ")
+        await shell.types(key, "API key (OPENAI_API_KEY): ")
         await shell.expects("refused the API key")
         await shell.types("n", "Use it anyway? [y/N]: ")
         llmock.reset()
         await shell.types("2", "Number (Enter for 1): ")
-        await shell.types(key, "The key (OPENAI_API_KEY): ")
+        await shell.types(key, "API key (OPENAI_API_KEY): ")
         await shell.types("n", "Start the service now? [Y/n]: ")
         assert await shell.ends() == 0
         assert key not in shell.text
@@ -225,7 +225,7 @@ async def test_the_local_model_beside_a_providers_key(tmp_path: Path, emulator: 
         OPENAI_API_KEY="sk-there-0123456789",
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "(OpenAI), by $OPENAI_API_KEY" in done.stdout
+    assert "(OpenAI), from $OPENAI_API_KEY" in done.stdout
     [entry] = load_file(tmp_path / "config.yaml", {}, tmp_path).config.models
     [spec] = configured_catalog(AgentConfig(models=[entry])).specs
     assert (spec.name, spec.supports_tools) == ("local", False)
@@ -257,7 +257,7 @@ async def test_a_refused_token_writes_nothing(tmp_path: Path, emulator: Telegram
 async def test_a_platform_that_there_is_not(tmp_path: Path, platform: str) -> None:
     done = await run(tmp_path, platform)
     assert done.returncode == 1
-    assert "choose discord, feishu, slack, telegram" in done.stderr
+    assert "choose one of discord, feishu, slack, telegram" in done.stderr
 
 
 async def test_an_account_that_is_there_is_said_before_anything_is_asked(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ async def test_an_account_that_is_there_is_said_before_anything_is_asked(tmp_pat
 async def test_a_name_that_cannot_be_one(tmp_path: Path) -> None:
     done = await run(tmp_path, "telegram", "--name", "My Bot")
     assert done.returncode == 1
-    assert "My Bot cannot be a name" in done.stderr
+    assert "My Bot is not a valid name" in done.stderr
 
 
 async def test_an_id_that_is_none_is_asked_again(tmp_path: Path, emulator: TelegramEmulator) -> None:
@@ -370,7 +370,10 @@ async def test_a_token_typed_at_a_terminal_is_not_shown(tmp_path: Path, emulator
 async def test_a_service_that_runs_is_said_to_take_it_up(tmp_path: Path, emulator: TelegramEmulator) -> None:
     home = tmp_path / ".roebot"
     home.mkdir()
-    for file, words in ((tmp_path / "config.yaml", "by itself"), (tmp_path / "other.yaml", "stop it")):
+    for file, words in (
+        (tmp_path / "config.yaml", "applies the change within seconds"),
+        (tmp_path / "other.yaml", "Stop it"),
+    ):
         write_service_file(home, "http://127.0.0.1:2026", file)
         (tmp_path / "config.yaml").unlink(missing_ok=True)
         done = await run(tmp_path, "telegram", "--base-url", emulator.url, said=f"{emulator.token}\nlater\n")

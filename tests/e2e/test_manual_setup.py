@@ -65,7 +65,9 @@ async def test_from_the_page_to_the_first_answer(platform: str, tmp_path: Path, 
                 chat.process.stdin.write(f"/pair {code} owner\n".encode())
                 chat.process.stdin.write_eof()
                 assert await chat.ends() == 0, chat.text
-            await until(lambda: "let in" in "".join(person.texts()).lower(), 30.0, lambda: chat.text)
+            await until(
+                lambda: "you now have access" in "".join(person.texts()).lower(), 30.0, lambda: chat.text
+            )
             async with terminal(tmp_path, "doctor", env=env) as doctor:
                 await doctor.ends()
             assert re.search(rf"{platform}.*live", doctor.text), doctor.text

@@ -15,6 +15,8 @@ from bot.cli.chat.client import Update
 CHUNK = 65_536
 # Lines that arrive within this time (s) come from one paste and form one message.
 PASTE = 0.02
+PROMPT = "› "
+DIM, RESET = "\x1b[2m", "\x1b[0m"
 
 
 class Lines:
@@ -65,10 +67,6 @@ class Lines:
                 break
         if text:
             self._typed.put_nowait(text.decode(errors="replace").rstrip("\n"))
-
-
-PROMPT = "› "
-DIM, RESET = "\x1b[2m", "\x1b[0m"
 
 
 class Screen:

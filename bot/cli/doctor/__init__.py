@@ -16,5 +16,5 @@ class Finding:
 
 
 def label_findings(check: str, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Create the findings of one check."""
+    """Set `check` of the findings that have none."""
     return (finding if finding.check else replace(finding, check=check) for finding in findings)

@@ -15,7 +15,9 @@ import orjson
 from bot.cli.doctor import Finding
 
 TRY_SECONDS = 60.0
+PROBE_SECONDS = 60.0
 MODULE = "agent.management.check"
+MODELS_MODULE = "agent.management.check.models"
 ROUTE = "/api/config/problems"
 MODELS = "models["
 """Prefix of the key of a problem of a single model."""
@@ -79,14 +81,9 @@ def _untried(why: str) -> dict[str, Any]:
     return {"where": "", "what": f"the configuration was not checked: {why}", "serious": True}
 
 
-PROBE_SECONDS = 60.0
-MODELS_MODULE = "agent.management.check.models"
-NOT_FOUND = httpx.codes.NOT_FOUND
-
-
 def check_served_models(url: str, headers: Mapping[str, str], listed: httpx.Response) -> Iterator[Finding]:
     """Test the models of a running service; `listed` is the response of `/api/models`."""
-    if listed.status_code == NOT_FOUND:
+    if listed.status_code == httpx.codes.NOT_FOUND:
         yield Finding(None, "models: this agent runtime does not list its models")
     elif not listed.is_success:
         yield Finding(False, f"models: {_error_detail(listed)}")

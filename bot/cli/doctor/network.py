@@ -34,6 +34,7 @@ ROOTS = {
     "discord": "https://discord.com/api/v10",
 }
 ASK_SECONDS = 5.0
+CONNECT_SECONDS = 5
 CONNECTED = frozenset({"polling", "socket"})
 """Modes in which a test connection changes nothing on the platform."""
 # Slack and Feishu reject requests that are off by more than five minutes, in either direction.
@@ -128,12 +129,7 @@ def database(config: Config, home: Path) -> Iterator[Finding]:
     url = config.database.url.get_secret_value() if config.database.url else ""
     if not url and not (home / "bot.db").exists():
         return
-    from bot.cli.doctor.network import check_database
-
     yield check_database(url, home)
-
-
-CONNECT_SECONDS = 5
 
 
 def check_database(url: str, home: Path) -> Finding:

@@ -75,7 +75,7 @@ def _validate_arguments(
     _load_draft(_text(path), path)
     platform = platform or ask(f"Which platform ({_names()}): ").lower()
     if platform not in PLATFORMS or platform in BUILT_IN:
-        raise StartError(f"{platform} needs no setup; choose one of {_names()}")
+        raise StartError(f"{platform} cannot be set up; choose one of {_names()}")
     name = name or platform
     if not ACCOUNT_NAME.fullmatch(name):
         raise StartError(

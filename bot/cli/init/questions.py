@@ -25,6 +25,9 @@ from bot.platforms.base import Manifest
 DISCOVERY_MODULE = "agent.models.discovery"
 OFFER_SECONDS = 30.0
 LOCAL = "local"
+LATER = "later"
+WAIT_SECONDS = 600.0
+SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +105,6 @@ def _answers(entry: Mapping[str, Any]) -> bool:
     for finding in findings:
         print(finding.text)
     return all(finding.good is not False for finding in findings) or confirm("Use it anyway?", default=False)
-
-
-LATER = "later"
-WAIT_SECONDS = 600.0
-SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)

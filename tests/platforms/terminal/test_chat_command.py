@@ -72,7 +72,7 @@ async def test_a_failure_goes_to_stderr_and_the_exit_code(tmp_path: Path) -> Non
         assert (code, out) == (1, "")
         assert "/retry" in err
         code, out, err = await piped(service.url, tmp_path, " \n")
-        assert (code, out, err) == (1, "", "roebot: there is nothing to send: the input is empty\n")
+        assert (code, out, err) == (1, "", "roebot: nothing to send: the input is empty\n")
 
 
 async def test_a_service_that_is_away_or_refuses_is_one_line(tmp_path: Path) -> None:
