@@ -23,7 +23,7 @@ from bot.app.home import lock_home, prepare_home, write_service_file
 from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import MessageBus
 from bot.clock import Clock, SystemClock
-from bot.commands.core_commands import builtin
+from bot.commands.core_commands import build_registry
 from bot.config import (
     AccountConfig,
     Config,
@@ -80,7 +80,7 @@ class BotService:
         self.settings = settings
         self.db = db
         self.clock = clock
-        self.commands = builtin()
+        self.commands = build_registry()
         self.watcher = ConfigWatcher(
             settings.loaded,
             explicit=settings.explicit_config,

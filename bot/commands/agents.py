@@ -19,7 +19,7 @@ async def agent(call: Invocation) -> Result:
     """Choose an agent for this conversation, or list the available ones."""
     texts, core = call.texts, call.core
     if call.words and call.words[0].lower() == DEFAULT:
-        return await _set(call, "")
+        return await _choose_agent(call, "")
     try:
         offered: Sequence[AgentInfo] | None = await core.runtime.list_agents()
     except RuntimeRefused:
@@ -27,16 +27,16 @@ async def agent(call: Invocation) -> Result:
     except RuntimeProblem:
         return Result(texts("agents_unreachable"))
     if not call.words:
-        return await _listed(call, offered)
+        return await _list_agents(call, offered)
     name = call.words[0].strip("`").lower()
-    fixed = _of_account(call)
+    fixed = _account_agent(call)
     if fixed and not call.may(Permission.AGENT):
         return Result(texts("agent_fixed", name=fixed))
     # A runtime that lists no agents can't contradict the user.
-    found = _named(name, offered) if offered is not None else AgentInfo(name=name)
+    found = _find_agent(name, offered) if offered is not None else AgentInfo(name=name)
     if found is None:
-        return Result(_unknown(texts, name, offered or ()))
-    return Result(found.problem) if found.problem else await _set(call, name)
+        return Result(_unknown_agent(texts, name, offered or ()))
+    return Result(found.problem) if found.problem else await _choose_agent(call, name)
 
 
 def agent_of(call: Invocation, view: ConversationView | None) -> str:
@@ -47,43 +47,43 @@ def agent_of(call: Invocation, view: ConversationView | None) -> str:
 
 def chosen_agent(call: Invocation, view: ConversationView | None) -> str:
     """Return the custom agent of the conversation, "" for the default one."""
-    return (view.agent if view else "") or _of_account(call)
+    return (view.agent if view else "") or _account_agent(call)
 
 
-async def _set(call: Invocation, name: str) -> Result:
+async def _choose_agent(call: Invocation, name: str) -> Result:
     await call.core.db.run(set_agent, call.turn.conversation, name)
     lane = await call.core.db.run(load_lane, call.turn.conversation)
     shown = f"`{name}`" if name else agent_of(call, None)
     return Result(call.texts("agent_set_busy" if lane.turn else "agent_set", name=shown))
 
 
-async def _listed(call: Invocation, offered: Sequence[AgentInfo] | None) -> Result:
+async def _list_agents(call: Invocation, offered: Sequence[AgentInfo] | None) -> Result:
     texts = call.texts
     view = await call.core.db.run(load_conversation, call.turn.conversation)
     now = texts("agent_now", name=agent_of(call, view))
     if offered is None:
         return Result(f"{now}\n\n{texts('agents_unlisted')}")
     chosen = chosen_agent(call, view)
-    lines = [_line(texts, one, mark="✓" if one.name == chosen else "•") for one in offered]
-    if chosen and _named(chosen, offered) is None:
+    lines = [_agent_line(texts, one, mark="✓" if one.name == chosen else "•") for one in offered]
+    if chosen and _find_agent(chosen, offered) is None:
         lines.append(texts("agent_gone", name=chosen))
     hint = texts("agents_hint") if offered else texts("agents_none")
     return Result("\n\n".join([texts("agents_title"), now, *lines, hint]))
 
 
-def _line(texts: Texts, one: AgentInfo, mark: str) -> str:
+def _agent_line(texts: Texts, one: AgentInfo, mark: str) -> str:
     return texts("agents_line", mark=mark, name=one.name, about=one.problem or one.description).rstrip()
 
 
-def _unknown(texts: Texts, name: str, offered: Sequence[AgentInfo]) -> str:
+def _unknown_agent(texts: Texts, name: str, offered: Sequence[AgentInfo]) -> str:
     near = nearest(name, [one.name for one in offered])
     return texts("agent_unknown", name=name, nearest=nearest_line(texts, near, mark=""))
 
 
-def _named(name: str, offered: Sequence[AgentInfo]) -> AgentInfo | None:
+def _find_agent(name: str, offered: Sequence[AgentInfo]) -> AgentInfo | None:
     return next((one for one in offered if one.name == name), None)
 
 
-def _of_account(call: Invocation) -> str:
+def _account_agent(call: Invocation) -> str:
     channel = call.core.accounts.get(call.turn.address.account)
     return channel.agent if channel is not None else ""

@@ -44,7 +44,7 @@ async def approved(call: Invocation) -> Result:
     texts, core, turn = call.texts, call.core, call.turn
     found = await core.db.run(list_tool_grants, turn.address.account, turn.conversation)
     if not call.words:
-        return Result(_shown(call, found))
+        return Result(_format_grants(call, found))
     number = number_in(call.words[1:])
     if call.words[0].lower() != FORGET or not number:
         return Result(texts("approved_how"))
@@ -76,7 +76,7 @@ async def _decide(call: Invocation, words: tuple[str, ...] | list[str], word: De
     return Result("", composed=True)
 
 
-def _shown(call: Invocation, found: list[ToolGrant]) -> str:
+def _format_grants(call: Invocation, found: list[ToolGrant]) -> str:
     texts = call.texts
     if not found:
         return texts("approved_none")

@@ -11,7 +11,7 @@ from bot.domain import ChatKind
 from bot.store.audit import AuditEntry, list_audit_entries
 
 SHOWN = 20
-LONGEST_DEED = 200
+LONGEST_EVENT = 200
 
 
 async def audit(call: Invocation) -> Result:
@@ -24,11 +24,11 @@ async def audit(call: Invocation) -> Result:
     found = await call.core.db.run(list_audit_entries, limit=SHOWN, person=person)
     if not found:
         return Result(call.texts("audit_none"))
-    return Result("\n".join([call.texts("audit_title"), "", *(f"- {_line(one)}" for one in found)]))
+    return Result("\n".join([call.texts("audit_title"), "", *(f"- {_audit_line(one)}" for one in found)]))
 
 
-def _line(one: AuditEntry) -> str:
+def _audit_line(one: AuditEntry) -> str:
     """Format one audit event, with people named as they were written."""
     at = datetime.fromtimestamp(one.at, UTC).strftime("%Y-%m-%d %H:%M UTC")
     what = " ".join(filter(None, (one.deed.action, one.deed.subject, one.deed.detail)))
-    return f"{at}: {quoted_person(one.person, one.name)} {quoted(what, LONGEST_DEED)}"
+    return f"{at}: {quoted_person(one.person, one.name)} {quoted(what, LONGEST_EVENT)}"

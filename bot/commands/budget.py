@@ -22,16 +22,16 @@ MOST_SHOWN = 50
 async def budget(call: Invocation) -> Result:
     """Set a limit, or list the limits that were set."""
     if not call.words:
-        return Result(_listed(call))
+        return Result(_list_limits(call))
     entry = entry_of(call, call.words[0], home_of(call))
     if isinstance(entry, Result):
         return entry
     if entry.kind:
         return Result(call.texts("budget_kind", who=entry))
-    return Result(await _given(call, entry))
+    return Result(await _apply_limits(call, entry))
 
 
-async def _given(call: Invocation, entry: AccessEntry) -> str:
+async def _apply_limits(call: Invocation, entry: AccessEntry) -> str:
     """Apply the limits in the command and return those now in force for the entry."""
     texts, budgets, words = call.texts, call.core.budgets, " ".join(call.words[1:])
     known = next(
@@ -39,8 +39,8 @@ async def _given(call: Invocation, entry: AccessEntry) -> str:
         EntryBudget(str(entry), None, None),
     )
     if not words:
-        return texts("budget_is", who=entry, limits=_limits(texts, known))
-    wanted = _wanted(known, words.lower().removesuffix("tokens").strip())
+        return texts("budget_is", who=entry, limits=_format_limits(texts, known))
+    wanted = _parse_limit(known, words.lower().removesuffix("tokens").strip())
     if wanted is None:
         return texts("budget_how", word=quoted(words))
     if _owns(call, entry):
@@ -48,7 +48,7 @@ async def _given(call: Invocation, entry: AccessEntry) -> str:
     author = author_of(call.turn)
     given = replace(wanted, by=author.person)
     await budgets.set_limit(given, author, call.core.clock.now())
-    return texts("budget_is", who=entry, limits=_limits(texts, given))
+    return texts("budget_is", who=entry, limits=_format_limits(texts, given))
 
 
 def _owns(call: Invocation, entry: AccessEntry) -> bool:
@@ -58,7 +58,7 @@ def _owns(call: Invocation, entry: AccessEntry) -> bool:
     return Role.OWNER in (call.core.policy(account_of(call)).configured_role_of_entry(entry), *given)
 
 
-def _wanted(known: EntryBudget, word: str) -> EntryBudget | None:
+def _parse_limit(known: EntryBudget, word: str) -> EntryBudget | None:
     if word == OFF:
         return replace(known, messages=0, tokens=0)
     if word == DEFAULT:
@@ -70,18 +70,18 @@ def _wanted(known: EntryBudget, word: str) -> EntryBudget | None:
     return replace(known, messages=number) if match["hourly"] else replace(known, tokens=number)
 
 
-def _listed(call: Invocation) -> str:
+def _list_limits(call: Invocation) -> str:
     given = call.core.budgets.list_granted()
     if not given:
         return call.texts("budget_none")
     lines = [
-        call.texts("budget_line", who=one.entry, limits=_limits(call.texts, one), by=quoted(one.by))
+        call.texts("budget_line", who=one.entry, limits=_format_limits(call.texts, one), by=quoted(one.by))
         for one in given[:MOST_SHOWN]
     ]
     return "\n".join([call.texts("budget_title"), "", *(f"- {line}" for line in lines)])
 
 
-def _limits(texts: Texts, one: EntryBudget) -> str:
+def _format_limits(texts: Texts, one: EntryBudget) -> str:
     told = []
     for key, value in (("messages", one.messages), ("tokens", one.tokens)):
         if value is None:

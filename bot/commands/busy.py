@@ -7,7 +7,7 @@ from bot.commands.registry import Invocation, Result, nearest, nearest_line
 from bot.domain import Busy
 from bot.store.conversations import ConversationView, load_conversation, set_busy_mode
 
-DEFAULT = "default"
+DEFAULT_MODE = "default"
 
 
 async def busy(call: Invocation) -> Result:
@@ -16,12 +16,12 @@ async def busy(call: Invocation) -> Result:
     if not call.words:
         return Result(busy_line(call, await db.run(load_conversation, here)))
     word = call.words[0].lower()
-    known = [*Busy, DEFAULT]
+    known = [*Busy, DEFAULT_MODE]
     if word not in known:
         near = nearest_line(texts, nearest(word, known), mark="")
         names = texts("list_separator").join(map(quoted, known))
         return Result(texts("busy_unknown", name=quoted(word), names=names, nearest=near))
-    await db.run(set_busy_mode, here, "" if word == DEFAULT else word)
+    await db.run(set_busy_mode, here, "" if word == DEFAULT_MODE else word)
     return Result(busy_line(call, await db.run(load_conversation, here)))
 
 

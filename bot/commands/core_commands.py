@@ -10,18 +10,18 @@ from bot.commands.approvals import approve, approved, reject
 from bot.commands.audit import audit
 from bot.commands.budget import budget
 from bot.commands.busy import busy, busy_line
-from bot.commands.digest import begins_a_schedule, digest
+from bot.commands.digest import digest, is_schedule
 from bot.commands.mcp import mcp
 from bot.commands.memory import memory
 from bot.commands.models import model, model_of, models
 from bot.commands.page import page
 from bot.commands.people import allow, pair, revoke, role
-from bot.commands.privacy import data, is_of_data
-from bot.commands.record import record, switches
+from bot.commands.privacy import data, is_data_argument
+from bot.commands.record import is_record_argument, record
 from bot.commands.registry import SWITCH, Command, Invocation, Registry, Result, nearest_line
-from bot.commands.retry_fork import fork_of
-from bot.commands.service import accounts, after_a_colon, announce, reload, restart
-from bot.commands.skills import asked_or_unknown, skill, skills
+from bot.commands.retry_fork import find_fork
+from bot.commands.service import accounts, announce, is_announcement, reload, restart
+from bot.commands.skills import skill, skills, use_skill_or_suggest
 from bot.commands.threads import resume, threads, title
 from bot.commands.usage import usage
 from bot.domain import Busy, Origin, person_of
@@ -89,7 +89,7 @@ async def retry(call: Invocation) -> Result:
     if answered is None:
         return Result(call.texts("retry_nothing"))
     try:
-        thread_id, checkpoint = await fork_of(call.core.runtime, answered, call.core.new_id)
+        thread_id, checkpoint = await find_fork(call.core.runtime, answered, call.core.new_id)
     except RunMissing:
         return Result(call.texts("retry_gone"))
     text = call.texts("retry_done")
@@ -187,7 +187,7 @@ async def _tokens(call: Invocation, thread_id: str) -> list[str]:
     return [call.texts("status_tokens", **counts)]
 
 
-def builtin() -> Registry:
+def build_registry() -> Registry:
     """Return the registry of all commands."""
     return Registry(
         [
@@ -213,9 +213,9 @@ def builtin() -> Registry:
                 public=("forget",),
             ),
             Command("usage", usage, private=True),
-            Command("digest", digest, argument="[to CHAT] [TIME TEXT]", as_word=begins_a_schedule),
-            Command("record", record, argument="[on/off] [DAYS]", as_word=switches),
-            Command("data", data, argument="[export/erase]", as_word=is_of_data, private=True),
+            Command("digest", digest, argument="[to CHAT] [TIME TEXT]", matches_word=is_schedule),
+            Command("record", record, argument="[on/off] [DAYS]", matches_word=is_record_argument),
+            Command("data", data, argument="[export/erase]", matches_word=is_data_argument, private=True),
             Command("skills", skills),
             Command("approve", approve, argument="[NUMBER] [here/always]", with_slash=True, numbered=True),
             Command("reject", reject, argument="[NUMBER]", with_slash=True, numbered=True),
@@ -231,9 +231,9 @@ def builtin() -> Registry:
             Command("accounts", accounts, role=Role.ADMIN, private=True),
             Command("restart", restart, argument="ACCOUNT", most_words=1, role=Role.ADMIN),
             Command("reload", reload, role=Role.ADMIN),
-            Command("announce", announce, argument="TEXT", role=Role.ADMIN, as_word=after_a_colon),
+            Command("announce", announce, argument="TEXT", role=Role.ADMIN, matches_word=is_announcement),
             Command("skill", skill, argument="NAME [on/off]", most_words=2, role=Role.ADMIN),
             Command("mcp", mcp, argument="[NAME] [on/off]", most_words=2, role=Role.ADMIN),
         ],
-        fallback=asked_or_unknown,
+        fallback=use_skill_or_suggest,
     )

@@ -21,12 +21,12 @@ from bot.store.schedules import Schedule, ScheduleState, list_chat_schedules, lo
 from bot.texts import Texts
 
 _NAMED = re.compile(r"to\s+(?P<chat>\S+)\s+(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
-SHOWN_FIRINGS = 5
+RUNS_SHOWN = 5
 LONGEST_SHOWN = 60
 _UTC = ZoneInfo("UTC")
 
 
-def begins_a_schedule(rest: str) -> bool:
+def is_schedule(rest: str) -> bool:
     """Return True if the text after the command's name is a verb or starts with a time."""
     if named := _NAMED.fullmatch(rest):
         rest = named["rest"]
@@ -44,30 +44,30 @@ def begins_a_schedule(rest: str) -> bool:
 async def digest(call: Invocation) -> Result:
     """List the schedules, create one, or act on one of them."""
     try:
-        return Result(await _done(call))
+        return Result(await _run_verb(call))
     except ScheduleRefused as refused:
         return Result(call.texts(refused.key, **refused.values))
 
 
-async def _done(call: Invocation) -> str:
+async def _run_verb(call: Invocation) -> str:
     if not call.words:
-        return await _listed(call)
+        return await _list_schedules(call)
     verb = call.words[0].lower()
     if verb == "zone":
         return await _zone(call)
     if verb in _VERBS and number_in(call.words[1:]) and len(call.words) == 2:
-        return await _VERBS[verb](call, await _mine(call, verb, number_in(call.words[1:])))
+        return await _VERBS[verb](call, await _load_permitted(call, verb, number_in(call.words[1:])))
     if verb in _VERBS and len(call.words) <= 2:
         raise ScheduleRefused("digest_number", verb=verb)
-    return await _drafted(call)
+    return await _draft_schedule(call)
 
 
-async def _drafted(call: Invocation) -> str:
+async def _draft_schedule(call: Invocation) -> str:
     """Parse a new schedule and preview its next runs; `/digest ok` saves it."""
     texts, address = call.texts, call.turn.address
-    text, place = text_after(call.turn.messages[-1].text), _place(call)
+    text, place = text_after(call.turn.messages[-1].text), _default_target(call)
     if named := _NAMED.fullmatch(text):
-        text, place = named["rest"], await _named(call, named["chat"])
+        text, place = named["rest"], await _resolve_chat(call, named["chat"])
     wanted = await call.services.schedules.parse_request(text, address.account, place.chat)
     if wanted is None:
         near = nearest_line(texts, nearest(call.words[0].lower(), [*_VERBS, "zone"]), mark="/digest ")
@@ -81,10 +81,10 @@ async def _drafted(call: Invocation) -> str:
         texts(
             f"digest_draft_{one.kind.value}" if one.text else "digest_draft_digest_bare",
             spoken=quoted(one.spoken),
-            text=_cut(one),
+            text=_shorten_text(one),
         ),
         "",
-        *await _times(texts, preview),
+        *await _time_lines(texts, preview),
         *(["", texts("digest_elsewhere", chat=quoted(place.chat))] if there else []),
         "",
         texts("digest_confirm", number=one.id),
@@ -92,16 +92,16 @@ async def _drafted(call: Invocation) -> str:
     return "\n".join(lines)
 
 
-async def _ok(call: Invocation, one: Schedule) -> str:
+async def _activate(call: Invocation, one: Schedule) -> str:
     if one.state is not ScheduleState.DRAFT:
         raise ScheduleRefused("digest_saved_already", number=one.id)
     preview = await call.services.schedules.activate(one, author_of(call.turn))
-    return await _saved(call, preview)
+    return await _saved_line(call, preview)
 
 
-async def _saved(call: Invocation, preview: SchedulePreview) -> str:
+async def _saved_line(call: Invocation, preview: SchedulePreview) -> str:
     one = preview.schedule
-    following = await _time(call.texts, preview.firings[0], one.zone)
+    following = await _format_time(call.texts, preview.firings[0], one.zone)
     return call.texts("digest_saved", number=one.id, next=following)
 
 
@@ -121,7 +121,7 @@ async def _resume(call: Invocation, one: Schedule) -> str:
     if one.state is not ScheduleState.PAUSED:
         raise ScheduleRefused("digest_not_paused", number=one.id)
     preview = await call.services.schedules.activate(one, author_of(call.turn))
-    return await _saved(call, preview)
+    return await _saved_line(call, preview)
 
 
 async def _now(call: Invocation, one: Schedule) -> str:
@@ -134,20 +134,21 @@ async def _now(call: Invocation, one: Schedule) -> str:
 async def _show(call: Invocation, one: Schedule) -> str:
     texts, schedules = call.texts, call.services.schedules
     preview = await schedules.preview(one) if one.state is ScheduleState.ACTIVE else SchedulePreview(one, ())
-    firings = await call.core.db.run(list_scheduled_runs, one.id, limit=SHOWN_FIRINGS)
-    lines = [await _line(call, one), *(["", quoted(one.text, 500)] if one.text else [])]
+    firings = await call.core.db.run(list_scheduled_runs, one.id, limit=RUNS_SHOWN)
+    lines = [await _schedule_line(call, one), *(["", quoted(one.text, 500)] if one.text else [])]
     if preview.firings:
-        lines += ["", *await _times(texts, preview)]
+        lines += ["", *await _time_lines(texts, preview)]
     if firings:
         lines += ["", texts("digest_past"), ""]
         lines += [
-            f"- {await _time(texts, past.due_at, one.zone)}: {_outcome(texts, past)}" for past in firings
+            f"- {await _format_time(texts, past.due_at, one.zone)}: {_describe_outcome(texts, past)}"
+            for past in firings
         ]
     return "\n".join(lines)
 
 
 _VERBS: dict[str, Callable[[Invocation, Schedule], Awaitable[str]]] = {
-    "ok": _ok,
+    "ok": _activate,
     "drop": _drop,
     "delete": _drop,
     "pause": _pause,
@@ -167,7 +168,7 @@ async def _zone(call: Invocation) -> str:
     return call.texts("digest_zone_set", zone=call.words[1])
 
 
-async def _mine(call: Invocation, verb: str, number: int) -> Schedule:
+async def _load_permitted(call: Invocation, verb: str, number: int) -> Schedule:
     """Return the schedule with that number if the caller may change it.
 
     In a group these are the schedules of the chat, for admins also those of other people; in private, the
@@ -191,18 +192,18 @@ def _belongs(one: Schedule, call: Invocation) -> bool:
     return here or one.made_in == call.turn.conversation
 
 
-async def _listed(call: Invocation) -> str:
+async def _list_schedules(call: Invocation) -> str:
     address = call.turn.address
     found = await call.core.db.run(list_chat_schedules, address.account, address.chat)
     if not found:
         return call.texts("digest_none")
-    lines = [f"- {await _line(call, one)}" for one in found]
+    lines = [f"- {await _schedule_line(call, one)}" for one in found]
     return "\n".join([call.texts("digest_title"), "", *lines, "", call.texts("digest_more")])
 
 
-async def _line(call: Invocation, one: Schedule) -> str:
+async def _schedule_line(call: Invocation, one: Schedule) -> str:
     following = (
-        await _time(call.texts, one.next_at, one.zone)
+        await _format_time(call.texts, one.next_at, one.zone)
         if one.next_at
         else call.texts(f"digest_state_{one.state.value}")
     )
@@ -210,26 +211,26 @@ async def _line(call: Invocation, one: Schedule) -> str:
         "digest_line",
         number=one.id,
         spoken=quoted(one.spoken),
-        text=f" {_cut(one)}" if one.text else "",
+        text=f" {_shorten_text(one)}" if one.text else "",
         next=following,
     )
 
 
-def _cut(one: Schedule) -> str:
+def _shorten_text(one: Schedule) -> str:
     return quoted(one.text, LONGEST_SHOWN)
 
 
-async def _times(texts: Texts, preview: SchedulePreview) -> list[str]:
-    return [f"- {await _time(texts, at, preview.schedule.zone)}" for at in preview.firings]
+async def _time_lines(texts: Texts, preview: SchedulePreview) -> list[str]:
+    return [f"- {await _format_time(texts, at, preview.schedule.zone)}" for at in preview.firings]
 
 
-async def _time(texts: Texts, at: float, zone: str) -> str:
+async def _format_time(texts: Texts, at: float, zone: str) -> str:
     shown = datetime.fromtimestamp(at, await find_zone(zone))
     day = texts("weekdays").split()[shown.weekday()]
     return f"{day} {shown:%Y-%m-%d %H:%M} {zone}"
 
 
-def _outcome(texts: Texts, past: ScheduledRun) -> str:
+def _describe_outcome(texts: Texts, past: ScheduledRun) -> str:
     if past.skipped:
         return texts(f"digest_skipped_{past.skipped}")
     if past.delivered:
@@ -240,7 +241,7 @@ def _outcome(texts: Texts, past: ScheduledRun) -> str:
     return texts("digest_open")
 
 
-async def _named(call: Invocation, name: str) -> ScheduleTarget:
+async def _resolve_chat(call: Invocation, name: str) -> ScheduleTarget:
     """Resolve another chat of the account as the target for results; only admins may choose one."""
     turn, address = call.turn, call.turn.address
     chat = name.strip("<>#`").partition("|")[0]
@@ -255,7 +256,7 @@ async def _named(call: Invocation, name: str) -> ScheduleTarget:
     return ScheduleTarget(address.account, turn.platform, chat, kind, made_in=turn.conversation)
 
 
-def _place(call: Invocation) -> ScheduleTarget:
+def _default_target(call: Invocation) -> ScheduleTarget:
     """Return the target for results of a schedule created here: the topic or private chat, else the chat."""
     turn, address = call.turn, call.turn.address
     # On some platforms a command in a channel opens its own thread; the schedule belongs to the channel.

@@ -25,29 +25,31 @@ async def mcp(call: Invocation) -> Result:
         return Result(texts("mcp_unlisted"))
     except RuntimeProblem:
         return Result(texts("mcp_unreachable"))
-    return await _one(call, found, wanted) if call.words else Result(_listed(texts, found))
+    return await _show_or_switch(call, found, wanted) if call.words else Result(_list_servers(texts, found))
 
 
-async def _one(call: Invocation, found: Sequence[McpServerState], wanted: bool | None) -> Result:
+async def _show_or_switch(call: Invocation, found: Sequence[McpServerState], wanted: bool | None) -> Result:
     texts, name = call.texts, call.words[0].strip("`")
     one = next((server for server in found if server.name.lower() == name.lower()), None)
     if one is None:
         near = nearest(name, [server.name for server in found])
         return Result(texts("mcp_unknown", name=name, nearest=nearest_line(texts, near, mark="")))
     if wanted is None:
-        return Result("\n\n".join(filter(None, [_line(texts, one, most=len(one.tools)), one.description])))
+        return Result(
+            "\n\n".join(filter(None, [_server_line(texts, one, most=len(one.tools)), one.description]))
+        )
     await call.core.runtime.switch_server(one.name, enabled=wanted)
     return Result(texts("mcp_on" if wanted else "mcp_off", name=one.name))
 
 
-def _listed(texts: Texts, found: Sequence[McpServerState]) -> str:
+def _list_servers(texts: Texts, found: Sequence[McpServerState]) -> str:
     if not found:
         return texts("mcp_none")
-    lines = [f"- {_line(texts, one, most=TOOLS_SHOWN)}" for one in found]
+    lines = [f"- {_server_line(texts, one, most=TOOLS_SHOWN)}" for one in found]
     return "\n".join([texts("mcp_title"), "", *lines, "", texts("mcp_hint")])
 
 
-def _line(texts: Texts, one: McpServerState, most: int) -> str:
+def _server_line(texts: Texts, one: McpServerState, most: int) -> str:
     """Format name and state, then the tools of a ready server or the error of a failed one."""
     if one.state is ServerState.READY:
         if not one.tools:

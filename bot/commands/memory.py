@@ -19,7 +19,7 @@ async def memory(call: Invocation) -> Result:
     action = call.words[0].lower() if call.words else SHOW
     fact = call.words[1].strip("`") if len(call.words) > 1 else ""
     try:
-        text = await _done(call, action, fact)
+        text = await _run_action(call, action, fact)
     except RunMissing:
         # With a fact id: unknown fact; without one: the runtime lacks the route.
         text = call.texts("memory_no_fact" if fact else "memory_none")
@@ -30,14 +30,14 @@ async def memory(call: Invocation) -> Result:
     return Result(text)
 
 
-async def _done(call: Invocation, action: str, fact: str) -> str:
+async def _run_action(call: Invocation, action: str, fact: str) -> str:
     if action == FORGET:
         return await _forget(call, fact)
     if action not in {SHOW, EXPORT} or fact:
         return call.texts("memory_usage")
     found = await call.core.runtime.read_memory(scope_of(call))
     if action == SHOW:
-        return _shown(call, found)
+        return _format_memory(call, found)
     return f"```json\n{orjson.dumps(found.document, option=orjson.OPT_INDENT_2).decode()}\n```"
 
 
@@ -65,7 +65,7 @@ def _in_group(call: Invocation) -> bool:
     return call.turn.address.chat_kind is ChatKind.GROUP
 
 
-def _shown(call: Invocation, found: ScopeMemory) -> str:
+def _format_memory(call: Invocation, found: ScopeMemory) -> str:
     texts, group = call.texts, _in_group(call)
     if not found.summaries and not found.facts:
         return texts("memory_empty_group" if group else "memory_empty")

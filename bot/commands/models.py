@@ -26,9 +26,9 @@ async def models(call: Invocation) -> Result:
     except RuntimeProblem:
         return Result(texts("models_unreachable"))
     view = await call.core.db.run(load_conversation, call.turn.conversation)
-    chosen = _name(call, view) or await _of_agent(call, view)
+    chosen = _chosen_model(call, view) or await _agent_model(call, view)
     chosen = chosen or next((model.name for model in offered if model.default), "")
-    lines = [_line(texts, model, mark="✓" if model.name == chosen else "•") for model in offered]
+    lines = [_model_line(texts, model, mark="✓" if model.name == chosen else "•") for model in offered]
     return Result("\n\n".join([texts("models_title"), *lines, texts("models_hint")]))
 
 
@@ -37,7 +37,7 @@ async def model(call: Invocation) -> Result:
     texts, core = call.texts, call.core
     if not call.words:
         view = await core.db.run(load_conversation, call.turn.conversation)
-        return Result(texts("model_now", name=await _named(call, view)))
+        return Result(texts("model_now", name=await _describe_model(call, view)))
     name = call.words[0].strip("`")
     back = name.lower() == DEFAULT
     try:
@@ -50,28 +50,28 @@ async def model(call: Invocation) -> Result:
             return Result(texts("models_unreachable"))
         offered = []
     if name in offered:
-        return await _set(call, name)
+        return await _choose_model(call, name)
     if back:
-        return await _set(call, "")
+        return await _choose_model(call, "")
     near = difflib.get_close_matches(name, offered, n=3, cutoff=0.6)
     return Result(texts("model_unknown", name=name, nearest=nearest_line(texts, near, mark="")))
 
 
 def model_of(call: Invocation, view: ConversationView | None) -> str:
     """Return the display name of the conversation's model, without a request: `/status` has to be quick."""
-    if name := _name(call, view):
+    if name := _chosen_model(call, view):
         return f"`{name}`"
     agent = chosen_agent(call, view)
     return call.texts("model_agent", name=agent) if agent else call.texts("model_default")
 
 
-async def _named(call: Invocation, view: ConversationView | None) -> str:
+async def _describe_model(call: Invocation, view: ConversationView | None) -> str:
     """Return the display name of the model; a default model is named if the runtime reports it."""
-    if _name(call, view):
+    if _chosen_model(call, view):
         return model_of(call, view)
     try:
         async with asyncio.timeout(LISTING_SECONDS):
-            if own := await _of_agent(call, view):
+            if own := await _agent_model(call, view):
                 return call.texts("model_agent_named", name=own, agent=chosen_agent(call, view))
             offered = await call.core.runtime.list_models()
     except (RuntimeProblem, TimeoutError):
@@ -80,7 +80,7 @@ async def _named(call: Invocation, view: ConversationView | None) -> str:
     return call.texts("model_default_named", name=default) if default else model_of(call, view)
 
 
-async def _of_agent(call: Invocation, view: ConversationView | None) -> str:
+async def _agent_model(call: Invocation, view: ConversationView | None) -> str:
     """Return the model that the conversation's custom agent defines, "" for none or unknown."""
     agent = chosen_agent(call, view)
     try:
@@ -90,20 +90,20 @@ async def _of_agent(call: Invocation, view: ConversationView | None) -> str:
     return next((one.model or "" for one in offered if one.name == agent), "")
 
 
-def _name(call: Invocation, view: ConversationView | None) -> str:
+def _chosen_model(call: Invocation, view: ConversationView | None) -> str:
     """Return the model of the conversation, else of the account; the command's turn carries the choice."""
     return (view.model if view else "") or call.turn.model
 
 
-async def _set(call: Invocation, name: str) -> Result:
+async def _choose_model(call: Invocation, name: str) -> Result:
     await call.core.db.run(set_model, call.turn.conversation, name)
     lane = await call.core.db.run(load_lane, call.turn.conversation)
     view = await call.core.db.run(load_conversation, call.turn.conversation)
-    shown = await _named(call, view)
+    shown = await _describe_model(call, view)
     return Result(call.texts("model_set_busy" if lane.turn else "model_set", name=shown))
 
 
-def _line(texts: Texts, model: ModelInfo, mark: str) -> str:
+def _model_line(texts: Texts, model: ModelInfo, mark: str) -> str:
     return texts(
         "models_line",
         mark=mark,

@@ -22,7 +22,7 @@ from bot.store.people import (
     revoke_role,
 )
 
-GIVEN_ROLES = {role.name.lower(): role for role in (Role.OWNER, Role.ADMIN, Role.MEMBER, Role.BLOCKED)}
+GRANTABLE_ROLES = {role.name.lower(): role for role in (Role.OWNER, Role.ADMIN, Role.MEMBER, Role.BLOCKED)}
 MOST_WRONG, WRONG_WITHIN = 5, 3600.0
 """So many wrong codes in so many seconds, and no more are looked at."""
 WRONG_CODE = "wrong code"
@@ -32,20 +32,20 @@ MOST_SHOWN = 50
 async def allow(call: Invocation) -> Result:
     """Make a person, or everybody in this group, a member."""
     if not call.words:
-        return Result(await _everybody(call))
-    return await _give(call, call.words[0], Role.MEMBER)
+        return Result(await _list_roles(call))
+    return await _grant(call, call.words[0], Role.MEMBER)
 
 
 async def role(call: Invocation) -> Result:
     """Grant a role, or show who has one."""
     if not call.words:
-        return Result(await _everybody(call))
+        return Result(await _list_roles(call))
     if len(call.words) == 1:
-        return _shown(call, call.words[0])
-    wanted = GIVEN_ROLES.get(call.words[1].lower())
+        return _show_role(call, call.words[0])
+    wanted = GRANTABLE_ROLES.get(call.words[1].lower())
     if wanted is None:
-        return _no_role(call, call.words[1])
-    return await _give(call, call.words[0], wanted)
+        return _unknown_role(call, call.words[1])
+    return await _grant(call, call.words[0], wanted)
 
 
 async def revoke(call: Invocation) -> Result:
@@ -54,7 +54,7 @@ async def revoke(call: Invocation) -> Result:
     entry = whom(call, call.words[0] if call.words else "")
     if isinstance(entry, Result):
         return entry
-    held, named, other = _held(call, entry), _named(call, entry), twin(call, entry)
+    held, named, other = _highest_role(call, entry), _configured_role(call, entry), twin(call, entry)
     if not call.role.may_give(Role.STRANGER, held):
         return Result(texts("role_too_high", who=entry, role=_name(held)))
     if not reaches(call, entry):
@@ -79,7 +79,7 @@ async def pair(call: Invocation) -> Result:
     texts, services, now = call.texts, call.services, call.core.clock.now()
     if not call.words:
         return Result(
-            _waiting(
+            _list_requests(
                 call,
                 [one for one in await call.core.db.run(list_pairing_requests, now) if _here(call, one)],
             )
@@ -90,7 +90,7 @@ async def pair(call: Invocation) -> Result:
         >= MOST_WRONG
     ):
         return Result(texts("pair_locked", count=MOST_WRONG, minutes=WRONG_WITHIN // 60))
-    code, role = _meant(call)
+    code, role = _parse_code_and_role(call)
     if isinstance(role, Result):
         return role
     found = [one for one in await call.core.db.run(list_pairing_requests, now, code) if _here(call, one)]
@@ -110,25 +110,25 @@ async def pair(call: Invocation) -> Result:
     return Result(text, composed=True)
 
 
-def _meant(call: Invocation) -> tuple[str, Role | Result]:
+def _parse_code_and_role(call: Invocation) -> tuple[str, Role | Result]:
     """Return the code and the role after it; the default role is member."""
     *words, last = call.words
     before, whole = normalize_code(" ".join(words)), normalize_code(" ".join(call.words))
-    role = GIVEN_ROLES.get(last.lower()) if words else None
+    role = GRANTABLE_ROLES.get(last.lower()) if words else None
     if role is None and is_code(before) and not is_code(whole):
-        return before, _no_role(call, last)
+        return before, _unknown_role(call, last)
     wanted = role or Role.MEMBER
     if not call.role.may_give(wanted, Role.STRANGER):
         return before, Result(call.texts("role_not_yours", role=_name(wanted)))
     return (whole if role is None else before), wanted
 
 
-def _no_role(call: Invocation, word: str) -> Result:
-    roles = call.texts("list_separator").join(map(quoted, GIVEN_ROLES))
+def _unknown_role(call: Invocation, word: str) -> Result:
+    roles = call.texts("list_separator").join(map(quoted, GRANTABLE_ROLES))
     return Result(call.texts("role_unknown", role=quoted(word), roles=roles))
 
 
-async def _give(call: Invocation, who: str, wanted: Role) -> Result:
+async def _grant(call: Invocation, who: str, wanted: Role) -> Result:
     core = call.core
     entry = whom(call, who)
     if isinstance(entry, Result):
@@ -148,7 +148,7 @@ def _refusal(call: Invocation, entry: AccessEntry, wanted: Role, *, whole: bool)
     texts = call.texts
     if whole and wanted > Role.MEMBER:
         return texts("role_for_people", role=_name(wanted))
-    held, named = _held(call, entry), _named(call, entry)
+    held, named = _highest_role(call, entry), _configured_role(call, entry)
     if not call.role.may_give(wanted, held):
         key = "role_not_yours" if wanted >= Role.ADMIN else "role_too_high"
         return texts(key, who=entry, role=_name(max(wanted, held)))
@@ -168,26 +168,30 @@ def _here(call: Invocation, one: PairingRequest) -> bool:
     return one.account == account_of(call) or home_of(call) in LOCAL_PLATFORMS
 
 
-def _named(call: Invocation, entry: AccessEntry) -> Role:
+def _configured_role(call: Invocation, entry: AccessEntry) -> Role:
     """Return the configured role of the entry on the caller's account."""
     home = call.turn.messages[-1].sender.account or call.turn.address.account
     return call.core.policy(home).configured_role_of_entry(entry)
 
 
-def _held(call: Invocation, entry: AccessEntry) -> Role:
-    return max(_named(call, entry), call.core.people.highest_granted_role(entry))
+def _highest_role(call: Invocation, entry: AccessEntry) -> Role:
+    return max(_configured_role(call, entry), call.core.people.highest_granted_role(entry))
 
 
-def _shown(call: Invocation, who: str) -> Result:
+def _show_role(call: Invocation, who: str) -> Result:
     entry = whom(call, who)
     if isinstance(entry, Result):
         return entry
-    held, people = _held(call, entry), call.core.people
-    blocked = Role.BLOCKED in (_named(call, entry), people.get(entry), people.get(twin(call, entry)))
+    held, people = _highest_role(call, entry), call.core.people
+    blocked = Role.BLOCKED in (
+        _configured_role(call, entry),
+        people.get(entry),
+        people.get(twin(call, entry)),
+    )
     return Result(call.texts("role_shown", who=entry, role=_name(Role.BLOCKED if blocked else held)))
 
 
-async def _everybody(call: Invocation) -> str:
+async def _list_roles(call: Invocation) -> str:
     """List the granted roles; configured ones are in the configuration file."""
     given = await call.core.db.run(list_role_grants)
     lines = [
@@ -201,7 +205,7 @@ async def _everybody(call: Invocation) -> str:
     return "\n".join([call.texts("people_title"), "", *lines, *more])
 
 
-def _waiting(call: Invocation, found: Sequence[PairingRequest]) -> str:
+def _list_requests(call: Invocation, found: Sequence[PairingRequest]) -> str:
     if not found:
         return call.texts("pair_nobody")
     now = call.core.clock.now()

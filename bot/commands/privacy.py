@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.commands.registry import Document, Invocation, Result
+from bot.commands.registry import AnswerFile, Invocation, Result
 from bot.domain import ChatKind, person_of
 from bot.privacy.data_export import export_person, memory_scopes
 from bot.store.audit import AuditEvent, author_of, record_event
@@ -10,11 +10,11 @@ from bot.store.retention import PersonKey
 
 EXPORT, ERASE, SURE = "export", "erase", "yes"
 FILENAME = "roebot-data.json"
-LARGEST = 5_000_000
+LARGEST_EXPORT = 5_000_000
 """Characters of an export that is sent into a chat."""
 
 
-def is_of_data(rest: str) -> bool:
+def is_data_argument(rest: str) -> bool:
     """Return True if the text after the command's name is one of its arguments."""
     return rest.lower().split() in ([], [EXPORT], [ERASE], [ERASE, SURE])
 
@@ -38,17 +38,17 @@ async def data(call: Invocation) -> Result:
 
 
 async def _export(call: Invocation) -> Result:
-    core, person = call.core, _asker(call)
+    core, person = call.core, _caller(call)
     now = core.clock.now()
     found = await export_person(core.db, core.runtime, person, _scopes(call, person), now)
     await core.db.run(record_event, author_of(call.turn), AuditEvent("data exported", str(person)), now)
-    if len(found) > LARGEST:
+    if len(found) > LARGEST_EXPORT:
         return Result(call.texts("data_too_large", megabytes=len(found) / 1_000_000))
-    return Result(call.texts("data_exported"), documents=(Document(FILENAME, found.decode()),))
+    return Result(call.texts("data_exported"), documents=(AnswerFile(FILENAME, found.decode()),))
 
 
 async def _erase(call: Invocation) -> Result:
-    services, texts, person = call.services, call.texts, _asker(call)
+    services, texts, person = call.services, call.texts, _caller(call)
     done = await services.retention.erase_person(person, _scopes(call, person))
     await call.core.db.run(
         record_event, author_of(call.turn), AuditEvent("data erased", str(person)), call.core.clock.now()
@@ -63,7 +63,7 @@ async def _erase(call: Invocation) -> Result:
     return Result("\n\n".join(lines))
 
 
-def _asker(call: Invocation) -> PersonKey:
+def _caller(call: Invocation) -> PersonKey:
     return PersonKey.of(person_of(call.turn.platform, call.turn.messages[-1].sender))
 
 

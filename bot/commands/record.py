@@ -19,7 +19,7 @@ DAYS, MOST_DAYS = 14, 365
 _SWITCH = re.compile(r"(?:on(?:\s+0*[1-9]\d*)?|off)?", re.IGNORECASE)
 
 
-def switches(rest: str) -> bool:
+def is_record_argument(rest: str) -> bool:
     """Return True if the text after the command's name is one of its arguments."""
     return _SWITCH.fullmatch(rest) is not None
 
@@ -30,26 +30,26 @@ async def record(call: Invocation) -> Result:
     if address.chat_kind is not ChatKind.GROUP:
         return Result(texts("record_group"))
     if not call.words:
-        return Result(await _shown(call))
+        return Result(await _describe_record(call))
     word = call.words[0].lower()
     if not call.may(Permission.RECORD):
         return Result(texts("record_admins"))
-    if not switches(" ".join(call.words)):
+    if not is_record_argument(" ".join(call.words)):
         return Result(texts("record_how"))
-    days = number_in(call.words[1:]) or _kept(call) if word == "on" else 0
+    days = number_in(call.words[1:]) or _default_days(call) if word == "on" else 0
     if days > MOST_DAYS:
         return Result(texts("record_too_long", limit=MOST_DAYS))
-    return await _switched(call, days)
+    return await _switch_record(call, days)
 
 
-def _kept(call: Invocation) -> int:
+def _default_days(call: Invocation) -> int:
     """Return the retention in days if the command names none: the current one, else the default."""
     address = call.turn.address
     found = call.core.recorded.get(address.account, address.chat)
     return found.days if found is not None else DAYS
 
 
-async def _switched(call: Invocation, days: int) -> Result:
+async def _switch_record(call: Invocation, days: int) -> Result:
     """Set the retention of the record in days (0: no record) and notify the chat.
 
     The notice goes to the place of the command and, outside of a thread or topic, to the whole chat.
@@ -66,7 +66,7 @@ async def _switched(call: Invocation, days: int) -> Result:
     return Result(text, composed=True)
 
 
-async def _shown(call: Invocation) -> str:
+async def _describe_record(call: Invocation) -> str:
     address, chats = call.turn.address, call.core.recorded
     found = chats.get(address.account, address.chat)
     if found is None:

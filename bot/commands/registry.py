@@ -104,13 +104,13 @@ class Invocation:
         origin = Origin(address.account, turn.platform, address.chat, address.chat_kind, "", sender)
         return self.core.budgets.limits_for(origin, self.role, self.texts)
 
-    def may(self, power: Permission) -> bool:
+    def may(self, permission: Permission) -> bool:
         """Return True if the caller has the permission."""
-        return has_permission(self.role, power)
+        return has_permission(self.role, permission)
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class AnswerFile:
     """A JSON file attached to an answer, as text."""
 
     filename: str
@@ -127,7 +127,7 @@ class Result:
 
     text: str
     composed: bool = False
-    documents: tuple[Document, ...] = ()
+    documents: tuple[AnswerFile, ...] = ()
     sealed: tuple[str, str] | None = None
 
 
@@ -164,7 +164,7 @@ class Command:
     """Whether it needs its slash: its name is what people answer to a question."""
     numbered: bool = False
     """Whether its name and a number are it without the slash, wherever that is said."""
-    as_word: Callable[[str], bool] | None = None
+    matches_word: Callable[[str], bool] | None = None
     """Whether it is meant without the slash, by what follows its name: for commands that take any text, so
     that no sentence for the agent is taken for one. Without this: whatever has at most `most_words` words."""
     private: bool = False
@@ -192,8 +192,8 @@ class Command:
         """Return True if the name without a slash, followed by `rest`, is a use of the command."""
         if self.with_slash:
             return False
-        if self.as_word is not None:
-            return self.as_word(rest)
+        if self.matches_word is not None:
+            return self.matches_word(rest)
         return not rest.startswith(COLONS) and len(rest.split()) <= self.most_words
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bot.commands.retry_fork import fork_of
+from bot.commands.retry_fork import find_fork
 from bot.domain import Turn
 from bot.errors import RunMissing
 from bot.runtime.interface import AgentRuntime
@@ -24,7 +24,7 @@ async def begin_queued_retry(
     if answered is None:
         return "retry_nothing"
     try:
-        thread_id, checkpoint = await fork_of(runtime, answered, new_id)
+        thread_id, checkpoint = await find_fork(runtime, answered, new_id)
     except RunMissing:
         return "retry_gone"
     begun = await db.run(begin_retry, turn.id, answered, checkpoint=checkpoint, thread_id=thread_id, now=now)

@@ -8,7 +8,7 @@ from bot.runtime.interface import AgentRuntime
 from bot.store.retries import AnsweredTurn
 
 
-async def fork_of(
+async def find_fork(
     runtime: AgentRuntime, answered: AnsweredTurn, new_id: Callable[[], str]
 ) -> tuple[str, str]:
     """Return the thread and the checkpoint before an answered turn ("" for the newest).

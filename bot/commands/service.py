@@ -68,7 +68,7 @@ async def reload(call: Invocation) -> Result:
     )
 
 
-def after_a_colon(rest: str) -> bool:
+def is_announcement(rest: str) -> bool:
     """Return True if the text after the command's name is an announcement: `announce: TEXT`."""
     return not rest or rest.startswith(COLONS)
 
@@ -81,7 +81,7 @@ async def announce(call: Invocation) -> Result:
         return Result(texts("announce_what"))
     if len(text) > LONGEST_ANNOUNCEMENT:
         return Result(texts("announce_too_long", limit=LONGEST_ANNOUNCEMENT))
-    chosen = [one for one in await call.core.db.run(list_audiences, now - RECENT) if _hears(call, one)]
+    chosen = [one for one in await call.core.db.run(list_audiences, now - RECENT) if _is_reachable(call, one)]
     if not chosen:
         return Result(texts("announce_nobody"))
     answer = texts("announce_done", count=len(chosen[:MOST_CHATS]))
@@ -93,7 +93,7 @@ async def announce(call: Invocation) -> Result:
     return Result(answer, composed=True)
 
 
-def _hears(call: Invocation, one: Audience) -> bool:
+def _is_reachable(call: Invocation, one: Audience) -> bool:
     """Return True for another chat of a running account whose last sender still has access."""
     here, there = call.turn.address, one.address
     if (here.account, here.chat) == (there.account, there.chat) or one.platform in LOCAL_PLATFORMS:

@@ -28,7 +28,7 @@ async def skills(call: Invocation) -> Result:
         return Result(texts("skills_unlisted"))
     except RuntimeProblem:
         return Result(texts("skills_unreachable"))
-    lines = [_line(texts, one) for one in found.skills]
+    lines = [_skill_line(texts, one) for one in found.skills]
     if call.role >= Role.ADMIN:
         lines += [texts("skills_broken", name=one.path, reason=one.error) for one in found.problems]
     hint = texts("skills_hint") if lines else texts("skills_none")
@@ -48,17 +48,17 @@ async def skill(call: Invocation) -> Result:
     except RuntimeProblem:
         return Result(texts("skills_unreachable"))
     name = call.words[0].strip("`").lstrip("/")
-    found = named(name, offered)
+    found = find_skill(name, offered)
     if found is None:
         near = nearest(name, [one.name for one in offered])
         return Result(texts("skill_unknown", name=name, nearest=nearest_line(texts, near, mark="")))
     if wanted is None:
-        return Result(_shown(texts, found))
+        return Result(_format_skill(texts, found))
     await runtime.switch_skill(found.name, enabled=wanted)
     return Result(texts("skill_on" if wanted else "skill_off", name=found.name, command=command_of(found)))
 
 
-async def asked_or_unknown(call: Invocation) -> Result:
+async def use_skill_or_suggest(call: Invocation) -> Result:
     """Hand the turn to the agent if the unknown command names a skill, else suggest similar names."""
     texts, services = call.texts, call.services
     try:
@@ -68,7 +68,7 @@ async def asked_or_unknown(call: Invocation) -> Result:
         offered = ()
     except (RuntimeProblem, TimeoutError):
         return Result(texts("unknown_for_now", name=call.name))
-    found = named(call.name, offered)
+    found = find_skill(call.name, offered)
     if found is None:
         usable = [command_of(one) for one in offered if one.enabled]
         near = nearest_line(texts, call.registry.nearest(call.name, usable))
@@ -76,7 +76,7 @@ async def asked_or_unknown(call: Invocation) -> Result:
     if not found.enabled:
         return Result(texts("skill_is_off", name=found.name))
     refusal, interrupts = await call.core.db.run(
-        hand_off_to_agent, call.turn, _handed(call), call.core.clock.now()
+        hand_off_to_agent, call.turn, _build_handoff(call), call.core.clock.now()
     )
     if refusal:
         return Result(refusal)
@@ -86,7 +86,7 @@ async def asked_or_unknown(call: Invocation) -> Result:
     return Result("", composed=True)
 
 
-def _handed(call: Invocation) -> AgentHandoff:
+def _build_handoff(call: Invocation) -> AgentHandoff:
     services = call.services
     return AgentHandoff(
         busy=Busy(call.turn.busy or call.account.busy),
@@ -96,7 +96,7 @@ def _handed(call: Invocation) -> AgentHandoff:
     )
 
 
-def named(name: str, offered: Sequence[SkillInfo]) -> SkillInfo | None:
+def find_skill(name: str, offered: Sequence[SkillInfo]) -> SkillInfo | None:
     """Return the offered skill with that name, in any case, also in its command spelling."""
     wanted = _as_command(name)
     return next((one for one in offered if command_of(one) == wanted), None)
@@ -107,7 +107,7 @@ def command_of(skill: SkillInfo) -> str:
     return _as_command(skill.name)
 
 
-def parted(text: str) -> tuple[str, str] | None:
+def split_command(text: str) -> tuple[str, str] | None:
     """Split `/name words` into name and words; None for any other text."""
     match = NAME.fullmatch(text.strip())
     return None if match is None else (match["name"], (match["rest"] or "").strip())
@@ -117,11 +117,11 @@ def _as_command(name: str) -> str:
     return name.lower().replace("-", "_")
 
 
-def _line(texts: Texts, one: SkillInfo) -> str:
+def _skill_line(texts: Texts, one: SkillInfo) -> str:
     about = one.description if len(one.description) <= ABOUT else f"{one.description[: ABOUT - 1].rstrip()}…"
     return texts("skills_line" if one.enabled else "skills_line_off", command=command_of(one), about=about)
 
 
-def _shown(texts: Texts, one: SkillInfo) -> str:
+def _format_skill(texts: Texts, one: SkillInfo) -> str:
     state = texts("state_on" if one.enabled else "state_off")
     return texts("skill_shown", name=one.name, state=state, about=one.description, path=one.path)

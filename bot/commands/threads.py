@@ -14,14 +14,14 @@ LONGEST_BEGIN = 60
 
 async def threads(call: Invocation) -> Result:
     """List the threads, with the current one marked."""
-    return Result(await _listed(call))
+    return Result(await _list_threads(call))
 
 
 async def resume(call: Invocation) -> Result:
     """Confirm the thread, which the accept transaction has switched to already."""
     number = number_in(call.words)
     if not number:
-        return Result(await _listed(call))
+        return Result(await _list_threads(call))
     found = await call.core.db.run(list_threads, call.turn.conversation)
     known = next((one for one in found if one.thread_id == call.turn.thread_id), None)
     if known is None or known.number != number:
@@ -31,7 +31,7 @@ async def resume(call: Invocation) -> Result:
     # Approvals that were pending on the other thread no longer apply.
     call.services.runs.wake_conversation(call.turn.conversation)
     key = "resume_while_busy" if busy else "resume_done"
-    return Result(call.texts(key, number=number, begins=_begins(known)))
+    return Result(call.texts(key, number=number, begins=_quote_beginning(known)))
 
 
 async def title(call: Invocation) -> Result:
@@ -48,21 +48,21 @@ async def title(call: Invocation) -> Result:
     return Result(texts("title_is", title=quoted(wanted, LONGEST_TITLE)))
 
 
-async def _listed(call: Invocation) -> str:
+async def _list_threads(call: Invocation) -> str:
     view = await call.core.db.run(load_conversation, call.turn.conversation)
     now = view.thread_id if view else ""
     found = await call.core.db.run(list_threads, call.turn.conversation)
     if not found:
         return call.texts("threads_none")
-    lines = [f"- {_line(call, one, now)}" for one in reversed(found)]
+    lines = [f"- {_thread_line(call, one, now)}" for one in reversed(found)]
     return "\n".join([call.texts("threads_title"), "", *lines, "", call.texts("threads_more")])
 
 
-def _line(call: Invocation, one: ThreadView, now: str) -> str:
+def _thread_line(call: Invocation, one: ThreadView, now: str) -> str:
     at = datetime.fromtimestamp(one.used_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
     mark = call.texts("threads_current") if one.thread_id == now else ""
-    return call.texts("threads_line", number=one.number, begins=_begins(one), at=at, mark=mark)
+    return call.texts("threads_line", number=one.number, begins=_quote_beginning(one), at=at, mark=mark)
 
 
-def _begins(one: ThreadView) -> str:
+def _quote_beginning(one: ThreadView) -> str:
     return quoted(one.begins or "…", LONGEST_BEGIN)

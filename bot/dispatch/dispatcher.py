@@ -11,7 +11,7 @@ import structlog
 
 from bot.access import Role
 from bot.bus.message_bus import TurnLanes
-from bot.commands.registry import CommandServices, Document, Handler, Invocation, Registry, Result
+from bot.commands.registry import AnswerFile, CommandServices, Handler, Invocation, Registry, Result
 from bot.commands.retry import begin_queued_retry
 from bot.config import Rejected, Reloaded
 from bot.dispatch.approvals import Question, mark_resolved
@@ -352,7 +352,7 @@ class Dispatcher:
         claim: Begin | Resume,
         channel: AccountChannel,
         outcome: RunOutcome,
-        documents: Sequence[Document] = (),
+        documents: Sequence[AnswerFile] = (),
     ) -> None:
         """Answer a turn with what needs no run."""
         delivery = Delivery(self._reply_sender(claim.turn, claim.parts, channel))

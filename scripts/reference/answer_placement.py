@@ -10,7 +10,7 @@ from pathlib import Path
 from bot.access import AccessPolicy
 from bot.access.budgets import Budgets
 from bot.bus.admission import AdmissionPolicy
-from bot.commands.core_commands import builtin
+from bot.commands.core_commands import build_registry
 from bot.config import AccessConfig
 from bot.config.models import BudgetsConfig
 from bot.domain import ChatKind, InboundMessage, Origin, ReplyAddress, Sender
@@ -60,7 +60,7 @@ async def place_answers() -> list[list[str]]:
             RecordSettings(db),
             Budgets(db, BudgetsConfig),
         )
-        admissions = AdmissionPolicy(account, builtin(), lambda: f"thread-{next(serial)}")
+        admissions = AdmissionPolicy(account, build_registry(), lambda: f"thread-{next(serial)}")
         try:
             return await _rows(db, admissions)
         finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.access import Role
-from bot.commands.core_commands import builtin
+from bot.commands.core_commands import build_registry
 from bot.commands.registry import PLAIN, Command
 from bot.texts import texts_for
 from scripts.reference.markdown import page, table
@@ -22,7 +22,7 @@ which the agent uses that skill. Write `_` for the hyphens in its name.
 
 def render_chat_commands() -> str:
     """Return the page as Markdown."""
-    registry = builtin()
+    registry = build_registry()
     everybody = [command for command in registry.for_role(Role.OWNER) if command.role < Role.ADMIN]
     admins = [command for command in registry.for_role(Role.OWNER) if command.role >= Role.ADMIN]
     plain = ", ".join(f"`{word}` means `/{name}`" for word, name in PLAIN.items())

@@ -18,7 +18,7 @@ from agent.shared.schemas import SkillInfo
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.clock import Clock
 from bot.commands.escaping import quoted
-from bot.commands.skills import named, parted
+from bot.commands.skills import find_skill, split_command
 from bot.dispatch.pacing import FETCH_PATIENCE, AccountChannel, Backoff
 from bot.domain import (
     Attachment,
@@ -208,11 +208,11 @@ class _Skills:
 
     async def resolve_request(self, text: str) -> tuple[str, str]:
         """Return the note about a requested skill ("" for none) and the rest of the text."""
-        parts = parted(text)
+        parts = split_command(text)
         if parts is None:
             return "", text
         name, rest = parts
-        found = named(name, await self._load_skills())
+        found = find_skill(name, await self._load_skills())
         if found is None or not found.enabled:
             return "", text
         return self._texts("note_skill", name=found.name, path=found.path), rest

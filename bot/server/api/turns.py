@@ -9,7 +9,7 @@ from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.access import Permission, Role
-from bot.commands.retry_fork import fork_of
+from bot.commands.retry_fork import find_fork
 from bot.dispatch.reply.sender import DOCUMENT_TYPE
 from bot.domain import ChatKind, InboundMessage, Origin, Part, PartKind, Sender, TurnKind
 from bot.errors import RunMissing
@@ -54,7 +54,7 @@ async def open_retry(services: ApiServices, by: Principal, of: ConversationView,
     if refusal := await services.db.run(find_refusal, limits, now):
         raise HTTPException(429, refusal)
     try:
-        thread_id, checkpoint = await fork_of(services.core.runtime, last, services.core.new_id)
+        thread_id, checkpoint = await find_fork(services.core.runtime, last, services.core.new_id)
     except RunMissing as error:
         raise HTTPException(409, texts("retry_gone")) from error
     opened = await services.db.run(

@@ -14,7 +14,7 @@ from typing import Literal
 from bot.access import Role
 from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import MessageBus
-from bot.commands.core_commands import builtin
+from bot.commands.core_commands import build_registry
 from bot.config import AccessConfig, AccessEntry, AccountConfig, Config, LoadedConfig, Rejected, Reloaded
 from bot.config.models import BudgetsConfig
 from bot.dispatch.dispatcher import Dispatcher
@@ -133,7 +133,7 @@ class Bench:
             self,
             schedules=self.schedules,
             retention=self.retention,
-            commands=builtin(),
+            commands=build_registry(),
             reload=self.reload,
         )
         bus = MessageBus(self.db, self.clock, QUEUE)
@@ -141,7 +141,10 @@ class Bench:
         bus.watch_accepted(dispatcher.on_accepted)
         bus.watch_changes(dispatcher.on_edited)
         admissions = AdmissionPolicy(
-            core.account("rec"), builtin(), core.new_id, new_code=lambda: f"CODE-{next(self.numbers):04d}"
+            core.account("rec"),
+            build_registry(),
+            core.new_id,
+            new_code=lambda: f"CODE-{next(self.numbers):04d}",
         )
         work = asyncio.create_task(dispatcher.run())
         schedules = asyncio.create_task(scheduler.run()) if self.scheduling else None

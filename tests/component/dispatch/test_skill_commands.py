@@ -8,7 +8,7 @@ import pytest
 
 from agent.shared.schemas import SkillInfo, SkillList, SkillProblem
 from bot.access import Role
-from bot.commands.skills import named, parted
+from bot.commands.skills import find_skill, split_command
 from bot.config.models import BudgetLimits, BudgetsConfig
 from bot.domain import Attachment, AttachmentKind, Busy, ChatKind, TurnKind, TurnState
 from bot.store.read_models import list_turns
@@ -245,12 +245,12 @@ async def test_it_outlives_a_restart_between_the_two(at: Bench) -> None:
     ],
 )
 def test_what_could_ask_for_a_skill(text: str, expected: tuple[str, str] | None) -> None:
-    assert parted(text) == expected
+    assert split_command(text) == expected
 
 
 def test_one_that_cannot_be_used_is_not_meant() -> None:
-    assert named("MEETING_actions", TAUGHT.skills) is ACTIONS
-    assert named(BROKEN.path, TAUGHT.skills) is None
+    assert find_skill("MEETING_actions", TAUGHT.skills) is ACTIONS
+    assert find_skill(BROKEN.path, TAUGHT.skills) is None
 
 
 @pytest.mark.parametrize(

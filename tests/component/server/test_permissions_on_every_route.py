@@ -15,7 +15,7 @@ from fastapi import FastAPI
 
 from bot.access import Role
 from bot.app.http_server import api_services
-from bot.commands.core_commands import builtin
+from bot.commands.core_commands import build_registry
 from bot.domain import ChatKind, InboundMessage, Origin, Sender
 from bot.server.api.app import create_app
 from bot.server.api.auth import least_role
@@ -225,7 +225,7 @@ async def hears(at: Bench, person: str, text: str, *, answered: bool) -> str:
 
 
 def test_every_command_has_a_line() -> None:
-    assert {command.name for command in builtin().for_role(Role.OWNER)} == set(COMMANDS)
+    assert {command.name for command in build_registry().for_role(Role.OWNER)} == set(COMMANDS)
 
 
 @pytest.mark.parametrize("role", PEOPLE)

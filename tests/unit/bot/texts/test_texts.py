@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands.core_commands import builtin
+from bot.commands.core_commands import build_registry
 from bot.texts import Texts, texts_for
 from bot.texts.catalogue import COUNTS
 from bot.texts.en import ENGLISH
@@ -39,7 +39,7 @@ def test_every_text_that_is_asked_for_exists() -> None:
 
 
 def test_every_command_has_summary_and_detail() -> None:
-    for name in builtin()._commands:
+    for name in build_registry()._commands:
         assert ENGLISH[f"cmd_{name}"]
         assert ENGLISH[f"more_{name}"]
 
