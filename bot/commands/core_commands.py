@@ -1,35 +1,32 @@
-"""Core commands (`/help`, `/new`, `/stop`, `/retry`, `/plan`, `/whoami`, `/status`) and the full registry."""
+"""Core commands (`/help`, `/new`, `/stop`, `/plan`, `/whoami`, `/page`, `/status`) and the full registry."""
 
 from __future__ import annotations
 
 import asyncio
+from urllib.parse import urlsplit
 
 from bot.access import AccessPolicy, Role
+from bot.access.one_time_codes import CODE_LASTS, create_secret, hash_secret
+from bot.access.policy import LOCAL_PLATFORMS
 from bot.commands.agents import agent, agent_of
 from bot.commands.approvals import approve, approved, reject
-from bot.commands.audit import audit
-from bot.commands.budget import budget
-from bot.commands.busy import busy, busy_line
+from bot.commands.conversation import busy, busy_line, resume, threads, title
 from bot.commands.digest import digest, is_schedule
-from bot.commands.mcp import mcp
-from bot.commands.memory import memory
+from bot.commands.extensions import mcp, skill, skills, use_skill_or_suggest
 from bot.commands.models import model, model_of, models
-from bot.commands.page import page
 from bot.commands.people import allow, pair, revoke, role
-from bot.commands.privacy import data, is_data_argument
-from bot.commands.record import is_record_argument, record
+from bot.commands.privacy import data, is_data_argument, is_record_argument, memory, record
 from bot.commands.registry import SWITCH, Command, Invocation, Registry, Result, nearest_line
-from bot.commands.retry_fork import find_fork
-from bot.commands.service import accounts, announce, is_announcement, reload, restart
-from bot.commands.skills import skill, skills, use_skill_or_suggest
-from bot.commands.threads import resume, threads, title
-from bot.commands.usage import usage
-from bot.domain import Busy, Origin, person_of
+from bot.commands.retry import find_fork
+from bot.commands.service import accounts, announce, audit, is_announcement, reload, restart
+from bot.commands.usage import budget, usage
+from bot.domain import Busy, ChatKind, Origin, person_of
 from bot.errors import RunMissing, RuntimeProblem
 from bot.store.audit import author_of
 from bot.store.budgets import find_refusal
 from bot.store.conversations import load_conversation, load_lane, set_plan_mode
 from bot.store.retries import find_last_answered, open_retry, queue_retry
+from bot.store.web_sessions import SecretHash, create_sign_in_code
 
 # A status must be quick, even if the runtime is busy.
 USAGE_SECONDS = 2.0
@@ -237,3 +234,25 @@ def build_registry() -> Registry:
         ],
         fallback=use_skill_or_suggest,
     )
+
+
+HERE = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+async def page(call: Invocation) -> Result:
+    """Send a single-use sign-in link in private; a new link invalidates the previous one."""
+    texts, core, turn = call.texts, call.core, call.turn
+    address = core.console_url
+    if turn.platform in LOCAL_PLATFORMS:
+        return Result(texts("page_here", address=address) if address else texts("page_unset"))
+    if turn.address.chat_kind is not ChatKind.PRIVATE:
+        return Result(texts("page_private"))
+    if not address:
+        return Result(texts("page_unset"))
+    code, now = create_secret(), core.clock.now()
+    await core.db.run(create_sign_in_code, SecretHash(hash_secret(code), now + CODE_LASTS), turn, now)
+    kept = texts("page_not_kept")
+    lines = [texts("page_link", link=kept, minutes=CODE_LASTS // 60)]
+    if urlsplit(address).hostname in HERE:
+        lines.append(texts("page_local"))
+    return Result("\n\n".join(lines), sealed=(kept, f"{address}/#code={code}"))

@@ -1,11 +1,22 @@
-"""`/data`: retention, export and erasure of the caller's data."""
+"""`/data`, `/memory` and `/record`: show, export and delete what is stored about people and chats."""
 
 from __future__ import annotations
 
-from bot.commands.registry import AnswerFile, Invocation, Result
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import orjson
+
+from bot.access import Permission
+from bot.commands.registry import AnswerFile, Invocation, Result, number_in
 from bot.domain import ChatKind, person_of
+from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused
 from bot.privacy.data_export import export_person, memory_scopes
+from bot.runtime.interface import ScopeMemory
 from bot.store.audit import AuditEvent, author_of, record_event
+from bot.store.conversations import Audience, announce_by_command
+from bot.store.record import count_recorded
 from bot.store.retention import PersonKey
 
 EXPORT, ERASE, SURE = "export", "erase", "yes"
@@ -72,3 +83,130 @@ def _scopes(call: Invocation, person: PersonKey) -> list[str]:
     return memory_scopes(
         person, [name for name, (platform, _) in states.items() if platform == person.platform]
     )
+
+
+SHOW, FORGET, EXPORT = "show", "forget", "export"
+
+
+async def memory(call: Invocation) -> Result:
+    """Show the memory of this person (in a group, of the group), export it or delete from it."""
+    action = call.words[0].lower() if call.words else SHOW
+    fact = call.words[1].strip("`") if len(call.words) > 1 else ""
+    try:
+        text = await _run_action(call, action, fact)
+    except RunMissing:
+        # With a fact id: unknown fact; without one: the runtime lacks the route.
+        text = call.texts("memory_no_fact" if fact else "memory_none")
+    except RuntimeRefused:
+        text = call.texts("memory_none")
+    except RuntimeProblem:
+        text = call.texts("memory_unreachable")
+    return Result(text)
+
+
+async def _run_action(call: Invocation, action: str, fact: str) -> str:
+    if action == FORGET:
+        return await _forget(call, fact)
+    if action not in {SHOW, EXPORT} or fact:
+        return call.texts("memory_usage")
+    found = await call.core.runtime.read_memory(scope_of(call))
+    if action == SHOW:
+        return _format_memory(call, found)
+    return f"```json\n{orjson.dumps(found.document, option=orjson.OPT_INDENT_2).decode()}\n```"
+
+
+async def _forget(call: Invocation, fact: str) -> str:
+    if _in_group(call) and not call.may(Permission.GROUP_MEMORY):
+        return call.texts("memory_admins")
+    await call.core.runtime.delete_memory(scope_of(call), fact)
+    if _in_group(call):
+        deed = AuditEvent("memory forgotten", scope_of(call), fact)
+        await call.core.db.run(record_event, author_of(call.turn), deed, call.core.clock.now())
+    if fact:
+        return call.texts("memory_fact_gone")
+    return call.texts("memory_gone_group" if _in_group(call) else "memory_gone")
+
+
+def scope_of(call: Invocation) -> str:
+    """Return the memory scope of a chat: the person in private, the group in a group."""
+    address, sender = call.turn.address, call.turn.messages[0].sender
+    if _in_group(call):
+        return f"group:{address.account}:{address.chat}"
+    return f"person:{sender.account or address.account}:{person_of(call.turn.platform, sender)}"
+
+
+def _in_group(call: Invocation) -> bool:
+    return call.turn.address.chat_kind is ChatKind.GROUP
+
+
+def _format_memory(call: Invocation, found: ScopeMemory) -> str:
+    texts, group = call.texts, _in_group(call)
+    if not found.summaries and not found.facts:
+        return texts("memory_empty_group" if group else "memory_empty")
+    lines = [f"- {text}" for text in found.summaries]
+    lines += [f"- {fact.content} `{fact.id}`" for fact in found.facts]
+    title = texts("memory_title_group" if group else "memory_title")
+    return "\n".join([title, "", *lines, "", texts("memory_hint")])
+
+
+DAYS, MOST_DAYS = 14, 365
+
+
+_SWITCH = re.compile(r"(?:on(?:\s+0*[1-9]\d*)?|off)?", re.IGNORECASE)
+
+
+def is_record_argument(rest: str) -> bool:
+    """Return True if the text after the command's name is one of its arguments."""
+    return _SWITCH.fullmatch(rest) is not None
+
+
+async def record(call: Invocation) -> Result:
+    """Show the record setting of the chat or, for admins, change it."""
+    texts, address = call.texts, call.turn.address
+    if address.chat_kind is not ChatKind.GROUP:
+        return Result(texts("record_group"))
+    if not call.words:
+        return Result(await _describe_record(call))
+    word = call.words[0].lower()
+    if not call.may(Permission.RECORD):
+        return Result(texts("record_admins"))
+    if not is_record_argument(" ".join(call.words)):
+        return Result(texts("record_how"))
+    days = number_in(call.words[1:]) or _default_days(call) if word == "on" else 0
+    if days > MOST_DAYS:
+        return Result(texts("record_too_long", limit=MOST_DAYS))
+    return await _switch_record(call, days)
+
+
+def _default_days(call: Invocation) -> int:
+    """Return the retention in days if the command names none: the current one, else the default."""
+    address = call.turn.address
+    found = call.core.recorded.get(address.account, address.chat)
+    return found.days if found is not None else DAYS
+
+
+async def _switch_record(call: Invocation, days: int) -> Result:
+    """Set the retention of the record in days (0: no record) and notify the chat.
+
+    The notice goes to the place of the command and, outside of a thread or topic, to the whole chat.
+    """
+    address, services, now = call.turn.address, call.services, call.core.clock.now()
+    await call.core.recorded.set_retention(address.account, address.chat, days, author_of(call.turn), now)
+    text = call.texts("record_on", days=days) if days else call.texts("record_off")
+    if not address.topic:
+        return Result(text)
+    whole, sender = replace(address, topic="", reply_to=""), call.turn.messages[-1].sender
+    chat = Audience(call.turn.conversation, whole, call.turn.platform, sender)
+    for turn in await call.core.db.run(announce_by_command, [chat], text, call.turn, text, now):
+        services.runs.deliver_notice(turn)
+    return Result(text, composed=True)
+
+
+async def _describe_record(call: Invocation) -> str:
+    address, chats = call.turn.address, call.core.recorded
+    found = chats.get(address.account, address.chat)
+    if found is None:
+        return call.texts("record_is_off")
+    count = await call.core.db.run(count_recorded, address.account, address.chat)
+    since = datetime.fromtimestamp(found.since, UTC).strftime("%Y-%m-%d")
+    return call.texts("record_is_on", days=found.days, since=since, count=count)

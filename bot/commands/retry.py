@@ -1,15 +1,28 @@
-"""Start a `/retry` that waited in the queue."""
+"""`/retry`: answer a turn again on a fork of its thread, now or once the queue reaches it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from bot.commands.retry_fork import find_fork
 from bot.domain import Turn
 from bot.errors import RunMissing
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database
-from bot.store.retries import begin_retry, find_last_answered
+from bot.store.retries import AnsweredTurn, begin_retry, find_last_answered
+
+
+async def find_fork(
+    runtime: AgentRuntime, answered: AnsweredTurn, new_id: Callable[[], str]
+) -> tuple[str, str]:
+    """Return the thread and the checkpoint before an answered turn ("" for the newest).
+
+    The result is a new thread if nothing came before the turn. Raises RunMissing if the run is gone, and
+    RuntimeProblem.
+    """
+    if not answered.run_id:
+        return answered.thread_id, ""
+    found = await runtime.checkpoint_before(answered.thread_id, answered.run_id)
+    return (answered.thread_id, found) if found else (new_id(), "")
 
 
 async def begin_queued_retry(

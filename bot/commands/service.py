@@ -1,13 +1,17 @@
-"""`/accounts`, `/restart`, `/reload` and `/announce`: service administration."""
+"""`/accounts`, `/restart`, `/reload`, `/announce` and `/audit`: service administration."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from bot.access import Role
 from bot.access.policy import LOCAL_PLATFORMS
-from bot.commands.escaping import quoted
+from bot.commands.escaping import quoted, quoted_person
 from bot.commands.registry import COLONS, Invocation, Result, nearest, nearest_line, text_after
+from bot.commands.targets import home_of
 from bot.config import Reloaded
-from bot.domain import Live, Origin
+from bot.domain import ChatKind, Live, Origin
+from bot.store.audit import AuditEntry, list_audit_entries
 from bot.store.conversations import Audience, announce_by_command, list_audiences
 
 RECENT = 30 * 24 * 3600.0
@@ -102,3 +106,27 @@ def _is_reachable(call: Invocation, one: Audience) -> bool:
         return False
     origin = Origin(there.account, one.platform, there.chat, there.chat_kind, "", one.sender)
     return call.core.policy(there.account).role_of(origin) >= Role.MEMBER
+
+
+SHOWN = 20
+LONGEST_EVENT = 200
+
+
+async def audit(call: Invocation) -> Result:
+    """Show the newest audit events, of everybody or about one person."""
+    if call.turn.address.chat_kind is not ChatKind.PRIVATE:
+        return Result(call.texts("audit_private"))
+    person = call.words[0] if call.words else ""
+    if person and ":" not in person:
+        person = f"{home_of(call)}:{person}"
+    found = await call.core.db.run(list_audit_entries, limit=SHOWN, person=person)
+    if not found:
+        return Result(call.texts("audit_none"))
+    return Result("\n".join([call.texts("audit_title"), "", *(f"- {_audit_line(one)}" for one in found)]))
+
+
+def _audit_line(one: AuditEntry) -> str:
+    """Format one audit event, with people named as they were written."""
+    at = datetime.fromtimestamp(one.at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    what = " ".join(filter(None, (one.deed.action, one.deed.subject, one.deed.detail)))
+    return f"{at}: {quoted_person(one.person, one.name)} {quoted(what, LONGEST_EVENT)}"

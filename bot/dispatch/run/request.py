@@ -18,7 +18,7 @@ from agent.shared.schemas import SkillInfo
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.clock import Clock
 from bot.commands.escaping import quoted
-from bot.commands.skills import find_skill, split_command
+from bot.commands.extensions import find_skill, split_command
 from bot.dispatch.pacing import FETCH_PATIENCE, AccountChannel, Backoff
 from bot.domain import (
     Attachment,

@@ -9,7 +9,7 @@ from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.access import Permission, Role
-from bot.commands.retry_fork import find_fork
+from bot.commands.retry import find_fork
 from bot.dispatch.reply.sender import DOCUMENT_TYPE
 from bot.domain import ChatKind, InboundMessage, Origin, Part, PartKind, Sender, TurnKind
 from bot.errors import RunMissing

@@ -8,7 +8,7 @@ import pytest
 
 from agent.shared.schemas import SkillInfo, SkillList, SkillProblem
 from bot.access import Role
-from bot.commands.skills import find_skill, split_command
+from bot.commands.extensions import find_skill, split_command
 from bot.config.models import BudgetLimits, BudgetsConfig
 from bot.domain import Attachment, AttachmentKind, Busy, ChatKind, TurnKind, TurnState
 from bot.store.read_models import list_turns

@@ -1,11 +1,11 @@
-"""`/skills`, `/skill` and `/<skill>`: list, switch and use the agent's skills."""
+"""`/skills`, `/skill`, `/<skill>` and `/mcp`: list, switch and use the agent's skills and MCP servers."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 
-from agent.shared.schemas import SkillInfo
+from agent.shared.schemas import McpServerState, ServerState, SkillInfo
 from bot.access import Role
 from bot.commands.registry import NAME, SWITCH, Invocation, Result, nearest, nearest_line
 from bot.domain import Busy
@@ -125,3 +125,56 @@ def _skill_line(texts: Texts, one: SkillInfo) -> str:
 def _format_skill(texts: Texts, one: SkillInfo) -> str:
     state = texts("state_on" if one.enabled else "state_off")
     return texts("skill_shown", name=one.name, state=state, about=one.description, path=one.path)
+
+
+# Maximum number of tools per server in the list of all servers.
+TOOLS_SHOWN = 8
+
+
+async def mcp(call: Invocation) -> Result:
+    """List the servers with state and tools, show one, or switch one on or off."""
+    texts = call.texts
+    wanted = SWITCH.get(call.words[1].lower()) if len(call.words) == 2 else None
+    if len(call.words) > 2 or (len(call.words) == 2 and wanted is None):
+        return Result(texts("mcp_usage"))
+    try:
+        found = await call.core.runtime.list_servers()
+    except RuntimeRefused:
+        return Result(texts("mcp_unlisted"))
+    except RuntimeProblem:
+        return Result(texts("mcp_unreachable"))
+    return await _show_or_switch(call, found, wanted) if call.words else Result(_list_servers(texts, found))
+
+
+async def _show_or_switch(call: Invocation, found: Sequence[McpServerState], wanted: bool | None) -> Result:
+    texts, name = call.texts, call.words[0].strip("`")
+    one = next((server for server in found if server.name.lower() == name.lower()), None)
+    if one is None:
+        near = nearest(name, [server.name for server in found])
+        return Result(texts("mcp_unknown", name=name, nearest=nearest_line(texts, near, mark="")))
+    if wanted is None:
+        return Result(
+            "\n\n".join(filter(None, [_server_line(texts, one, most=len(one.tools)), one.description]))
+        )
+    await call.core.runtime.switch_server(one.name, enabled=wanted)
+    return Result(texts("mcp_on" if wanted else "mcp_off", name=one.name))
+
+
+def _list_servers(texts: Texts, found: Sequence[McpServerState]) -> str:
+    if not found:
+        return texts("mcp_none")
+    lines = [f"- {_server_line(texts, one, most=TOOLS_SHOWN)}" for one in found]
+    return "\n".join([texts("mcp_title"), "", *lines, "", texts("mcp_hint")])
+
+
+def _server_line(texts: Texts, one: McpServerState, most: int) -> str:
+    """Format name and state, then the tools of a ready server or the error of a failed one."""
+    if one.state is ServerState.READY:
+        if not one.tools:
+            return texts("mcp_ready_bare", name=one.name)
+        tools = texts("list_separator").join(f"`{tool.name}`" for tool in one.tools[:most])
+        more = "" if len(one.tools) <= most else f" … (+{len(one.tools) - most})"
+        return texts("mcp_ready", name=one.name, count=len(one.tools), tools=f"{tools}{more}")
+    if one.state is ServerState.UNAVAILABLE:
+        return texts("mcp_unavailable", name=one.name, reason=one.detail or "")
+    return texts(f"mcp_{one.state.value}_now", name=one.name)
