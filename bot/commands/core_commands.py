@@ -17,15 +17,13 @@ from bot.commands.models import model, model_of, models
 from bot.commands.people import allow, pair, revoke, role
 from bot.commands.privacy import data, is_data_argument, is_record_argument, memory, record
 from bot.commands.registry import SWITCH, Command, Invocation, Registry, Result, nearest_line
-from bot.commands.retry import find_fork
+from bot.commands.retry import retry
 from bot.commands.service import accounts, announce, audit, is_announcement, reload, restart
 from bot.commands.usage import budget, usage
 from bot.domain import Busy, ChatKind, Origin, person_of
-from bot.errors import RunMissing, RuntimeProblem
+from bot.errors import RuntimeProblem
 from bot.store.audit import author_of
-from bot.store.budgets import find_refusal
 from bot.store.conversations import load_conversation, load_lane, set_plan_mode
-from bot.store.retries import find_last_answered, open_retry, queue_retry
 from bot.store.web_sessions import SecretHash, create_sign_in_code
 
 # A status must be quick, even if the runtime is busy.
@@ -71,39 +69,6 @@ async def stop(call: Invocation) -> Result:
     return Result(call.texts("stop_queue", count=waiting) if waiting > 0 else call.texts("stop_done"))
 
 
-async def retry(call: Invocation) -> Result:
-    """Answer the last turn again, on a fork from before it."""
-    services = call.services
-    lane = await call.core.db.run(load_lane, call.turn.conversation)
-    if refusal := await call.core.db.run(find_refusal, call.limits, call.core.clock.now()):
-        return Result(refusal)
-    if lane.turn is not None:
-        waits, now = call.texts("retry_waits"), call.core.clock.now()
-        await call.core.db.run(queue_retry, call.turn, text=waits, limits=call.limits, now=now)
-        services.runs.wake_conversation(call.turn.conversation)
-        return Result(waits, composed=True)
-    answered = await call.core.db.run(find_last_answered, call.turn.conversation)
-    if answered is None:
-        return Result(call.texts("retry_nothing"))
-    try:
-        thread_id, checkpoint = await find_fork(call.core.runtime, answered, call.core.new_id)
-    except RunMissing:
-        return Result(call.texts("retry_gone"))
-    text = call.texts("retry_done")
-    await call.core.db.run(
-        open_retry,
-        call.turn,
-        answered,
-        checkpoint=checkpoint,
-        thread_id=thread_id,
-        text=text,
-        limits=call.limits,
-        now=call.core.clock.now(),
-    )
-    services.runs.wake_conversation(call.turn.conversation)
-    return Result(text, composed=True)
-
-
 async def plan(call: Invocation) -> Result:
     """Switch plan mode of this conversation on or off, or show it."""
     texts, core = call.texts, call.core
@@ -132,7 +97,7 @@ async def whoami(call: Invocation) -> Result:
             "whoami",
             entry=person_of(call.turn.platform, sender),
             name=f" ({sender.name})" if sender.name else "",
-            role=call.role.name.lower(),
+            role=call.role_label(call.role),
             line=call.texts("whoami_known") if known else line,
         )
     )
@@ -164,7 +129,7 @@ async def status(call: Invocation) -> Result:
         texts(
             "status_account",
             account=call.turn.address.account,
-            state=account.live.value,
+            state=texts.label("live", account.live.value),
             reason=f": {account.reason}" if account.reason else "",
         ),
     ]
@@ -236,7 +201,7 @@ def build_registry() -> Registry:
     )
 
 
-HERE = frozenset({"localhost", "127.0.0.1", "::1"})
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 async def page(call: Invocation) -> Result:
@@ -253,6 +218,6 @@ async def page(call: Invocation) -> Result:
     await core.db.run(create_sign_in_code, SecretHash(hash_secret(code), now + CODE_LASTS), turn, now)
     kept = texts("page_not_kept")
     lines = [texts("page_link", link=kept, minutes=CODE_LASTS // 60)]
-    if urlsplit(address).hostname in HERE:
+    if urlsplit(address).hostname in LOOPBACK_HOSTS:
         lines.append(texts("page_local"))
     return Result("\n\n".join(lines), sealed=(kept, f"{address}/#code={code}"))

@@ -20,7 +20,7 @@ from bot.store.scheduled_runs import ScheduledRun, list_scheduled_runs
 from bot.store.schedules import Schedule, ScheduleState, list_chat_schedules, load_chat_kind, load_schedule
 from bot.texts import Texts
 
-_NAMED = re.compile(r"to\s+(?P<chat>\S+)\s+(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
+_TO_CHAT = re.compile(r"to\s+(?P<chat>\S+)\s+(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
 RUNS_SHOWN = 5
 LONGEST_SHOWN = 60
 _UTC = ZoneInfo("UTC")
@@ -28,8 +28,8 @@ _UTC = ZoneInfo("UTC")
 
 def is_schedule(rest: str) -> bool:
     """Return True if the text after the command's name is a verb or starts with a time."""
-    if named := _NAMED.fullmatch(rest):
-        rest = named["rest"]
+    if match := _TO_CHAT.fullmatch(rest):
+        rest = match["rest"]
     words = rest.lower().split()
     if not words or words[0] == "zone":
         return len(words) < 2 or (len(words) == 2 and "/" in words[1])
@@ -66,8 +66,8 @@ async def _draft_schedule(call: Invocation) -> str:
     """Parse a new schedule and preview its next runs; `/digest ok` saves it."""
     texts, address = call.texts, call.turn.address
     text, place = text_after(call.turn.messages[-1].text), _default_target(call)
-    if named := _NAMED.fullmatch(text):
-        text, place = named["rest"], await _resolve_chat(call, named["chat"])
+    if match := _TO_CHAT.fullmatch(text):
+        text, place = match["rest"], await _resolve_chat(call, match["chat"])
     wanted = await call.services.schedules.parse_request(text, address.account, place.chat)
     if wanted is None:
         near = nearest_line(texts, nearest(call.words[0].lower(), [*_VERBS, "zone"]), mark="/digest ")
@@ -76,7 +76,7 @@ async def _draft_schedule(call: Invocation) -> str:
         wanted, place, call.turn.messages[-1].sender, None, ScheduleState.DRAFT
     )
     one = preview.schedule
-    there = place.chat != address.chat
+    is_elsewhere = place.chat != address.chat
     lines = [
         texts(
             f"digest_draft_{one.kind.value}" if one.text else "digest_draft_digest_bare",
@@ -85,7 +85,7 @@ async def _draft_schedule(call: Invocation) -> str:
         ),
         "",
         *await _time_lines(texts, preview),
-        *(["", texts("digest_elsewhere", chat=quoted(place.chat))] if there else []),
+        *(["", texts("digest_elsewhere", chat=quoted(place.chat))] if is_elsewhere else []),
         "",
         texts("digest_confirm", number=one.id),
     ]
@@ -134,15 +134,15 @@ async def _now(call: Invocation, one: Schedule) -> str:
 async def _show(call: Invocation, one: Schedule) -> str:
     texts, schedules = call.texts, call.services.schedules
     preview = await schedules.preview(one) if one.state is ScheduleState.ACTIVE else SchedulePreview(one, ())
-    firings = await call.core.db.run(list_scheduled_runs, one.id, limit=RUNS_SHOWN)
+    runs = await call.core.db.run(list_scheduled_runs, one.id, limit=RUNS_SHOWN)
     lines = [await _schedule_line(call, one), *(["", quoted(one.text, 500)] if one.text else [])]
     if preview.firings:
         lines += ["", *await _time_lines(texts, preview)]
-    if firings:
+    if runs:
         lines += ["", texts("digest_past"), ""]
         lines += [
-            f"- {await _format_time(texts, past.due_at, one.zone)}: {_describe_outcome(texts, past)}"
-            for past in firings
+            f"- {await _format_time(texts, run.due_at, one.zone)}: {_describe_outcome(texts, run)}"
+            for run in runs
         ]
     return "\n".join(lines)
 
@@ -163,8 +163,8 @@ async def _zone(call: Invocation) -> str:
     if len(call.words) == 1:
         return call.texts("digest_zone", zone=await schedules.chat_zone(address.account, address.chat))
     await schedules.set_zone(address.account, address.chat, call.words[1])
-    deed = AuditEvent("digest zone", f"{address.account}:{address.chat}", call.words[1])
-    await call.core.db.run(record_event, author_of(call.turn), deed, call.core.clock.now())
+    event = AuditEvent("digest zone", f"{address.account}:{address.chat}", call.words[1])
+    await call.core.db.run(record_event, author_of(call.turn), event, call.core.clock.now())
     return call.texts("digest_zone_set", zone=call.words[1])
 
 
@@ -175,12 +175,12 @@ async def _load_permitted(call: Invocation, verb: str, number: int) -> Schedule:
     schedules of every chat.
     """
     one = await call.core.db.run(load_schedule, number)
-    senior = call.may(Permission.DIGESTS)
-    anywhere = senior and call.turn.address.chat_kind is ChatKind.PRIVATE
+    is_admin = call.may(Permission.DIGESTS)
+    anywhere = is_admin and call.turn.address.chat_kind is ChatKind.PRIVATE
     if one is None or not (_belongs(one, call) or anywhere):
         raise ScheduleRefused("schedule_gone", number=number)
     author = author_of(call.turn).person
-    if verb != "show" and one.person != author and not senior:
+    if verb != "show" and one.person != author and not is_admin:
         raise ScheduleRefused("digest_foreign", number=number)
     return one
 
@@ -230,14 +230,14 @@ async def _format_time(texts: Texts, at: float, zone: str) -> str:
     return f"{day} {shown:%Y-%m-%d %H:%M} {zone}"
 
 
-def _describe_outcome(texts: Texts, past: ScheduledRun) -> str:
-    if past.skipped:
-        return texts(f"digest_skipped_{past.skipped}")
-    if past.delivered:
+def _describe_outcome(texts: Texts, run: ScheduledRun) -> str:
+    if run.skipped:
+        return texts(f"digest_skipped_{run.skipped}")
+    if run.delivered:
         return texts("digest_delivered")
-    if past.problem:
-        again = texts("digest_again") if past.retry_at else ""
-        return texts("digest_failed", problem=past.problem, again=again)
+    if run.problem:
+        retried = texts("digest_again") if run.retry_at else ""
+        return texts("digest_failed", problem=run.problem, again=retried)
     return texts("digest_open")
 
 

@@ -24,7 +24,7 @@ from bot.store.people import (
 
 GRANTABLE_ROLES = {role.name.lower(): role for role in (Role.OWNER, Role.ADMIN, Role.MEMBER, Role.BLOCKED)}
 MOST_WRONG, WRONG_WITHIN = 5, 3600.0
-"""So many wrong codes in so many seconds, and no more are looked at."""
+"""Number of wrong codes within a period (s) after which further codes are refused."""
 WRONG_CODE = "wrong code"
 MOST_SHOWN = 50
 
@@ -54,36 +54,26 @@ async def revoke(call: Invocation) -> Result:
     entry = whom(call, call.words[0] if call.words else "")
     if isinstance(entry, Result):
         return entry
-    held, named, other = _highest_role(call, entry), _configured_role(call, entry), twin(call, entry)
-    if not call.role.may_give(Role.STRANGER, held):
-        return Result(texts("role_too_high", who=entry, role=_name(held)))
+    highest, configured, other = _highest_role(call, entry), _configured_role(call, entry), twin(call, entry)
+    if not call.role.may_give(Role.STRANGER, highest):
+        return Result(texts("role_too_high", who=entry, role=call.role_label(highest)))
     if not reaches(call, entry):
         return Result(texts("role_beyond", who=entry, account=account_of(call)))
-    taken = await core.db.run(revoke_role, str(entry), author_of(call.turn), core.clock.now())
+    revoked = await core.db.run(revoke_role, str(entry), author_of(call.turn), core.clock.now())
     await core.people.load_grants()
-    if named is not Role.STRANGER:
-        return Result(texts("revoke_configured", who=entry, role=_name(named)))
+    if configured is not Role.STRANGER:
+        return Result(texts("revoke_configured", who=entry, role=call.role_label(configured)))
     if other in core.people:
-        return Result(
-            texts(
-                "revoke_elsewhere" if taken else "role_elsewhere",
-                **({"who": entry, "other": other} if taken else {"who": other}),
-                role=_name(core.people[other]),
-            )
-        )
-    return Result(texts("revoke_done" if taken else "revoke_nothing", who=entry))
+        key, who = ("revoke_elsewhere", entry) if revoked else ("role_elsewhere", other)
+        return Result(texts(key, who=who, other=other, role=call.role_label(core.people[other])))
+    return Result(texts("revoke_done" if revoked else "revoke_nothing", who=entry))
 
 
 async def pair(call: Invocation) -> Result:
     """Approve the access request with this code, or list the pending ones."""
     texts, services, now = call.texts, call.services, call.core.clock.now()
     if not call.words:
-        return Result(
-            _list_requests(
-                call,
-                [one for one in await call.core.db.run(list_pairing_requests, now) if _here(call, one)],
-            )
-        )
+        return Result(_list_requests(call, await _requests_here(call, now)))
     author = author_of(call.turn)
     if (
         await call.core.db.run(count_audit_events, author.person, WRONG_CODE, now - WRONG_WITHIN)
@@ -93,20 +83,20 @@ async def pair(call: Invocation) -> Result:
     code, role = _parse_code_and_role(call)
     if isinstance(role, Result):
         return role
-    found = [one for one in await call.core.db.run(list_pairing_requests, now, code) if _here(call, one)]
+    found = await _requests_here(call, now, code)
     if not found:
         await call.core.db.run(record_event, author, AuditEvent(WRONG_CODE), now)
         return Result(texts("pair_wrong"))
     who = found[0]
-    text = texts("pair_done", who=quoted_person(who.person, who.name), role=_name(role))
+    text = texts("pair_done", who=quoted_person(who.person, who.name), role=call.role_label(role))
     welcome = call.core.account(who.account).texts("pair_welcome")
-    told = await call.core.db.run(
-        approve_pairing_by_command, code, _name(role), welcome, call.turn, text, now
+    notice = await call.core.db.run(
+        approve_pairing_by_command, code, role.name.lower(), welcome, call.turn, text, now
     )
-    if told is None:
+    if notice is None:
         return Result(texts("pair_wrong"))
     await call.core.people.load_grants()
-    services.runs.deliver_notice(told)
+    services.runs.deliver_notice(notice)
     return Result(text, composed=True)
 
 
@@ -119,7 +109,7 @@ def _parse_code_and_role(call: Invocation) -> tuple[str, Role | Result]:
         return before, _unknown_role(call, last)
     wanted = role or Role.MEMBER
     if not call.role.may_give(wanted, Role.STRANGER):
-        return before, Result(call.texts("role_not_yours", role=_name(wanted)))
+        return before, Result(call.texts("role_not_yours", role=call.role_label(wanted)))
     return (whole if role is None else before), wanted
 
 
@@ -138,34 +128,38 @@ async def _grant(call: Invocation, who: str, wanted: Role) -> Result:
         return Result(refusal)
     now = core.clock.now()
     author = author_of(call.turn)
-    await core.db.run(grant_role, RoleGrant(str(entry), _name(wanted), "", author.person, now), author, now)
+    await core.db.run(
+        grant_role, RoleGrant(str(entry), wanted.name.lower(), "", author.person, now), author, now
+    )
     await core.people.load_grants()
-    return Result(call.texts("role_given", who=entry, role=_name(wanted)))
+    return Result(call.texts("role_given", who=entry, role=call.role_label(wanted)))
 
 
 def _refusal(call: Invocation, entry: AccessEntry, wanted: Role, *, whole: bool) -> str:
     """Return why the role can't be granted to a person or a `whole` group; "" if it can."""
     texts = call.texts
     if whole and wanted > Role.MEMBER:
-        return texts("role_for_people", role=_name(wanted))
-    held, named = _highest_role(call, entry), _configured_role(call, entry)
-    if not call.role.may_give(wanted, held):
+        return texts("role_for_people", role=call.role_label(wanted))
+    highest, configured = _highest_role(call, entry), _configured_role(call, entry)
+    if not call.role.may_give(wanted, highest):
         key = "role_not_yours" if wanted >= Role.ADMIN else "role_too_high"
-        return texts(key, who=entry, role=_name(max(wanted, held)))
+        return texts(key, who=entry, role=call.role_label(max(wanted, highest)))
     if not reaches(call, entry):
         return texts("role_beyond", who=entry, account=account_of(call))
-    if named.outranks_grant(wanted):
-        return texts("role_configured", who=entry, role=_name(named))
+    if configured.outranks_grant(wanted):
+        return texts("role_configured", who=entry, role=call.role_label(configured))
     same = twin(call, entry)
     other = call.core.people.get(same, Role.STRANGER)
     if wanted is not Role.BLOCKED and (other is Role.BLOCKED or other > wanted):
-        return texts("role_elsewhere", who=same, role=_name(other))
+        return texts("role_elsewhere", who=same, role=call.role_label(other))
     return ""
 
 
-def _here(call: Invocation, one: PairingRequest) -> bool:
-    """Return True if the access request belongs to this account; the console and the terminal see all."""
-    return one.account == account_of(call) or home_of(call) in LOCAL_PLATFORMS
+async def _requests_here(call: Invocation, now: float, code: str = "") -> list[PairingRequest]:
+    """Return the pending requests of this account; the console and the terminal see those of all accounts."""
+    found = await call.core.db.run(list_pairing_requests, now, code)
+    sees_all = home_of(call) in LOCAL_PLATFORMS
+    return [one for one in found if sees_all or one.account == account_of(call)]
 
 
 def _configured_role(call: Invocation, entry: AccessEntry) -> Role:
@@ -182,45 +176,37 @@ def _show_role(call: Invocation, who: str) -> Result:
     entry = whom(call, who)
     if isinstance(entry, Result):
         return entry
-    held, people = _highest_role(call, entry), call.core.people
+    highest, people = _highest_role(call, entry), call.core.people
     blocked = Role.BLOCKED in (
         _configured_role(call, entry),
         people.get(entry),
         people.get(twin(call, entry)),
     )
-    return Result(call.texts("role_shown", who=entry, role=_name(Role.BLOCKED if blocked else held)))
+    return Result(
+        call.texts("role_shown", who=entry, role=call.role_label(Role.BLOCKED if blocked else highest))
+    )
 
 
 async def _list_roles(call: Invocation) -> str:
     """List the granted roles; configured ones are in the configuration file."""
-    given = await call.core.db.run(list_role_grants)
-    lines = [
-        "- "
-        + call.texts("people_line", who=quoted_person(one.entry, one.name), role=one.role, by=quoted(one.by))
-        for one in given[:MOST_SHOWN]
-    ]
-    more = [call.texts("people_more", count=len(given) - MOST_SHOWN)] if len(given) > MOST_SHOWN else []
-    if not given:
-        return call.texts("people_none")
-    return "\n".join([call.texts("people_title"), "", *lines, *more])
+    texts, grants = call.texts, await call.core.db.run(list_role_grants)
+    if not grants:
+        return texts("people_none")
+    lines = [texts("people_title"), ""]
+    for one in grants[:MOST_SHOWN]:
+        who, label = quoted_person(one.entry, one.name), texts.label("role_name", one.role)
+        lines.append(f"- {texts('people_line', who=who, role=label, by=quoted(one.by))}")
+    if len(grants) > MOST_SHOWN:
+        lines.append(texts("people_more", count=len(grants) - MOST_SHOWN))
+    return "\n".join(lines)
 
 
-def _list_requests(call: Invocation, found: Sequence[PairingRequest]) -> str:
-    if not found:
+def _list_requests(call: Invocation, requests: Sequence[PairingRequest]) -> str:
+    if not requests:
         return call.texts("pair_nobody")
     now = call.core.clock.now()
-    lines = [
-        "- "
-        + call.texts(
-            "pair_line",
-            who=quoted_person(one.person, one.name),
-            account=one.account,
-            minutes=(one.expires_at - now) / 60,
-        )
-        for one in found
-    ]
-    return "\n".join([call.texts("pair_title"), "", *lines])
-
-
-def _name(of: Role) -> str:
-    return of.name.lower()
+    lines = [call.texts("pair_title"), ""]
+    for one in requests:
+        who, minutes = quoted_person(one.person, one.name), (one.expires_at - now) / 60
+        lines.append(f"- {call.texts('pair_line', who=who, account=one.account, minutes=minutes)}")
+    return "\n".join(lines)

@@ -22,7 +22,7 @@ from bot.store.retention import PersonKey
 EXPORT, ERASE, SURE = "export", "erase", "yes"
 FILENAME = "roebot-data.json"
 LARGEST_EXPORT = 5_000_000
-"""Characters of an export that is sent into a chat."""
+"""Maximum size of an export that is sent into a chat (characters)."""
 
 
 def is_data_argument(rest: str) -> bool:
@@ -120,8 +120,8 @@ async def _forget(call: Invocation, fact: str) -> str:
         return call.texts("memory_admins")
     await call.core.runtime.delete_memory(scope_of(call), fact)
     if _in_group(call):
-        deed = AuditEvent("memory forgotten", scope_of(call), fact)
-        await call.core.db.run(record_event, author_of(call.turn), deed, call.core.clock.now())
+        event = AuditEvent("memory forgotten", scope_of(call), fact)
+        await call.core.db.run(record_event, author_of(call.turn), event, call.core.clock.now())
     if fact:
         return call.texts("memory_fact_gone")
     return call.texts("memory_gone_group" if _in_group(call) else "memory_gone")

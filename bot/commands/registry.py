@@ -23,7 +23,7 @@ from bot.wiring import AccountView, Core
 NAME = re.compile(r"/(?P<name>[A-Za-z0-9_][A-Za-z0-9_-]{0,63})(?:@\w+)?(?:\s+(?P<rest>.*))?", re.DOTALL)
 # The same without a slash, after a mention.
 WORD = re.compile(r"(?P<name>[A-Za-z0-9_]{1,64})(?P<rest>(?:\s+|[:\uff1a]).*)?", re.DOTALL)
-# Plain words that work as commands, so that nobody in a hurry has to find the slash.
+# Words that stop a run without a slash.
 STOP_WORDS = (
     *["stop", "stopp", "halt", "arrête", "arrete", "alto", "detente", "basta", "pare", "стоп"],
     *["停", "停止", "停下", "停一下", "ストップ", "止めて", "やめて", "그만", "멈춰", "중지"],
@@ -31,10 +31,9 @@ STOP_WORDS = (
 PLAIN = dict.fromkeys(STOP_WORDS, "stop")
 _AFTER_A_WORD = ".!。！…"
 COLONS = (":", "\uff1a")
+# Maximum length of a number (digits), and of the text after it (words).
 LONGEST_NUMBER = 9
-"""Digits."""
 MOST_AFTER_A_NUMBER = 1
-"""Words."""
 SWITCH = {"on": True, "off": False}
 
 
@@ -104,6 +103,10 @@ class Invocation:
         origin = Origin(address.account, turn.platform, address.chat, address.chat_kind, "", sender)
         return self.core.budgets.limits_for(origin, self.role, self.texts)
 
+    def role_label(self, role: Role) -> str:
+        """Return the name of a role in the language of the answer."""
+        return self.texts.label("role_name", role.name.lower())
+
     def may(self, permission: Permission) -> bool:
         """Return True if the caller has the permission."""
         return has_permission(self.role, permission)
@@ -161,17 +164,17 @@ class Command:
     starts_thread: bool = False
     resumes_thread: bool = False
     with_slash: bool = False
-    """Whether it needs its slash: its name is what people answer to a question."""
+    """The command needs its slash, since its name is also an answer to a question."""
     numbered: bool = False
-    """Whether its name and a number are it without the slash, wherever that is said."""
+    """Its name and a number are the command anywhere, without slash or mention."""
     matches_word: Callable[[str], bool] | None = None
-    """Whether it is meant without the slash, by what follows its name: for commands that take any text, so
-    that no sentence for the agent is taken for one. Without this: whatever has at most `most_words` words."""
+    """Return True if its name after a mention and the text after it are the command, not a sentence for the
+    agent. None: at most `most_words` words may follow."""
     private: bool = False
-    """Whether its answer is for who asked alone, in a group of a platform that has such answers: what is
-    about oneself, and what admins do. Nothing that changes something for the group."""
+    """In a group, only the caller sees the answer, on platforms with such messages. For personal and
+    administrative answers, never for a change that concerns the group."""
     public: tuple[str, ...] = ()
-    """First words after which everybody sees the answer of a private command all the same."""
+    """First arguments with which everybody sees the answer of a private command."""
 
     @property
     def usage(self) -> str:
@@ -180,8 +183,8 @@ class Command:
 
     def answers_alone(self, role: Role, words: Sequence[str]) -> bool:
         """Return True if only the caller sees the answer: a private command, or a role that lacks it."""
-        shown = bool(words) and words[0].lower() in self.public
-        return role < self.role or (self.private and not shown)
+        is_public = bool(words) and words[0].lower() in self.public
+        return role < self.role or (self.private and not is_public)
 
     def is_numbered(self, rest: str) -> bool:
         """Return True if the name and `rest` refer to something by number."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from bot.commands.registry import Invocation, Result
 from bot.domain import Turn
 from bot.errors import RunMissing
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database
-from bot.store.retries import AnsweredTurn, begin_retry, find_last_answered
+from bot.store.budgets import find_refusal
+from bot.store.conversations import load_lane
+from bot.store.retries import AnsweredTurn, begin_retry, find_last_answered, open_retry, queue_retry
 
 
 async def find_fork(
@@ -42,3 +45,36 @@ async def begin_queued_retry(
         return "retry_gone"
     begun = await db.run(begin_retry, turn.id, answered, checkpoint=checkpoint, thread_id=thread_id, now=now)
     return "" if begun else "retry_nothing"
+
+
+async def retry(call: Invocation) -> Result:
+    """Answer the last turn again, on a fork from before it."""
+    services = call.services
+    lane = await call.core.db.run(load_lane, call.turn.conversation)
+    if refusal := await call.core.db.run(find_refusal, call.limits, call.core.clock.now()):
+        return Result(refusal)
+    if lane.turn is not None:
+        waits, now = call.texts("retry_waits"), call.core.clock.now()
+        await call.core.db.run(queue_retry, call.turn, text=waits, limits=call.limits, now=now)
+        services.runs.wake_conversation(call.turn.conversation)
+        return Result(waits, composed=True)
+    answered = await call.core.db.run(find_last_answered, call.turn.conversation)
+    if answered is None:
+        return Result(call.texts("retry_nothing"))
+    try:
+        thread_id, checkpoint = await find_fork(call.core.runtime, answered, call.core.new_id)
+    except RunMissing:
+        return Result(call.texts("retry_gone"))
+    text = call.texts("retry_done")
+    await call.core.db.run(
+        open_retry,
+        call.turn,
+        answered,
+        checkpoint=checkpoint,
+        thread_id=thread_id,
+        text=text,
+        limits=call.limits,
+        now=call.core.clock.now(),
+    )
+    services.runs.wake_conversation(call.turn.conversation)
+    return Result(text, composed=True)

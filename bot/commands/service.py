@@ -13,9 +13,10 @@ from bot.config import Reloaded
 from bot.domain import ChatKind, Live, Origin
 from bot.store.audit import AuditEntry, list_audit_entries
 from bot.store.conversations import Audience, announce_by_command, list_audiences
+from bot.texts import Texts
 
 RECENT = 30 * 24 * 3600.0
-"""Chats in which somebody was answered within so many seconds hear an announcement."""
+"""An announcement goes to chats with an answer within this period (s)."""
 MOST_CHATS = 500
 LONGEST_ANNOUNCEMENT = 2000
 MOST_PROBLEMS = 10
@@ -34,7 +35,7 @@ async def accounts(call: Invocation) -> Result:
                 "accounts_line",
                 account=name,
                 platform=platform,
-                state=state.live.value,
+                state=texts.label("live", state.live.value),
                 identity=texts("accounts_as", identity=state.identity) if state.identity else "",
                 reason=f" ({state.reason})" if state.reason and state.live is not Live.LIVE else "",
                 last=last,
@@ -108,7 +109,7 @@ def _is_reachable(call: Invocation, one: Audience) -> bool:
     return call.core.policy(there.account).role_of(origin) >= Role.MEMBER
 
 
-SHOWN = 20
+AUDIT_SHOWN = 20
 LONGEST_EVENT = 200
 
 
@@ -119,14 +120,16 @@ async def audit(call: Invocation) -> Result:
     person = call.words[0] if call.words else ""
     if person and ":" not in person:
         person = f"{home_of(call)}:{person}"
-    found = await call.core.db.run(list_audit_entries, limit=SHOWN, person=person)
+    found = await call.core.db.run(list_audit_entries, limit=AUDIT_SHOWN, person=person)
     if not found:
         return Result(call.texts("audit_none"))
-    return Result("\n".join([call.texts("audit_title"), "", *(f"- {_audit_line(one)}" for one in found)]))
+    lines = [f"- {_audit_line(call.texts, one)}" for one in found]
+    return Result("\n".join([call.texts("audit_title"), "", *lines]))
 
 
-def _audit_line(one: AuditEntry) -> str:
+def _audit_line(texts: Texts, one: AuditEntry) -> str:
     """Format one audit event, with people named as they were written."""
     at = datetime.fromtimestamp(one.at, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    what = " ".join(filter(None, (one.deed.action, one.deed.subject, one.deed.detail)))
+    action = texts.label("action", one.deed.action)
+    what = " ".join(filter(None, (action, one.deed.subject, one.deed.detail)))
     return f"{at}: {quoted_person(one.person, one.name)} {quoted(what, LONGEST_EVENT)}"

@@ -19,7 +19,7 @@ from bot.texts import Texts
 
 DAY = 24 * 3600.0
 PERIODS: Mapping[str, float] = {"usage_day": DAY, "usage_week": 7 * DAY, "usage_month": 30 * DAY}
-"""Back from now, since days begin at other times for other people. The last one is the longest."""
+"""Periods that end now (s), since days begin at different times around the world; the longest is last."""
 MOST_PEOPLE = 10
 
 
@@ -121,16 +121,16 @@ async def _apply_limits(call: Invocation, entry: AccessEntry) -> str:
     if _owns(call, entry):
         return texts("budget_owner", who=entry)
     author = author_of(call.turn)
-    given = replace(wanted, by=author.person)
-    await budgets.set_limit(given, author, call.core.clock.now())
-    return texts("budget_is", who=entry, limits=_format_limits(texts, given))
+    limits = replace(wanted, by=author.person)
+    await budgets.set_limit(limits, author, call.core.clock.now())
+    return texts("budget_is", who=entry, limits=_format_limits(texts, limits))
 
 
 def _owns(call: Invocation, entry: AccessEntry) -> bool:
     """Return True if the entry is an owner here, by configuration or by a granted role."""
     people = call.core.people
-    given = (people.get(one) for one in (entry, twin(call, entry)))
-    return Role.OWNER in (call.core.policy(account_of(call)).configured_role_of_entry(entry), *given)
+    granted = (people.get(one) for one in (entry, twin(call, entry)))
+    return Role.OWNER in (call.core.policy(account_of(call)).configured_role_of_entry(entry), *granted)
 
 
 def _parse_limit(known: EntryBudget, word: str) -> EntryBudget | None:
@@ -146,21 +146,21 @@ def _parse_limit(known: EntryBudget, word: str) -> EntryBudget | None:
 
 
 def _list_limits(call: Invocation) -> str:
-    given = call.core.budgets.list_granted()
-    if not given:
+    granted = call.core.budgets.list_granted()
+    if not granted:
         return call.texts("budget_none")
     lines = [
         call.texts("budget_line", who=one.entry, limits=_format_limits(call.texts, one), by=quoted(one.by))
-        for one in given[:MOST_SHOWN]
+        for one in granted[:MOST_SHOWN]
     ]
     return "\n".join([call.texts("budget_title"), "", *(f"- {line}" for line in lines)])
 
 
 def _format_limits(texts: Texts, one: EntryBudget) -> str:
-    told = []
+    parts = []
     for key, value in (("messages", one.messages), ("tokens", one.tokens)):
         if value is None:
-            told.append(texts(f"budget_{key}_default"))
+            parts.append(texts(f"budget_{key}_default"))
         else:
-            told.append(texts(f"budget_{key}_most", most=value) if value else texts(f"budget_{key}_free"))
-    return texts("list_separator").join(told)
+            parts.append(texts(f"budget_{key}_most", most=value) if value else texts(f"budget_{key}_free"))
+    return texts("list_separator").join(parts)

@@ -62,8 +62,12 @@ class Texts:
 
     def kind(self, name: str) -> str:
         """Return the words for a platform's type of message, such as `video_note`."""
-        key = f"kind_{name.replace(' ', '_')}"
-        return self(key) if key in ENGLISH else name.replace("_", " ")
+        return self.label("kind", name).replace("_", " ")
+
+    def label(self, group: str, name: str) -> str:
+        """Return the words for one of a group of names, such as a role; the name itself if it has none."""
+        key = f"{group}_{name.replace(' ', '_')}"
+        return self(key) if key in ENGLISH else name
 
     def _template(self, key: str, fields: Mapping[str, object]) -> str:
         is_one = any(fields.get(name) == 1 for name in COUNTS)

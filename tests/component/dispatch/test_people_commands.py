@@ -243,10 +243,10 @@ class TestAccounts:
             assert await says(team, "/revoke 30") == "Removed the role of `recording:30`."
             await knocks(team)
 
-    async def test_deeds_to_somebody_are_found_by_their_id(self, team: Bench) -> None:
+    async def test_audit_finds_the_events_about_a_person_by_id(self, team: Bench) -> None:
         async with team.running():
             await says(team, f"/pair {await knocks(team)}")
-            assert "`give rec:30 member`" in await says(team, "/audit 30")
+            assert "`role granted rec:30 member`" in await says(team, "/audit 30")
 
 
 class TestRoles:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.access import Role
 from bot.commands.core_commands import build_registry
+from bot.domain import Live
 from bot.texts import Texts, texts_for
 from bot.texts.catalogue import COUNTS
 from bot.texts.en import ENGLISH
@@ -51,6 +53,17 @@ def test_fields_are_filled() -> None:
 @pytest.mark.parametrize("locale", ["en", "en-GB", "xx", ""])
 def test_an_unknown_locale_falls_back_to_english(locale: str) -> None:
     assert texts_for(locale)("stopped") == ENGLISH["stopped"]
+
+
+def test_roles_and_account_states_have_a_label_in_every_language() -> None:
+    for catalogue in (ENGLISH, CHINESE):
+        assert all(catalogue[f"role_name_{role.name.lower()}"] for role in Role)
+        assert all(catalogue[f"live_{live.value}"] for live in Live)
+
+
+def test_a_name_without_a_label_is_shown_as_it_is() -> None:
+    assert texts_for("zh").label("role_name", "admin") == "管理员"
+    assert texts_for("zh").label("action", "no_such action") == "no_such action"
 
 
 def test_an_unknown_text_is_an_error() -> None:
