@@ -3,9 +3,9 @@
 RoebotError
 ├── DeliveryError                 an adapter call failed; `category` is a closed set
 │   ├── RateLimited               retry_after (seconds), scope (chat or account)
-│   └── NotModified               the platform already shows that text
+│   └── NotModified               the platform already shows this text
 ├── AccountError                  an account can't continue
-│   ├── AccountRefused            bad or revoked token, missing scope: a person must fix it
+│   ├── AccountRefused            invalid or revoked token, or missing scope: a person must fix it
 │   └── AccountLost               connection lost: reconnecting may help
 ├── RuntimeProblem                the agent runtime
 │   ├── RuntimeUnreachable        not running, or not responding
@@ -14,7 +14,7 @@ RoebotError
 ├── StoreError                    the database
 │   └── HomeUnusable              corrupt, read-only or held by another process; path, reason
 ├── BackupFailed                  an archive can't be created or used; the message says why and what to do
-├── ScheduleRefused               a schedule that can't be followed exactly; key (of the catalogue), values
+├── ScheduleRefused               a schedule that can't be followed exactly; key (text catalogue), values
 └── StartError                    the service can't start; the message says why and what to do
     └── ConfigUnusable            the agent runtime can't use its configuration; a person must fix it
 """

@@ -22,7 +22,7 @@ class TitleConfig(Section):
     max_words: Count = Field(6, description="Maximum number of words requested.")
     max_chars: Count = Field(60, description="Maximum number of characters.")
     prompt_template: Text | None = Field(
-        None, description="Prompt with {max_words}, {user} and {assistant}; null: default."
+        None, description="Prompt with {max_words}, {user} and {assistant}; null: the built-in prompt."
     )
 
     @field_validator("prompt_template")
@@ -66,10 +66,11 @@ class SummarizationConfig(Section):
     enabled: Switch = Field(False, description="true: summarize long threads.")
     trigger: tuple[ContextSize, ...] = Field(
         (ContextSize(type="tokens", value=16_000),),
-        description="Sizes from which a thread is summarized; the first one reached counts.",
+        description="Sizes at which a thread is summarized; reaching any one of them is enough.",
     )
     keep: ContextSize = Field(
-        ContextSize(type="messages", value=20), description="Recent part that is not summarized."
+        ContextSize(type="messages", value=20),
+        description="Most recent part of the thread, which is not summarized.",
     )
     model_name: Text | None = Field(None, description="Name of the model; null: the model of the run.")
 
@@ -85,7 +86,7 @@ class SandboxConfig(OpenSection):
     """The sandbox for commands and files. Further keys belong to the provider."""
 
     enabled: Switch = Field(True, description="false: no sandbox and no tools that need it.")
-    use: ImportString = Field(LOCAL_SANDBOX, description="The provider, as package.module:Class.")
+    use: ImportString = Field(LOCAL_SANDBOX, description="Provider, as package.module:Class.")
 
 
 class GuardrailProviderConfig(OpenSection):
@@ -102,10 +103,11 @@ class GuardrailsConfig(Section):
     """A decision before each tool call."""
 
     enabled: Switch = Field(
-        False, description="true: check each tool call; if the check fails, the call is not made."
+        False, description="true: check each tool call; if the check itself fails, the call is blocked."
     )
     provider: GuardrailProviderConfig = Field(
-        default_factory=GuardrailProviderConfig, description="Provider: use, and the keys of its class."
+        default_factory=GuardrailProviderConfig,
+        description="Provider: use, and the keys that its class accepts.",
     )
 
 
@@ -116,14 +118,14 @@ class ModelCallsConfig(Section):
         2,
         ge=0,
         le=10,
-        description="Retries of a failed call; a model with max_retries retries by itself.",
+        description="Retries of a failed call; a model that sets max_retries does its own retries instead.",
     )
     retry_delay_seconds: Number = Field(
-        1.0, ge=0, le=300, description="Seconds before the first retry; doubled each time."
+        1.0, ge=0, le=300, description="Seconds before the first retry; doubles with each retry."
     )
     fallback_models: Annotated[tuple[Text, ...], ManyIds] = Field(
         (),
-        description="Names of models to use in turn if the chosen one fails or can't be created.",
+        description="Names of the models to try, in order, if the selected one fails or can't be created.",
     )
 
 
@@ -132,14 +134,16 @@ class MemoryConfig(Section):
 
     enabled: Switch = Field(True, description="false: no memory.")
     injection_enabled: Switch = Field(True, description="false: do not show memory to the model.")
-    storage_path: Text | None = Field(None, description="Folder; null: memory in the data directory.")
+    storage_path: Text | None = Field(None, description="Folder; null: memory/ in the data directory.")
     debounce_seconds: Number = Field(
-        30.0, ge=0, le=3600, description="Seconds without messages before the memory is updated."
+        30.0, ge=0, le=3600, description="Seconds without a new message before memory is updated."
     )
     model_name: Text | None = Field(
-        None, description="Name of the model that updates it; null: the default model."
+        None, description="Name of the model that updates memory; null: the default model."
     )
-    max_facts: Count = Field(100, le=1000, description="Maximum number of facts; the best are kept.")
+    max_facts: Count = Field(
+        100, le=1000, description="Maximum number of facts; those with the highest confidence are kept."
+    )
     fact_confidence_threshold: Number = Field(
         0.7, ge=0, le=1, description="Minimum confidence of a fact, from 0 to 1."
     )
@@ -159,7 +163,7 @@ class SkillsConfig(Section):
         description="Folder with public/ and custom/; null: the bundled skills, and skills/custom "
         "in the data directory.",
     )
-    container_path: Text = Field(CONTAINER_PATH, description="Path of that folder for the agent.")
+    container_path: Text = Field(CONTAINER_PATH, description="Path at which the agent sees that folder.")
 
     @field_validator("container_path")
     @classmethod
@@ -186,8 +190,8 @@ DEFERRED_TOOLS_THRESHOLD = 20
 class ToolEntry(OpenSection):
     """An entry of `tools`. Unnamed keys are kept in `extra` for the target of `use`."""
 
-    name: Text = Field(description="Name for the model.")
-    group: Text = Field(description="Group of the tool, by which custom agents select it.")
+    name: Text = Field(description="Name by which the model calls the tool.")
+    group: Text = Field(description="Group of the tool; custom agents select tools by group.")
     use: ImportString = Field(
         description="A tool, a tool class or a function, as package.module:name; other keys are passed to it."
     )
@@ -202,19 +206,22 @@ class ToolGroup(Section):
 class AcpAgent(Section):
     """An external agent that speaks ACP over standard input and output. It is started for each task."""
 
-    enabled: Switch = Field(True, description="false: switched off.")
+    enabled: Switch = Field(True, description="false: do not offer this agent.")
     command: Text = Field(description="Program that uses the Agent Client Protocol.")
     args: tuple[str, ...] = Field((), description="Arguments.")
     env: Mapping[str, SecretLine] = Field(
-        default_factory=dict, description="Environment variables; it gets no other secrets."
+        default_factory=dict,
+        description="Environment variables for the program; no other secrets are passed to it.",
     )
-    description: Text | None = Field(None, description="Purpose in one line; shown to the agent.")
+    description: Text | None = Field(
+        None, description="One-line description of its purpose, shown to Roebot's agent."
+    )
     auto_approve_permissions: Switch = Field(
-        False, description="true: grant the permissions it asks for; otherwise they are denied."
+        False, description="true: grant every permission that it requests; false: deny them."
     )
     timeout_seconds: Number = Field(900.0, gt=0, le=86_400, description="Time limit of a task in seconds.")
     start_seconds: Number = Field(
-        60.0, gt=0, le=600, description="Time limit to start and open a session in seconds."
+        60.0, gt=0, le=600, description="Time limit for starting and opening a session in seconds."
     )
 
 

@@ -40,24 +40,24 @@ CONFIG_VERSION = 1
 class ModelEntry(OpenSection):
     """A chat model of `models`. Unnamed keys are kept in `extra` for the class of `use`."""
 
-    name: Text = Field(description="Name for /model and the API.")
-    display_name: Text | None = Field(None, description="Displayed name; default: the name.")
+    name: Text = Field(description="Name used in /model and the API.")
+    display_name: Text | None = Field(None, description="Display name; default: the name.")
     use: ImportString = Field(description="The chat model class, as package.module:Class.")
-    model: Text | None = Field(None, description="The provider's name of the model.")
+    model: Text | None = Field(None, description="The provider's name for the model.")
     supports_thinking: Switch = Field(False, description="true: the model can think before it answers.")
     when_thinking_enabled: ExtraKeys = Field(
-        default_factory=dict, description="Overrides of the other keys while thinking is on."
+        default_factory=dict, description="Values that override the other keys while thinking is on."
     )
     supports_vision: Switch = Field(False, description="true: the model accepts images.")
     supports_reasoning_effort: Switch = Field(
-        False, description="true: the model accepts a reasoning effort."
+        False, description="true: the model accepts a reasoning effort setting."
     )
     supports_tools: Switch = Field(True, description="true: the model can call tools.")
     use_responses_api: Switch | None = Field(
-        None, description="OpenAI: use the Responses API; null: default of the class."
+        None, description="OpenAI: use the Responses API; null: the default of the class."
     )
     output_version: Text | None = Field(
-        None, description="Format of message content, such as responses/v1; null: default of the class."
+        None, description="Format of message content, such as responses/v1; null: the default of the class."
     )
 
     @property
@@ -93,21 +93,23 @@ class CheckpointerConfig(Section):
 class LoggingConfig(Section):
     """Log level and format."""
 
-    level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="Lowest level that is logged."
-    )
+    level: Literal["debug", "info", "warning", "error"] = Field("info", description="Lowest level to log.")
     format: Literal["text", "json"] = Field(
-        "text", description="text: for people; json: one object per line."
+        "text", description="text: human-readable lines; json: one object per line."
     )
 
 
 class LimitsConfig(Section):
     """Limits on concurrent work and message sizes."""
 
-    max_runs: Count = Field(256, description="Concurrent runs of the agent.")
-    queue: Count = Field(20, description="Waiting messages per conversation; more are declined.")
-    message_characters: Count = Field(100_000, description="Characters per message.")
-    file_mb: Count = Field(20, description="Megabytes (1,000,000 bytes) per file, in or out.")
+    max_runs: Count = Field(256, description="Maximum number of concurrent agent runs.")
+    queue: Count = Field(
+        20, description="Maximum number of waiting messages per conversation; further messages are declined."
+    )
+    message_characters: Count = Field(100_000, description="Maximum number of characters per message.")
+    file_mb: Count = Field(
+        20, description="Maximum size of a file, incoming or outgoing, in megabytes (1,000,000 bytes)."
+    )
 
 
 _VERSION_SCHEMA = WithJsonSchema(
@@ -124,21 +126,21 @@ class AgentConfig(Section):
     """The sections of the agent runtime."""
 
     config_version: Annotated[Int, _VERSION_SCHEMA] = Field(
-        CONFIG_VERSION, ge=0, description="The version of this file's keys."
+        CONFIG_VERSION, ge=0, description="Version of the configuration format."
     )
-    models: tuple[ModelEntry, ...] = Field((), description="The chat models; the first is the default.")
+    models: tuple[ModelEntry, ...] = Field((), description="Chat models; the first is the default.")
     checkpointer: CheckpointerConfig = Field(
         default_factory=CheckpointerConfig, description="State of agent threads."
     )
     allow_degradation: Switch = Field(
-        True, description="Features that the model does not support are skipped (true) or an error (false)."
+        True, description="true: skip features that the model does not support; false: report an error."
     )
     model_calls: ModelCallsConfig = Field(
         default_factory=ModelCallsConfig, description="Retries and fallbacks of model calls."
     )
     tools: tuple[ToolEntry, ...] = Field((), description="Tools of the agent.")
     tool_groups: tuple[ToolGroup, ...] = Field(
-        (), description="Groups of tools; if there are any, each tool belongs to one of them."
+        (), description="Groups of tools; if there are any, each tool must belong to one."
     )
     sandbox: SandboxConfig = Field(
         default_factory=SandboxConfig, description="Sandbox for the agent's commands and files."
@@ -148,17 +150,19 @@ class AgentConfig(Section):
         default_factory=SummarizationConfig, description="Summaries of the older part of a long thread."
     )
     guardrails: GuardrailsConfig = Field(
-        default_factory=GuardrailsConfig, description="Permission before each tool call."
+        default_factory=GuardrailsConfig, description="Permission checks before each tool call."
     )
     skills: SkillsConfig = Field(
-        default_factory=SkillsConfig, description="Skills: folders with instructions for a kind of work."
+        default_factory=SkillsConfig,
+        description="Skills: folders with instructions for a particular kind of work.",
     )
     memory: MemoryConfig = Field(
-        default_factory=MemoryConfig, description="Memory of people and group chats beyond a thread."
+        default_factory=MemoryConfig,
+        description="Memory about people and group chats that outlasts a thread.",
     )
     subagents: SubagentsConfig = Field(
         default_factory=SubagentsConfig,
-        description="Subagents, to which the agent delegates parts of its work.",
+        description="Subagents to which the agent delegates parts of its work.",
     )
     acp_agents: Mapping[str, AcpAgent] = Field(
         default_factory=dict, description="External (ACP) agents, by name."

@@ -59,10 +59,12 @@ class Surroundings:
 class CommandLimits(Section):
     """Limits of commands on any machine."""
 
-    seconds: Number = Field(120.0, gt=0, le=3_600, description="Seconds that a command may take.")
-    memory_mb: Count = Field(2_000, description="Megabytes of memory that a command may use.")
-    processes: Count = Field(256, description="Processes and threads of a command at once.")
-    disk_mb: Count = Field(2_000, description="Megabytes that the folders of a thread may hold.")
+    seconds: Number = Field(120.0, gt=0, le=3_600, description="Time limit of a command in seconds.")
+    memory_mb: Count = Field(2_000, description="Memory limit of a command in megabytes.")
+    processes: Count = Field(
+        256, description="Maximum number of processes and threads of a command at the same time."
+    )
+    disk_mb: Count = Field(2_000, description="Disk quota for a thread's folders in megabytes.")
 
     def limits(self) -> SandboxLimits:
         """Return the limits, with defaults for those that have no key."""
@@ -78,7 +80,7 @@ class LimitOptions(CommandLimits):
     """Options of sandboxes on this machine."""
 
     network: Switch = Field(
-        False, description="Whether commands reach the network, this host's own included."
+        False, description="true: commands can reach the network, including the host's own."
     )
 
 
@@ -87,10 +89,10 @@ class LocalOptions(LimitOptions):
 
     isolation: Literal["bubblewrap", "none"] = Field(
         "bubblewrap",
-        description="bubblewrap: each command alone; none: commands can do what the service can.",
+        description="bubblewrap: each command is isolated; none: commands can do whatever the service can.",
     )
     python: Text | None = Field(
-        None, description="The folder of the sandbox's own Python; null: what make setup-sandbox made."
+        None, description="Folder of the sandbox's own Python; null: the one created by make setup-sandbox."
     )
 
 
@@ -98,28 +100,37 @@ class ContainerOptions(LimitOptions):
     """Options of ContainerSandboxProvider."""
 
     command: Text | None = Field(
-        None, description="The engine with its options, such as podman --runtime runc; null: what is found."
+        None, description="Container engine with its options, such as podman --runtime runc; null: detected."
     )
-    image: Text = Field(IMAGE, description="The image; make setup-sandbox builds this one.")
-    idle_seconds: Number = Field(600.0, gt=0, description="Seconds without a command after which one goes.")
+    image: Text = Field(IMAGE, description="Container image; make setup-sandbox builds the default.")
+    idle_seconds: Number = Field(
+        600.0, gt=0, description="Seconds without a command after which a container is stopped."
+    )
 
 
 class RemoteOptions(Section):
     """Options of RemoteSandboxProvider."""
 
-    url: Url = Field(description="The address of the service that runs the commands.")
-    token: Secret | None = Field(None, description="What the service wants to see, as $NAME.")
+    url: Url = Field(description="URL of the service that runs the commands.")
+    token: Secret | None = Field(None, description="Token of the service, as $NAME.")
     timeout_seconds: Number = Field(
-        30.0, gt=0, le=600, description="Seconds that the service may say nothing, also while a command runs."
+        30.0,
+        gt=0,
+        le=600,
+        description="Seconds without data from the service before a call fails, even during a command.",
     )
-    verify: Switch = Field(True, description="Whether the service's certificate is checked.")
+    verify: Switch = Field(True, description="true: verify the service's certificate.")
     ca_file: Text | None = Field(
-        None, description="A file with the authority that signed it; null: the system's authorities."
+        None,
+        description="File with the certificate authority that signed it; null: the system's authorities.",
     )
     seconds: Number = Field(
-        120.0, gt=0, le=3_600, description="Seconds that a command may take; the service may allow fewer."
+        120.0,
+        gt=0,
+        le=3_600,
+        description="Time limit of a command in seconds; the service may set a lower one.",
     )
-    disk_mb: Count = Field(2_000, description="Megabytes that the folders of a thread may hold.")
+    disk_mb: Count = Field(2_000, description="Disk quota for a thread's folders in megabytes.")
 
 
 OptionsT = TypeVar("OptionsT", bound=Section)

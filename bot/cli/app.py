@@ -159,7 +159,7 @@ def agent_serve(
         int, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")
     ] = 2024,
     allowed_host: Annotated[
-        list[str] | None, typer.Option(help="Additional host name that requests may use.")
+        list[str] | None, typer.Option(help="Additional host name to accept in requests.")
     ] = None,
 ) -> None:
     """Serve graphs through the LangGraph API, without the bot."""
@@ -182,7 +182,7 @@ def emulate_telegram(
     port: Annotated[
         int, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")
     ] = 8081,
-    scale: Annotated[float, typer.Option(help="Factor for the periods of the rate limits.")] = 1.0,
+    scale: Annotated[float, typer.Option(help="Multiply all rate-limit windows by this factor.")] = 1.0,
     rich: Annotated[bool, typer.Option(help="Support sendRichMessage, like Bot API 10.1 and later.")] = False,
 ) -> None:
     """Run a local Telegram emulator: a Bot API server with people, chats and real rate limits."""
@@ -197,7 +197,9 @@ def emulate_discord(
     port: Annotated[
         int, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")
     ] = 8084,
-    scale: Annotated[float, typer.Option(help="Factor for the periods of limits and lifetimes.")] = 1.0,
+    scale: Annotated[
+        float, typer.Option(help="Multiply all rate-limit windows and lifetimes by this factor.")
+    ] = 1.0,
 ) -> None:
     """Run a local Discord emulator: API and gateway, with people, servers and real rate limits."""
     from bot.testing.emulators.cli import run as run_emulator
@@ -211,7 +213,9 @@ def emulate_feishu(
     port: Annotated[
         int, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")
     ] = 8083,
-    scale: Annotated[float, typer.Option(help="Factor for the periods of limits and lifetimes.")] = 1.0,
+    scale: Annotated[
+        float, typer.Option(help="Multiply all rate-limit windows and lifetimes by this factor.")
+    ] = 1.0,
 ) -> None:
     """Run a local Feishu emulator: API and long connection, with people, chats and real rate limits."""
     from bot.testing.emulators.cli import run as run_emulator
@@ -225,7 +229,9 @@ def emulate_slack(
     port: Annotated[
         int, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")
     ] = 8082,
-    scale: Annotated[float, typer.Option(help="Factor for the periods of limits and streams.")] = 1.0,
+    scale: Annotated[
+        float, typer.Option(help="Multiply all rate-limit windows and stream lifetimes by this factor.")
+    ] = 1.0,
 ) -> None:
     """Run a local Slack emulator: Web API and Socket Mode, with people, channels and real rate limits."""
     from bot.testing.emulators.cli import run as run_emulator

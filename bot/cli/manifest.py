@@ -44,15 +44,15 @@ def _roebot_step(platform: str) -> Sequence[str]:
     run = f"Run `roebot init {platform}`: it asks for {asked}, tests the account and writes config.yaml."
     there = f"set {' and '.join(names.values())} in the environment"
     return (
-        f"{run} By hand: {there}, add `channels: {{{platform}: {{{entry}}}}}` to config.yaml, "
+        f"{run} Or do this yourself: {there}, add `channels: {{{platform}: {{{entry}}}}}` to config.yaml, "
         "then start the service.",
     )
 
 
 def _last_steps(manifest: Manifest) -> Sequence[str]:
     return (
-        f"{manifest.write_to_it} It does not know you yet and answers with a code. "
-        "Send `/pair CODE owner` in the web console or in `roebot chat` to become its owner.",
+        f"{manifest.write_to_it} It does not know you yet, so it replies with a code. "
+        "Send `/pair CODE owner` in the web console or in `roebot chat` to become the bot's owner.",
     )
 
 

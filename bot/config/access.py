@@ -81,32 +81,32 @@ class AccessConfig(Section):
 
     default: Default = Field(
         "pair",
-        description="Access of people who are not listed: pair: they get a code in private that an admin can"
-        " approve; closed: none, and a notice says what to add here; allow: they are members.",
+        description="Access of people who are not listed: pair: in a private chat they get a code that an "
+        "admin can approve; closed: no access, and a notice says what to add here; allow: members.",
     )
     owners: Entries = Field((), description="People who can do everything.")
     admins: Entries = Field((), description="People who can use the admin commands.")
     members: Entries = Field((), description="People who can use the bot.")
-    blocked: Entries = Field((), description="People and groups without access.")
+    blocked: Entries = Field((), description="Blocked people and groups.")
     groups: Entries = Field((), description="Groups in which everyone can use the bot.")
     guests: bool = Field(
         False,
-        description="true: guests of a workspace and people of other organizations count as everyone.",
+        description='true: "everyone" includes guests of a workspace and people from other organizations.',
     )
 
 
 class AccessOverrides(Section):
     """Access rules of one account: a key that is set replaces the general one; `blocked` is added."""
 
-    default: Default | None = Field(None, description="As in access.")
+    default: Default | None = Field(None, description="Replaces access.default for this account.")
     owners: Entries | None = Field(None, description="Replaces access.owners for this account.")
     admins: Entries | None = Field(None, description="Replaces access.admins for this account.")
     members: Entries | None = Field(None, description="Replaces access.members for this account.")
     blocked: Entries | None = Field(
-        None, description="People and groups without access, in addition to access.blocked."
+        None, description="Blocked people and groups, in addition to access.blocked."
     )
     groups: Entries | None = Field(None, description="Replaces access.groups for this account.")
-    guests: bool | None = Field(None, description="As in access.")
+    guests: bool | None = Field(None, description="Replaces access.guests for this account.")
 
     def over(self, general: AccessConfig) -> AccessConfig:
         """Return the effective rules of the account."""

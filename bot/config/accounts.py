@@ -42,36 +42,37 @@ class AccountConfig(Section):
     """The key whose value two enabled accounts of the platform can't share; "" for none."""
 
     name: Text = Field(description="The key of the entry.")
-    platform: Text = Field(description="The platform; default: the name of the entry.")
+    platform: Text = Field(description="Platform; default: the key of the entry.")
     enabled: Switch = Field(True, description="false: do not start the account.")
-    base_url: Url | None = Field(None, description="Root of the API; null: the platform's public API.")
+    base_url: Url | None = Field(None, description="Root URL of the API; null: the platform's public API.")
     assistant_id: OneId | None = Field(
         None, description="Assistant of this account; null: runtime.assistant_id."
     )
     agent: OneId | None = Field(
         None, description="Custom agent (agents/<name> in the data directory) that answers; null: none."
     )
-    model: OneId | None = Field(None, description="Name of the model; null: the assistant's choice.")
+    model: OneId | None = Field(None, description="Name of the model; null: the assistant's model.")
     busy: Literal["queue", "interrupt", "steer", "reject"] = Field(
         "queue",
-        description="A message during a run: queue waits, interrupt ends the run, steer is added to it,"
-        " reject is declined.",
+        description="Handling of messages that arrive during a run: queue: keep them waiting; interrupt: "
+        "stop the run; steer: add them to the run; reject: decline them.",
     )
     isolation: Literal["chat", "topic", "member"] = Field(
         "topic", description="Scope of a conversation: a chat, a topic in a chat, or a member."
     )
     locale: Literal["en", "zh"] = Field("en", description="Language of the service's texts.")
     access: AccessOverrides = Field(
-        default_factory=AccessOverrides, description="Overrides of access for this account."
+        default_factory=AccessOverrides,
+        description="Access settings that override `access` for this account.",
     )
     retention_days: Days | None = Field(
-        None, description="Days that messages of this account are stored; 0: forever; null: retention.days."
+        None, description="Days to keep messages of this account; 0: forever; null: retention.days."
     )
     rate_scale: Number = Field(
         1.0,
         gt=0,
         le=1000,
-        description="Factor for the periods of the platform's published rate limits.",
+        description="Multiplies the windows of the platform's published rate limits.",
     )
 
     def needs(self) -> Mapping[str, str]:
@@ -138,7 +139,7 @@ class TelegramAccount(AccountConfig):
         description="edit: edit one message; draft: a draft, then a new message; off: complete answers only.",
     )
     mode: Literal["polling", "webhook"] = Field(
-        "polling", description="polling: the service requests updates; webhook: Telegram calls it."
+        "polling", description="polling: the service requests updates; webhook: Telegram calls the service."
     )
     webhook_url: Url | None = Field(None, description="Mode webhook: public https root of the service.")
     webhook_secret: Secret | None = Field(
@@ -184,7 +185,7 @@ class SlackAccount(AccountConfig):
     identity: ClassVar[str] = "bot_token"
 
     platform: Literal["slack"] = "slack"
-    bot_token: Secret | None = Field(None, description="The bot token of the app (xoxb-…).")
+    bot_token: Secret | None = Field(None, description="The app's bot token (xoxb-…).")
     app_token: Secret | None = Field(None, description="The app-level token for Socket Mode (xapp-…).")
     signing_secret: Secret | None = Field(None, description="Mode http: the secret that signs requests.")
     mode: Literal["socket", "http"] = Field(
@@ -238,12 +239,14 @@ class FeishuAccount(AccountConfig):
     identity: ClassVar[str] = "app_id"
 
     platform: Literal["feishu"] = "feishu"
-    app_id: Text | None = Field(None, description="The id of the app (cli_…).")
-    app_secret: Secret | None = Field(None, description="The secret of the app.")
+    app_id: Text | None = Field(None, description="The app's id (cli_…).")
+    app_secret: Secret | None = Field(None, description="The app's secret.")
     encrypt_key: Secret | None = Field(
         None, description="Mode webhook: the key that encrypts and signs callbacks."
     )
-    verification_token: Secret | None = Field(None, description="Mode webhook: the token of callbacks.")
+    verification_token: Secret | None = Field(
+        None, description="Mode webhook: the token that callbacks must contain."
+    )
     domain: Literal["feishu", "lark"] = Field(
         "feishu", description="feishu (feishu.cn) or lark (larksuite.com)."
     )

@@ -33,16 +33,18 @@ class ServerConfig(Section):
 
     host: Text = Field(
         "127.0.0.1",
-        description="Address to listen on; an address that other machines can reach needs a token.",
+        description="Address to listen on. If other machines can reach it, a token is required.",
     )
     port: Int = Field(2026, ge=0, le=65535, description="Port to listen on; 0: any free port.")
-    token: Secret | None = Field(None, description="API token; null: only loopback is served.")
+    token: Secret | None = Field(
+        None, description="API token; null: only requests from loopback are accepted."
+    )
     allowed_hosts: Annotated[tuple[Text, ...], ManyIds] = Field(
-        (), description="Host names of the service, in addition to its address."
+        (), description="Host names to accept in requests, in addition to the address."
     )
 
     public_url: Url | None = Field(
-        None, description="Address of the web console, for links in the chat; its host is allowed too."
+        None, description="URL of the web console, used in links in the chat; its host is also accepted."
     )
 
     @field_validator("public_url")
@@ -78,10 +80,10 @@ class RuntimeConfig(Section):
 
     url: Url | None = Field(None, description="Address; null: start the bundled server as a child process.")
     management_url: Url | None = Field(
-        None, description="Server that manages models and files; null: the same server."
+        None, description="Server that manages models and files; null: the server at url."
     )
     assistant_id: OneId = Field("lead_agent", description="The assistant that answers.")
-    api_key: Secret | None = Field(None, description="API key of another server.")
+    api_key: Secret | None = Field(None, description="API key for an external server.")
 
 
 class DatabaseConfig(Section):
@@ -101,10 +103,11 @@ class SchedulesConfig(Section):
     """Schedules."""
 
     timezone: Text = Field(
-        "UTC", description="Default time zone of chats, as an IANA name; /digest zone sets another."
+        "UTC",
+        description="Default time zone of chats, as an IANA name; a chat can change it with /digest zone.",
     )
     catch_up_minutes: Count = Field(
-        360, description="Minutes within which a missed run is caught up; later it is skipped."
+        360, description="Minutes within which a missed run still takes place; after that, it is skipped."
     )
     shortest_minutes: Count = Field(
         5, description="Shortest interval between the runs of a schedule, in minutes."
@@ -131,9 +134,11 @@ class BudgetsConfig(Section):
     """Usage limits. Owners have no limits."""
 
     person: BudgetLimits = Field(default_factory=BudgetLimits, description="Limits per person.")
-    chat: BudgetLimits = Field(default_factory=BudgetLimits, description="Limits per group, all its people.")
+    chat: BudgetLimits = Field(
+        default_factory=BudgetLimits, description="Limits per group, for all its people together."
+    )
     account: BudgetLimits = Field(
-        default_factory=BudgetLimits, description="Limits per account, all its chats."
+        default_factory=BudgetLimits, description="Limits per account, for all its chats together."
     )
 
 

@@ -118,7 +118,7 @@ class DeletesMessages(Protocol):
 
 @runtime_checkable
 class RepeatsSafely(Protocol):
-    """Sends with the same `OutboundMessage.key` become one message, so an unknown outcome is retried."""
+    """Posts only one message for each `OutboundMessage.key`, so an unknown outcome is safely retried."""
 
     @property
     def repeats_safely(self) -> bool:
@@ -128,8 +128,8 @@ class RepeatsSafely(Protocol):
 
 @runtime_checkable
 class ShowsAlone(Protocol):
-    """Posts for one person only in a group (`OutboundMessage.alone`). Such a message can be neither edited
-    nor found again: an unknown outcome is retried once, marked.
+    """Posts a message in a group that only one person can see (`OutboundMessage.alone`). It can be neither
+    edited nor found again, so an unknown outcome is retried once and marked as possibly repeated.
     """
 
     @property
@@ -171,7 +171,7 @@ class ChoosesFrames(Protocol):
 
 @runtime_checkable
 class StreamsNatively(Protocol):
-    """Marks a message as growing (a native stream, a stop button) until its final edit."""
+    """Marks a message as in progress (with a native stream or a stop button) until its final edit."""
 
     def streaming(self, address: ReplyAddress, message_id: str) -> bool:
         """Return True while the message is open and needs a final edit, even if its text is complete."""
@@ -196,7 +196,7 @@ class AsksChoice(Protocol):
 
 @runtime_checkable
 class ShowsProgress(Protocol):
-    """Has a native list for the agent's progress.
+    """Shows the agent's progress in a native list.
 
     Frames carry it as `OutboundMessage.progress`; elsewhere it is part of their text. In that case the final
     carries its last state. The list may be gone if the message was rewritten, but nothing in it is ever left
@@ -219,7 +219,7 @@ class SendsFiles(Protocol):
 
 @runtime_checkable
 class FetchesFiles(Protocol):
-    """Downloads the attachments that it reported."""
+    """Downloads the attachments of the messages that it reported."""
 
     def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
         """Yield the content in chunks."""
@@ -228,7 +228,7 @@ class FetchesFiles(Protocol):
 
 @runtime_checkable
 class ReadsThreads(Protocol):
-    """Reads a thread in which the bot was not addressed before."""
+    """Reads earlier messages in a thread in which the bot has not been addressed before."""
 
     async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
         """Return what people wrote in a thread before the message `before`, oldest first.
@@ -266,7 +266,7 @@ class WebhookAnswer:
 
 @runtime_checkable
 class ReceivesWebhooks(Protocol):
-    """Receives requests of the platform on the service's HTTP port."""
+    """Receives requests from the platform on the service's HTTP port."""
 
     async def webhook(self, request: WebhookRequest) -> WebhookAnswer:
         """Authenticate the request, store its content, then answer. A forged one gets 401 or 403."""

@@ -41,8 +41,8 @@ CASES: tuple[Case, ...] = (
     Case("a mention in a group", GROUP, "hello"),
     Case("another mention there", GROUP, "something else"),
     Case("a reply to the previous message", GROUP, "and more", reply_to="4"),
-    Case("a command there that replies to nothing", GROUP, "/status"),
-    Case("a mention in a topic of a forum", GROUP, "hello", topic="7"),
+    Case("a command there that is not a reply", GROUP, "/status"),
+    Case("a mention in a forum topic", GROUP, "hello", topic="7"),
     Case("another mention in that topic", GROUP, "and more", topic="7"),
 )
 

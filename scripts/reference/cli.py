@@ -9,9 +9,9 @@ from bot.cli.app import app
 from scripts.reference.markdown import code, page, table
 
 INTRO = """
-After `make install` the command is `.venv/bin/roebot`. `ROEBOT_HOME` is an alternative to `--home`,
-`ROEBOT_CONFIG_PATH` to `--config`. Exit codes: 0 success, 1 failure (one line says why), 2 wrong usage or
-an invalid configuration.
+After `make install`, the command is `.venv/bin/roebot`. Instead of `--home` and `--config`, you can set
+`ROEBOT_HOME` and `ROEBOT_CONFIG_PATH`. Exit codes: 0 for success, 1 for a failure (one line gives the
+reason), 2 for incorrect usage or an invalid configuration.
 """
 
 

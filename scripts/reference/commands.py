@@ -9,14 +9,14 @@ from bot.texts import texts_for
 from scripts.reference.markdown import page, table
 
 INTRO = """
-Commands are answered by the service itself, without a model, ahead of waiting messages and running turns.
-They start with a slash: `/status`; on Slack, `/roebot status`. In a group you can also mention the bot:
-`@bot status`. `@bot digest weekdays 9:00 …` and `@bot announce: …` are recognized by the time and the
-colon. Everyone who can use the bot can use the commands in the first table; those in the second are for
-admins and owners.
+The service itself answers commands, without a model and ahead of waiting messages and running turns. A
+command starts with a slash: `/status`, or `/roebot status` on Slack. In a group, you can also mention the
+bot: `@bot status`. After a mention, `digest` counts as a command only if a time follows (`@bot digest
+weekdays 9:00 …`), and `announce` only with a colon (`@bot announce: …`). Anyone who can use the bot can use
+the commands in the first table; the second table is for admins and owners.
 
 `/NAME TEXT` with the name of a [skill](../howto/write-skills.md) is not a command: it starts a turn in
-which the agent uses that skill. Write `_` for the hyphens in its name.
+which the agent uses that skill. Replace hyphens in the skill's name with `_`.
 """
 
 

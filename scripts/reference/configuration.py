@@ -14,19 +14,22 @@ from scripts.reference.markdown import code, page, table
 
 Json = dict[str, Any]
 INTRO = """
-`config.yaml` is looked for at `--config`, `ROEBOT_CONFIG_PATH`, `./config.yaml` and `../config.yaml`, in
-this order. Without a file every key has its default. `config.example.yaml` shows all keys.
+Roebot looks for `config.yaml` at `--config`, `ROEBOT_CONFIG_PATH`, `./config.yaml` and `../config.yaml`, in
+that order. If there is no file, every key has its default value. For an example of every key, see
+`config.example.yaml`.
 
-- `$NAME` as a value is read from the environment. To start a text with a dollar sign, write two.
-- An unknown key, a value of the wrong type, or an unset `$NAME` of an enabled section stops the start with
-  an error that names file, line, key and expected value. `roebot config check` reports the same without a
-  start.
-- Changes apply while the service runs. An invalid file changes nothing and is reported in the log.
-  `server`, `runtime` and `database` need a restart.
-- The module of a `use` is looked for in the packages installed for the service's Python, then in the folder
-  of this file.
-- `null` stands for the default. A single value is accepted where a list is expected.
-- `roebot config schema` prints the JSON schema for editors: [Edit and upgrade the
+- A value of the form `$NAME` is read from the environment. To start a value with a literal dollar sign,
+  write two.
+- If a key is unknown, a value has the wrong type, or a `$NAME` in an enabled section is unset, the service
+  does not start. The error names the file, line, key and expected value. `roebot config check` reports the
+  same errors without starting the service.
+- Changes take effect while the service is running, except those to `server`, `runtime` and `database`,
+  which require a restart. If the file is invalid, the service logs the error and keeps its current
+  settings.
+- The module named in a `use` key is imported from the packages installed for the service's Python or,
+  failing that, from the folder that contains this file.
+- `null` means the default. Where a list is expected, a single value is also accepted.
+- `roebot config schema` prints the JSON schema for use in editors; see [Edit and upgrade the
   configuration](../howto/edit-the-configuration.md).
 - For settings outside this file, see [Feature switches](feature-switches.md).
 """
@@ -44,29 +47,29 @@ KINDS = {
     "null": "null",
 }
 ENTRY_NOTES = {
-    "models": "Every other key of a model, such as `api_key`, is passed to its class.",
-    "tools": "Every other key of a tool is passed to the object that `use` names.",
+    "models": "All other keys of a model, such as `api_key`, are passed to its class.",
+    "tools": "All other keys of a tool are passed to the object that `use` names.",
 }
 SECTION_NOTES = {
-    "guardrails": "The provider's `use` is `package.module:Class`. The default takes the lists `allowed`, "
-    "`denied` and `ask` and needs at least one of them; other classes have their own keys. See [Approve or "
-    "deny tool calls](../howto/approve-tool-calls.md).",
+    "guardrails": "`use` names the provider as `package.module:Class`. The default provider takes the lists "
+    "`allowed`, `denied` and `ask`, and requires at least one of them; other classes have their own keys. "
+    "See [Approve or deny tool calls](../howto/approve-tool-calls.md).",
     "model_calls": """
-- Temporary failures are retried: rate limits, overload, timeouts, lost connections and broken answers
+- Temporary failures are retried: rate limits, overload, timeouts, lost connections and malformed answers
   ([full list](states-and-errors.md#model-failures)).
-- After any other failure, such as a rejected key or request, the next of `fallback_models` is called. A
-  model that can't be created, because its package is missing or a setting is invalid, is skipped and
-  checked again with the next message. If no model is left, the chat shows the last failure.
-- Summaries work in the same way, starting with the model of `summarization`. Titles are requested once; if
-  that fails, the first words of the message become the title.
-- The model that answered is recorded in the log (`model_fallback`, `model_left_out`) and in the
-  `response_metadata` of the stored answer (`roebot_model`), not in the reply or in `/usage`.
+- After any other failure, such as a rejected key or request, the next model in `fallback_models` is called.
+  A model that can't be created because its package is missing or a setting is invalid is skipped, and tried
+  again with the next message. If every model fails, the chat shows the last failure.
+- Summaries follow the same rules, starting with the model set in `summarization`. A title is requested only
+  once; if the request fails, the first words of the message become the title.
+- The name of the model that answered is recorded in the log (`model_fallback`, `model_left_out`) and in the
+  `response_metadata` of the stored answer (`roebot_model`). It does not appear in the reply or in `/usage`.
 """,
 }
 LATER = """
 ## Reserved keys
 
-These names are reserved for later versions and are rejected.
+These keys and values are reserved for future versions. Using one is an error.
 """
 
 
@@ -105,7 +108,7 @@ def _providers() -> Iterable[str]:
 def _channels(definitions: Json) -> Iterable[str]:
     common = [name for name in AccountConfig.model_fields if name != "name"]
     yield (
-        "## `channels`\n\nOne entry per account; its key is the account's name. "
+        "## `channels`\n\nOne entry per account. The key of each entry is the account's name. "
         f"{' and '.join(map(code, BUILT_IN))} exist without an entry."
     )
     some = definitions[PLATFORMS["telegram"].__name__]["properties"]
@@ -126,7 +129,7 @@ def _channels(definitions: Json) -> Iterable[str]:
 
 def _platforms() -> Json:
     return {
-        "description": "The platform; default: the name of the entry.",
+        "description": "Platform; default: the key of the entry.",
         "enum": sorted(PLATFORMS),
     }
 

@@ -8,9 +8,9 @@ from agent.models.providers import PROVIDERS
 from scripts.reference.markdown import code, page, table
 
 INTRO = """
-Models in `config.yaml` take precedence: with `models`, no other source is searched and the first entry is
-the default. Otherwise the sources are searched in this order. The first model found is the default; all of
-them can be selected with `/model`.
+Models in `config.yaml` take precedence: if `models` is set, no other source is searched, and the first
+entry is the default. Otherwise, the sources below are searched in order. The first model found becomes the
+default; any of the models found can be selected with `/model`.
 """
 
 
@@ -25,20 +25,20 @@ def render_models() -> str:
     rows.append(
         [
             str(last + 1),
-            f"Ollama at `OLLAMA_HOST`, default 127.0.0.1:{OLLAMA_PORT}",
+            f"Ollama at `OLLAMA_HOST` (default: 127.0.0.1:{OLLAMA_PORT})",
             "`ollama`",
-            "the newest",
+            "the most recent one",
         ]
     )
-    rows.append([str(last + 2), "nothing: the bundled model", code(NAME), code(local.model)])
+    rows.append([str(last + 2), "none of the above: the bundled model", code(NAME), code(local.model)])
     return page(
         "Models",
         INTRO,
         table(["order", "source", "name", "model"], rows),
         _choice(),
         "## The bundled model",
-        f"{local.display_name}. {local.note} It runs in a separate process, started on first use. It reads "
-        f"at most {SLOT_TOKENS - ANSWER_TOKENS} tokens and writes at most {ANSWER_TOKENS}.",
+        f"{local.display_name}. {local.note} It runs in a separate process that starts on first use. It "
+        f"reads at most {SLOT_TOKENS - ANSWER_TOKENS} tokens and writes at most {ANSWER_TOKENS}.",
     )
 
 
@@ -46,11 +46,11 @@ def _choice() -> str:
     with_url = [provider.name for provider in PROVIDERS if provider.base_url]
     named = ", ".join(code(f"{name.upper()}_BASE_URL") for name in with_url)
     return f"""
-## Choose a model by the environment
+## Choose a model with environment variables
 
-Set `{CHOICE_VARIABLE}` to a name of the table (`{CHOICE_VARIABLE}=anthropic`), to a name and one of its
-models (`openai:gpt-5.4`), or to a model of the first provider found.
+Set `{CHOICE_VARIABLE}` to a provider name from the table (`{CHOICE_VARIABLE}=anthropic`), to a provider and
+one of its models (`openai:gpt-5.4`), or to just a model from the first provider found.
 
-For another address, set {named}. The clients of OpenAI and Anthropic read `OPENAI_BASE_URL` and
+To use a different API address, set {named}. The OpenAI and Anthropic clients read `OPENAI_BASE_URL` and
 `ANTHROPIC_BASE_URL`.
 """

@@ -23,13 +23,13 @@ _PACED = "then as often as the limits allow."
 MANNERS = """
 ## Where an answer appears
 
-In a group the bot answers only messages that mention it or reply to it, and commands. In a private chat it
-answers every message. With `isolation: topic`, the default:
+In a group, the bot answers only commands and messages that mention it or reply to it. In a private chat, it
+answers every message. With the default, `isolation: topic`:
 """
 ISOLATION = """
-With `isolation: chat` a whole chat is one conversation; with `isolation: member` each member of a group has
-their own. In a group the agent sees the sender's name with every message. The web console and the terminal
-have private chats only.
+With `isolation: chat`, a whole chat is one conversation. With `isolation: member`, each member of a group
+has their own conversation. In a group, the agent sees the sender's name with every message. The web console
+and the terminal have only private chats.
 """
 
 

@@ -28,30 +28,33 @@ from bot.store import open_database
 from scripts.reference.markdown import code, first_line, page, table
 
 INTRO = """
-The service answers on one port (`server.port`, default 2026). `/api/openapi.json` is the OpenAPI document
-of the service's routes. It links the agent runtime's own document, `/api/langgraph/openapi.json` (for
-admins), in which the LangGraph API has no prefix. Its management routes have the same paths here.
+The service listens on a single port (`server.port`, default 2026). The OpenAPI document of its routes is at
+`/api/openapi.json`. It links to the agent runtime's own document, `/api/langgraph/openapi.json` (for
+admins), which lists the LangGraph API without a prefix. The runtime's management routes have the same paths
+in the service.
 
 - With `server.token` set, every route whose role is not `anyone` requires `Authorization: Bearer TOKEN`, or
   the cookie that `POST /api/session` returns for the token.
-- Without a token, only requests from loopback are served. Host and Origin are always checked.
-- Bodies are `application/json`; uploads are `multipart/form-data`. Errors are `{"detail": "…"}`.
+- Without a token, only requests from loopback are accepted. The `Host` and `Origin` headers are always
+  checked.
+- Request bodies are `application/json`; uploads are `multipart/form-data`. Errors have the form `{"detail":
+  "…"}`.
 - Lists take `limit` and `cursor`; `next` in the response is the cursor of the next page.
-- `role` is the least role: `anyone` needs no sign-in; a `member` reaches their own data only. With the
-  token, or on the same machine if no token is set, the caller is an owner. See [What each role
-  sees](../howto/manage-in-the-web-console.md#what-each-role-sees).
+- `role` is the minimum role required. `anyone` means that no sign-in is needed; a `member` can access only
+  their own data. A caller with the token, or on the same machine if no token is set, is an owner. See [What
+  each role sees](../howto/manage-in-the-web-console.md#what-each-role-sees).
 """
 AGENT = """
 ## Agent runtime
 
-The service forwards these routes to the agent runtime. `roebot agent serve` serves them itself, to callers
-with its token.
+The service forwards requests for these routes to the agent runtime. `roebot agent serve` handles them
+directly, but only for callers that present its token.
 """
 LANGGRAPH = """
 ## LangGraph API
 
-Under `/api/langgraph` of the service, for admins; at the root of `roebot agent serve` and of the bundled
-runtime. Use `langgraph-sdk` as the client.
+The service provides this API to admins under `/api/langgraph`. `roebot agent serve` and the bundled runtime
+provide it at the root. Use `langgraph-sdk` as the client.
 """
 PLACE = re.compile(r"\{[^}]*\}")
 

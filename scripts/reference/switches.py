@@ -8,28 +8,29 @@ from dataclasses import dataclass
 from scripts.reference.markdown import code, page, table
 
 INTRO = """
-The table shows where each feature or limit can be switched; an empty cell means it can't be switched there.
-Keys are described in [Configuration](configuration.md).
+This table shows where you can switch or set each feature or limit. An empty cell means that you can't do it
+there. For descriptions of the keys, see [Configuration](configuration.md).
 
-- **config.yaml**: for everyone; changes apply while the service runs.
-- **account**: the key in an entry of `channels`.
-- **chat**: the command; for one conversation, from its next answer on.
-- **run**: the key in the `configurable` of a run or an assistant. The embedded client takes the same names:
-  `client.chat("…", is_plan_mode=True)`. An invalid value is ignored.
-- **code**: a field of `RuntimeFeatures`, to [embed the agent in a program](../howto/embed-the-agent.md):
-  `True`, `False` or a middleware instance. If `features` is passed, it decides about *all* features in this
-  column; an omitted field has the default of the class, shown in parentheses.
+- **config.yaml**: a key that applies to everyone. Changes take effect while the service is running.
+- **account**: a key in an entry of `channels`.
+- **chat**: a command. It applies to one conversation, starting with the next answer.
+- **run**: a key in the `configurable` of a run or an assistant. The embedded client accepts the same names
+  as keyword arguments: `client.chat("…", is_plan_mode=True)`. Invalid values are ignored.
+- **code**: a field of `RuntimeFeatures`, for [programs that embed the agent](../howto/embed-the-agent.md).
+  Its value is `True`, `False` or a middleware instance. If you pass `features`, it controls *all* features
+  in this column; a field that you omit has the class default, shown in parentheses.
 """
 AFTER = """
 ## Notes
 
-- A choice in the chat takes precedence, then the account, the custom agent, and `config.yaml`.
+- A setting made in the chat takes precedence over the account, followed by the custom agent and then
+  `config.yaml`.
 - Features that the model does not support (thinking, effort, tools) are skipped, or rejected if
   `allow_degradation` is false.
-- A model without tools (`supports_tools: false`) gets no middleware that adds tools: no plan, no clarifying
-  questions.
-- Without a sandbox the agent has no tools for files and commands; it is still told about uploaded files.
-- Subagents are available if they would have tools to work with, or if a run requests them.
+- For a model that can't call tools (`supports_tools: false`), middleware that adds tools is left out, so
+  there are no plans and no clarifying questions.
+- Without a sandbox, the agent has no tools for files and commands. It is still notified of uploaded files.
+- Subagents are available if there are tools for them to use, or if a run requests them.
 """
 
 
@@ -55,7 +56,7 @@ ROWS: Sequence[Row] = (
         "model",
         "/model",
         ("model_name",),
-        note="without `models`: by the [environment](models.md)",
+        note="if `models` is not set, the model is chosen from the [environment](models.md)",
     ),
     Row(
         "Custom agent",
@@ -63,7 +64,7 @@ ROWS: Sequence[Row] = (
         account="agent",
         chat="/agent",
         run=("agent_name",),
-        note="its files: `agents/<name>/` in the data directory",
+        note="its files are in `agents/<name>/` in the data directory",
     ),
     Row("Assistant (graph)", "`lead_agent`", ("runtime.assistant_id",), "assistant_id"),
     Row(
@@ -74,32 +75,32 @@ ROWS: Sequence[Row] = (
         note="`create_agent_graph(plan_mode=True)`",
     ),
     Row(
-        "Adding messages to current work",
+        "Adding messages to a run in progress",
         "off",
         account="busy",
         chat="/busy",
         run=("steerable",),
         feature="steering",
-        note="[`steer`](../howto/handle-messages-during-a-run.md); not in the embedded client",
+        note="see [`steer`](../howto/handle-messages-during-a-run.md); not available in the embedded client",
     ),
     Row(
         "Thinking",
         "off",
         ("models[].supports_thinking", "models[].when_thinking_enabled"),
         run=("thinking_enabled",),
-        note="the keys say if and how the model can think; they do not turn it on",
+        note="the keys define whether and how the model can think; they do not turn thinking on",
     ),
     Row(
         "Reasoning effort",
         "the model's default",
         ("models[].supports_reasoning_effort",),
         run=("reasoning_effort",),
-        note="the key says if the model supports it; set a fixed effort with another key of the model",
+        note="the key says whether the model supports it; set a fixed effort with another key of the model",
     ),
-    Row("Vision", "as the model", ("models[].supports_vision",), feature="vision"),
+    Row("Vision", "depends on the model", ("models[].supports_vision",), feature="vision"),
     Row("Tools", "none", ("tools", "tool_groups"), note="a custom agent selects groups of tools"),
     Row("Summaries of long threads", "off", ("summarization.enabled",), feature="summarization"),
-    Row("Title", "on", ("title.enabled",), feature="auto_title", note="not with the bundled model"),
+    Row("Title", "on", ("title.enabled",), feature="auto_title", note="not available with the bundled model"),
     Row("Guardrail", "off", ("guardrails.enabled",), feature="guardrail"),
     Row(
         "Clarifying questions",
@@ -110,7 +111,7 @@ ROWS: Sequence[Row] = (
         "Loop detection",
         "on: warns at {warn}, stops at {stop} identical calls",
         feature="loop_detection",
-        note="for other numbers, pass an instance",
+        note="to use other numbers, pass an instance",
     ),
     Row(
         "Limits for model and tool calls",
@@ -133,7 +134,7 @@ ROWS: Sequence[Row] = (
         "on",
         ("memory.enabled", "memory.injection_enabled"),
         feature="memory",
-        note="not with the bundled model; `/memory` shows and deletes it",
+        note="not available with the bundled model; `/memory` shows and deletes memory",
     ),
     Row(
         "Subagents",
@@ -141,13 +142,13 @@ ROWS: Sequence[Row] = (
         ("subagents.enabled", "subagents.max_concurrent"),
         run=("subagent_enabled",),
         feature="subagent",
-        note="at most {subagents} at the same time",
+        note="by default, at most {subagents} at a time",
     ),
     Row(
         "Deferred tools",
         "off",
         feature="deferred_tools",
-        note="automatic from {deferred} tools if some are from MCP servers; otherwise pass an instance",
+        note="automatic with {deferred} or more tools, some from MCP servers; otherwise, pass an instance",
     ),
     Row("Sandbox (files and commands)", "on", ("sandbox.enabled", "sandbox.use"), feature="sandbox"),
     Row(
@@ -155,13 +156,13 @@ ROWS: Sequence[Row] = (
         "on",
         ("skills",),
         chat="/skill",
-        note="each with `/skill`, the API or `extensions_config.json`; a custom agent has its own list",
+        note="switch each with `/skill`, the API or `extensions_config.json`; custom agents have their own",
     ),
     Row(
         "MCP servers",
         "none",
         chat="/mcp",
-        note="each with `/mcp`, the API or `extensions_config.json`",
+        note="switch each with `/mcp`, the API or `extensions_config.json`",
     ),
     Row("External agents (ACP)", "none", ("acp_agents",), note="tool group `acp`"),
     Row("Unsupported model features", "skipped", ("allow_degradation",)),
@@ -169,10 +170,10 @@ ROWS: Sequence[Row] = (
         "Thread state",
         "SQLite",
         ("checkpointer.type",),
-        note="in your own program: `AgentClient(checkpointer=…)`, default in memory",
+        note="in your own program, use `AgentClient(checkpointer=…)`; the default is in memory",
     ),
     Row("Concurrent runs", "256", ("limits.max_runs",)),
-    Row("Waiting messages and sizes", "20; 100,000 characters; 20 MB", ("limits",)),
+    Row("Waiting messages and size limits", "20; 100,000 characters; 20 MB", ("limits",)),
 )
 
 

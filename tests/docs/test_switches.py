@@ -71,7 +71,7 @@ def test_a_feature_is_as_the_table_says_where_nothing_is_configured() -> None:
     )
     found = select_features(parts)
     told = {row.feature: row.default.partition(":")[0] for row in ROWS if row.feature}
-    assert told.pop("vision") == "as the model"
+    assert told.pop("vision") == "depends on the model"
     assert {name: "on" if getattr(found, name) else "off" for name in told} == told
 
 

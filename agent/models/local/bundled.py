@@ -20,7 +20,7 @@ SLOTS = 4
 SLOT_TOKENS = 2048
 ANSWER_TOKENS = 384
 NOTE = (
-    "A very small model on this machine: enough to see Roebot work, not to work with. "
+    "A very small model on this machine: enough to try Roebot out, but not for real work. "
     "Set a provider key (such as OPENAI_API_KEY) or run Ollama for real answers."
 )
 

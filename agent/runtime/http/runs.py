@@ -284,7 +284,7 @@ async def join_run_stream(
     cancel_on_disconnect: Flag = False,
     last_event_id: Annotated[str, Header()] = "",
 ) -> Response:
-    """Stream the events of a run after `Last-Event-ID`, by default from now on."""
+    """Stream the events of a run that follow `Last-Event-ID`; by default, only new events."""
     run = await runtime.database.read(runs.get_run, thread_id, run_id)
     active = runtime.manager.find_active(run.run_id)
     modes = require_modes(stream_mode) if stream_mode else None
@@ -395,7 +395,7 @@ async def delete_run(runtime: Runtime, thread_id: ThreadId, run_id: RunId) -> Re
 
 
 async def refuse_crons() -> Response:
-    """Refuse schedules, which this version does not support."""
+    """Reject the request: this version does not support schedules."""
     return json_response({"detail": "Crons are not supported by this version"}, status=501)
 
 

@@ -6,7 +6,7 @@ from bot.platforms.base import Budget, Manifest, Operation, Scope
 
 _RATES = "docs.discord.com/developers/topics/rate-limits"
 _HEADERS = (
-    f"{_RATES} names no figure for a route, its headers do: 5 in 5 s for messages and edits in one place "
+    f"{_RATES} gives no figure per route, but the headers do: 5 in 5 s for messages and edits in a channel "
     "(discord/discord-api-docs#20, javacord.org/wiki/advanced-topics/ratelimits)"
 )
 _POSTS = frozenset({Operation.POST})
@@ -32,14 +32,14 @@ MANIFEST = Manifest(
     confirms=False,
     setup_steps=(
         "Open https://discord.com/developers/applications, press New Application and give it a name.",
-        "On the page Bot press Reset Token; keep the token, Discord shows it once.",
+        "On the Bot page, press Reset Token and copy the token; Discord shows it only once.",
         "On the same page, under Privileged Gateway Intents, switch on Message Content Intent and save.",
-        "On the page General Information copy the Application ID and put it in place of APPLICATION_ID in "
+        "On the General Information page, copy the Application ID. Put it in place of APPLICATION_ID in "
         "https://discord.com/oauth2/authorize?client_id=APPLICATION_ID&scope=bot+applications.commands"
-        "&permissions=274878008320 — that is View Channels, Send Messages, Send Messages in Threads, "
-        "Attach Files and Read Message History, and nothing else.",
-        "Open that link, choose your server and press Authorize. You need Manage Server there.",
+        "&permissions=274878008320 — this link grants only View Channels, Send Messages, Send Messages in "
+        "Threads, Attach Files and Read Message History.",
+        "Open that link, choose your server and press Authorize. This requires Manage Server permission.",
     ),
-    write_to_it="In Discord, click the bot among your server's members and write it a direct message; "
+    write_to_it="In Discord, click the bot in your server's member list and send it a direct message; "
     "in a channel, mention it.",
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bot.platforms.base import Budget, Manifest, Operation, Scope
 
-_SEND = "open.feishu.cn, im-v1 message/create: 5 QPS for one chat or person, of all bots together"
-_APP = "open.feishu.cn, im-v1 message/create and cardkit-v1: 1000 a minute and 50 a second for each API"
-_CARD = "open.feishu.cn, cardkit-v1 streaming overview: 10 operations a second on one card"
+_SEND = "open.feishu.cn, im-v1 message/create: 5 QPS per chat or person, shared by all bots"
+_APP = "open.feishu.cn, im-v1 message/create and cardkit-v1: 1,000 per minute and 50 per second for each API"
+_CARD = "open.feishu.cn, cardkit-v1 streaming overview: 10 operations per second on one card"
 _POST = frozenset({Operation.POST})
 _EDIT = frozenset({Operation.EDIT})
 _FINAL = frozenset({Operation.FINAL})
@@ -15,24 +15,24 @@ SCOPES = (
     ("im:message:send_as_bot", "send messages"),
     ("im:message.p2p_msg:readonly", "read what people write to the bot"),
     ("im:message.group_at_msg:readonly", "read messages in groups that mention the bot"),
-    ("im:message:readonly", "see whose message was answered, and fetch attachments"),
-    ("im:message:recall", "take back own messages"),
+    ("im:message:readonly", "see whose message was replied to, and fetch attachments"),
+    ("im:message:recall", "recall the bot's own messages"),
     ("im:resource", "send and fetch pictures and files"),
-    ("cardkit:card:write", "answers that grow"),
-    ("contact:user.base:readonly", "the names of people (optional)"),
-    ("contact:user.department:readonly", "their departments, for access by department (optional)"),
+    ("cardkit:card:write", "show answers as they are written"),
+    ("contact:user.base:readonly", "see people's names (optional)"),
+    ("contact:user.department:readonly", "see their departments, for access by department (optional)"),
     (
         "im:message.group_msg",
-        "read all messages in groups: replies without a mention, what stands in a topic (optional)",
+        "read all messages in groups, including topics and replies without a mention (optional)",
     ),
 )
 """The permissions of the app, each with what it is for."""
 EVENTS = (
-    ("im.message.receive_v1", "a message"),
+    ("im.message.receive_v1", "a message was received"),
     ("im.message.updated_v1", "a message was edited"),
-    ("im.message.recalled_v1", "a message was taken back"),
-    ("im.chat.access_event.bot_p2p_chat_entered_v1", "somebody opens the chat with the bot"),
-    ("application.bot.menu_v6", "somebody chooses from the bot's menu (optional)"),
+    ("im.message.recalled_v1", "a message was recalled"),
+    ("im.chat.access_event.bot_p2p_chat_entered_v1", "someone opened the chat with the bot"),
+    ("application.bot.menu_v6", "someone chose an item from the bot's menu (optional)"),
 )
 """What the app subscribes to; `card.action.trigger` is a callback, in the second tab of the same page."""
 
@@ -62,18 +62,19 @@ MANIFEST = Manifest(
     max_file_out=30 * 1024 * 1024,
     setup_steps=(
         "Open https://open.feishu.cn/app (Lark: https://open.larksuite.com/app), choose Create Custom App, "
-        "give it a name and a picture.",
-        "Under Credentials & Basic Info, keep App ID (cli_…) and App Secret.",
+        "and give it a name and a picture.",
+        "Under Credentials & Basic Info, copy the App ID (cli_…) and the App Secret.",
         "Under Add Features, add Bot.",
-        f"Under Permissions & Scopes, add these (Batch import takes them as a list):{_format_list(SCOPES)}",
+        f"Under Permissions & Scopes, add these (Batch import accepts a list):{_format_list(SCOPES)}",
     ),
     later_steps=(
-        "Under Events & Callbacks, Event Configuration, choose to receive events through persistent "
+        "Under Events & Callbacks, Event Configuration, choose to receive events through a persistent "
         f"connection, save, and add these events:{_format_list(EVENTS)}",
-        "In the tab Callback Configuration choose persistent connection too, save, and add "
+        "On the Callback Configuration tab, choose persistent connection as well, save, and add "
         "card.action.trigger (the stop button).",
-        "Under Version Management & Release, create a version, submit it and have it approved: permissions "
-        "and events count from then on.",
+        "Under Version Management & Release, create a version, submit it and have it approved. Only then do "
+        "permissions and events take effect.",
     ),
-    write_to_it="In Feishu, find the bot by its name and write to it; groups add it under Settings, Bots.",
+    write_to_it="In Feishu, search for the bot by name and send it a message. To add it to a group, open the "
+    "group's Settings, Bots.",
 )

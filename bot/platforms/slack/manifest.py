@@ -16,14 +16,14 @@ MANIFEST = Manifest(
             Scope.CHAT,
             1,
             1.0,
-            f"{_RATES}: chat.postMessage, one message a second in a channel",
+            f"{_RATES}: chat.postMessage, one message per second in a channel",
             frozenset({Operation.POST}),
         ),
         Budget(
             Scope.CHAT,
             1,
             1.0,
-            "assistant.threads.setStatus has the tier of chat.postMessage "
+            "assistant.threads.setStatus has the same tier as chat.postMessage "
             "(slackapi/java-slack-sdk, MethodsRateLimitTier)",
             frozenset({Operation.TYPING}),
         ),
@@ -31,8 +31,8 @@ MANIFEST = Manifest(
             Scope.ACCOUNT,
             100,
             60.0,
-            f"{_RATES}: chat.appendStream is of tier 4, 100 calls a minute for an app in a workspace; "
-            "finals use chat.stopStream and chat.update",
+            f"{_RATES}: chat.appendStream is in tier 4, 100 calls per minute for an app in a workspace; "
+            "final answers use chat.stopStream and chat.update",
             frozenset({Operation.EDIT}),
         ),
     ),
@@ -41,12 +41,14 @@ MANIFEST = Manifest(
     max_file_in=100 * 1024 * 1024,
     max_file_out=100 * 1024 * 1024,
     setup_steps=(
-        "Open https://api.slack.com/apps, press Create New App, choose From a manifest, pick the workspace.",
-        "Choose the tab YAML, put the manifest below in place of what stands there, press Next, then Create.",
-        "On Install App, press Install to your workspace and allow it; keep the Bot User OAuth Token "
+        "Open https://api.slack.com/apps, press Create New App, choose From a manifest, and pick the "
+        "workspace.",
+        "On the YAML tab, replace the contents with the manifest below, press Next, then Create.",
+        "On Install App, press Install to your workspace and allow it. Copy the Bot User OAuth Token "
         "(xoxb-…).",
         "On Basic Information, under App-Level Tokens, press Generate Token and Scopes, add the scope "
-        "connections:write and press Generate; keep the token (xapp-…).",
+        "connections:write and press Generate. Copy the token (xapp-…).",
     ),
-    write_to_it="In Slack, open the bot below Apps and write to it; in a channel, /invite it and mention it.",
+    write_to_it="In Slack, open the bot under Apps and send it a message. "
+    "In a channel, /invite it and mention it.",
 )

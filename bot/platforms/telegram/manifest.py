@@ -6,7 +6,7 @@ from bot.domain import ChatKind
 from bot.platforms.base import Budget, Manifest, Scope
 
 _FLOOD = "Bot API FAQ, 'My bot is hitting limits' (core.telegram.org/bots/faq)"
-_SHARED = f"{_FLOOD}; posts and edits share one budget (tdlib/td#2592, #3034)"
+_SHARED = f"{_FLOOD}; posts and edits count toward the same limit (tdlib/td#2592, #3034)"
 
 MANIFEST = Manifest(
     platform="telegram",
@@ -26,8 +26,8 @@ MANIFEST = Manifest(
     max_file_out=50 * 1024 * 1024,
     setup_steps=(
         "In Telegram, open @BotFather, send /newbot and answer its two questions: the bot's name, and its "
-        "username (which ends in bot). It gives you a token, such as 123456789:AA…; keep it.",
+        "username (which ends in bot). Copy the token that it gives you, such as 123456789:AA….",
     ),
-    write_to_it="In Telegram, search for the bot's username, press Start and write to it. In a group it "
-    "hears mentions, replies and commands; the privacy mode may stay on.",
+    write_to_it="In Telegram, search for the bot's username, press Start and send it a message. In a group, "
+    "it receives mentions, replies and commands; privacy mode can stay on.",
 )

@@ -2,7 +2,7 @@
 
 from bot.platforms.base import Budget, Manifest, Scope
 
-_OWN = "our own port: as many frames as a person can see, so that a turn costs little"
+_OWN = "Roebot's own limit: as many updates as a person can perceive, to keep the cost of a turn low"
 
 MANIFEST = Manifest(
     platform="terminal",

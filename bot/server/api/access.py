@@ -79,7 +79,7 @@ async def get_access(
 @router.put("/access/{entry}")
 async def put_role(entry: Entry, body: NewRole, services: Services, by: By) -> schemas.RoleGrantInfo:
     """Grant a role to a person, or access to a group or workspace (409: the configuration overrides it;
-    403: this takes an owner, or an admin of every account that the entry covers).
+    403: only owners, and admins of every account that the entry covers, may do this).
     """
     target, role = parse_entry(entry), Role[body.role.upper()]
     _check_grant(services, by, target, role)
@@ -99,8 +99,8 @@ async def put_role(entry: Entry, body: NewRole, services: Services, by: By) -> s
 
 @router.delete("/access/{entry}", status_code=204)
 async def delete_role(entry: Entry, services: Services, by: By) -> None:
-    """Revoke a granted role (403: this takes an owner, or an admin of every account that the entry
-    covers).
+    """Revoke a granted role (403: only owners, and admins of every account that the entry covers,
+    may do this).
     """
     who = parse_entry(entry)
     _check_grant(services, by, who, Role.STRANGER)
@@ -220,7 +220,7 @@ async def approve_by_code(body: PairingApproval, services: Services, by: By) -> 
 @router.post("/access/waiting/{entry}")
 async def approve_by_person(entry: Entry, body: NewRole, services: Services, by: By) -> schemas.RoleGrantInfo:
     """Approve the access request of an `account:id` and notify the person (404: no pending request; 403:
-    this takes an owner, or an admin of that account).
+    only owners, and admins of that account, may do this).
     """
     who = parse_entry(entry)
     _check_role(by, body.role)

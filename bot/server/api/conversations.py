@@ -212,7 +212,7 @@ async def read_transcript(
 async def read_conversation_usage(
     conversation: Id, services: Services, by: By, days: Days = DAYS
 ) -> schemas.UsageTotals:
-    """Return the number of tokens that a conversation used in the last days."""
+    """Return the number of tokens that a conversation used in recent days."""
     of = await local_chats.visible_conversation(services, by, conversation)
     return schemas.UsageTotals.model_validate(
         await services.db.run(sum_usage, period_start(services, days), conversation=of.id)
@@ -222,7 +222,7 @@ async def read_conversation_usage(
 @router.post("/{conversation}/messages", status_code=202, openapi_extra=MESSAGE_BODY)
 @open_to(Role.MEMBER)
 async def post_message(conversation: Id, request: Request, services: Services, by: By) -> schemas.PostResult:
-    """Post a message (JSON, or a form with `files`); it is stored when the response arrives."""
+    """Post a message (JSON, or a form with `files`); it has been stored once the response arrives."""
     of = await local_chats.visible_conversation(services, by, conversation)
     local_chats.writable_adapter(services, by, of)
     async with read_message(request, services) as posted:

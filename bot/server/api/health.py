@@ -33,7 +33,7 @@ Readiness = schemas.Readiness | schemas.Ready
 @router.get("/health")
 @open_to(Role.BLOCKED)
 async def get_health(services: Services) -> schemas.HealthInfo:
-    """Return that the process is alive."""
+    """Confirm that the process is alive."""
     return schemas.HealthInfo(status="ok", version=services.version)
 
 

@@ -24,8 +24,8 @@ Whom = Annotated[str, Path(alias="person", max_length=256, description="`platfor
 @router.get("/{person}/data", response_class=Response, responses={200: {"content": {"application/json": {}}}})
 @open_to(Role.MEMBER)
 async def export_data(target: Whom, services: Services, by: By) -> Response:
-    """Export the stored data of a person as one JSON document: your own, for admins that of people who are
-    not admins, for owners anyone's.
+    """Export the stored data of a person as one JSON document. Members can export their own data, admins also
+    that of people who are not admins, and owners anyone's.
     """
     person, now = _parse_person(services, by, target), services.clock.now()
     found = await export_person(
@@ -40,8 +40,8 @@ async def export_data(target: Whom, services: Services, by: By) -> Response:
 @router.delete("/{person}/data")
 @open_to(Role.MEMBER)
 async def erase_data(target: Whom, services: Services, by: By) -> schemas.ErasureResult:
-    """Erase the stored data of a person, as `/data erase` does, with the same access as the export. Roles,
-    schedules and the audit log are kept.
+    """Erase the stored data of a person, as `/data erase` does. The same access rules apply as to the export.
+    Roles, schedules and the audit log are kept.
     """
     person = _parse_person(services, by, target)
     done = await services.retention.erase_person(person, _memory_scopes(services, person))

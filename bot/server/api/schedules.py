@@ -77,7 +77,7 @@ async def get_schedules(
 @router.post("", status_code=201)
 @open_to(Role.MEMBER)
 async def create_schedule(body: NewSchedule, services: Services, by: By) -> schemas.PreviewedSchedule:
-    """Create a schedule (422 with the reason if it cannot be followed exactly)."""
+    """Create a schedule (422: it cannot be followed exactly; the response gives the reason)."""
     place = await services.schedules.target_for(
         await local_chats.visible_conversation(services, by, body.conversation)
     )
@@ -110,8 +110,8 @@ async def preview_schedule(body: TimeRequest, services: Services) -> schemas.Sch
 @router.get("/calendar")
 @open_to(Role.MEMBER)
 async def list_calendar(services: Services, by: By, begin: Instant, end: Instant) -> schemas.Calendar:
-    """List the scheduled runs of all chats (for members: of their own schedules) from `begin` until before
-    `end` (at most 100 days), by time, and the newest 200 schedules.
+    """List the scheduled runs of all chats (for members: of their own schedules) from `begin` up to but not
+    including `end` (at most 100 days), ordered by time, and the newest 200 schedules.
     """
     if not begin < end <= begin + LONGEST:
         raise HTTPException(422, "end: must be after begin, by at most 100 days")
@@ -211,8 +211,8 @@ async def delete_schedule(schedule: Number, services: Services, by: By) -> None:
 async def get_scheduled_runs(
     schedule: Number, services: Services, by: By, limit: Limit = DEFAULT, cursor: Cursor = ""
 ) -> schemas.Runs:
-    """List the runs of a schedule, newest first, with their result and whether it was delivered (each of
-    its messages has an id of the platform).
+    """List the runs of a schedule, newest first, with their result and whether it was delivered (each
+    of its messages has a platform id).
     """
     await _load_schedule(services, by, schedule)
     found = await services.db.run(list_scheduled_runs, schedule, parse_cursor(cursor), limit)

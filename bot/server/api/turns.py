@@ -255,7 +255,7 @@ async def download_document(turn: Id, part: Index, services: Services, by: By) -
 async def click_choice(
     turn: Id, part: Index, body: ButtonClick, services: Services, by: By
 ) -> schemas.PostResult:
-    """Answer a question as the caller (403, 409: rejected, with the reason)."""
+    """Answer a question as the caller (403, 409: the answer was rejected; the response gives the reason)."""
     of, view = await local_chats.visible_turn(services, by, turn)
     return await click_button(services, by, of, view, part, body)
 
@@ -263,7 +263,7 @@ async def click_choice(
 @router.post("/{turn}/retry", status_code=202)
 @open_to(Role.MEMBER)
 async def retry_turn(turn: Id, request: Request, services: Services, by: By) -> schemas.PostResult:
-    """Answer the last turn of a conversation again, as `/retry` does (409: it is not the last turn)."""
+    """Answer the last turn of a conversation again, as `/retry` does (409: not the last turn)."""
     of, _ = await local_chats.visible_turn(services, by, turn)
     opened = await open_retry(services, by, of, turn)
     feeds: Subscriptions = request.app.state.feeds

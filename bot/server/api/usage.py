@@ -39,7 +39,7 @@ async def get_usage(
     limit: Limit = DEFAULT,
     cursor: Names = "",
 ) -> schemas.UsageReport:
-    """Return the tokens used in the last days, by everyone or by one person (`platform:id`); members get
+    """Return the tokens used in recent days, by everyone or by one person (`platform:id`); members get
     their own only.
     """
     begin, person = period_start(services, days), _person_filter(by, person)
@@ -56,8 +56,8 @@ async def get_usage(
 async def get_usage_by_day(
     services: Services, by: By, days: Days = DAYS, person: Person = "", ahead: Ahead = 0
 ) -> schemas.DaysUsage:
-    """Return the tokens used on each of the last days, by everyone or by one person; members get their own
-    only.
+    """Return the tokens used on each of the most recent days, by everyone or by one person; members get
+    their own only.
     """
     begin, person = period_start(services, days), _person_filter(by, person)
     found = await services.db.run(sum_usage_by_day, begin, ahead * 60.0, person or None)
