@@ -109,7 +109,7 @@ async def test_a_failure_is_an_error_that_the_model_reads_and_the_run_goes_on(tm
     results, events = await stage.said(hands(["exit", 7]), hands("never", agent="gone"))
     assert [one.status for one in results] == ["error", "error"]
     assert "ended (exit code 7) during the task" in results[0].text
-    assert "what does is codex-acp" in results[1].text
+    assert "use codex-acp" in results[1].text
     assert [one["type"] for one in events] == ["task_started", "task_failed"] * 2
     assert events[1]["error"].startswith('The ACP agent "helper" ended')
     assert events[0]["description"].startswith('helper: [["exit", 7]]')
