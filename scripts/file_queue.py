@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import sys
-from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -62,22 +61,16 @@ class QueueRunner:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Run each test.
-
-        The next file is collected before a file's last test, so that fixtures of the session stay.
-        """
-        tests = deque(self._collect(session))
-        collected = len(tests)
-        while tests:
-            test = tests.popleft()
-            if not tests:
-                tests.extend(self._collect(session))
-                collected += len(tests)
-            test.config.hook.pytest_runtest_protocol(item=test, nextitem=tests[0] if tests else None)
-            if session.shouldfail:
-                raise session.Failed(session.shouldfail)
-            if session.shouldstop:
-                raise session.Interrupted(session.shouldstop)
+        """Run each test. Fixtures of the session stay for the next file and end with the session."""
+        collected = 0
+        while tests := self._collect(session):
+            collected += len(tests)
+            for test, following in zip(tests, [*tests[1:], session], strict=True):
+                test.config.hook.pytest_runtest_protocol(item=test, nextitem=following)
+                if session.shouldfail:
+                    raise session.Failed(session.shouldfail)
+                if session.shouldstop:
+                    raise session.Interrupted(session.shouldstop)
         session.testscollected = collected
         return True
 
