@@ -188,7 +188,7 @@ async def open_database(home: Path, url: str | None = None) -> Database:
 def _resolve(
     loop: asyncio.AbstractEventLoop, done: asyncio.Future[Any], result: Any, error: BaseException | None
 ) -> None:
-    def settle() -> None:
+    def set_outcome() -> None:
         if done.cancelled():
             return
         if error is None:
@@ -197,7 +197,7 @@ def _resolve(
             done.set_exception(error)
 
     with suppress(RuntimeError):  # the event loop is closed, so nobody is waiting for the result
-        loop.call_soon_threadsafe(settle)
+        loop.call_soon_threadsafe(set_outcome)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
