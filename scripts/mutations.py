@@ -30,8 +30,8 @@ COPIED = ("agent", "bot", "tests", "pyproject.toml", "config.example.yaml")
 NOBODY = 65534
 HEAD = """# Sandbox guards
 
-Each guard of the sandbox was removed alone, and the test listed here must then fail.
-`python -m scripts.mutations` generates this page; `--containers` adds guards of containers.
+To check the guards of the sandbox, each one is removed on its own; the test listed here must then fail.
+`python -m scripts.mutations` generates this page. With `--containers`, it also checks the container guards.
 Guards: {count}, caught: {caught}.
 
 | against | guard | test that fails without it | result |

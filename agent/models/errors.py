@@ -49,11 +49,11 @@ class Category(StrEnum):
 
 _LINES: dict[Category, tuple[str, bool]] = {
     Category.AUTH: ("its provider refused the API key. Check the key in the configuration", False),
-    Category.PERMISSION: ("the API key may not use this model", False),
-    Category.NOT_FOUND: ("its provider does not know this model. Check the model's name", False),
+    Category.PERMISSION: ("the API key is not allowed to use this model", False),
+    Category.NOT_FOUND: ("its provider does not offer this model. Check the model's name", False),
     Category.RATE_LIMIT: ("provider rate limit reached; try again later", True),
-    Category.QUOTA: ("the quota or credit at its provider is used up", False),
-    Category.OVERLOADED: ("its provider is overloaded or out of order", True),
+    Category.QUOTA: ("the quota or credit with its provider is used up", False),
+    Category.OVERLOADED: ("its provider is overloaded or unavailable", True),
     Category.TIMEOUT: ("its provider did not answer in time", True),
     Category.CONNECTION: ("its provider can't be reached, or the connection broke", True),
     Category.CONTEXT: (
@@ -62,11 +62,11 @@ _LINES: dict[Category, tuple[str, bool]] = {
     ),
     Category.CONTENT_FILTER: ("its provider's content filter stopped the answer", False),
     Category.INVALID_REQUEST: ("its provider refused the request", False),
-    Category.TRUNCATED: ("the answer broke off before its end", True),
-    Category.MALFORMED: ("its provider sent something unreadable", True),
-    Category.EMPTY: ("it gave an empty answer", True),
+    Category.TRUNCATED: ("the answer was cut off", True),
+    Category.MALFORMED: ("its provider sent an unreadable response", True),
+    Category.EMPTY: ("it returned an empty answer", True),
     Category.UNAVAILABLE: ("it can't be used here", False),
-    Category.UNEXPECTED: ("an unexpected failure; the log has more", True),
+    Category.UNEXPECTED: ("an unexpected error occurred; see the log", True),
 }
 _BY_CLASS: tuple[tuple[type[BaseException], Category], ...] = (
     (lc.ContextOverflowError, Category.CONTEXT),

@@ -65,7 +65,7 @@ def _numbers(manifest: Manifest) -> str:
     lines = [
         f"## {manifest.title}",
         f"The first text appears after {manifest.first_frame_after:g} s or "
-        f"{manifest.first_frame_characters} characters, "
+        f"{manifest.first_frame_characters} character{'s' * (manifest.first_frame_characters != 1)}, "
         + (f"then every {manifest.frame_interval:g} s." if manifest.frame_interval else _PACED),
     ]
     rows = [[_limit(budget), _what(budget), _where(budget), budget.source] for budget in manifest.budgets]
@@ -77,7 +77,7 @@ def _numbers(manifest: Manifest) -> str:
 
 def _limit(budget: Budget) -> str:
     kept = f", {budget.reserve} reserved for final answers" if budget.reserve else ""
-    return f"{budget.count} calls in {budget.period:g} s{kept}"
+    return f"{budget.count} call{'s' * (budget.count != 1)} in {budget.period:g} s{kept}"
 
 
 def _what(budget: Budget) -> str:

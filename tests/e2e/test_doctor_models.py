@@ -142,11 +142,11 @@ def test_what_came_counts_where_it_was_cut_off(said: bytes, code: int, texts: li
 
 def test_a_name_is_said_once() -> None:
     model = {"name": "own", "display_name": "own"}
-    failed = {"ok": False, "detail": 'The model "own" failed: it gave an empty answer.'}
-    assert _model_finding(model, failed).text == "model own: it gave an empty answer."
+    failed = {"ok": False, "detail": 'The model "own" failed: it returned an empty answer.'}
+    assert _model_finding(model, failed).text == "model own: it returned an empty answer."
     assert (
         _model_finding({**model, "display_name": "Own"}, failed).text
-        == "model own: Own: it gave an empty answer."
+        == "model own: Own: it returned an empty answer."
     )
 
 

@@ -18,8 +18,8 @@ CLASSES = {"openai": "langchain_openai:ChatOpenAI", "anthropic": "langchain_anth
 KEY = "sk-proj-0123456789abcdefghij"
 Arm = Callable[[LLMock], LLMock]
 TROUBLE: dict[str, tuple[Arm, str]] = {
-    "truncated": (lambda mock: mock.truncate(after_chunks=3), "the answer broke off before its end."),
-    "malformed": (lambda mock: mock.corrupt(after_chunks=3), "its provider sent something unreadable."),
+    "truncated": (lambda mock: mock.truncate(after_chunks=3), "the answer was cut off."),
+    "malformed": (lambda mock: mock.corrupt(after_chunks=3), "its provider sent an unreadable response."),
     "time-out": (lambda mock: mock.stall(after_chunks=2, seconds=4), "its provider did not answer in time."),
     "cut off": (
         lambda mock: mock.disconnect(after_chunks=2),

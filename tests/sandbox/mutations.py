@@ -13,7 +13,7 @@ BOX, CONTAINER = "agent/sandbox/warm_container.py", "tests/sandbox/test_containe
 MUTATIONS = (
     Mutation(
         "paths",
-        "no step upwards",
+        "no parent directory in paths",
         PATHS,
         'if ".." in parts:',
         "if False:",
@@ -21,7 +21,7 @@ MUTATIONS = (
     ),
     Mutation(
         "paths",
-        "no NUL and no backslash",
+        "no NUL or backslash in paths",
         PATHS,
         'if "\\x00" in path or "\\\\" in path:',
         "if False:",
@@ -29,7 +29,7 @@ MUTATIONS = (
     ),
     Mutation(
         "paths",
-        "whole segments (locating)",
+        "only whole path segments match (resolving)",
         PATHS,
         "self._by_root.get(tuple(parts[:length]))",
         'next((m for m in self.mounts if "/".join(parts)[1:].startswith(m.virtual)), None)',
@@ -37,7 +37,7 @@ MUTATIONS = (
     ),
     Mutation(
         "paths",
-        "whole segments (masking)",
+        "only whole path segments match (masking)",
         PATHS,
         '_ENDS = r"(?![\\w+@~%=-]|\\.[\\w-])"',
         '_ENDS = ""',
@@ -45,7 +45,7 @@ MUTATIONS = (
     ),
     Mutation(
         "paths",
-        "host paths masked in output",
+        "host paths are masked in output",
         "agent/sandbox/folder.py",
         "self.paths.mask(result.output)",
         "result.output",
@@ -53,7 +53,7 @@ MUTATIONS = (
     ),
     Mutation(
         "paths",
-        "the system's folders are read-only",
+        "system folders are read-only",
         BWRAP,
         '["--ro-bind", "/usr", "/usr"]',
         '["--bind", "/usr", "/usr"]',
@@ -69,7 +69,7 @@ MUTATIONS = (
     ),
     Mutation(
         "paths",
-        "folders for all threads are not written",
+        "shared folders can't be written by file tools",
         "agent/sandbox/folder.py",
         "if not place.mount.writable:\n            raise",
         "if False:\n            raise",
@@ -77,7 +77,7 @@ MUTATIONS = (
     ),
     Mutation(
         "paths",
-        "folders for all threads are mounted read-only",
+        "shared folders are mounted read-only",
         BWRAP,
         '"--bind" if mount.writable else "--ro-bind-try"',
         '"--bind" if mount.writable else "--bind-try"',
@@ -85,7 +85,7 @@ MUTATIONS = (
     ),
     Mutation(
         "links",
-        "no folder is entered through a link",
+        "folders are not entered through links",
         BENEATH,
         "_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC",
         "_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC",
@@ -93,7 +93,7 @@ MUTATIONS = (
     ),
     Mutation(
         "links",
-        "no file is opened through a link",
+        "files are not opened through links",
         BENEATH,
         "_FILE = os.O_NOFOLLOW | os.O_CLOEXEC",
         "_FILE = os.O_CLOEXEC",
@@ -101,7 +101,7 @@ MUTATIONS = (
     ),
     Mutation(
         "links",
-        "swapped in between: each name from the folder before it",
+        "links swapped in mid-operation: each name is opened from its parent folder",
         BENEATH,
         "return os.open(name, flags, FILE_MODE, dir_fd=folder)",
         'return os.open(f"/proc/self/fd/{folder}/{name}", flags & ~os.O_NOFOLLOW, FILE_MODE)',
@@ -109,7 +109,7 @@ MUTATIONS = (
     ),
     Mutation(
         "links",
-        "no file with a second name",
+        "files with more than one hard link are rejected",
         BENEATH,
         "if status.st_nlink > 1:",
         "if False:",
@@ -117,7 +117,7 @@ MUTATIONS = (
     ),
     Mutation(
         "links",
-        "emptied only when it is known",
+        "a file is truncated only after it is checked",
         BENEATH,
         "os.O_WRONLY | os.O_CREAT | (os.O_APPEND if append else 0)",
         "os.O_WRONLY | os.O_CREAT | (os.O_APPEND if append else os.O_TRUNC)",
@@ -125,7 +125,7 @@ MUTATIONS = (
     ),
     Mutation(
         "links",
-        "nobody waits at a pipe",
+        "opening a pipe does not block",
         BENEATH,
         "| os.O_NONBLOCK",
         "",
@@ -133,7 +133,7 @@ MUTATIONS = (
     ),
     Mutation(
         "links",
-        "regular files only",
+        "only regular files are opened",
         BENEATH,
         "if not stat.S_ISREG(status.st_mode):",
         "if False:",
@@ -141,7 +141,7 @@ MUTATIONS = (
     ),
     Mutation(
         "/proc and devices",
-        "processes have a namespace",
+        "separate process namespace",
         BWRAP,
         '"--unshare-pid", ',
         "",
@@ -149,7 +149,7 @@ MUTATIONS = (
     ),
     Mutation(
         "/proc and devices",
-        "memory between processes has a namespace",
+        "separate IPC namespace",
         BWRAP,
         '"--unshare-ipc", ',
         "",
@@ -157,7 +157,7 @@ MUTATIONS = (
     ),
     Mutation(
         "/proc and devices",
-        "cgroups have a namespace",
+        "separate cgroup namespace",
         BWRAP,
         '"--unshare-cgroup-try", ',
         "",
@@ -165,7 +165,7 @@ MUTATIONS = (
     ),
     Mutation(
         "/proc and devices",
-        "root becomes somebody else",
+        "root switches to another user",
         BWRAP,
         'f"--reuid={user}",\n        f"--regid={user}",',
         "",
@@ -173,7 +173,7 @@ MUTATIONS = (
     ),
     Mutation(
         "/proc and devices",
-        "no right can come back",
+        "privileges can't be regained",
         BWRAP,
         '"--bounding-set=-all",',
         "",
@@ -181,7 +181,7 @@ MUTATIONS = (
     ),
     Mutation(
         "/proc and devices",
-        "no user namespace inside of it",
+        "no user namespaces inside the sandbox",
         BWRAP,
         '"--disable-userns", ',
         "",
@@ -190,7 +190,7 @@ MUTATIONS = (
     ),
     Mutation(
         "/proc and devices",
-        "an ordinary user's command has no right inside",
+        "an ordinary user's command has no privileges inside",
         BWRAP,
         '"--cap-drop", "ALL"]',
         '"--cap-add", "ALL"]',
@@ -199,7 +199,7 @@ MUTATIONS = (
     ),
     Mutation(
         "/proc and devices",
-        "each thread has a user of its own",
+        "each thread has its own user",
         "agent/sandbox/run_as.py",
         "return FIRST + ",
         "return FIRST + 0 * ",
@@ -207,7 +207,7 @@ MUTATIONS = (
     ),
     Mutation(
         "/proc and devices",
-        "dangerous calls are refused",
+        "dangerous system calls are rejected",
         BWRAP,
         "if job.filter_fd is not None:",
         "if False:",
@@ -215,7 +215,7 @@ MUTATIONS = (
     ),
     Mutation(
         "/proc and devices",
-        "calls by other numbers are refused",
+        "system calls with alternative numbers are rejected",
         "agent/sandbox/seccomp.py",
         "(_JUMP_GREATER_EQUAL, 0, 1, _X32)",
         "(_JUMP_GREATER_EQUAL, 1, 1, _X32)",
@@ -223,7 +223,7 @@ MUTATIONS = (
     ),
     Mutation(
         "/proc and devices",
-        "calls of another architecture end the program",
+        "system calls of another architecture end the program",
         "agent/sandbox/seccomp.py",
         "(_JUMP_EQUAL, 1, 0, known.audit)",
         "(_JUMP_EQUAL, 1, 1, known.audit)",
@@ -255,7 +255,7 @@ MUTATIONS = (
     ),
     Mutation(
         "/proc and devices",
-        "settings of the host stay outside",
+        "host settings are not visible",
         BWRAP,
         'line += _create_folders("/etc", "/etc/ssl", "/etc/pki", "/etc/pki/tls")',
         'line += ["--ro-bind", "/etc", "/etc"]; return line',
@@ -263,7 +263,7 @@ MUTATIONS = (
     ),
     Mutation(
         "environment",
-        "the sandbox's program gets a search path alone",
+        "the sandbox program's environment has only a search path",
         "agent/sandbox/local.py",
         'env = {"PATH": os.environ.get("PATH", os.defpath)}',
         "env = dict(os.environ)",
@@ -271,7 +271,7 @@ MUTATIONS = (
     ),
     Mutation(
         "environment",
-        "a command's environment is a list of ours",
+        "a command's environment is a fixed list",
         "agent/sandbox/local.py",
         'env = {"PATH": os.environ.get("PATH", os.defpath)}',
         "env = dict(os.environ)",
@@ -279,7 +279,7 @@ MUTATIONS = (
     ),
     Mutation(
         "environment",
-        "open files are not handed down",
+        "open files are not inherited",
         "agent/shared/process.py",
         "pass_fds=tuple(start.fds),",
         "close_fds=not [os.set_inheritable(fd, True) for fd in start.fds],",
@@ -287,7 +287,7 @@ MUTATIONS = (
     ),
     Mutation(
         "network",
-        "the network has a namespace",
+        "separate network namespace",
         BWRAP,
         'own += [] if job.network else ["--unshare-net"]',
         "",
@@ -303,7 +303,7 @@ MUTATIONS = (
     ),
     Mutation(
         "processes left behind",
-        "the group of processes is killed at the end",
+        "the process group is killed at the end",
         "agent/shared/process.py",
         "        os.killpg(pid, signal.SIGKILL)",
         "        pass",
@@ -312,7 +312,7 @@ MUTATIONS = (
     ),
     Mutation(
         "fork bomb",
-        "processes are counted",
+        "the number of processes is limited",
         BWRAP,
         'f"--nproc={limits.processes}",',
         "",
@@ -320,7 +320,7 @@ MUTATIONS = (
     ),
     Mutation(
         "disk fill",
-        "a file can take what is left",
+        "a file can't exceed the remaining quota",
         BWRAP,
         'f"--fsize={job.file_bytes}",',
         "",
@@ -328,7 +328,7 @@ MUTATIONS = (
     ),
     Mutation(
         "disk fill",
-        "files are counted together",
+        "the total size of files is limited",
         "agent/sandbox/resource_watch.py",
         "if size > limits.disk_mb * MEGABYTE and size > least.size + CLEANUP_BYTES:",
         "if False:",
@@ -336,7 +336,7 @@ MUTATIONS = (
     ),
     Mutation(
         "disk fill",
-        "names are counted",
+        "the number of files is limited",
         "agent/sandbox/resource_watch.py",
         "if held.entries > limits.disk_files and held.entries > least.entries:",
         "if False:",
@@ -344,7 +344,7 @@ MUTATIONS = (
     ),
     Mutation(
         "disk fill",
-        "folders too deep to be counted count as full",
+        "folders that are too deep to count use up the quota",
         "agent/sandbox/resource_watch.py",
         "if len(os.fsencode(folder)) > _MAX_PATH_BYTES:",
         "if False:",
@@ -352,7 +352,7 @@ MUTATIONS = (
     ),
     Mutation(
         "disk fill",
-        "files without a name are counted",
+        "deleted files that are still open are counted",
         "agent/sandbox/resource_watch.py",
         "size = held.size + deleted",
         "size = held.size",
@@ -360,7 +360,7 @@ MUTATIONS = (
     ),
     Mutation(
         "disk fill",
-        "some of the disk stays free (before)",
+        "some disk space stays free (checked before)",
         "agent/sandbox/folder.py",
         "if free_bytes(self.own_folders[0]) < self.limits.free_mb * MEGABYTE:",
         "if False:",
@@ -368,7 +368,7 @@ MUTATIONS = (
     ),
     Mutation(
         "disk fill",
-        "some of the disk stays free (meanwhile)",
+        "some disk space stays free (checked during)",
         "agent/sandbox/resource_watch.py",
         "if free_bytes(self._folders[0]) < limits.free_mb * MEGABYTE:",
         "if False:",
@@ -376,7 +376,7 @@ MUTATIONS = (
     ),
     Mutation(
         "disk fill",
-        "scratch folders have a size",
+        "scratch folders have a size limit",
         BWRAP,
         '["--perms", "1777", "--size", size, "--tmpfs", path]',
         '["--perms", "1777", "--tmpfs", path]',
@@ -384,7 +384,7 @@ MUTATIONS = (
     ),
     Mutation(
         "disk fill",
-        "file operations keep the share too",
+        "file tools respect the quota",
         "agent/sandbox/folder.py",
         "if len(content) > self.room(held):",
         "if False:",
@@ -392,7 +392,7 @@ MUTATIONS = (
     ),
     Mutation(
         "memory",
-        "a process has a limit",
+        "memory per process is limited",
         BWRAP,
         'f"--data={limits.memory_mb * MEGABYTE}",',
         "",
@@ -400,7 +400,7 @@ MUTATIONS = (
     ),
     Mutation(
         "memory",
-        "all of a command's are counted together",
+        "the total memory of a command is limited",
         "agent/sandbox/resource_watch.py",
         "if used.memory > limits.memory_mb * MEGABYTE:",
         "if False:",
@@ -408,7 +408,7 @@ MUTATIONS = (
     ),
     Mutation(
         "memory",
-        "memory in files without a name is counted",
+        "memory in deleted open files is counted",
         "agent/sandbox/resource_watch.py",
         "return ProcessUse(memory + sum(deleted.values()) - sum(disk.values()), sum(disk.values()))",
         "return ProcessUse(memory, sum(disk.values()))",
@@ -416,7 +416,7 @@ MUTATIONS = (
     ),
     Mutation(
         "output flood",
-        "too much output ends a command",
+        "excessive output ends a command",
         "agent/sandbox/running.py",
         "if self._seen > self._flood:",
         "if False:",
@@ -424,7 +424,7 @@ MUTATIONS = (
     ),
     Mutation(
         "output flood",
-        "little output is kept",
+        "only a limited amount of output is kept",
         "agent/sandbox/running.py",
         "if len(self._tail) > self._half:",
         "if False:",
@@ -432,7 +432,7 @@ MUTATIONS = (
     ),
     Mutation(
         "time",
-        "a command has an end",
+        "commands have a time limit",
         "agent/sandbox/running.py",
         "async with asyncio.timeout(limits.time_for(seconds)):",
         "async with asyncio.timeout(None):",
@@ -440,7 +440,7 @@ MUTATIONS = (
     ),
     Mutation(
         "everything",
-        "without isolation nothing runs",
+        "nothing runs without isolation",
         "agent/sandbox/bubblewrap.py",
         "    if why := missing():\n        raise",
         "    if why := missing():\n        return\n        raise",
@@ -451,7 +451,7 @@ _C = "TestAttacksOnContainers"
 CONTAINER_MUTATIONS = (
     Mutation(
         "paths",
-        "container: its root is read-only",
+        "container: the root is read-only",
         BOX,
         '"--read-only", ',
         "",
@@ -467,7 +467,7 @@ CONTAINER_MUTATIONS = (
     ),
     Mutation(
         "/proc and devices",
-        "container: no right is left",
+        "container: no privileges are left",
         BOX,
         '"--cap-drop", "ALL", ',
         "",
@@ -475,7 +475,7 @@ CONTAINER_MUTATIONS = (
     ),
     Mutation(
         "/proc and devices",
-        "container: no new rights",
+        "container: no new privileges",
         BOX,
         ', "--security-opt", "no-new-privileges"]',
         "]",
@@ -483,7 +483,7 @@ CONTAINER_MUTATIONS = (
     ),
     Mutation(
         "/proc and devices",
-        "container: dangerous calls are refused",
+        "container: dangerous system calls are rejected",
         BOX,
         '["--security-opt", f"seccomp={self._filter()}"]',
         "[]",
@@ -491,7 +491,7 @@ CONTAINER_MUTATIONS = (
     ),
     Mutation(
         "/proc and devices",
-        "container: nobody on the host",
+        "container: an unprivileged user on the host",
         BOX,
         '"--user", f"{self._user}:{self._user}"]',
         '"--user", "0:0"]',
@@ -499,7 +499,7 @@ CONTAINER_MUTATIONS = (
     ),
     Mutation(
         "environment",
-        "container: the engine gets few variables",
+        "container: the engine gets only a few environment variables",
         "agent/sandbox/engine.py",
         "return {name: os.environ[name] for name in _PASSED_ON if name in os.environ}",
         "return dict(os.environ)",
@@ -507,7 +507,7 @@ CONTAINER_MUTATIONS = (
     ),
     Mutation(
         "processes left behind",
-        "container: swept after each command",
+        "container: processes are killed after each command",
         BOX,
         '"kill -9 -1"',
         '"true"',
@@ -515,7 +515,7 @@ CONTAINER_MUTATIONS = (
     ),
     Mutation(
         "fork bomb",
-        "container: processes are counted",
+        "container: the number of processes is limited",
         BOX,
         '"--pids-limit", str(limits.processes), ',
         "",
@@ -523,7 +523,7 @@ CONTAINER_MUTATIONS = (
     ),
     Mutation(
         "disk fill",
-        "container: a file can take what is left",
+        "container: a file can't exceed the remaining quota",
         BOX,
         'f"--fsize={file_bytes}",',
         "",
@@ -531,7 +531,7 @@ CONTAINER_MUTATIONS = (
     ),
     Mutation(
         "disk fill",
-        "container: scratch folders have a size",
+        "container: scratch folders have a size limit",
         BOX,
         ",size={size},mode=1777",
         ",mode=1777",
@@ -539,7 +539,7 @@ CONTAINER_MUTATIONS = (
     ),
     Mutation(
         "disk fill",
-        "container: files without a name are counted",
+        "container: deleted files that are still open are counted",
         "agent/sandbox/container.py",
         "return namespace_processes(container.pid) if container.pid else []",
         "return []",
@@ -547,7 +547,7 @@ CONTAINER_MUTATIONS = (
     ),
     Mutation(
         "memory",
-        "container: memory has a limit",
+        "container: memory is limited",
         BOX,
         '"--memory", f"{setup.limits.memory_mb}m"]',
         "]",

@@ -13,32 +13,32 @@ STRANGERS, KEPT = "tests/sandbox/test_remote_authorization.py", "tests/sandbox/t
 
 REMOTE_MUTATIONS = (
     Mutation(
-        "strangers",
-        "service: the token is asked for",
+        "unauthorized callers",
+        "service: a token is required",
         HTTP_GUARD,
         'return None if hmac.compare_digest(sent.encode("latin-1"), expected) else (401, detail)',
         "return None",
         f"{SERVED}::test_a_call_without_the_token_is_refused",
     ),
     Mutation(
-        "strangers",
-        "service: no page of a browser comes in",
+        "unauthorized callers",
+        "service: requests from web pages are rejected",
         HTTP_GUARD,
         'return (403, detail) if "origin" in headers else None',
         "return None",
         f"{SERVED}::test_a_call_from_a_web_page_is_refused",
     ),
     Mutation(
-        "strangers",
-        "service: it does not start for others without a token",
+        "unauthorized callers",
+        "service: it does not start on a public address without a token",
         SERVICE,
         "if token is None and not is_loopback(host):",
         "if False:",
         f"{SERVED}::test_a_service_with_wrong_settings_does_not_start",
     ),
     Mutation(
-        "strangers",
-        "service: a token is long enough",
+        "unauthorized callers",
+        "service: short tokens are rejected",
         SERVICE,
         "if token is not None and len(token) < MIN_TOKEN_LENGTH:",
         "if False:",
@@ -46,7 +46,7 @@ REMOTE_MUTATIONS = (
     ),
     Mutation(
         "paths",
-        "service: a sandbox's name has a grammar",
+        "service: sandbox names are validated",
         SERVICE,
         "if not _NAME.fullmatch(name):",
         "if False:",
@@ -54,7 +54,7 @@ REMOTE_MUTATIONS = (
     ),
     Mutation(
         "memory",
-        "service: a request has an end",
+        "service: request size is limited",
         "agent/shared/json_routes.py",
         "if size > self._largest_body:",
         "if False:",
@@ -62,7 +62,7 @@ REMOTE_MUTATIONS = (
     ),
     Mutation(
         "processes left behind",
-        "service: a command ends with who asked",
+        "service: a command ends when its caller disconnects",
         SERVICE,
         "    finally:\n        command.cancel()",
         "    finally:\n        pass",
@@ -70,7 +70,7 @@ REMOTE_MUTATIONS = (
     ),
     Mutation(
         "paths",
-        "remote: nothing is made outside of the thread's folders",
+        "remote: nothing is created outside the thread's folders",
         FILES,
         "if not (place.mount.writable or self.all_writable) or not place.below:",
         "if False:",
@@ -78,7 +78,7 @@ REMOTE_MUTATIONS = (
     ),
     Mutation(
         "links",
-        "remote: no file with a second name",
+        "remote: files with more than one hard link are rejected",
         FILES,
         "and status.st_nlink == 1",
         "",
@@ -86,7 +86,7 @@ REMOTE_MUTATIONS = (
     ),
     Mutation(
         "disk fill",
-        "remote: a tree has an end",
+        "remote: the size of a file tree is limited",
         FILES,
         "if len(self.found) > self.most:",
         "if False:",
@@ -94,7 +94,7 @@ REMOTE_MUTATIONS = (
     ),
     Mutation(
         "paths",
-        "remote: only what was asked for is taken",
+        "remote: only requested files are accepted",
         REMOTE,
         "if expected is None or entry.kind != expected.kind or entry.size > expected.size:",
         "if False:",
@@ -102,7 +102,7 @@ REMOTE_MUTATIONS = (
     ),
     Mutation(
         "disk fill",
-        "remote: the home takes what it has room for",
+        "remote: files beyond the quota are rejected",
         REMOTE,
         "if entry.size >= room or entries < 0 or not self._make_folder(entry):",
         "if not self._make_folder(entry):",
@@ -110,7 +110,7 @@ REMOTE_MUTATIONS = (
     ),
     Mutation(
         "output flood",
-        "remote: a line has an end",
+        "remote: line length is limited",
         WIRE,
         "if len(buffer) > LINE_BYTES:",
         "if False:",
@@ -118,7 +118,7 @@ REMOTE_MUTATIONS = (
     ),
     Mutation(
         "output flood",
-        "remote: an answer has an end",
+        "remote: response size is limited",
         WIRE,
         "if len(body) > limit:",
         "if False:",
@@ -126,7 +126,7 @@ REMOTE_MUTATIONS = (
     ),
     Mutation(
         "output flood",
-        "remote: what is said is cut",
+        "remote: output is truncated",
         REMOTE,
         "if len(result.output) <= most:",
         "if True:",

@@ -158,7 +158,7 @@ async def test_a_probe_of_an_overloaded_provider_says_it_too(llmock: LLMock) -> 
     url = llmock.base_url()
     found = await probe_model(spec("openai", url))
     assert found.detail is not None
-    assert found.detail.endswith(f"out of order (asked: {urlsplit(url).netloc}).")
+    assert found.detail.endswith(f"unavailable (asked: {urlsplit(url).netloc}).")
 
 
 async def test_a_probe_that_runs_out_of_time_says_what_the_settings_say() -> None:

@@ -190,7 +190,7 @@ async def test_the_long_answer_has_what_renderers_find_hard() -> None:
 
 
 async def test_failing_and_crashing() -> None:
-    with pytest.raises(ModelCallFailed, match="overloaded or out of order"):
+    with pytest.raises(ModelCallFailed, match="overloaded or unavailable"):
         await run(ready.failing, "go")
     with pytest.raises(RuntimeError, match="scripted failure on 1 messages"):
         await run(ready.crashing, "go")
