@@ -43,7 +43,7 @@ SERVED = (
         ("/mcp xyzzy", ["There is no MCP server `xyzzy`. `/mcp` lists the servers."]),
         ("/mcp time maybe", ["Use `/mcp`"]),
         ("/mcp time on off", ["Use `/mcp`"]),
-        ("/help mcp", ["`/mcp [NAME] [on/off]`", "starts those that are on"]),
+        ("/help mcp", ["`/mcp [NAME] [on/off]`", "starts those that are switched on"]),
     ],
 )
 async def test_what_it_says(at: Bench, text: str, expected: list[str]) -> None:
