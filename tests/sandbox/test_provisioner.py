@@ -85,8 +85,8 @@ async def test_an_invalid_name_is_refused(client: httpx.AsyncClient, backend: Ba
 async def test_an_unknown_sandbox_is_reported(client: httpx.AsyncClient) -> None:
     assert (await client.get(f"{NAME}/tree")).status_code == 503
     answer = await client.post(f"{NAME}/pull", json={"paths": []})
-    assert (answer.status_code, "not there any more" in answer.text) == (503, True)
-    assert "not there any more" in (await client.post(f"{NAME}/push", content=b"")).text
+    assert (answer.status_code, "no longer exists" in answer.text) == (503, True)
+    assert "no longer exists" in (await client.post(f"{NAME}/push", content=b"")).text
     answer = await client.post(f"{NAME}/commands", json={"command": "ls"})
     assert answer.json()["unavailable"] is True
     assert (await client.get("/v1/other")).status_code == 404

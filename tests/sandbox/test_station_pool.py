@@ -106,7 +106,7 @@ async def test_the_number_of_sandboxes_is_limited(backend: Backend) -> None:
         await stations.open("three", [])
         assert stations.names == ["one", "three"]
         async with stations.borrow("three"):
-            with pytest.raises(SandboxUnavailable, match="As many sandboxes"):
+            with pytest.raises(SandboxUnavailable, match="sandbox limit has been reached"):
                 await stations.open("four", [])
     assert backend.log[2:4] == [("close", "two"), ("open", "three")]
 

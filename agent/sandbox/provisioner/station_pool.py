@@ -116,10 +116,10 @@ class StationPool:
         """Use a station exclusively. Raises SandboxUnavailable if it does not exist."""
         pooled = self._pooled.get(name)
         if pooled is None:
-            raise SandboxUnavailable("This sandbox is not there any more; try again.")
+            raise SandboxUnavailable("This sandbox no longer exists; try again.")
         async with self._use(pooled):
             if pooled.station is None:
-                raise SandboxUnavailable("This sandbox is not there any more; try again.")
+                raise SandboxUnavailable("This sandbox no longer exists; try again.")
             yield pooled.station
 
     async def close(self, name: str) -> None:
@@ -160,7 +160,7 @@ class StationPool:
             return
         free = [pooled for pooled in self._pooled.values() if not pooled.lock.locked()]
         if not free:
-            raise SandboxUnavailable("As many sandboxes as there may be are at work; try again later.")
+            raise SandboxUnavailable("The sandbox limit has been reached; try again later.")
         await self._end_idle(min(free, key=lambda pooled: pooled.used_at))
 
     async def _end_idle(self, pooled: PooledStation) -> None:
