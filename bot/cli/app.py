@@ -62,7 +62,7 @@ def run(
 def chat(home: Home = None, file: File = None) -> None:
     """Talk to the agent in this terminal; `echo hi | roebot chat` prints one reply.
 
-    If no service of this data directory is running, one runs until the chat ends. A terminal continues its
+    If no service is running, one is started and runs until the chat ends. A terminal resumes its
     conversation the next time; `/new` starts over. Each pipe is a new conversation.
     """
     from bot.cli.run import chat_command
@@ -96,7 +96,7 @@ def stop(home: Home = None) -> None:
 @app.command()
 def backup(
     archive: Annotated[
-        Path | None, typer.Argument(help="Archive to write (default: a name with the date).")
+        Path | None, typer.Argument(help="Archive to write (default: a file name with the date).")
     ] = None,
     home: Home = None,
 ) -> None:

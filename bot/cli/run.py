@@ -196,7 +196,7 @@ def _start(folder: Path, file: Path | None) -> tuple[subprocess.Popen[bytes], Ru
 
 
 def private_log(path: Path) -> BinaryIO:
-    """Create an empty log file readable by its owner only, replacing an existing one."""
+    """Create an empty log file readable only by its owner, replacing any existing one."""
     path.touch(mode=0o600)
     path.chmod(0o600)
     return path.open("wb")

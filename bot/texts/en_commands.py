@@ -58,7 +58,7 @@ ENGLISH_COMMANDS: Mapping[str, str] = {
     "cmd_restart": "Restart an account",
     "more_restart": "The account reconnects with its current configuration. Answers in progress continue once it is connected again.",
     "cmd_reload": "Reload the configuration now",
-    "more_reload": "The file is watched in any case. This command reads it immediately and reports what changed or what is wrong.",
+    "more_reload": "The file is already watched for changes. This command reads it immediately and reports what changed or what is wrong.",
     "cmd_announce": "Send a message to all recently active chats",
     "more_announce": "Goes to every chat, on any account, in which I answered someone in the last 30 days, except for this chat, the web console and the terminal. After a mention, leave out the slash and add a colon: `@bot announce: TEXT`.",
     "cmd_allow": "Give a person or this group access, or list the granted roles",

@@ -19,7 +19,7 @@ CAPABILITIES = """
 Each capability is an optional protocol in `bot.platforms.base`. The conformance suite
 (`bot.testing.conformance`) tests every capability that an adapter implements.
 """
-_PACED = "then as often as the limits allow."
+_PACED = "as often as the limits allow."
 MANNERS = """
 ## Where an answer appears
 
@@ -61,12 +61,18 @@ def _account(name: str) -> AccountConfig:
     return PLATFORMS[name](name=name, platform=name)
 
 
+def _first_frame(manifest: Manifest) -> str:
+    if not manifest.first_frame_after:
+        return "at once"
+    characters = manifest.first_frame_characters
+    return f"after {manifest.first_frame_after:g} s or {characters} characters, whichever comes first"
+
+
 def _numbers(manifest: Manifest) -> str:
     lines = [
         f"## {manifest.title}",
-        f"The first text appears after {manifest.first_frame_after:g} s or "
-        f"{manifest.first_frame_characters} character{'s' * (manifest.first_frame_characters != 1)}, "
-        + (f"then every {manifest.frame_interval:g} s." if manifest.frame_interval else _PACED),
+        f"The first text appears {_first_frame(manifest)}; after that, it is updated "
+        + (f"every {manifest.frame_interval:g} s." if manifest.frame_interval else _PACED),
     ]
     rows = [[_limit(budget), _what(budget), _where(budget), budget.source] for budget in manifest.budgets]
     lines.append(table(["limit", "calls", "per", "source"], rows))
