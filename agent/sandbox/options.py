@@ -170,6 +170,6 @@ def load_provider(
         kind = type(error).__name__
         raise SandboxUnavailable(f"The settings of the sandbox {use} don't fit ({kind}).") from error
     if lacking := [name for name in PROVIDER_METHODS if not callable(getattr(made, name, None))]:
-        raise SandboxUnavailable(f"{use} is no sandbox provider: it has no method {lacking[0]}.")
+        raise SandboxUnavailable(f"{use} is not a sandbox provider: it has no method {lacking[0]}.")
     provider: SandboxProvider = made
     return provider

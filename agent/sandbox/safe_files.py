@@ -165,7 +165,7 @@ def _check_regular(descriptor: int) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise SandboxError("This is a folder.")
     if not stat.S_ISREG(status.st_mode):
-        raise SandboxError("This is no regular file.")
+        raise SandboxError("This is not a regular file.")
     if status.st_nlink > 1:
         raise SandboxError("This file has a second name, which may be outside; copy it first.")
 

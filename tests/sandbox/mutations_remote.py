@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.sandbox.mutation import Mutation
 
 SERVICE = "agent/sandbox/provisioner/service.py"
+PROGRAM = "agent/sandbox/provisioner/__main__.py"
 HTTP_GUARD = "agent/shared/http_guard.py"
 FILES, WIRE = "agent/sandbox/provisioner/files.py", "agent/sandbox/provisioner/http_client.py"
 REMOTE = "agent/sandbox/remote.py"
@@ -31,7 +32,7 @@ REMOTE_MUTATIONS = (
     Mutation(
         "unauthorized callers",
         "service: it does not start on a public address without a token",
-        SERVICE,
+        PROGRAM,
         "if token is None and not is_loopback(host):",
         "if False:",
         f"{SERVED}::test_a_service_with_wrong_settings_does_not_start",
@@ -39,7 +40,7 @@ REMOTE_MUTATIONS = (
     Mutation(
         "unauthorized callers",
         "service: short tokens are rejected",
-        SERVICE,
+        PROGRAM,
         "if token is not None and len(token) < MIN_TOKEN_LENGTH:",
         "if False:",
         f"{SERVED}::test_a_service_with_wrong_settings_does_not_start",
@@ -64,8 +65,8 @@ REMOTE_MUTATIONS = (
         "processes left behind",
         "service: a command ends when its caller disconnects",
         SERVICE,
-        "    finally:\n        command.cancel()",
-        "    finally:\n        pass",
+        "        if not command.cancelling():\n            command.cancel()",
+        "        return",
         f"{SERVED}::test_a_command_ends_when_its_caller_leaves",
     ),
     Mutation(

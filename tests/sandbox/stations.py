@@ -10,12 +10,16 @@ from agent.sandbox.provisioner.file_transfer import FileEntry, FileTree
 
 
 class Station:
-    """One whose commands end when they are told to; `ended` is told of those that were cancelled."""
+    """One whose commands end when they are told to.
+
+    `ended` is told of those that were cancelled, after `ending_seconds`.
+    """
 
     def __init__(self) -> None:
         self.alive, self.go = True, asyncio.Event()
         self.ran: list[tuple[str, float | None]] = []
         self.ended: list[str] = []
+        self.ending_seconds = 0.0
         self.pushed: list[bytes] = []
         self.error: SandboxError | None = None
 
@@ -41,6 +45,7 @@ class Station:
             if command == "wait":
                 await self.go.wait()
         except asyncio.CancelledError:
+            await asyncio.sleep(self.ending_seconds)
             self.ended.append(command)
             raise
         return CommandResult("out", 3, True, "why")

@@ -349,5 +349,5 @@ def test_a_missing_account_file_is_reported(
 
 def test_running_outside_a_cluster_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    with pytest.raises(SandboxUnavailable, match="no pod of a cluster"):
+    with pytest.raises(SandboxUnavailable, match="does not run in a Kubernetes pod"):
         in_cluster()

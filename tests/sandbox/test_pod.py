@@ -162,7 +162,7 @@ def test_the_service_is_hidden_from_its_commands() -> None:
 
 def test_the_service_is_small() -> None:
     """Each pod has one: nothing of the models and graphs comes with it."""
-    code = "import sys, agent.sandbox.provisioner.__main__; "
+    code = "import sys, agent.sandbox.provisioner.serving; "
     code += "print([name for name in ('langchain', 'langchain_core', 'langgraph') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

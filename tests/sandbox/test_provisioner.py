@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
+import sys
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 import pytest_asyncio
@@ -16,7 +20,8 @@ import pytest_asyncio
 from agent.core.interfaces import SandboxUnavailable
 from agent.sandbox.provisioner import service
 from agent.sandbox.provisioner.service import COMMAND_BYTES
-from tests.sandbox.provisioning import TOKEN, command, environment, serving
+from agent.sandbox.provisioner.station_pool import StationPool
+from tests.sandbox.provisioning import TOKEN, command, environment, provisioner, serving
 from tests.sandbox.stations import Backend
 
 NAME = "/v1/sandboxes/one"
@@ -117,6 +122,14 @@ async def test_a_body_that_is_not_json_is_refused(client: httpx.AsyncClient, bod
     assert (await client.put(NAME, content=body)).status_code == 400
 
 
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "text/plain", "application/json"])
+async def test_a_body_is_json_whatever_its_content_type(client: httpx.AsyncClient, kind: str) -> None:
+    headers = {"content-type": kind}
+    assert (await client.put(NAME, content=b'{"read_only": []}', headers=headers)).status_code == 200
+    answer = await client.post(f"{NAME}/commands", content=b'{"command": "ls"}', headers=headers)
+    assert answer.json()["exit_code"] == 3
+
+
 async def test_a_body_that_is_too_large_is_refused(client: httpx.AsyncClient) -> None:
     async def endless() -> AsyncIterator[bytes]:
         for _ in range(100):
@@ -186,6 +199,50 @@ async def test_a_command_ends_when_its_caller_leaves(client: httpx.AsyncClient, 
     assert (await client.post(f"{NAME}/commands", json={"command": "ls"})).json()["exit_code"] == 3
 
 
+async def test_the_end_of_a_command_is_awaited_when_its_caller_leaves(backend: Backend) -> None:
+    """Its cleanup is not broken off, although the response is cancelled repeatedly."""
+    pool = StationPool(backend)
+    await pool.open("one", [])
+    station = backend.stations["one"]
+    station.ending_seconds = 0.2
+    commands: set[service.Command] = set()
+    body = service.CommandRequest(command="wait", seconds=None)
+    lines = service._command_lines(pool, "one", body, commands)
+
+    async def answer() -> None:
+        async with aclosing(lines):
+            await anext(lines)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(answer)
+        await until(lambda: station.ran)
+        group.cancel_scope.cancel()
+    assert station.ended == ["wait"]
+    await asyncio.sleep(0)
+    assert commands == set()
+
+
+async def test_the_end_of_a_command_is_awaited_before_the_sandboxes_end(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[list[str]] = []
+
+    async def close(name: str) -> None:
+        ended.append(list(backend.stations[name].ended))
+
+    monkeypatch.setattr(backend, "close", close)
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    async with httpx.AsyncClient(headers=headers, trust_env=False) as client:
+        async with serving(backend) as (url, _):
+            await client.put(f"{url}{NAME}", json={})
+            station = backend.stations["one"]
+            station.ending_seconds = 0.3
+            call = asyncio.create_task(client.post(f"{url}{NAME}/commands", json={"command": "wait"}))
+            await until(lambda: station.ran)
+        await asyncio.gather(call, return_exceptions=True)
+    assert ended == [["wait"]]
+
+
 async def test_calls_of_one_sandbox_wait_for_each_other(client: httpx.AsyncClient, backend: Backend) -> None:
     await client.put(NAME, json={})
     station = backend.stations["one"]
@@ -247,11 +304,11 @@ async def test_a_call_from_a_web_page_is_refused(backend: Backend) -> None:
         (["--host", "sandboxes.example"], None, "needs a token"),
         ([], "short", "too short"),
         (["--backend", "kubernetes"], None, "needs a token"),
-        (["--backend", "kubernetes"], TOKEN, "no pod of a cluster"),
+        (["--backend", "kubernetes"], TOKEN, "does not run in a Kubernetes pod"),
         (["--settings", "{memory_mb: none}"], TOKEN, "sandbox.memory_mb"),
         (["--settings", "{use: 'agent.nowhere:Nothing'}"], TOKEN, "is missing"),
-        (["--settings", "[1]"], TOKEN, "no mapping"),
-        (["--settings", "{"], TOKEN, "no YAML"),
+        (["--settings", "[1]"], TOKEN, "not a mapping"),
+        (["--settings", "{"], TOKEN, "not valid YAML"),
         (["--config", "/nowhere.yaml"], TOKEN, "nowhere.yaml"),
         (["--idle-seconds", "0"], TOKEN, "above 0"),
         (["--most", "0"], TOKEN, "above 0"),
@@ -268,3 +325,26 @@ def test_a_service_with_wrong_settings_does_not_start(
     assert len(ended.stderr.splitlines()) == 1
     assert why in ended.stderr
     assert not (tmp_path / "port").exists()
+
+
+def test_the_command_line_is_checked_before_the_server_is_loaded() -> None:
+    code = "import sys, agent.sandbox.provisioner.__main__ as program; program.main(['--host', '0.0.0.0']); "
+    code += "print([one for one in ('fastapi', 'uvicorn', 'yaml', 'kubernetes') if one in sys.modules])"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], env=environment(None), capture_output=True, text=True, check=True
+    )
+    assert "needs a token" in ended.stderr
+    assert ended.stdout == "[]\n"
+
+
+@pytest.mark.may_block
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+def test_the_umask_decides_who_may_read_the_port(tmp_path: Path, umask: int, mode: int) -> None:
+    before = os.umask(umask)
+    try:
+        with provisioner(tmp_path) as served:
+            port_file = tmp_path / "port"
+            assert port_file.read_text() == f"{served.port}\n"
+            assert port_file.stat().st_mode & 0o777 == mode
+    finally:
+        os.umask(before)

@@ -129,7 +129,7 @@ async def test_another_server_is_reported(tmp_path: Path) -> None:
         return Response("<html>", 404, media_type="text/html")
 
     async with listening(Starlette(routes=[Route("/{path:path}", other, methods=["PUT"])])) as url:
-        with pytest.raises(SandboxUnavailable, match="no sandbox service of ours"):
+        with pytest.raises(SandboxUnavailable, match="no Roebot sandbox service"):
             await (await one(remote(tmp_path, url))).execute_command("true")
 
 

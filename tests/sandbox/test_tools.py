@@ -104,7 +104,7 @@ async def test_changes_of_one_answer_do_not_undo_each_other(chat: Chat) -> None:
         ("read_file", {"path": "none"}, "no such file"),
         ("read_file", {"path": "../x"}, "outside the sandbox"),
         ("read_file", {"path": "f", "start_line": 9}, "The file has 2 lines"),
-        ("read_file", {"path": "binary"}, "no text file"),
+        ("read_file", {"path": "binary"}, "not a text file"),
         ("str_replace", {"path": "f", "old_str": "z", "new_str": ""}, "does not hold this text"),
         ("str_replace", {"path": "f", "old_str": "x", "new_str": ""}, "2 times"),
         ("str_replace", {"path": "f", "old_str": "", "new_str": "y"}, "old_str is empty"),

@@ -93,7 +93,9 @@ def in_cluster(namespace: str | None = None, *, account: Path = ACCOUNT) -> Clus
     """Return the cluster that this service runs in. Raises SandboxUnavailable outside of one. Blocks."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
-        raise SandboxUnavailable("This is no pod of a cluster: KUBERNETES_SERVICE_HOST is not set.")
+        raise SandboxUnavailable(
+            "The service does not run in a Kubernetes pod: KUBERNETES_SERVICE_HOST is not set."
+        )
     _read(account / "token")
     own = namespace or _read(account / "namespace")
     try:

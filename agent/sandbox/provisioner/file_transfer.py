@@ -41,7 +41,7 @@ class FileEntry:
                 kind in ENTRY_KINDS and size >= 0
             ):
                 return cls(path, kind, size, changed, runs)
-        raise SandboxError("The other side speaks of files in a way that is not known here.")
+        raise SandboxError("The other side sent an unknown file format.")
 
     def head(self) -> bytes:
         """Return the line of a stream that precedes the content."""
@@ -65,7 +65,7 @@ class FileTree:
         match data:
             case {"entries": list(entries), "cut": bool(cut)}:
                 return cls({one.path: one for one in map(FileEntry.from_list, entries)}, cut)
-        raise SandboxError("The other side speaks of files in a way that is not known here.")
+        raise SandboxError("The other side sent an unknown file format.")
 
 
 def find_removed(before: FileTree, after: FileTree) -> Iterator[FileEntry]:
@@ -102,7 +102,7 @@ class EntryReader:
             pass
         while (end := self._buffer.find(b"\n")) < 0:
             if len(self._buffer) > HEAD_BYTES:
-                raise SandboxError("The files were sent in a way that is not known here.")
+                raise SandboxError("The files were sent in an unknown format.")
             if not await self._read_piece():
                 if self._buffer:
                     raise SandboxError("The files broke off on their way.")
@@ -112,7 +112,7 @@ class EntryReader:
         try:
             entry = FileEntry.from_list(json.loads(line))
         except (ValueError, RecursionError):
-            raise SandboxError("The files were sent in a way that is not known here.") from None
+            raise SandboxError("The files were sent in an unknown format.") from None
         self._left = entry.size
         return entry
 

@@ -48,7 +48,7 @@ class ServiceAddress:
                 base_url=self.url, headers=headers, timeout=timeout, verify=verify, trust_env=False
             )
         except httpx.InvalidURL:
-            raise SandboxUnavailable(f"{self.url} is no address of a sandbox service.") from None
+            raise SandboxUnavailable(f"{self.url} is not a valid address of a sandbox service.") from None
         async with client:
             yield client
 
@@ -144,7 +144,7 @@ async def _check_status(response: httpx.Response) -> None:
     if response.status_code == 401:
         raise SandboxUnavailable("The sandbox service refused the token; see sandbox.token.")
     if response.status_code in {404, 405}:
-        raise SandboxUnavailable(f"There is no sandbox service of ours at {response.url.host}: {reason}")
+        raise SandboxUnavailable(f"There is no Roebot sandbox service at {response.url.host}: {reason}")
     kind = SandboxUnavailable if response.status_code in {429, 502, 503, 504} else SandboxError
     raise kind(f"The sandbox service refused: {reason}")
 
@@ -154,7 +154,7 @@ async def _read_body(response: httpx.Response, limit: int) -> bytes:
     async for piece in response.aiter_raw():
         body += piece
         if len(body) > limit:
-            raise SandboxError("The sandbox service said too much.")
+            raise SandboxError("The sandbox service sent a response that is too large.")
     return bytes(body)
 
 
@@ -166,7 +166,7 @@ async def _split_lines(response: httpx.Response) -> AsyncIterator[bytes]:
             yield bytes(buffer[:end])
             del buffer[: end + 1]
         if len(buffer) > LINE_BYTES:
-            raise SandboxError("The sandbox service said too much.")
+            raise SandboxError("The sandbox service sent a response that is too large.")
 
 
 def _parse_result(line: bytes) -> CommandResult | None:
@@ -212,7 +212,7 @@ def _unreachable(url: str) -> Callable[[str], SandboxError]:
 
 
 def _unknown_answer() -> SandboxError:
-    return SandboxUnavailable("The sandbox service answers in a way that is not known here.")
+    return SandboxUnavailable("The sandbox service sent an unknown response.")
 
 
 def _command_lost(why: str) -> SandboxError:

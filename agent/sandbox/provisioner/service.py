@@ -10,16 +10,17 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict
-from ipaddress import ip_address
 from typing import Annotated, Any, Final
 
+import anyio
 import structlog
 from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 from starlette.types import ASGIApp, Send
@@ -35,34 +36,20 @@ COMMAND_BYTES: Final = 1_000_000
 """Bytes of a request body that holds no file names."""
 HEARTBEAT_SECONDS = 2.0
 """Seconds between two lines while a command runs."""
-MIN_TOKEN_LENGTH = 16
 OPEN_PATHS = frozenset({"/health"})
+Command = asyncio.Task[dict[str, Any]]
+"""A running command; its result is the last line of the response."""
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?")
 _BYTES = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
 
 
-class TokenMissing(Exception):
-    """The service is reachable from other machines and has no token, or a short one."""
-
-
-def check_token(host: str, token: str | None) -> None:
-    """Raise TokenMissing if `host` is reachable from other machines and the token is missing or too short."""
-    if token is None and not is_loopback(host):
-        raise TokenMissing(f"A service at {host} needs a token in ROEBOT_SANDBOX_TOKEN.")
-    if token is not None and len(token) < MIN_TOKEN_LENGTH:
-        raise TokenMissing(f"ROEBOT_SANDBOX_TOKEN is too short; it needs {MIN_TOKEN_LENGTH} characters.")
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches `host`."""
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 class SandboxRequest(JsonRequest):
     """A JSON request in which text may hold lone surrogates, as names of files do; an empty body is `{}`."""
+
+    @property
+    def headers(self) -> Headers:
+        """Headers without the content type, since every body is read as JSON."""
+        return Headers(raw=[header for header in self.scope["headers"] if header[0] != b"content-type"])
 
     async def body(self) -> bytes:
         return await super().body() or b"{}"
@@ -72,7 +59,7 @@ class SandboxRequest(JsonRequest):
         try:
             return json.loads(await self.body())
         except (ValueError, RecursionError):
-            raise HTTPException(400, "The request is no JSON.") from None
+            raise HTTPException(400, "The request is not valid JSON.") from None
 
     @staticmethod
     def too_large(limit: int) -> HTTPException:
@@ -137,11 +124,11 @@ class PushResult(BaseModel):
 
 def _check_name(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise SandboxError("This is no name of a sandbox.")
+        raise SandboxError("This is not a valid sandbox name.")
     return name
 
 
-def _get_pool(request: Request) -> StationPool:
+async def _get_pool(request: Request) -> StationPool:
     pool: StationPool = request.app.state.pool
     return pool
 
@@ -202,24 +189,39 @@ async def read_files(body: PullRequest, station: Borrowed) -> Response:
 
 
 @router.post("/commands", responses={200: {"content": {"application/x-ndjson": {}}}})
-async def run_command(name: Name, body: CommandRequest, pool: Pool) -> Response:
+async def run_command(request: Request, name: Name, body: CommandRequest, pool: Pool) -> Response:
     """Run a command and end it if the caller leaves.
 
     While it runs, a line `{"running": true}` comes every 2 s; the last line is its result or `error`.
     """
-    return SandboxStream(_command_lines(pool, name, body), "application/x-ndjson")
+    lines = _command_lines(pool, name, body, request.app.state.commands)
+    return SandboxStream(lines, "application/x-ndjson")
 
 
-async def _command_lines(pool: StationPool, name: str, body: CommandRequest) -> AsyncGenerator[bytes]:
+async def _command_lines(
+    pool: StationPool, name: str, body: CommandRequest, commands: set[Command]
+) -> AsyncGenerator[bytes]:
     # Starlette cancels the response repeatedly when the caller leaves, which must not reach the sandbox's
     # cleanup.
     command = asyncio.create_task(_run_command(pool, name, body))
+    commands.add(command)
+    command.add_done_callback(commands.discard)
     try:
         while not (await asyncio.wait({command}, timeout=HEARTBEAT_SECONDS))[0]:
             yield b'{"running": true}\n'
         yield json.dumps(command.result()).encode() + b"\n"
     finally:
-        command.cancel()
+        with anyio.CancelScope(shield=True):
+            await _end_commands({command})
+
+
+async def _end_commands(commands: Collection[Command]) -> None:
+    """Cancel each command once, as a second time would break off its cleanup, and wait until they ended."""
+    for command in commands:
+        if not command.cancelling():
+            command.cancel()
+    if commands:
+        await asyncio.wait(commands)
 
 
 async def _run_command(pool: StationPool, name: str, body: CommandRequest) -> dict[str, Any]:
@@ -272,7 +274,7 @@ def create_app(pool: StationPool, token: str | None) -> ASGIApp:
     """Create the service for callers with `token`; without a token all local callers are served."""
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         try:
             await pool.adopt()
         except SandboxError as error:
@@ -284,6 +286,7 @@ def create_app(pool: StationPool, token: str | None) -> ASGIApp:
         finally:
             reaper.cancel()
             await asyncio.gather(reaper, return_exceptions=True)
+            await _end_commands(set(app.state.commands))
             await pool.close_all()
 
     app = FastAPI(
@@ -299,6 +302,7 @@ def create_app(pool: StationPool, token: str | None) -> ASGIApp:
         },
     )
     app.state.pool = pool
+    app.state.commands = set[Command]()
     for part in (health_router, router, pull_router):
         app.include_router(part)
     token_check = token_required(
