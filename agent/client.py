@@ -3,7 +3,7 @@
     with AgentClient() as client:
         print(client.chat("Hello"))
 
-The configuration file is searched as usual. `config` takes precedence over it, and it over the defaults.
+The configuration file is looked up as usual. `config` takes precedence over it, and it over the defaults.
 """
 
 from __future__ import annotations

@@ -35,7 +35,8 @@
     ├── GraphLoadError            a graph file, name or attribute that can't be served
     └── HomeInUse                 another process uses this data directory
 
-Texts never contain a secret, a host path or a traceback, because they are shown in chats."""
+Texts never contain a secret, a host path or a traceback, because they are shown in chats.
+"""
 
 from __future__ import annotations
 

@@ -284,4 +284,4 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"is not valid JSON: {name} is no number of JSON")
+    raise ValueError(f"is not valid JSON: {name} is not a JSON number")

@@ -125,7 +125,8 @@ class Extensions(Section):
         for name in servers:
             if not SERVER_NAME.fullmatch(name):
                 raise ValueError(
-                    f"{name[:40]!r} is no name for a server: letters, digits, - and _, 32 at most; rename it"
+                    f"{name[:40]!r} is not a valid server name: letters, digits, - and _, 32 at most; "
+                    "rename it"
                 )
         return servers
 

@@ -230,6 +230,6 @@ def check_agent_names(agents: Mapping[str, AcpAgent]) -> Mapping[str, AcpAgent]:
     for name in agents:
         if not SERVER_NAME.fullmatch(name):
             raise ValueError(
-                f"{name[:40]!r} is no name for an agent: letters, digits, - and _, 32 at most; rename it"
+                f"{name[:40]!r} is not a valid agent name: letters, digits, - and _, 32 at most; rename it"
             )
     return agents

@@ -29,7 +29,7 @@ _TEXTS: Mapping[ImportProblem, str] = {
     ImportProblem.PACKAGE: "{use} needs the package {package}, which is not installed."
     " Install it where Roebot is, without a restart: {command}",
     ImportProblem.UNKNOWN: "There is no module {module} (use: {use})."
-    " It is searched in the installed packages, then in the folder of config.yaml.",
+    " It is looked up in the installed packages, then in the folder of config.yaml.",
     ImportProblem.MODULE: "There is no module {module} (use: {use}).",
     ImportProblem.NAME: "{module} has no {name} (use: {use}).",
     ImportProblem.BROKEN: "{module} can't be imported ({detail}).",
@@ -48,7 +48,7 @@ class ImportStringError(Exception):
 
 
 def add_import_folder(folder: Path) -> None:
-    """Append this folder to the places where modules are searched."""
+    """Append this folder to the places where modules are looked up."""
     if (entry := str(folder)) not in sys.path:
         sys.path.append(entry)
 

@@ -2,7 +2,8 @@
 
 A library logs nothing unless the program configures it. langchain wraps each middleware hook in a span that
 langsmith starts and ends in a thread: two dozen thread switches per model call, although nothing blocks.
-They are avoided while tracing is off."""
+They are avoided while tracing is off.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +12,6 @@ from contextvars import Context
 from typing import Any
 
 import structlog
-from langchain.agents.middleware.internal_call_transformer import internal_call_metadata
-from langchain_core.runnables import RunnableConfig
-from langgraph.constants import TAG_NOSTREAM
 from langsmith import set_runtime_overrides
 from langsmith.utils import tracing_is_enabled
 
@@ -50,8 +48,3 @@ async def run_span_step(
 def trace_inline() -> None:
     """Start and end spans inline while tracing is off. Applies to the whole process."""
     set_runtime_overrides(aio_to_thread=run_span_step)
-
-
-def internal_config(source: str) -> RunnableConfig:
-    """Return the config of a model call whose tokens reach no stream; `source` names the caller in traces."""
-    return {"tags": [TAG_NOSTREAM], "metadata": {"lc_source": source, **internal_call_metadata()}}

@@ -1,7 +1,9 @@
-"""Order built-in and extra middleware in one chain, from the arguments alone.
+"""Assemble the lead agent from the arguments alone: its chain of middleware and its system prompt.
 
 The built-in middleware is listed as data, outermost first, and imported on use. An extra middleware goes next
-to its anchor, or just before the end. Errors are ValueErrors that name the classes."""
+to its anchor, or just before the end. Errors are ValueErrors that name the classes. The prompt
+consists of a template, sections, and the personality of a custom agent.
+"""
 
 from __future__ import annotations
 

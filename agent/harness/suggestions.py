@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agent.catalog.source import ModelSource
 from agent.core.schemas import RequestModel, SuggestionList
-from agent.core.telemetry import internal_config
 from agent.memory.exchange import select_memorable, to_queued_messages
+from agent.models.calls import internal_config
 from agent.models.errors import describe_error
 from agent.models.resolve import build_model
 

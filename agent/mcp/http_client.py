@@ -120,7 +120,14 @@ def make_client(
     report: Report, *, headers: Mapping[str, str], timeout: httpx.Timeout, auth: httpx.Auth | None
 ) -> httpx.AsyncClient:
     """Create the client. Blocking: it reads the system's certificates."""
-    return _FailFastClient(report, headers=dict(headers), timeout=timeout, auth=auth, follow_redirects=True)
+    return _FailFastClient(
+        report,
+        headers=dict(headers),
+        timeout=timeout,
+        auth=auth,
+        follow_redirects=True,
+        verify=tls_context(),
+    )
 
 
 class _FailFastClient(httpx.AsyncClient):

@@ -14,10 +14,10 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from agent.catalog.source import ModelSource
 from agent.core.memory_document import DocumentPart, MemoryDocument
 from agent.core.state import sum_usage
-from agent.core.telemetry import internal_config
 from agent.memory.exchange import PendingUpdate
 from agent.memory.files import MemoryFolder
 from agent.memory.patch import FactLimits, InvalidAnswer, MemoryPatch, apply_patch, parse_patch
+from agent.models.calls import internal_config
 from agent.models.spec import Catalog
 
 _TASK = """You keep the long-term memory of an assistant about {whom}. You get one JSON object: `memory` is

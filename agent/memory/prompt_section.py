@@ -23,8 +23,8 @@ _GROUP = {**_PERSON, "personal_context": "The people", "top_of_mind": "On the gr
 def render_memory(document: MemoryDocument, *, group: bool, tokens: int) -> str:
     """Render summaries and the best facts in at most `tokens` (tags included); "" for an empty memory.
 
-    Token counts are estimates that err on the high side (`agent.models.window.estimate`), since providers
-    count differently and some tokenizers would have to be downloaded.
+    Token counts are estimates that err on the high side (`agent.models.capabilities.estimate_tokens`), since
+    providers count differently and some tokenizers would have to be downloaded.
     """
     labels = _GROUP if group else _PERSON
     lines = [f"{labels[name]}: {one.summary}" for name, one in document.list_summaries() if one.summary]

@@ -28,10 +28,9 @@ from langchain_core.messages import (
 
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState, UsageCounts, merge_usage, sum_usage
-from agent.core.telemetry import internal_config
 from agent.errors import ModelCallFailed, ModelUnavailable, redact_line
 from agent.middleware.model_response import Handler, Request, Response, with_update
-from agent.models.calls import ModelCalls
+from agent.models.calls import ModelCalls, internal_config
 from agent.models.capabilities import estimate_tokens
 from agent.models.errors import Category
 from agent.models.retry import ModelRetry

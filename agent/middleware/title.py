@@ -14,9 +14,9 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 
 from agent.core.state import ThreadState, sum_usage
-from agent.core.telemetry import internal_config
 from agent.errors import redact_line
 from agent.middleware.model_response import Handler, Request, Response, get_answer, with_update
+from agent.models.calls import internal_config
 
 log = structlog.get_logger(__name__)
 PROMPT = """Give this conversation a title of at most {max_words} words, in the language of the person.

@@ -1,4 +1,12 @@
-"""Run tool calls: errors become results that the model can read, and a journal prevents a second call."""
+"""Run tool calls: errors become results that the model can read, and a journal prevents a second call.
+
+    the call is checkpointed -> begin -> the tool runs -> its result is checkpointed
+    -> the next model call sees it -> finish
+
+A journal entry stays until a model has answered with the result in view and the checkpoint with that result
+is on disk. So whenever the process is killed, either the call is in the journal or its result is in a
+checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +42,10 @@ class ToolErrorHandlingMiddleware(ToolErrorMiddleware[Any, Any]):
 
     The text names the exception's class and its message without keys and host paths. `retry` is langchain's
     ToolRetryMiddleware, or the number of retries of a call that raised; retries count as one recorded call.
-    The journal (see `tool_journal`) is stored in the graph's store, or in memory without one. A call that was
-    started before gets "interrupted, outcome unknown" as its result, unless its tool declares `{"idempotent":
-    True}` in its metadata. Interrupts pass. Hooks: `wrap_tool_call`, and `wrap_model_call` to delete calls
-    whose results a model has answered.
+    The journal (see the module docstring) is stored in the graph's store, or in memory without one. A call
+    that was started before gets "interrupted, outcome unknown" as its result, unless its tool declares
+    `{"idempotent": True}` in its metadata. Interrupts pass. Hooks: `wrap_tool_call`, and `wrap_model_call` to
+    delete calls whose results a model has answered.
     """
 
     def __init__(self, *, retry: ToolRetryMiddleware | int = 0, journal: ToolJournal | None = None) -> None:

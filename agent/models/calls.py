@@ -1,4 +1,4 @@
-"""Map every failed model call to one clear error."""
+"""Map every failed model call to one clear error, and keep internal calls out of streams."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 import structlog
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain.agents.middleware.internal_call_transformer import internal_call_metadata
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.constants import TAG_NOSTREAM
 from langgraph.errors import GraphBubbleUp
 
 from agent.errors import ModelCallFailed, redact_line
@@ -79,3 +82,8 @@ def find_answer_problem(message: BaseMessage) -> Category | None:
     if not message.text.strip() and not message.tool_calls and not message.invalid_tool_calls:
         return Category.EMPTY
     return None
+
+
+def internal_config(source: str) -> RunnableConfig:
+    """Return the config of a model call whose tokens reach no stream; `source` names the caller in traces."""
+    return {"tags": [TAG_NOSTREAM], "metadata": {"lc_source": source, **internal_call_metadata()}}

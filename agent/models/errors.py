@@ -51,7 +51,7 @@ _LINES: dict[Category, tuple[str, bool]] = {
     Category.AUTH: ("its provider refused the API key. Check the key in the configuration", False),
     Category.PERMISSION: ("the API key is not allowed to use this model", False),
     Category.NOT_FOUND: ("its provider does not offer this model. Check the model's name", False),
-    Category.RATE_LIMIT: ("provider rate limit reached; try again later", True),
+    Category.RATE_LIMIT: ("its provider's rate limit is reached; try again later", True),
     Category.QUOTA: ("the quota or credit with its provider is used up", False),
     Category.OVERLOADED: ("its provider is overloaded or unavailable", True),
     Category.TIMEOUT: ("its provider did not answer in time", True),
@@ -172,7 +172,7 @@ def _first_category(error: BaseException) -> Category:
 
 def _failure_detail(category: Category, error: BaseException, retry_after: float | None) -> str:
     if category is Category.RATE_LIMIT and retry_after:
-        return f"it asks to wait {_round_up(retry_after)} s"
+        return f"retry after {_round_up(retry_after)} s"
     if category in {Category.INVALID_REQUEST, Category.NOT_FOUND}:
         body = getattr(error, "body", None)
         message = body.get("message") if isinstance(body, dict) else None

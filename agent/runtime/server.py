@@ -25,7 +25,6 @@ from agent.shared.atomic_file import replace_file
 from agent.shared.gc_tuning import freeze_heap
 
 log = structlog.get_logger("agent.runtime")
-PORT_FILE_MODE = 0o644
 
 
 class ServerFailed(Exception):
@@ -90,7 +89,7 @@ class RuntimeServer(uvicorn.Server):
 
     def _announce_port(self, port: int) -> None:
         if self._settings.port_file is not None:
-            replace_file(self._settings.port_file, str(port), mode=PORT_FILE_MODE)
+            replace_file(self._settings.port_file, str(port), mode=None)
         if self._settings.ready_fd is not None:
             os.write(self._settings.ready_fd, f"{port}\n".encode())
             os.close(self._settings.ready_fd)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Self
+from operator import attrgetter
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
 
 class ResultModel(BaseModel):
@@ -34,9 +35,9 @@ class ModelInfo(ResultModel):
 
     name: str
     display_name: str
-    model: str = ""
-    source: str = ""
-    default: bool = False
+    model: str
+    source: str
+    default: bool
     note: str | None = None
     supports_thinking: bool = False
     supports_vision: bool = False
@@ -84,9 +85,9 @@ class SkillInfo(ResultModel):
 
     name: str
     description: str
-    category: str = "custom"
+    category: str
     path: str
-    enabled: bool = True
+    enabled: bool
     license: str | None = None
     allowed_tools: list[str] | None = None
     version: str | None = None
@@ -104,8 +105,8 @@ class SkillProblem(ResultModel):
 class SkillList(ListPage):
     """All skills, and the folders without a usable one."""
 
-    skills: list[SkillInfo] = []
-    problems: list[SkillProblem] = []
+    skills: list[SkillInfo]
+    problems: list[SkillProblem]
 
 
 class ServerState(StrEnum):
@@ -126,10 +127,13 @@ class McpToolInfo(ResultModel):
 
 
 class McpServerState(ResultModel):
-    """State of an MCP server; `detail` explains why it is unavailable."""
+    """State of an MCP server; `detail` explains why it is unavailable.
+
+    The state is dumped as a plain string.
+    """
 
     name: str
-    state: ServerState
+    state: Annotated[ServerState, PlainSerializer(attrgetter("value"))]
     description: str | None = None
     detail: str | None = None
     tools: list[McpToolInfo] = []

@@ -146,7 +146,7 @@ def _make_tool(found: Any, entry: ToolEntry) -> BaseTool:
         made = found
     if not isinstance(made, BaseTool):
         kind = type(made).__name__
-        raise ToolUnavailable(f"is no tool: {entry.use} is of the type {kind}.", name=entry.name)
+        raise ToolUnavailable(f"is not a tool: {entry.use} is of the type {kind}.", name=entry.name)
     return made
 
 

@@ -27,7 +27,7 @@ async def view_image(path: str, tool_call_id: Annotated[str, InjectedToolCallId]
     content = await current_sandbox().read_file(path)
     mime_type = image_type(content)
     if mime_type is None:
-        raise SandboxError(f"{path} is no PNG, JPEG, GIF or WebP image.")
+        raise SandboxError(f"{path} is not a PNG, JPEG, GIF or WebP image.")
     if len(content) > IMAGE_BYTES:
         raise SandboxError(f"{path} is larger than {IMAGE_BYTES // 1_000_000} MB; make a smaller copy of it.")
     image = ViewedImage(base64=base64.b64encode(content).decode(), mime_type=mime_type)

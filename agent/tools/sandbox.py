@@ -213,7 +213,7 @@ def _format_entry(entry: DirEntry) -> str:
 
 def _decode_text(content: bytes) -> str:
     if b"\x00" in content[:8_192]:
-        raise SandboxError("This is no text file; look into it by a command.")
+        raise SandboxError("This is not a text file; inspect it with a command.")
     return content.decode(errors="replace")
 
 

@@ -34,6 +34,9 @@ READ_TIMEOUT = 30.0
 UPLOAD_TIMEOUT = 90.0
 # Listing runs of a thread by metadata looks at the newest ones only.
 LOOK_BACK = 50
+# Values for what another version of the runtime may leave out.
+MODEL_DEFAULTS = {"model": "", "source": "", "default": False}
+SKILL_DEFAULTS = {"description": "", "category": "custom", "path": "", "enabled": True}
 
 
 class LangGraphRuntime:
@@ -194,7 +197,7 @@ class LangGraphRuntime:
         with _translated_errors():
             response = await self._management_client().get("/api/models")
             _raise_for_status(response)
-        found = [ModelInfo.read(entry) for entry in response.json()["models"]]
+        found = [ModelInfo.read(MODEL_DEFAULTS | entry) for entry in response.json()["models"]]
         return sorted(found, key=lambda model: not model.default)
 
     async def list_agents(self) -> Sequence[AgentInfo]:
@@ -207,7 +210,9 @@ class LangGraphRuntime:
         with _translated_errors():
             response = await self._management_client().get("/api/skills")
             _raise_for_status(response)
-        return SkillList.read(response.json())
+        found = response.json()
+        skills = [SKILL_DEFAULTS | entry for entry in found["skills"]]
+        return SkillList.read({"problems": [], **found, "skills": skills})
 
     async def switch_skill(self, name: str, *, enabled: bool) -> None:
         await self._switch(f"/api/skills/{quote(name, safe='')}", enabled=enabled)

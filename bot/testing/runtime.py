@@ -30,6 +30,11 @@ from bot.runtime.interface import (
 )
 
 
+def make_model(name: str, *, default: bool = False) -> ModelInfo:
+    """Create a model as a runtime lists it."""
+    return ModelInfo(name=name, display_name=name.title(), model=name, source="config", default=default)
+
+
 @dataclass(slots=True)
 class ScriptedRun:
     """One run with its request and its event log."""
@@ -70,11 +75,11 @@ class ScriptedRuntime:
     uploads: list[tuple[str, str, bytes]] = field(default_factory=list)
     artifacts: dict[str, bytes] = field(default_factory=dict)
     offered: Sequence[ModelInfo] | None = (
-        ModelInfo(name="small", display_name="Small", default=True),
-        ModelInfo(name="big", display_name="Big"),
+        make_model("small", default=True),
+        make_model("big"),
     )
     own: Sequence[AgentInfo] | None = ()
-    taught: SkillList | None = field(default_factory=SkillList)
+    taught: SkillList | None = field(default_factory=lambda: SkillList(skills=[], problems=[]))
     served: Sequence[McpServerState] | None = ()
     down: bool = False
     cut_after: int | None = None

@@ -27,7 +27,7 @@ TROUBLE: dict[str, tuple[Arm, str]] = {
     ),
     "a limit beyond all patience": (
         lambda mock: mock.rate_limit(retry_after=900, times=2),
-        "provider rate limit reached; try again later (it asks to wait 900 s).",
+        "its provider's rate limit is reached; try again later (retry after 900 s).",
     ),
     "a wrong key": (
         lambda mock: mock.fail(401, message=f"Incorrect API key provided: {KEY}"),

@@ -101,9 +101,14 @@ async def test_logs_are_events_without_the_token(tmp_path: Path) -> None:
 
 async def test_without_a_graphs_file_the_lead_agent_is_served(tmp_path: Path) -> None:
     ready = tmp_path / "ready"
-    process = await start(tmp_path / "home", "--port", "0", "--port-file", str(ready))
+    umask = os.umask(0o077)
+    try:
+        process = await start(tmp_path / "home", "--port", "0", "--port-file", str(ready))
+    finally:
+        os.umask(umask)
     try:
         await asyncio.wait_for(until(ready), 30)
+        assert ready.stat().st_mode & 0o777 == 0o600, "the umask decides"
         headers = {"x-api-key": TOKEN}
         async with httpx.AsyncClient(
             base_url=f"http://127.0.0.1:{ready.read_text()}", headers=headers

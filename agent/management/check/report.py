@@ -25,6 +25,8 @@ from agent.skills.skill import resolve_roots
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadStore
 
+SECTION = "sandbox"
+
 
 async def offer_of(source: ModelSource) -> AvailableOptions:
     """Return the models and tool groups that custom agents can use now. Raises ConfigErrors."""
@@ -78,9 +80,6 @@ def _problem(error: ConfigError) -> ConfigProblem:
     place = f"{error.file}:{error.line}" if error.line else error.file
     where = ": ".join(filter(None, (place, error.key)))
     return ConfigProblem(where=where, what=error.message, serious=not isinstance(error, ConfigWarning))
-
-
-SECTION = "sandbox"
 
 
 async def sandbox_problems(config: SandboxConfig, home: Path) -> list[ConfigProblem]:

@@ -27,7 +27,7 @@ __all__ = ["management_routes"]
 def management_routes(home: Path, config_path: Path | None = None) -> list[BaseRoute]:
     """Return the routes of health, models, configuration, agents, MCP servers, skills, memory and files.
 
-    `home` is the data directory; without `config_path` the configuration file is searched as usual. The
+    `home` is the data directory; without `config_path` the configuration file is looked up as usual. The
     configuration and the classes of its models are loaded at once, so that an invalid one stops the start.
     Raises ConfigErrors or ModelUnavailable. A tool or guardrail that can't be loaded is only logged; each run
     that needs it fails.

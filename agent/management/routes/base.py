@@ -33,6 +33,8 @@ from agent.shared.schemas import ListPage
 log = structlog.get_logger(__name__)
 GENERIC = "Internal error; the log has the details."
 MAX_PAGE = 200
+MAX_HEADER_BYTES = 8_192
+_MALFORMED = "The multipart body is malformed."
 _HEADERS: Final = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
 FILES_SCHEMA: Final = {
     "type": "object",
@@ -111,10 +113,6 @@ def select_page(listing: L, field: str, limit: int | None, cursor: str, *, key: 
     has_next = bool(page) and begin + len(page) < len(items)
     following = keys[begin + len(page) - 1] if has_next else None
     return listing.model_copy(update={field: page, "next": following})
-
-
-MAX_HEADER_BYTES = 8_192
-_MALFORMED = "The multipart body is malformed."
 
 
 @dataclass(frozen=True, slots=True)

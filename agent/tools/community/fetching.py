@@ -107,7 +107,7 @@ def _make_decompressor(encoding: str) -> Callable[[bytes, int], bytes]:
     if name in {"", "identity"}:
         return lambda chunk, most: chunk[:most]
     if name not in _COMPRESSED:
-        raise WebFailed("the answer is packed in a way that is not known here")
+        raise WebFailed("the response has an unknown compression")
     # A window of 15 bits; 32 detects gzip or zlib.
     decompressor = zlib.decompressobj(wbits=15 + 32)
 

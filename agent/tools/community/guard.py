@@ -169,4 +169,4 @@ def parse_url(text: str) -> httpx.URL:
     try:
         return httpx.URL(text.strip())
     except httpx.InvalidURL:
-        raise WebRefused("this is no web address") from None
+        raise WebRefused("this is not a web address") from None

@@ -100,7 +100,7 @@ def guess_encoding(sample: bytes) -> str:
     if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if b"\x00" in sample:
-        raise Unreadable("It is no text, whatever its name says.")
+        raise Unreadable("It is not a text file, whatever its name says.")
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample)
     except UnicodeDecodeError:

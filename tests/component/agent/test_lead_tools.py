@@ -147,9 +147,9 @@ async def test_the_prompt_counts_the_tools_that_are_built_in(tmp_path: Path) -> 
         (
             "no_such_pkg.tools:x",
             "can't be loaded: There is no module no_such_pkg (use: no_such_pkg.tools:x)."
-            " It is searched in the installed packages, then in the folder of config.yaml.",
+            " It is looked up in the installed packages, then in the folder of config.yaml.",
         ),
-        (f"{HERE}:NOT_A_TOOL", f"is no tool: {HERE}:NOT_A_TOOL is of the type int."),
+        (f"{HERE}:NOT_A_TOOL", f"is not a tool: {HERE}:NOT_A_TOOL is of the type int."),
         (f"{HERE}:broken", f"can't be made of {HERE}:broken (RuntimeError: no *** here)."),
     ],
 )

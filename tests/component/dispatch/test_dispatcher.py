@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import pytest
 
-from agent.shared.schemas import ModelInfo
 from bot.access import Role
 from bot.domain import Attachment, AttachmentKind, ChatKind, TurnState
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
@@ -26,7 +25,7 @@ from bot.runtime.interface import (
 from bot.store.read_models import list_turns
 from bot.store.turns import stop_turn
 from bot.store.usage import list_counters
-from bot.testing.runtime import ScriptedRun, answer_with
+from bot.testing.runtime import ScriptedRun, answer_with, make_model
 from tests.component.dispatch.adapters import Slow
 from tests.component.dispatch.bench import Bench
 
@@ -643,7 +642,7 @@ class TestCommands:
         async with at.running():
             await at.adapter.hears("/models")
             await closed(at)
-            at.runtime.offered, at.runtime.down = [ModelInfo(name="x", display_name="X")], True
+            at.runtime.offered, at.runtime.down = [make_model("x")], True
             await at.adapter.hears("/models")
             await closed(at, 2)
         assert "does not list" in at.adapter.texts()[0]

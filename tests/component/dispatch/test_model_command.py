@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.shared.schemas import ModelInfo
-from bot.testing.runtime import answer_with
+from bot.testing.runtime import answer_with, make_model
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_agent_command import OWN, said
 from tests.component.dispatch.test_dispatcher import closed
@@ -125,8 +124,8 @@ async def test_the_way_back_needs_no_runtime(at: Bench) -> None:
 
 async def test_a_model_that_is_called_like_the_way_back_can_be_chosen(at: Bench) -> None:
     at.runtime.offered = (
-        ModelInfo(name="small", display_name="Small", default=True),
-        ModelInfo(name="default", display_name="D"),
+        make_model("small", default=True),
+        make_model("default"),
     )
     async with at.running():
         assert "From the next answer on, this conversation uses `default`." in await said(

@@ -24,11 +24,14 @@ PUBLIC = "/mnt/skills/public"
 ACTIONS = SkillInfo(
     name="meeting-actions",
     description="Turns notes into actions.",
+    category="public",
     path=f"{PUBLIC}/meeting-actions/SKILL.md",
+    enabled=True,
 )
 OFF = SkillInfo(
     name="release-notes",
     description="Writes release notes.",
+    category="public",
     path=f"{PUBLIC}/release-notes/SKILL.md",
     enabled=False,
 )
@@ -89,7 +92,8 @@ async def test_a_switch_is_seen_in_the_list(at: Bench) -> None:
 
 
 async def test_what_a_skill_says_of_itself_is_cut_in_the_list(at: Bench) -> None:
-    at.runtime.taught = SkillList(skills=[SkillInfo(name="long", description="word " * 100, path="")])
+    long = SkillInfo(name="long", description="word " * 100, category="custom", path="", enabled=True)
+    at.runtime.taught = SkillList(skills=[long], problems=[])
     async with at.running():
         told = await said(at, "/skills")
     [line] = [line for line in told.splitlines() if line.startswith("- ")]
@@ -108,7 +112,7 @@ async def test_members_see_the_list_and_switch_nothing(at: Bench) -> None:
 @pytest.mark.parametrize(
     ("taught", "listed", "switched"),
     [
-        (SkillList(), "No skills are available.", "There is no skill"),
+        (SkillList(skills=[], problems=[]), "No skills are available.", "There is no skill"),
         (None, "does not list skills", "does not list skills"),
     ],
 )

@@ -138,7 +138,7 @@ async def test_waits_are_doubled_and_spread_by_chance(llmock: LLMock, provider: 
 async def test_a_wait_beyond_all_patience_ends_the_call(llmock: LLMock, provider: str) -> None:
     llmock.rate_limit(times=None, retry_after=61)
     waits = Waits()
-    with pytest.raises(ModelCallFailed, match="it asks to wait 61 s") as caught:
+    with pytest.raises(ModelCallFailed, match="retry after 61 s") as caught:
         await with_waits(llmock, provider, waits)
     assert caught.value.retry_after == 61.0
     assert (waits, len(llmock.requests)) == ([], 1)

@@ -114,7 +114,7 @@ async def test_failures(
     error = await failing(spec(provider, llmock.base_url(provider), timeout=patience))
     assert (error.category, error.retryable) == (category, retryable)
     if category == "rate_limit":
-        assert str(error).endswith("(it asks to wait 7 s).")
+        assert str(error).endswith("(retry after 7 s).")
 
 
 async def test_a_stall_between_chunks_ends_by_its_own_limit(llmock: LLMock) -> None:
@@ -196,7 +196,7 @@ async def test_a_limit_beyond_all_patience_is_told_at_once(llmock: LLMock, secon
     patient = spec("anthropic", llmock.base_url("anthropic"))
     async with asyncio.timeout(20):
         error = await failing(replace(patient, settings={**patient.settings, "max_retries": 2}))
-    assert str(error).endswith(f"(it asks to wait {seconds} s).")
+    assert str(error).endswith(f"(retry after {seconds} s).")
     assert len(llmock.requests) == 1
 
 

@@ -46,7 +46,7 @@ def test_what_is_there_is_imported() -> None:
             "no_such_pkg.tools:x",
             ImportProblem.UNKNOWN,
             "There is no module no_such_pkg (use: no_such_pkg.tools:x)."
-            " It is searched in the installed packages, then in the folder of config.yaml.",
+            " It is looked up in the installed packages, then in the folder of config.yaml.",
         ),
         (
             "langchain_ollama:ChatOllama",
@@ -65,7 +65,7 @@ def test_what_is_there_is_imported() -> None:
             "half_there:Chat",
             ImportProblem.UNKNOWN,
             "There is no module no_such_package_here (use: half_there:Chat)."
-            " It is searched in the installed packages, then in the folder of config.yaml.",
+            " It is looked up in the installed packages, then in the folder of config.yaml.",
         ),
         (
             "agent.nowhere.at_all:x",

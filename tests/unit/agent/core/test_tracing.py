@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextvars import ContextVar, copy_context
@@ -59,3 +61,11 @@ async def test_a_hook_works_as_before() -> None:
     with pytest.raises(ValueError, match="below nothing"):
         await hook(-1)
     assert threading.active_count() <= before
+
+
+@pytest.mark.may_block
+def test_telemetry_loads_no_models_and_graphs() -> None:
+    code = "import sys, agent.core.telemetry; "
+    code += "print([name for name in ('langchain', 'langchain_core', 'langgraph') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

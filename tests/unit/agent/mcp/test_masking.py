@@ -141,7 +141,7 @@ async def test_a_mask_that_stands_for_nothing(tmp_path: Path) -> None:
         ({"x": {"comand": "y"}}, "mcpServers.x.comand: unknown key"),
         ({"x": {}}, "needs url"),
         ({"x": 5}, "expected a mapping"),
-        ({"a b": {"command": "y"}}, "is no name for a server"),
+        ({"a b": {"command": "y"}}, "is not a valid server name"),
         ({"x": {"command": "y", "env": {"A": "$UNSET_NAME"}}}, "UNSET_NAME is not set"),
     ],
 )

@@ -83,7 +83,7 @@ async def test_without_images_nothing_is_added() -> None:
 @pytest.mark.parametrize(
     ("path", "told"),
     [
-        ("page.png", "page.png is no PNG, JPEG, GIF or WebP image."),
+        ("page.png", "page.png is not a PNG, JPEG, GIF or WebP image."),
         ("big.png", "larger than 5 MB"),
         ("none.png", "no such file"),
         ("/etc/passwd", "outside"),

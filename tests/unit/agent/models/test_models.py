@@ -180,13 +180,13 @@ def test_details_that_help_are_passed_on_without_keys() -> None:
         "refused the request (Unknown parameter: 'foo' for key … see docs)."
     )
     limited = describe_error(http(429, **{"retry-after": "20"}), model="m").message
-    assert limited.endswith("(it asks to wait 20 s).")
+    assert limited.endswith("(retry after 20 s).")
     date, until = "Wed, 21 Oct 2026 07:28:00 GMT", "Wed, 21 Oct 2026 07:28:30 GMT"
     dated = describe_error(http(429, **{"retry-after": until, "date": date}), model="m")
-    assert dated.message.endswith("(it asks to wait 30 s).")
+    assert dated.message.endswith("(retry after 30 s).")
     assert (dated.retry_after, dated.to_error().retry_after) == (30.0, 30.0)
     alone = describe_error(http(429, **{"retry-after": until}), model="m").message
-    assert alone.endswith("rate limit reached; try again later.")
+    assert alone.endswith("its provider's rate limit is reached; try again later.")
     assert describe_error(http(404, {"message": 3}), model="m").message.endswith("Check the model's name.")
 
 
@@ -209,8 +209,10 @@ def test_what_a_provider_asks_to_wait(headers: dict[str, str], seconds: float | 
 
 def test_a_wait_is_told_rounded_up() -> None:
     limited = describe_error(http(429, **{"retry-after": "6.2"}), model="m").message
-    assert limited.endswith("(it asks to wait 7 s).")
-    assert describe_error(http(429, **{"retry-after-ms": "250"}), model="m").message.endswith("wait 0.25 s).")
+    assert limited.endswith("(retry after 7 s).")
+    assert describe_error(http(429, **{"retry-after-ms": "250"}), model="m").message.endswith(
+        "(retry after 0.25 s)."
+    )
 
 
 def test_our_own_errors_keep_their_text() -> None:

@@ -126,8 +126,8 @@ def test_every_section_of_the_bot_is_known_to_the_agent() -> None:
         ),
         (
             "acp_agents: {'a b': {command: x}}",
-            "config.yaml:2: acp_agents: 'a b' is no name for an agent: letters, digits, - and _, 32 at most; "
-            "rename it",
+            "config.yaml:2: acp_agents: 'a b' is not a valid agent name: letters, digits, - and _, "
+            "32 at most; rename it",
         ),
         (
             "checkpointer: {connection_string: x}",

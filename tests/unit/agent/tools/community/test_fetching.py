@@ -87,7 +87,8 @@ async def test_what_unpacks_to_nothing_is_cut_where_it_comes(here: Site) -> None
 
 
 @pytest.mark.parametrize(
-    ("encoding", "why"), [("br", "not known here"), ("gzip, gzip", "not known here"), ("gzip", "as it says")]
+    ("encoding", "why"),
+    [("br", "unknown compression"), ("gzip, gzip", "unknown compression"), ("gzip", "as it says")],
 )
 async def test_a_packing_that_cannot_be_undone(here: Site, encoding: str, why: str) -> None:
     here.page("/", b"\x00\x01 no gzip", f"Content-Encoding: {encoding}")

@@ -242,7 +242,7 @@ def test_nothing_at_all(kind: DocumentKind) -> None:
 def test_bytes_that_are_something_else(kind: DocumentKind) -> None:
     report, _ = read(kind, b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" * 9)
     if kind is not DocumentKind.WEB:
-        assert report.problem in {DAMAGED, "It is no text, whatever its name says."}
+        assert report.problem in {DAMAGED, "It is not a text file, whatever its name says."}
 
 
 def test_what_is_locked() -> None:

@@ -1,0 +1,27 @@
+"""What the bot reads from the management routes of a runtime of another version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from bot.runtime.client import LangGraphRuntime
+
+ANSWERS: dict[str, Any] = {
+    "/api/models": {"models": [{"name": "a", "display_name": "A"}], "more": 1},
+    "/api/skills": {"skills": [{"name": "s", "more": 1}]},
+}
+
+
+@pytest.mark.asyncio
+async def test_fields_that_are_left_out_have_defaults() -> None:
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, json=ANSWERS[request.url.path]))
+    async with httpx.AsyncClient(transport=transport, base_url="http://runtime") as http:
+        runtime = LangGraphRuntime(http, assistant_id="agent", management=http)
+        [model] = await runtime.list_models()
+        assert (model.name, model.default, model.source) == ("a", False, "")
+        found = await runtime.list_skills()
+    assert [(one.name, one.enabled, one.path) for one in found.skills] == [("s", True, "")]
+    assert found.problems == []
