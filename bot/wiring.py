@@ -68,11 +68,10 @@ class AccountRegistry(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MessageLimits:
-    """Limits of a message: characters, bytes of a file, and messages in a queue."""
+    """Limits of a message: characters, and bytes of a file."""
 
     characters: int = 100_000
     file_bytes: int = 20_000_000
-    queue: int = 20
 
 
 @dataclass(frozen=True)
@@ -193,9 +192,7 @@ class Core:
             own_rules=found.access,
             isolation=IsolationPolicy(Isolation(found.isolation)),
             private_isolation=IsolationPolicy(Isolation(found.private_isolation)),
-            limits=MessageLimits(
-                config.limits.message_characters, config.limits.file_mb * MEGABYTE, config.limits.queue
-            ),
+            limits=MessageLimits(config.limits.message_characters, config.limits.file_mb * MEGABYTE),
             busy=Busy(found.busy),
             model=found.model or "",
             retention_days=config.kept_days(name),

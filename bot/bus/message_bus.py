@@ -29,6 +29,10 @@ log = structlog.get_logger(__name__)
 RETRY = (0.5, 2.0, 10.0, 60.0)
 
 
+MAX_REMEMBERED = 128
+MOVED = "roles, budgets and schedules moved too; entries of config.yaml with the old id need the new one"
+
+
 class TurnLanes:
     """Runs `work(key)` for every key that was woken, and `give_up(key)` after repeated failures.
 
@@ -100,12 +104,6 @@ class TurnLanes:
             self._active_keys.discard(key)
 
 
-log = structlog.get_logger(__name__)
-
-
-MAX_REMEMBERED = 128
-
-
 class OutOfOrderEdits:
     """The latest changes of one account, held in memory for the life of the process."""
 
@@ -136,9 +134,6 @@ class OutOfOrderEdits:
 
 def _key(origin: Origin) -> tuple[str, str]:
     return origin.chat, origin.message_id
-
-
-MOVED = "roles, budgets and schedules moved too; entries of config.yaml with the old id need the new one"
 
 
 class MessageBus:

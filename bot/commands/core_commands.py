@@ -30,6 +30,9 @@ from bot.store.web_sessions import SecretHash, create_sign_in_code
 USAGE_SECONDS = 2.0
 
 
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
 async def help_(call: Invocation) -> Result:
     """List the commands, or explain one."""
     texts, registry = call.texts, call.registry
@@ -199,9 +202,6 @@ def build_registry() -> Registry:
         ],
         fallback=use_skill_or_suggest,
     )
-
-
-LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 async def page(call: Invocation) -> Result:

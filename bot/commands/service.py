@@ -22,6 +22,10 @@ LONGEST_ANNOUNCEMENT = 2000
 MOST_PROBLEMS = 10
 
 
+AUDIT_SHOWN = 20
+LONGEST_EVENT = 200
+
+
 async def accounts(call: Invocation) -> Result:
     """Show the live state of every account."""
     texts = call.texts
@@ -107,10 +111,6 @@ def _is_reachable(call: Invocation, one: Audience) -> bool:
         return False
     origin = Origin(there.account, one.platform, there.chat, there.chat_kind, "", one.sender)
     return call.core.policy(there.account).role_of(origin) >= Role.MEMBER
-
-
-AUDIT_SHOWN = 20
-LONGEST_EVENT = 200
 
 
 async def audit(call: Invocation) -> Result:

@@ -25,6 +25,10 @@ ACCOUNT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 """Names of accounts: they appear in URLs, stored rows and access entries."""
 
 
+BUILT_IN = ("web", "terminal")
+"""Platforms whose one account is always there, unless `enabled: false`."""
+
+
 class AccountConfig(Section):
     """The keys of every account, on any platform."""
 
@@ -287,8 +291,6 @@ PLATFORMS: Mapping[str, type[AccountConfig]] = {
     "discord": DiscordAccount,
 }
 """The platforms of this version."""
-BUILT_IN = ("web", "terminal")
-"""Platforms whose one account is always there, unless `enabled: false`."""
 
 
 class _RefusedName(str):

@@ -21,6 +21,13 @@ from bot.config.accounts import AccountConfig, Channels
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[?[0-9A-Fa-f:]+\]?")
 
 
+MASK = "***"
+MIN_LENGTH = 6
+"""Shorter secrets are not masked: they would tear holes into ordinary words."""
+_VARIABLE = {"type": "string", "pattern": r"^\$[A-Za-z_][A-Za-z0-9_]*$"}
+_NULL = {"type": "null"}
+
+
 def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
@@ -192,11 +199,6 @@ class Config(AgentConfig):
         return self.retention.days if own is None else own
 
 
-MASK = "***"
-MIN_LENGTH = 6
-"""Shorter secrets are not masked: they would tear holes into ordinary words."""
-
-
 def secrets_of(config: Config) -> frozenset[str]:
     """Return every secret in the configuration, including passwords in URLs."""
     found: set[str] = set()
@@ -234,10 +236,6 @@ def _password(text: str) -> set[str]:
     except ValueError:
         return set()
     return {password, unquote(password)} if password else set()
-
-
-_VARIABLE = {"type": "string", "pattern": r"^\$[A-Za-z_][A-Za-z0-9_]*$"}
-_NULL = {"type": "null"}
 
 
 def schema() -> dict[str, Any]:

@@ -52,6 +52,14 @@ _IN_A_RUN = re.compile(r"`(?=`)")
 Mask = Callable[[str], str]
 
 
+APPROVAL = "approval"
+# Kinds of a clarification that need an introduction, because the question alone does not show them.
+_LEADS = {"risk_confirmation": "ask_risk", "suggestion": "ask_suggestion"}
+log = structlog.get_logger(__name__)
+RETRY_SECONDS = 30.0
+"""Seconds after which a failing edit of a question is given up; its turn stays open until then."""
+
+
 @dataclass(frozen=True, slots=True)
 class RenderedArguments:
     """Arguments as Markdown: `block` is a fenced code block ("" without arguments); `omitted` is the number
@@ -185,11 +193,6 @@ def _fence_lines(lines: list[str]) -> str:
     return f"{_FENCE}\n{text}\n{_FENCE}"
 
 
-APPROVAL = "approval"
-# Kinds of a clarification that need an introduction, because the question alone does not show them.
-_LEADS = {"risk_confirmation": "ask_risk", "suggestion": "ask_suggestion"}
-
-
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question of the agent: `text` is Markdown, `choices` are the offered answers. `approval`: a tool
@@ -249,12 +252,6 @@ def _tool_lines(value: Mapping[str, Any], texts: Texts, mask: Callable[[str], st
 
 def _read_text(value: Any) -> str:
     return value.strip() if isinstance(value, str) else ""
-
-
-log = structlog.get_logger(__name__)
-
-RETRY_SECONDS = 30.0
-"""Seconds after which a failing edit of a question is given up; its turn stays open until then."""
 
 
 async def mark_resolved(answer: Turn, sender: ReplySender, texts: Texts) -> None:

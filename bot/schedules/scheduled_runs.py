@@ -15,6 +15,10 @@ RETRY_AFTER = (60.0, 600.0)
 """Backoff before each retry of a failed run (s)."""
 
 
+FIRST_DIGEST = 24 * 3600.0
+FIRINGS_READ = 20
+
+
 def is_retried(turn: Turn) -> bool:
     """Return whether the turn is a scheduled run that is retried if it fails."""
     if turn.repeats or not turn.messages:
@@ -24,8 +28,6 @@ def is_retried(turn: Turn) -> bool:
 
 # Limits of a digest: messages, characters, and how far back the first one reaches (s).
 MOST_MESSAGES, MOST_CHARACTERS = 1000, 40_000
-FIRST_DIGEST = 24 * 3600.0
-FIRINGS_READ = 20
 
 
 class ScheduledRunBuilder:

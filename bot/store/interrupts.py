@@ -28,6 +28,10 @@ from bot.store.connection import (
 from bot.store.conversations import APPROVAL_OF
 from bot.store.new_turn import open_turn
 
+GRANT_COLUMNS = "id, account, conversation_id, tool, person, name, given_at"
+WORDS = ("approve", "reject")
+"""Words that decide an approval that offers no answers of its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class GrantOffer:
@@ -53,7 +57,6 @@ class ToolGrant:
     at: float
 
 
-GRANT_COLUMNS = "id, account, conversation_id, tool, person, name, given_at"
 # Insert a tool grant unless it exists.
 ADD_TOOL_GRANT = sql(
     """INSERT INTO permissions (account, conversation_id, tool, person, name, given_at)
@@ -113,10 +116,6 @@ def revoke_tool_grant(connection: Connection, number: int, actor: Actor, now: fl
 
 def _permission(row: Any) -> ToolGrant:
     return ToolGrant(row.id, row.account, row.conversation_id, row.tool, row.person, row.name, row.given_at)
-
-
-WORDS = ("approve", "reject")
-"""Words that decide an approval that offers no answers of its own."""
 
 
 @dataclass(frozen=True, slots=True)

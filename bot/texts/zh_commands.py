@@ -115,5 +115,4 @@ CHINESE_COMMANDS: Mapping[str, str] = {
     "action_skills_changed": "修改技能",
     "action_agents_changed": "修改智能体",
     "action_mcp_changed": "修改 MCP 服务器",
-    "action_models_changed": "修改模型",
 }

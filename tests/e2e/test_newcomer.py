@@ -34,7 +34,7 @@ def values(platform: str, emulator: Any) -> Sequence[tuple[str, str]]:
     return {
         "telegram": [("token from @BotFather: ", "token")],
         "slack": [("(xoxb-…): ", "bot_token"), ("(xapp-…): ", "app_token")],
-        "feishu": [("[feishu]: ", ""), ("(cli_…): ", "app_id"), ("secret of the app: ", "app_secret")],
+        "feishu": [("[feishu]: ", ""), ("(cli_…): ", "app_id"), ("app's secret: ", "app_secret")],
         "discord": [("developer portal: ", "token")],
     }[platform]
 

@@ -48,6 +48,12 @@ MAX_HISTORY_MESSAGES = 100
 READ_SECONDS = 5.0
 
 
+TRANSIENT = frozenset({DeliveryCategory.TRANSIENT, DeliveryCategory.RATE_LIMIT, DeliveryCategory.UNKNOWN})
+# Seconds between attempts while the runtime is unavailable.
+RETRY_SECONDS = 1.0
+LONGEST_SHOWN = 60
+
+
 async def load_thread_history(
     turn: Turn, channel: AccountChannel, is_blocked: Callable[[Turn, Sender], bool]
 ) -> Sequence[HistoryMessage]:
@@ -64,9 +70,6 @@ async def load_thread_history(
         log.info("thread_not_read", turn=turn.id, problem=str(problem) or "no answer in time")
         return ()
     return [one for one in found if one.text and not is_blocked(turn, one.sender)]
-
-
-TRANSIENT = frozenset({DeliveryCategory.TRANSIENT, DeliveryCategory.RATE_LIMIT, DeliveryCategory.UNKNOWN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,11 +275,6 @@ def _json_string(text: str) -> str:
 
 def _file_entry(upload: StoredUpload) -> dict[str, Any]:
     return {"filename": upload.filename, "size": upload.size, "path": upload.path}
-
-
-# Seconds between attempts while the runtime is unavailable.
-RETRY_SECONDS = 1.0
-LONGEST_SHOWN = 60
 
 
 class Steering:

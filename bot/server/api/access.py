@@ -43,6 +43,10 @@ Entry = Annotated[str, Path(max_length=256, description="`platform:id`, `account
 Person = Annotated[str, Query(max_length=256, description="Only events by or about this person.")]
 
 
+NOBODY = "code: no pending access request has this code"
+ELSEWHERE = "on your accounts; an owner can approve access on the others"
+
+
 class NewRole(BaseModel):
     """The role to grant."""
 
@@ -186,10 +190,6 @@ def present_grant(services: ApiServices, by: Principal, one: RoleGrant) -> schem
     return schemas.RoleGrantInfo(
         entry=one.entry, role=one.role, name=one.name, by=one.by, at=one.at, changeable=changeable
     )
-
-
-NOBODY = "code: no pending access request has this code"
-ELSEWHERE = "on your accounts; an owner can approve access on the others"
 
 
 class PairingApproval(BaseModel):

@@ -55,7 +55,9 @@ def create_app(services: ApiServices) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
-        description=f"The routes of the agent runtime are described in {LANGGRAPH}/openapi.json (admins).",
+        description="Requests to `/api/agents`, `/api/config`, `/api/mcp`, `/api/memory`, `/api/models`, "
+        "`/api/skills` and `/api/threads` are forwarded to the agent runtime, whose routes are described in "
+        f"`{LANGGRAPH}/openapi.json` (for admins).",
         lifespan=_lifespan,
         dependencies=[Depends(authorize)],
         middleware=[

@@ -8,7 +8,7 @@ threads of their own conversations.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -49,6 +49,15 @@ LANGGRAPH = "/api/langgraph"
 NO_ROUTE = "The agent runtime does not have this route."
 UNNAMED = frozenset({None, "", "Not Found", "Method Not Allowed"})
 _DOTS = re.compile(r"(^|/)\.{1,2}(/|$)")
+
+
+AREAS = frozenset({"models", "threads", "skills", "mcp", "memory", "agents", "config"})
+PROGRAMS = frozenset({("PUT", "mcp", "config"), ("POST", "skills", "install")})
+MANAGED = frozenset({"agents", "skills", "mcp"})
+LISTS = frozenset({"models", "skills", "agents"})
+FOR_OWNERS = "This installs programs on the machine; only owners can do that."
+OWN_MEMORY = re.compile(r"|reload|status|facts|facts/[^/]+")
+OWN_FILES = re.compile(r"[^/]+/(?:uploads|uploads/[^/]+|artifacts/.+|suggestions)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +107,6 @@ async def proxy_management(
     if answer.status_code < 400:
         await record_change(services, by, call, answer.headers.get("location", ""))
     return answer
-
-
-AREAS: Mapping[str, str] = {
-    "models": "Available models",
-    "threads": "Uploads, artifacts and local data of threads",
-    "skills": "Skills",
-    "mcp": "MCP servers",
-    "memory": "Memory",
-    "agents": "Custom agents",
-    "config": "Problems of the configuration",
-}
 
 
 @dataclass(slots=True)
@@ -203,14 +201,6 @@ def _error_detail(body: bytes, status: int) -> str:
     if detail in UNNAMED:
         return NO_ROUTE if status in {404, 405} else f"The agent runtime answered {status}."
     return str(detail)
-
-
-PROGRAMS = frozenset({("PUT", "mcp", "config"), ("POST", "skills", "install")})
-MANAGED = frozenset({"agents", "skills", "mcp"})
-LISTS = frozenset({"models", "skills", "agents"})
-FOR_OWNERS = "This installs programs on the machine; only owners can do that."
-OWN_MEMORY = re.compile(r"|reload|status|facts|facts/[^/]+")
-OWN_FILES = re.compile(r"[^/]+/(?:uploads|uploads/[^/]+|artifacts/.+|suggestions)")
 
 
 @dataclass(frozen=True, slots=True)

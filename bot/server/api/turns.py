@@ -28,8 +28,7 @@ from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Ser
 from bot.server.api.errors import not_found
 from bot.server.api.sse import Subscriptions
 from bot.store import read_models
-from bot.store.budgets import UsageLimit as BudgetLimit
-from bot.store.budgets import find_refusal
+from bot.store.budgets import UsageLimit, find_refusal
 from bot.store.conversations import ConversationView, load_lane
 from bot.store.read_models import TurnView, list_turns_of_owner
 from bot.store.retries import find_last_answered, repeat_answer
@@ -74,7 +73,7 @@ async def open_retry(services: ApiServices, by: Principal, of: ConversationView,
     return opened
 
 
-def _caller_limits(services: ApiServices, by: Principal, of: ConversationView) -> tuple[BudgetLimit, ...]:
+def _caller_limits(services: ApiServices, by: Principal, of: ConversationView) -> tuple[UsageLimit, ...]:
     """Return the limits of the caller in that chat."""
     key, sender = of.key, by.sender_on(of.platform)
     origin = Origin(key.account, of.platform, key.chat, ChatKind(of.chat_kind), "", sender, key.topic)

@@ -589,7 +589,7 @@ class TestCommands:
             ("/hlep", "Did you mean `/help`"),
             ("/xyzzy", "There is no command `/xyzzy`. `/help`"),
             ("/help", "`/status`: Show this conversation"),
-            ("/help model", "takes effect with the next answer"),
+            ("/help model", "takes effect from the next answer on"),
             ("/help nonsense", "There is no command"),
             ("/status", "Nothing is running."),
             ("/models", "`small`"),
