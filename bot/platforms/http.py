@@ -118,11 +118,13 @@ class PlatformHttp:
         *,
         seconds: float = ANSWER_SECONDS,
         limit_total: bool = True,
+        read_body: bool = True,
         **options: Any,
     ) -> HttpAnswer:
         """Make a request and read its answer. Raises HttpError, converted.
 
-        `seconds` bounds the silence of the server, and unless `limit_total` is False the whole request.
+        `seconds` bounds the silence of the server, and unless `limit_total` is False the whole request. With
+        `read_body` False the call ends with the headers of the answer, and its body counts as empty.
         """
         total = CONNECT_SECONDS + seconds if limit_total else None
         timeout = aiohttp.ClientTimeout(total=total, connect=CONNECT_SECONDS, sock_read=seconds)
@@ -130,7 +132,7 @@ class PlatformHttp:
             async with self.session.request(
                 method, url, timeout=timeout, allow_redirects=False, **options
             ) as response:
-                return HttpAnswer(response, await _read_bounded(response))
+                return HttpAnswer(response, await _read_bounded(response) if read_body else b"")
 
     @asynccontextmanager
     async def stream(self, url: str, **options: Any) -> AsyncIterator[aiohttp.ClientResponse]:
@@ -152,11 +154,9 @@ class PlatformHttp:
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
-        """Convert errors of aiohttp, whose texts may hold a URL with a token, except a refused handshake."""
+        """Convert errors of aiohttp, whose texts may hold a URL with a token."""
         try:
             yield
-        except aiohttp.WSServerHandshakeError:
-            raise
         except HttpError as error:
             raise self._convert_error(error) from None
         except UNSENT:

@@ -34,6 +34,10 @@ from bot.render.renderer import Renderer
 CLOSE_SECONDS = 0.5
 STORE_SECONDS = 0.5
 AUTHENTICATION_FAILED = 4004
+COMMANDS_LIMIT = 100
+DESCRIPTION_LIMIT = 100
+"""docs.discord.com/developers/interactions/application-commands#registering-a-command"""
+_TEXT, _GUILD, _BOT_DM = 3, 0, 1
 
 
 class DiscordSession:
@@ -50,7 +54,6 @@ class DiscordSession:
         health: AccountHealth,
     ) -> None:
         self.application = application
-        self.rest = rest
         self._name = name
         self._credentials = CredentialWatch(lambda _: refused_token(name))
         rest.on_unauthorized = self._credentials.report
@@ -132,12 +135,6 @@ async def _await_answer(account: str, work: Awaitable[Any]) -> Json:
     if not isinstance(answer, dict):
         raise AccountLost("Discord's answers are not those of its API")
     return answer
-
-
-COMMANDS_LIMIT = 100
-DESCRIPTION_LIMIT = 100
-"""docs.discord.com/developers/interactions/application-commands#registering-a-command"""
-_TEXT, _GUILD, _BOT_DM = 3, 0, 1
 
 
 class DiscordAdapter(ConnectedAdapter[DiscordSession]):

@@ -29,8 +29,12 @@ from bot.platforms.http import (
     build_form,
 )
 
+Route = discord.http.Route
 MOST = 1024
 """Number of remembered buckets; beyond it, expired ones are dropped."""
+SOCKET_CLOSE_SECONDS = 0.3
+_CLOUDFLARE_PAUSE = 60.0
+"""Seconds to wait after a 429 that is not of Discord's API and names no time."""
 
 
 @dataclass(slots=True)
@@ -99,12 +103,6 @@ class Buckets:
         now = self._now()
         for key in [key for key, bucket in self._buckets.items() if bucket.resets_at <= now]:
             del self._buckets[key]
-
-
-Route = discord.http.Route
-SOCKET_CLOSE_SECONDS = 0.3
-_CLOUDFLARE_PAUSE = 60.0
-"""Seconds to wait after a 429 that is not of Discord's API and names no time."""
 
 
 class DiscordRest(discord.http.HTTPClient):

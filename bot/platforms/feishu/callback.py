@@ -20,6 +20,10 @@ from bot.platforms.feishu.content import parse_object
 from bot.platforms.feishu.event_handler import FeishuEventHandler
 from bot.platforms.payload import Json, Malformed, get_object, get_string
 
+log = structlog.get_logger(__name__)
+
+FRESH_SECONDS = 300.0
+"""A request whose time stamp is further away is a replay."""
 _BLOCK = 16
 
 
@@ -60,12 +64,6 @@ def encrypt(content: bytes, encrypt_key: str, vector: bytes) -> str:
     key = hashlib.sha256(encrypt_key.encode()).digest()
     cipher = AES.new(key, AES.MODE_CBC, vector).encrypt(content + bytes([pad]) * pad)
     return base64.b64encode(vector + cipher).decode()
-
-
-log = structlog.get_logger(__name__)
-
-FRESH_SECONDS = 300.0
-"""A request whose time stamp is further away is a replay."""
 
 
 class _Refused(Exception):

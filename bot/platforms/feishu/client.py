@@ -129,10 +129,14 @@ class FeishuClient:
         """Open a WebSocket. Raises aiohttp.WSServerHandshakeError or FeishuUnreached."""
         timeout = aiohttp.ClientWSTimeout(ws_close=SOCKET_CLOSE_SECONDS)
         with self._http.translate_errors():
-            async with asyncio.timeout(CONNECT_SECONDS):
-                return await self._http.session.ws_connect(
-                    url, timeout=timeout, max_msg_size=16 * 1024 * 1024
-                )
+            try:
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    return await self._http.session.ws_connect(
+                        url, timeout=timeout, max_msg_size=16 * 1024 * 1024
+                    )
+            except aiohttp.WSServerHandshakeError as error:
+                refused = error
+        raise refused
 
     async def authorize(self) -> None:
         """Fetch a token, which proves the app's id and secret."""

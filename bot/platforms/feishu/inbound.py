@@ -115,7 +115,7 @@ class FeishuInbound:
     def _build_sender(
         header: Json, described: Json, open_id: str, person: FeishuPerson | None = None
     ) -> Sender:
-        """Build the sender: `told` names their organization, the header that of the app."""
+        """Build the sender: `described` names their organization, the header that of the app."""
         tenant = get_string(described, "tenant_key")
         known = person or FeishuPerson()
         departments = tuple(f"department:{one}" for one in known.departments)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -32,6 +33,9 @@ HEARTBEAT = 10.0
 """Seconds between pings on the socket; one without an answer within half of it ends the connection."""
 FRAME_LIMIT = 4 * 1024 * 1024
 """Bytes of a message on the socket."""
+EVENT_TYPE = "roebot_part"
+"""Marks our messages, so that one of unknown outcome is found again."""
+PAGE, PAGES = 200, 5
 
 
 class SlackClient:
@@ -69,11 +73,14 @@ class SlackClient:
 
     async def respond(self, address: str, body: dict[str, Any]) -> int:
         """Post to a response URL, without the token; return the HTTP status."""
-        return (await self._http.call("POST", address, json=body)).status
+        async with asyncio.timeout(ANSWER_SECONDS):
+            return (await self._http.call("POST", address, json=body, read_body=False)).status
 
     async def upload(self, address: str, data: bytes) -> int:
         """Post a file's bytes to an upload address, which is the permission; return the HTTP status."""
-        answer = await self._http.call("POST", address, data=data, seconds=UPLOAD_SECONDS, limit_total=False)
+        answer = await self._http.call(
+            "POST", address, data=data, seconds=UPLOAD_SECONDS, limit_total=False, read_body=False
+        )
         return answer.status
 
     def trusted(self, address: str) -> bool:
@@ -87,12 +94,6 @@ class SlackClient:
     async def close(self) -> None:
         """Cut every connection."""
         await self._http.close()
-
-
-EVENT_TYPE = "roebot_part"
-"""Marks our messages, so that one of unknown outcome is found again."""
-PAGE, PAGES = 200, 5
-T = TypeVar("T")
 
 
 class StreamOver(DeliveryError):

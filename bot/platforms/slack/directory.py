@@ -86,7 +86,7 @@ class SlackDirectory:
     """Caches lookups for one account; all of them can be repeated after a restart."""
 
     def __init__(
-        self, client: SlackClient, bot: str, team: str, clock: Clock, groups: SlackUserGroups | None = None
+        self, client: SlackClient, bot: str, team: str, clock: Clock, groups: SlackUserGroups
     ) -> None:
         self._client = client
         self._groups = groups
@@ -104,7 +104,7 @@ class SlackDirectory:
         """Return a person with name, workspaces and groups, as far as Slack answers in time."""
         known = await self._fetch_person(user)
         teams = tuple(f"team:{team}" for team in known.teams)
-        groups = await self._groups.find_groups(user) if self._groups is not None else ()
+        groups = await self._groups.find_groups(user)
         belongs = (*teams, *(f"usergroup:{group}" for group in groups))
         return Sender(user, name or known.name, belongs=belongs, guest=known.guest)
 

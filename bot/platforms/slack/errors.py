@@ -75,7 +75,8 @@ def delivery_error(error: Exception, *, posting: bool) -> DeliveryError:
     if isinstance(error, SlackApiError):
         return _convert_refusal(error, posting)
     never_sent = isinstance(error, (*UNSENT, RequestNotSent))
-    detail = f"the connection to Slack broke off ({type(error).__name__})"
+    broken = f"the connection to Slack broke off ({type(error).__name__})"
+    detail = str(error) if isinstance(error, HttpError) else broken
     return DeliveryError(DeliveryCategory.TRANSIENT, detail, unknown_outcome=posting and not never_sent)
 
 

@@ -47,15 +47,16 @@ class SlackSocket:
         self._clock = clock
         self._health = health
         self._backoff = ReconnectBackoff(clock)
-        self._greeted = False
+        self._away = False
         self._room = asyncio.Semaphore(AT_ONCE)
 
     async def run(self) -> None:
         """Receive until cancelled. Raises AccountRefused or AccountLost."""
         while True:
-            self._greeted = False
             problem = await self._connect_once()
-            if self._greeted:
+            if not self._away:
+                # The time without a connection begins here: a quiet one brings no frames for hours.
+                self._away = True
                 self._backoff.mark_connected()
             self._backoff.give_up_if_lost("no connection to Slack", problem)
             if problem:
@@ -93,8 +94,7 @@ class SlackSocket:
                     log.info("slack.reconnecting", account=self._account, reason=str(message.get("reason")))
                     return ""
                 if message.get("type") == "hello":
-                    self._greeted = True
-                    self._backoff.mark_connected()
+                    self._away = False
                     self._health.mark_live()
                 elif isinstance(message.get("envelope_id"), str):
                     await self._room.acquire()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 
+import aiohttp
 import pytest
 from aiohttp import web
 
@@ -139,6 +140,14 @@ async def test_a_closed_client_sends_nothing(server: Server, client: FeishuClien
     assert not caught.value.sent
 
 
+async def test_a_refused_handshake_keeps_its_headers(server: Server, client: FeishuClient) -> None:
+    headers = {"handshake-msg": "auth failed"}
+    server.response = lambda: web.Response(status=403, headers=headers)
+    with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+        await client.connect(f"{server.url}/ws")
+    assert refused.value.headers and refused.value.headers["handshake-msg"] == "auth failed"
+
+
 async def test_nobody_there(clock: ManualClock) -> None:
     async with FeishuEmulator.serve() as emulator:
         url = emulator.url
@@ -147,6 +156,8 @@ async def test_nobody_there(clock: ManualClock) -> None:
     with pytest.raises(FeishuUnreached, match="cannot connect") as caught:
         await client.call("GET", "x")
     assert not caught.value.sent
+    with pytest.raises(FeishuUnreached, match="cannot connect"):
+        await client.connect(f"{url}/ws")
     await client.close()
 
 

@@ -178,17 +178,20 @@ async def test_a_slack_that_is_away_is_lost(emulator: SlackEmulator) -> None:
         await running.task
 
 
+class Jumping(QuickClock):
+    """A clock that is ahead by what it was asked to wait."""
+
+    at = 1_700_000_000.0
+
+    def now(self) -> float:
+        return self.at
+
+    async def sleep(self, seconds: float) -> None:
+        self.at += seconds
+        await asyncio.sleep(0)
+
+
 async def test_a_connection_that_does_not_come_back_is_lost(emulator: SlackEmulator) -> None:
-    class Jumping(QuickClock):
-        at = 1_700_000_000.0
-
-        def now(self) -> float:
-            return self.at
-
-        async def sleep(self, seconds: float) -> None:
-            self.at += seconds
-            await asyncio.sleep(0)
-
     running = await Running(emulator, clock=Jumping()).start()
     emulator.socket.refuse = True
     emulator.close_sockets()
@@ -197,6 +200,32 @@ async def test_a_connection_that_does_not_come_back_is_lost(emulator: SlackEmula
         await asyncio.wait_for(running.task, 30)
     assert Live.DEAF in [state.live for state in running.states]
     assert LOST_AFTER == 120.0
+
+
+async def test_the_time_without_a_connection_begins_with_its_end(emulator: SlackEmulator) -> None:
+    clock = Jumping()
+    running = await Running(emulator, clock=clock).start()
+    clock.at += 10 * LOST_AFTER
+    emulator.close_sockets()
+    await eventually(lambda: emulator.socket.opened == 2 and running.state.live is Live.LIVE)
+    await running.stop()
+
+
+async def test_a_long_pause_before_the_first_connection_is_no_loss(emulator: SlackEmulator) -> None:
+    class Refused(Jumping):
+        async def sleep(self, seconds: float) -> None:
+            if seconds > LOST_AFTER:
+                emulator.api._limits.reset()
+            await super().sleep(seconds)
+
+    emulator.limits(True, scale=3)
+    for _ in range(20):
+        emulator.api._limits.take([(__limit(), "")], emulator._monotonic())
+    clock = Refused()
+    running = await started(emulator, clock=clock)
+    await eventually(lambda: running.state.live is Live.LIVE)
+    assert clock.at > 1_700_000_000.0 + LOST_AFTER
+    await running.stop()
 
 
 async def test_the_asked_pause_is_kept_before_connecting(emulator: SlackEmulator) -> None:
