@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
+from starlette.requests import ClientDisconnect
+
 from bot.testing.emulators.faults import AFTER, BEFORE, Fault, FaultBook, FaultKind
 from bot.testing.emulators.http import Exchange, Headers
 from bot.testing.emulators.transcript import FrameKind, Transcript
@@ -128,7 +130,7 @@ class PlatformApi(ABC, Generic[CallT]):
         except ApiRefusal as refusal:
             call.headers = refusal.headers or call.headers
             return refusal.status, refusal.body()
-        except ConnectionCut:
+        except (ConnectionCut, ClientDisconnect):
             return 0, {}
         return (204 if body is None else 200), body
 

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
+from starlette.requests import ClientDisconnect
+
 from bot.testing.emulators.api import PlatformApi
 from bot.testing.emulators.control import PREFIX, Control
 from bot.testing.emulators.faults import Fault, FaultKind
@@ -87,14 +89,15 @@ class Emulator(ABC):
         """API root as the `base_url` of a configuration names it."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one connection, as an ASGI application."""
+        """Handle one connection, as an ASGI application; a request cut off in its body does nothing."""
         if scope["type"] == "websocket":
             await self.connect(scope, receive, send)
         elif scope["type"] == "http":
             http = Exchange(scope, receive, send, self._server.abort)
             is_control = http.path.startswith(PREFIX)
             handler = self._control.handle if is_control else self.find_handler(http.path)
-            await (handler(http) if handler else http.answer(404, self.api.NOT_FOUND))
+            with contextlib.suppress(ClientDisconnect):
+                await (handler(http) if handler else http.answer(404, self.api.NOT_FOUND))
 
     @abstractmethod
     async def connect(self, scope: Scope, receive: Receive, send: Send) -> None:

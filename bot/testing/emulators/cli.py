@@ -11,6 +11,8 @@ from typing import Any
 from bot.testing.emulators.base import Emulator
 from bot.testing.emulators.server import LOOPBACK, until_signalled
 
+_HELP = {"rich": "support the rich messages of Bot API 10.1"}
+
 
 def load_emulator(platform: str) -> type[Emulator]:
     """Import the emulator class of a platform."""
@@ -35,11 +37,7 @@ def run(platform: str, host: str = LOOPBACK, port: int | None = None, **options:
     except OSError as error:
         print(f"port {port} cannot be used: {error.strerror}; choose another one with --port")  # noqa: T201
         return 1
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.run(_serve(emulator))
-    return uvloop.run(_serve(emulator))
+    return asyncio.run(_serve(emulator))
 
 
 def main(platform: str) -> int:
@@ -56,7 +54,8 @@ def main(platform: str) -> int:
     for name in emulator_class.OPTIONS:
         default = parameters[name].default
         action = "store_true" if default is False else "store"
-        parser.add_argument(f"--{name.replace('_', '-')}", action=action, default=default)
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, action=action, default=default, help=_HELP.get(name))
     return run(platform, **vars(parser.parse_args()))
 
 

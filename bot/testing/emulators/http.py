@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
 import orjson
 from starlette.datastructures import UploadFile
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
 from bot.testing.emulators.server import Receive, Scope, Send
 
@@ -28,7 +27,10 @@ class Upload:
 
 
 class Exchange(Request):
-    """A request with the means to answer it; `abort` cuts its connection."""
+    """A request with the means to answer it; `abort` cuts its connection.
+
+    Reading a body raises ClientDisconnect if the client hung up before its end.
+    """
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, abort: Abort) -> None:
         super().__init__(scope, receive, send)
@@ -55,31 +57,25 @@ class Exchange(Request):
         scheme, _, token = self.headers.get("authorization", "").partition(" ")
         return token if scheme.lower() == "bearer" else ""
 
-    async def body(self) -> bytes:
-        """Read the whole body; empty if the client hung up before it was read."""
-        with suppress(ClientDisconnect):
-            return await super().body()
-        return b""
-
     async def read_json(self) -> Any:
         """Parse the body, None for an empty one. Raises orjson.JSONDecodeError."""
         body = await self.body()
         return orjson.loads(body) if body else None
 
-    async def read_form(self) -> dict[str, str]:
-        """Parse an urlencoded body."""
+    async def read_form(self, errors: str = "strict") -> dict[str, str]:
+        """Parse an urlencoded body. Raises UnicodeDecodeError unless `errors` is "replace"."""
         body = await self.body()
-        return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+        return dict(parse_qsl(body.decode("utf-8", errors), keep_blank_values=True))
 
-    async def read_multipart(self) -> tuple[dict[str, str], dict[str, Upload]]:
-        """Parse a multipart body into fields and files, both by the names of their parts."""
+    async def read_multipart(self) -> tuple[dict[str, str], list[tuple[str, Upload]]]:
+        """Parse a multipart body into fields by name, and files with the names of their parts, in order."""
         fields: dict[str, str] = {}
-        uploads: dict[str, Upload] = {}
+        uploads: list[tuple[str, Upload]] = []
         async with self.form() as form:
             for key, value in form.multi_items():
                 if isinstance(value, UploadFile):
                     data = await value.read()
-                    uploads[key] = Upload(value.filename or key, value.content_type or "", data)
+                    uploads.append((key, Upload(value.filename or key, value.content_type or "", data)))
                 else:
                     fields[key] = value
         return fields, uploads

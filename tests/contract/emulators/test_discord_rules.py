@@ -167,6 +167,37 @@ async def test_a_response_can_be_dropped_after_the_work(
     assert [(f.status, f.committed) for f in emulator.transcript.of(chat=chat)] == [(0, True), (0, False)]
 
 
+async def test_a_connection_is_closed_whatever_the_token(
+    emulator: DiscordEmulator, api: httpx.AsyncClient
+) -> None:
+    emulator.fault("close", method="getMe")
+    with pytest.raises(httpx.HTTPError):
+        await api.get("/users/@me", headers={"Authorization": "Bot x"})
+    assert emulator.counters()["statuses"] == {"0": 1}
+    assert emulator.counters()["invalid"] == 0
+
+
+async def test_files_under_one_name_are_all_kept_in_order(
+    emulator: DiscordEmulator, api: httpx.AsyncClient
+) -> None:
+    chat = emulator.people.dm()
+    files = [("file", (name, name.encode(), "text/plain")) for name in ("b.txt", "a.txt")]
+    payload = ("payload_json", ("body.json", b'{"content": "two"}', "application/json"))
+    posted = await api.post(f"/channels/{chat}/messages", files=[files[0], payload, files[1]])
+    assert posted.json()["content"] == "two"
+    assert [file["filename"] for file in posted.json()["attachments"]] == ["b.txt", "a.txt"]
+
+
+async def test_a_form_with_a_payload_that_is_no_json_is_refused(
+    emulator: DiscordEmulator, api: httpx.AsyncClient
+) -> None:
+    chat = emulator.people.dm()
+    files = {"files[0]": ("a.txt", b"a", "text/plain")}
+    wrong = await api.post(f"/channels/{chat}/messages", data={"payload_json": "{"}, files=files)
+    assert (wrong.status_code, wrong.json()["code"]) == (400, 50035)
+    assert emulator.view(chat)["messages"] == []
+
+
 async def test_a_session_is_resumed_from_where_it_was(emulator: DiscordEmulator, wires: Any) -> None:
     wire = await wires()
     session = await wire.identify(emulator.token)

@@ -75,6 +75,16 @@ def shown(slack: SlackEmulator, channel: str = PERSON) -> list[dict[str, Any]]:
 # Who we are
 
 
+async def test_a_form_that_is_not_utf_8_is_refused(slack: SlackEmulator) -> None:
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+    query = {"token": slack.bot_token}
+    async with httpx.AsyncClient(trust_env=False) as client:
+        answer = await client.post(
+            f"{slack.url}auth.test", params=query, content=b"name=\xff", headers=headers
+        )
+    assert answer.json() == {"ok": False, "error": "invalid_form_data"}
+
+
 async def test_auth_and_tokens(slack: SlackEmulator, web: AsyncWebClient) -> None:
     me = await web.auth_test()
     assert (me["user_id"], me["bot_id"], me["team_id"]) == ("U0ROEBOT", "B0ROEBOT", "T0EMULATOR")

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx
 import pytest
 from telegram import Bot, MessageEntity, ReplyParameters
 from telegram.error import BadRequest, ChatMigrated, Conflict, Forbidden, NetworkError, TelegramError
@@ -20,8 +21,6 @@ from .conftest import Ticks, sdk
 
 async def raw(bot: Bot, method: str, **parameters: Any) -> tuple[int, dict[str, Any]]:
     """A call without the SDK's reading of the answer: status and body."""
-    import httpx
-
     async with httpx.AsyncClient(trust_env=False) as http:
         response = await http.post(f"{bot.base_url}/{method}", json=parameters)
         return response.status_code, response.json()
@@ -365,3 +364,23 @@ async def test_it_listens_on_loopback_only(emulator: TelegramEmulator) -> None:
     assert emulator.url.startswith(f"http://{LOOPBACK}:")
     assert run("telegram", host="0.0.0.0") == 2
     assert run("telegram", port=int(emulator.url.rpartition(":")[2])) == 1
+
+
+async def test_a_form_that_is_not_utf_8_is_read_with_replacements(emulator: TelegramEmulator) -> None:
+    chat = emulator.people.says("hi").chat.id
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+    async with httpx.AsyncClient(trust_env=False) as client:
+        url = f"{emulator.url}/bot{emulator.token}/sendMessage?chat_id={chat}"
+        answer = await client.post(url, content=b"text=a\xff", headers=headers)
+    assert answer.json()["result"]["text"] == "a\ufffd"
+
+
+def test_the_options_of_the_process_are_explained(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from bot.testing.emulators.cli import main
+
+    monkeypatch.setattr("sys.argv", ["telegram", "--help"])
+    with pytest.raises(SystemExit):
+        main("telegram")
+    assert "support the rich messages of Bot API 10.1" in capsys.readouterr().out

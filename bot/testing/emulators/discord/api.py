@@ -27,6 +27,7 @@ MethodHandler = Callable[[DiscordCall], CallResult]
 class RestApi(PlatformApi[DiscordCall]):
     """Answers the calls of one bot; `handlers` are the methods by the names of their routes."""
 
+    FAULTS_FIRST: ClassVar[bool] = True
     NOT_FOUND: ClassVar[dict[str, Any]] = {"message": "404: Not Found", "code": 0}
 
     def __init__(
@@ -57,13 +58,12 @@ class RestApi(PlatformApi[DiscordCall]):
         return DiscordCall(name, route.kind if route else FrameKind.OTHER, chat, route=route, path=path)
 
     def authorize(self, call: DiscordCall) -> None:
-        """Accept the call for now: Discord checks tokens with its limits, behind the faults."""
-
-    def limit(self, call: DiscordCall) -> None:
         if call.route is None:
             raise not_found()
         if not call.route.open and not self.knows(call.token):
             raise unauthorized()
+
+    def limit(self, call: DiscordCall) -> None:
         try:
             call.headers = self._limits.take(
                 call.name, call.path.get("token") or call.chat, self._monotonic()

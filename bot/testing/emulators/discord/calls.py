@@ -48,16 +48,24 @@ class DiscordCall(ApiCall):
         """Read token, query and body. Raises DiscordApiError 400 for a body that cannot be read."""
         self.token = http.headers.get("authorization", "").removeprefix("Bot ")
         self.query = {key: value for key, value in http.query.items() if value}
-        if http.content_type.startswith("multipart/form-data"):
-            fields, uploads = await http.read_multipart()
-            payload = uploads.pop("payload_json", None)
-            self.body = orjson.loads(payload.data if payload else fields.get("payload_json", "{}"))
-            self.files = tuple(uploads.values())
-            return
         try:
-            self.body = await http.read_json()
+            if http.content_type.startswith("multipart/form-data"):
+                await self._read_form(http)
+            else:
+                self.body = await http.read_json()
         except orjson.JSONDecodeError:
             raise invalid(_="the body is no JSON") from None
+
+    async def _read_form(self, http: Exchange) -> None:
+        """Read files and `payload_json`, which may be a part with a file name too."""
+        fields, uploads = await http.read_multipart()
+        payload: str | bytes = fields.get("payload_json", "{}")
+        for part, upload in uploads:
+            if part == "payload_json":
+                payload = upload.data
+            else:
+                self.files += (upload,)
+        self.body = orjson.loads(payload)
 
 
 @dataclass(frozen=True, slots=True)

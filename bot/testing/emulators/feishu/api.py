@@ -89,7 +89,7 @@ class FeishuApi(PlatformApi[RoutedCall]):
         return FeishuApiError(fault.status, fault.status, fault.description)
 
     def detail(self, call: RoutedCall, body: dict[str, Any]) -> str:
-        return "" if call.result else f"{body['code']} {body['msg']}"
+        return "" if call.result or not body else f"{body['code']} {body['msg']}"
 
     async def issue_token(self, http: Exchange) -> None:
         """Answer a request for a tenant access token; only `close` and `error` faults strike it."""

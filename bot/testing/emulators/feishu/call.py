@@ -62,7 +62,7 @@ class FeishuCall(ApiCall):
         if http.content_type.startswith("multipart/"):
             self.query = http.query
             self.body, uploads = await http.read_multipart()
-            for file in uploads.values():
+            for _, file in uploads:
                 self.upload = (re.sub(r"[/\\]", "_", file.name), file.data)
             for key in self.body.keys() & {"file", "image"}:
                 # The SDK sends a file without a name where it was given an open one.

@@ -35,7 +35,7 @@ class SlackCall(ApiCall):
         return str(self.values.get("markdown_text") or self.values.get("text") or "")
 
     async def read(self, http: Exchange) -> None:
-        """Take the parameters from query, form and JSON body. Raises SlackApiError for unreadable JSON."""
+        """Take the parameters from query, form and JSON body. Raises SlackApiError for an unreadable body."""
         values: dict[str, Any] = http.query
         if http.content_type.startswith("application/json"):
             try:
@@ -46,7 +46,10 @@ class SlackCall(ApiCall):
                 raise SlackApiError("json_not_object")
             values.update(loaded)
         elif http.content_type.startswith("application/x-www-form-urlencoded"):
-            values.update(await http.read_form())
+            try:
+                values.update(await http.read_form())
+            except UnicodeDecodeError:
+                raise SlackApiError("invalid_form_data") from None
         self.values = values
         self.token = http.bearer_token or str(values.get("token") or "")
         self.chat = str(values.get("channel") or values.get("channel_id") or "")

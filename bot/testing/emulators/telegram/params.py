@@ -70,7 +70,8 @@ class Params:
 async def read_params(http: Exchange) -> Params:
     """Read the parameters of a call. Raises TelegramApiError 400 for unreadable JSON."""
     if http.content_type.startswith("multipart/"):
-        return Params(*await http.read_multipart())
+        fields, uploads = await http.read_multipart()
+        return Params(fields, dict(uploads))
     values: dict[str, Any] = http.query
     if http.content_type.startswith("application/json"):
         try:
@@ -79,5 +80,5 @@ async def read_params(http: Exchange) -> Params:
             raise bad_request("can't parse JSON object") from None
         values.update(loaded if isinstance(loaded, dict) else {})
     else:
-        values.update(await http.read_form())
+        values.update(await http.read_form("replace"))
     return Params(values)
