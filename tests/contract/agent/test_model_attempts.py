@@ -221,7 +221,7 @@ async def test_when_every_try_breaks_off_its_text_stood_once(tmp_path: Path, llm
     graph = await lead(tmp_path, llmock, AT_ONCE, "openai")
     llmock.reply(WHOLE, times=None).truncate(after_chunks=4, times=None)
     chat = Chat()
-    with pytest.raises(ModelCallFailed, match="broke off"):
+    with pytest.raises(ModelCallFailed, match="cut off"):
         await follow(graph, chat=chat)
     assert len(llmock.requests) == 3
     [text] = chat.streamed.values()
