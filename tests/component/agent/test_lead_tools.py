@@ -241,7 +241,7 @@ async def test_a_failed_call_is_made_again(tmp_path: Path) -> None:
     assert (await said(agent))["messages"][-1].text == "third"
 
 
-@pytest.mark.parametrize(("fail", "told"), [("auth", "refused the API key"), ("crash", "unexpected failure")])
+@pytest.mark.parametrize(("fail", "told"), [("auth", "refused the API key"), ("crash", "unexpected error")])
 async def test_what_will_not_work_later_is_not_tried_again(tmp_path: Path, fail: str, told: str) -> None:
     models = Models(m=(Script(fail=fail), Script(reply="second")))
     with pytest.raises(ModelCallFailed, match=told):
