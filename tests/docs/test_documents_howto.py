@@ -24,7 +24,7 @@ def test_its_figures() -> None:
     limits = ConvertLimits()
     assert f"{ROWS:,} rows, {COLUMNS} columns, {SHEETS} sheets" in text
     assert f"Up to {TEXT_BYTES // 1024} KB" in text
-    assert f"{limits.seconds:.0f} seconds and {limits.memory_mb:,} MB at most" in text
+    assert f"can use at most {limits.seconds:.0f} seconds and {limits.memory_mb:,} MB" in text
     assert MAX_PARALLEL == 2
     assert "two at a time" in text
 
