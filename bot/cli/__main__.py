@@ -1,4 +1,4 @@
-"""`python -m bot.cli` is `roebot`."""
+"""Run `roebot` as `python -m bot.cli`."""
 
 from bot.cli import main
 

@@ -9,14 +9,16 @@ import typer
 
 app = typer.Typer(
     name="roebot",
-    help="A chat-ops bot that brings an AI agent into the chats where people work.",
+    help="A chat-ops bot that brings an AI agent into your team's chats.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 agent = typer.Typer(help="Run the agent runtime without the bot.", no_args_is_help=True)
 emulate = typer.Typer(help="Run a local platform emulator.", no_args_is_help=True)
-config = typer.Typer(help="Check, describe or upgrade the configuration file.", no_args_is_help=True)
+config = typer.Typer(
+    help="Check or upgrade the configuration file, or print its schema.", no_args_is_help=True
+)
 app.add_typer(agent, name="agent")
 app.add_typer(emulate, name="emulate")
 app.add_typer(config, name="config")
@@ -37,10 +39,10 @@ def _version(asked: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """A chat-ops bot that brings an AI agent into the chats where people work."""
+    """A chat-ops bot that brings an AI agent into your team's chats."""
 
 
 @app.command()
@@ -52,7 +54,7 @@ def run(
         int | None, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")
     ] = None,
 ) -> None:
-    """Start the service: web console, terminal and every configured account."""
+    """Start the service with the web console, terminal chat and all configured accounts."""
     from bot.cli.run import run_command
 
     run_command(home, file, host, port)
@@ -60,10 +62,10 @@ def run(
 
 @app.command()
 def chat(home: Home = None, file: File = None) -> None:
-    """Talk to the agent in this terminal; `echo hi | roebot chat` prints one reply.
+    """Chat with the agent in this terminal, or pipe in one message: `echo hi | roebot chat`.
 
-    If no service is running, one is started and runs until the chat ends. A terminal resumes its
-    conversation the next time; `/new` starts over. Each pipe is a new conversation.
+    If no service is running, one is started for the duration of the chat. In a terminal, the chat resumes
+    the previous conversation; `/new` starts over. Piped input always starts a new conversation.
     """
     from bot.cli.run import chat_command
 
@@ -74,11 +76,13 @@ def chat(home: Home = None, file: File = None) -> None:
 def doctor(
     home: Home = None,
     file: File = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for monitoring.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the results as JSON, for monitoring.")
+    ] = False,
 ) -> None:
-    """Check machine, configuration, accounts, models and the running service.
+    """Check the machine, configuration, accounts, models and running service.
 
-    Exit code 1 if a check fails; notes don't count.
+    The exit code is 1 if any check fails. Notes don't count as failures.
     """
     from bot.cli.doctor.command import doctor_command
 
@@ -87,7 +91,7 @@ def doctor(
 
 @app.command()
 def stop(home: Home = None) -> None:
-    """Stop the service of this data directory."""
+    """Stop the service that uses this data directory."""
     from bot.cli.run import stop_command
 
     raise SystemExit(stop_command(home))
@@ -96,11 +100,11 @@ def stop(home: Home = None) -> None:
 @app.command()
 def backup(
     archive: Annotated[
-        Path | None, typer.Argument(help="Archive to write (default: a file name with the date).")
+        Path | None, typer.Argument(help="Archive to create (default: roebot-backup-DATE-TIME.tar.gz).")
     ] = None,
     home: Home = None,
 ) -> None:
-    """Write an archive of the data directory, even while the service is running."""
+    """Back up the data directory to an archive. The service can keep running."""
     from bot.cli.backup import backup_command
 
     raise SystemExit(backup_command(archive, home))
@@ -111,7 +115,7 @@ def restore(
     archive: Annotated[Path, typer.Argument(help="Archive created by `roebot backup`.")],
     home: Home = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Move an existing data directory aside.")
+        bool, typer.Option("--replace", help="Move an existing data directory aside first.")
     ] = False,
 ) -> None:
     """Restore the data directory from an archive. The service must not be running."""
@@ -122,17 +126,17 @@ def restore(
 
 @app.command()
 def init(
-    platform: Annotated[str, typer.Argument(help="slack, feishu, telegram or discord.")] = "",
-    name: Annotated[str, typer.Option(help="Name of the account (default: the platform's name).")] = "",
+    platform: Annotated[str, typer.Argument(help="Platform: slack, feishu, telegram or discord.")] = "",
+    name: Annotated[str, typer.Option(help="Account name (default: the platform's name).")] = "",
     file: File = None,
-    base_url: Annotated[str, typer.Option(help="Base URL of the platform's API, for an emulator.")] = "",
+    base_url: Annotated[str, typer.Option(help="Base URL of the platform's API, to use an emulator.")] = "",
     home: Home = None,
 ) -> None:
-    """Set up an account: ask for its tokens, test them, find its owner, write the configuration, start.
+    """Set up an account: ask for its tokens and owner, test it, write the configuration, start the service.
 
-    Nothing is written until every test has passed.
+    Nothing is written until all tests have passed.
 
-    A token in the environment (`NAME_BOT_TOKEN` and so on) is not asked for.
+    You are not asked for tokens that are set in the environment (such as `NAME_BOT_TOKEN`).
     """
     from bot.cli.init.command import init_command
 
@@ -140,7 +144,9 @@ def init(
 
 
 @app.command()
-def manifest(platform: Annotated[str, typer.Argument(help="slack, feishu, telegram or discord.")]) -> None:
+def manifest(
+    platform: Annotated[str, typer.Argument(help="Platform: slack, feishu, telegram or discord.")],
+) -> None:
     """Print the setup steps for a platform."""
     from bot.cli.manifest import manifest_command
 
@@ -152,7 +158,7 @@ def agent_serve(
     home: Home = None,
     file: File = None,
     graphs: Annotated[
-        Path | None, typer.Option(help="langgraph.json of the graphs to serve (default: Roebot's).")
+        Path | None, typer.Option(help="langgraph.json with the graphs to serve (default: Roebot's own).")
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
@@ -170,7 +176,7 @@ def agent_serve(
 
 @agent.command("acp")
 def agent_acp(home: Home = None, file: File = None) -> None:
-    """Run as an Agent Client Protocol agent on standard input and output, for editors and other agents."""
+    """Run as an Agent Client Protocol (ACP) agent over stdin and stdout, for editors and other agents."""
     from bot.cli.run import agent_acp_command
 
     agent_acp_command(home, file)
@@ -183,7 +189,9 @@ def emulate_telegram(
         int, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")
     ] = 8081,
     scale: Annotated[float, typer.Option(help="Multiply all rate-limit windows by this factor.")] = 1.0,
-    rich: Annotated[bool, typer.Option(help="Support sendRichMessage, like Bot API 10.1 and later.")] = False,
+    rich: Annotated[
+        bool, typer.Option(help="Support sendRichMessage, as in Bot API 10.1 and later.")
+    ] = False,
 ) -> None:
     """Run a local Telegram emulator: a Bot API server with people, chats and real rate limits."""
     from bot.testing.emulators.cli import run as run_emulator
@@ -241,7 +249,7 @@ def emulate_slack(
 
 @config.command("check")
 def config_check(home: Home = None, file: File = None) -> None:
-    """Check the configuration and what it refers to; report errors with file, line and key."""
+    """Check the configuration and everything it refers to. Errors are listed with file, line and key."""
     from bot.cli.config import check_command
 
     raise SystemExit(check_command(home, file))
@@ -249,7 +257,7 @@ def config_check(home: Home = None, file: File = None) -> None:
 
 @config.command("schema")
 def config_schema() -> None:
-    """Print the JSON schema of config.yaml, for editors."""
+    """Print the JSON schema for config.yaml, for use in an editor."""
     from bot.cli.config import schema_command
 
     schema_command()
@@ -257,9 +265,9 @@ def config_schema() -> None:
 
 @config.command("upgrade")
 def config_upgrade(file: File = None) -> None:
-    """Upgrade the configuration: rename old keys and set its version.
+    """Upgrade the configuration file: rename old keys and update its version.
 
-    Comments and order are preserved; the old file is saved as `.bak`, `.bak.1` and so on.
+    Comments and the order of keys are preserved. The old file is saved as `.bak`, `.bak.1` and so on.
     """
     from bot.cli.config import upgrade_command
 

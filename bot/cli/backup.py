@@ -13,7 +13,7 @@ from bot.errors import BackupFailed, StartError
 
 
 def backup_command(archive: Path | None, home: Path | None) -> int:
-    """Write the archive; exit code 1 with one line on stderr if it fails."""
+    """Write the archive and return the exit code. Failures print one line to stderr and return 1."""
     target = archive or Path(f"roebot-backup-{time.strftime('%Y%m%d-%H%M%S')}.tar.gz")
     try:
         report = back_up(home_folder(home), target.resolve(), _tell)
@@ -22,13 +22,13 @@ def backup_command(archive: Path | None, home: Path | None) -> int:
     size = target.stat().st_size / 1e6
     print(f"{target}: {report.manifest.files} files, {size:.1f} MB")
     if report.skipped:
-        print(f"Skipped {report.skipped} entries that are not regular files")
-    print("Not included: config.yaml and environment variables, with their tokens.")
+        print(f"Entries skipped because they are not regular files: {report.skipped}")
+    print("Not included: config.yaml and environment variables, including any tokens in them.")
     return 0
 
 
 def restore_command(archive: Path, home: Path | None, *, replace: bool) -> int:
-    """Restore the data directory; exit code 1 with one line on stderr if it fails."""
+    """Restore the data directory and return the exit code. Failures print one line to stderr and return 1."""
     try:
         found = restore(archive, home_folder(home), replace=replace, tell=_tell)
     except (BackupFailed, StartError) as error:

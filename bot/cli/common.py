@@ -1,4 +1,4 @@
-"""Shared by several commands: data directory, configuration, event loop and prompts."""
+"""Helpers for several commands: data directory, configuration, event loop and prompts."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ ENDED = "input ended before all questions were answered; nothing was written"
 
 
 def home_folder(explicit: Path | None) -> Path:
-    """Return the data directory from the option, the environment or the working directory."""
+    """Return the data directory, as set by the option, the environment or the working directory."""
     return find_home(explicit, os.environ, Path.cwd())
 
 
 def configuration(explicit: Path | None, home: Path | None = None) -> LoadedConfig:
-    """Load and check the configuration, with the custom agents in `home`, if set. Raises ConfigErrors."""
+    """Load and check the configuration, and the custom agents in `home` if it is set. Raises ConfigErrors."""
     return load_config(explicit, os.environ, Path.cwd(), home)
 
 
 def service_token(explicit: Path | None) -> str | None:
-    """Return the token that clients of the running service send. Raises ConfigErrors."""
+    """Return the token that clients must send to the running service. Raises ConfigErrors."""
     token = load_server(explicit, os.environ, Path.cwd()).token
     return token.get_secret_value() if token else None
 
 
 def run_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run on uvloop where it is installed."""
+    """Run a coroutine, using uvloop if it is installed."""
     try:
         import uvloop
     except ImportError:
@@ -45,9 +45,9 @@ def run_loop(work: Coroutine[Any, Any, T]) -> T:
 
 
 def ask(text: str, default: str | None = None, *, ended: str | None = None) -> str:
-    """Read a line; return `default` if it is empty, `ended` (else `default`) at the end of input.
+    """Read a line. Return `default` if it is empty, and `ended` (or else `default`) at the end of input.
 
-    Raises StartError if there is no such answer.
+    Raises StartError at the end of input if both are None.
     """
     last = ended if ended is not None else default
     while True:
@@ -65,7 +65,7 @@ def ask(text: str, default: str | None = None, *, ended: str | None = None) -> s
 
 
 def ask_secret(text: str) -> str:
-    """Read a line like `ask`, without echo."""
+    """Read a line like `ask`, but don't echo it."""
     if not sys.stdin.isatty():
         return ask(text)
     while not (answer := getpass.getpass(text).strip()):
@@ -74,9 +74,9 @@ def ask_secret(text: str) -> str:
 
 
 def confirm(text: str, *, default: bool) -> bool:
-    """Ask yes or no; any other word repeats the question, the end of input means no."""
+    """Ask a yes/no question. Any other word repeats the question; the end of input means no."""
     choice = f"[{'Y/n' if default else 'y/N'}]: "
     answer = ask(f"{text} {choice}", "y" if default else "n", ended="n").lower()
     while answer not in {"y", "yes", "n", "no"}:
-        answer = ask(f"y or n? {choice}", "y" if default else "n", ended="n").lower()
+        answer = ask(f"Enter y or n {choice}", "y" if default else "n", ended="n").lower()
     return answer in {"y", "yes"}

@@ -16,13 +16,13 @@ from bot.errors import StartError
 
 
 def check_command(home: Path | None, file: Path | None) -> int:
-    """Load the configuration as the service would and test what it refers to; exit code 1 on failure.
+    """Load the configuration as the service would, check everything it refers to and return the exit code.
 
     Raises ConfigErrors.
     """
     folder = home_folder(home)
     loaded = configuration(file, folder)
-    where = loaded.path or "no file (defaults)"
+    where = loaded.path or "no file, using defaults"
     for warning in loaded.warnings:
         print(f"warning: {warning}")
     foreign = loaded.config.runtime.url is not None
@@ -32,13 +32,13 @@ def check_command(home: Path | None, file: Path | None) -> int:
     if any(problem["serious"] for problem in problems):
         return 1
     accounts, models = len(loaded.config.accounts), len(loaded.config.models)
-    named = _count(models, "model") if models else "models found at start"
+    named = _count(models, "model") if models else "models detected at startup"
     print(f"ok: {where} ({_count(accounts, 'account')}, {named})")
     return 0
 
 
 def schema_command() -> None:
-    """Print the schema."""
+    """Print the JSON schema of the configuration."""
     print(json.dumps(schema(), indent=2))
 
 
@@ -53,11 +53,11 @@ def upgrade_command(file: Path | None) -> None:
         return
     for old, new in result.renamed:
         print(f"renamed {old} to {new}")
-    print(f"upgraded {path}; the old file is {result.backup}")
+    print(f"upgraded {path}; the old file was saved as {result.backup}")
     try:
         configuration(path)
     except ConfigErrors as errors:
-        print(f"it still has errors, as the old file did:\n{errors}")
+        print(f"the upgraded file still has errors:\n{errors}")
 
 
 def _count(number: int, what: str) -> str:

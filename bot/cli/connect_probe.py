@@ -1,4 +1,4 @@
-"""Connect an account briefly to learn its identity and who writes to it, without consuming messages."""
+"""Briefly connect an account to find out its identity and who writes to it, without consuming messages."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ async def probe(account: AccountConfig, *, seconds: float = PROBE_SECONDS) -> Ac
 async def wait_for_writer(
     account: AccountConfig, seconds: float, ready: Callable[[], None], skipped: Sequence[str] = ()
 ) -> InboundMessage | None:
-    """Return the first private message of a person, None after a timeout.
+    """Return the first private message from a person, or None after a timeout.
 
     Event ids in `skipped` are ignored. `ready` is called once the account receives messages. The message
-    stays unconfirmed, for the service to answer. Raises StartError.
+    is not confirmed, so the service can answer it later. Raises StartError.
     """
     inbox = _WriterInbox(frozenset(skipped), confirms=load_manifest(account.platform).confirms)
     reported = False
@@ -58,7 +58,7 @@ async def wait_for_writer(
 async def _run_until(
     account: AccountConfig, wanted: asyncio.Future[T], context: AdapterContext, seconds: float
 ) -> T:
-    """Run the adapter until the wanted result is there."""
+    """Run the adapter until the expected result is available."""
     adapter = load_factory(load_manifest(account.platform))(account.name, account)
     running = asyncio.create_task(adapter.start(context))
     try:
@@ -69,7 +69,7 @@ async def _run_until(
         if running.done():
             running.result()
         raise _ProbeTimeout(
-            f"{account.platform} did not answer within {seconds:.0f} s; check the network and try again"
+            f"{account.platform} did not respond within {seconds:.0f} s; check the network and try again"
         )
     except AccountLost as problem:
         where = f" (base_url is {account.base_url})" if account.base_url else ""
@@ -83,11 +83,11 @@ async def _run_until(
 
 
 class _ProbeTimeout(StartError):
-    """The awaited result did not come in time."""
+    """The expected result did not arrive in time."""
 
 
 class _NoInbox:
-    """Inbox that stores nothing, so that nothing is confirmed to the platform."""
+    """Inbox that stores nothing, so nothing is confirmed to the platform."""
 
     async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
         found: Mapping[str, str] = await asyncio.get_running_loop().create_future()
@@ -107,7 +107,7 @@ class _NoInbox:
 
 
 class _WriterInbox(_NoInbox):
-    """Inbox that notes who writes and lets the platform redeliver the message."""
+    """Inbox that records who writes and lets the platform redeliver the message."""
 
     def __init__(self, before: frozenset[str], *, confirms: bool) -> None:
         self._before = before
@@ -130,7 +130,7 @@ class _WriterInbox(_NoInbox):
 
 @contextmanager
 def silence_logs() -> Iterator[None]:
-    """Silence logging, so that no log line interrupts the dialogue."""
+    """Silence logging so that log lines don't interrupt the dialog."""
     before, level = structlog.get_config(), logging.root.manager.disable
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     logging.disable(logging.CRITICAL)

@@ -11,7 +11,7 @@ from bot.platforms.base import Manifest
 
 
 def manifest_command(platform: str) -> None:
-    """Print the setup steps of a platform. Raises StartError for an unknown one."""
+    """Print the setup steps for a platform. Raises StartError if the platform is unknown."""
     manifest = load_manifest(platform)
     print(f"{manifest.title}\n")
     print("\n".join(number_lines(steps(manifest))) or "No setup is needed.")
@@ -20,12 +20,12 @@ def manifest_command(platform: str) -> None:
 
 
 def steps_heading(manifest: Manifest) -> str:
-    """Return the headings above the platform's steps."""
-    return f"{manifest.title}: steps on the platform, before the questions below"
+    """Return the heading above the platform's steps."""
+    return f"{manifest.title}: complete these steps on the platform before you answer the questions below"
 
 
 def steps(manifest: Manifest) -> tuple[str, ...]:
-    """Return all steps, with Roebot's own in their place."""
+    """Return all steps in order, including Roebot's own."""
     if not manifest.setup_steps:
         return ()
     return (
@@ -41,28 +41,28 @@ def _roebot_step(platform: str) -> Sequence[str]:
     names = {key: f"{platform}_{key}".upper() for key in needed}
     entry = ", ".join(f"{key}: ${name}" for key, name in names.items())
     asked = " and ".join(needed)
-    run = f"Run `roebot init {platform}`: it asks for {asked}, tests the account and writes config.yaml."
+    run = f"Run `roebot init {platform}`. It asks for {asked}, tests the account and writes config.yaml."
     there = f"set {' and '.join(names.values())} in the environment"
     return (
-        f"{run} Or do this yourself: {there}, add `channels: {{{platform}: {{{entry}}}}}` to config.yaml, "
-        "then start the service.",
+        f"{run} To do this by hand, {there}, add `channels: {{{platform}: {{{entry}}}}}` to config.yaml "
+        "and start the service.",
     )
 
 
 def _last_steps(manifest: Manifest) -> Sequence[str]:
     return (
-        f"{manifest.write_to_it} It does not know you yet, so it replies with a code. "
+        f"{manifest.write_to_it} The bot does not know you yet, so it replies with a code. "
         "Send `/pair CODE owner` in the web console or in `roebot chat` to become the bot's owner.",
     )
 
 
 def number_lines(lines: Sequence[str], first: int = 1) -> list[str]:
-    """Number the lines."""
+    """Return the lines with their numbers."""
     return [f"{number}. {line}" for number, line in enumerate(lines, first)]
 
 
 def app_manifest(platform: str) -> str:
-    """Return the manifest file that the platform accepts, "" if it has none.
+    """Return the app manifest to upload to the platform, or "" if it does not use one.
 
     It comes from `bot.platforms.<name>.app_manifest:document`.
     """

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 10.0
 ACCOUNTS_TIMEOUT = 5.0
-"""Time (s) that the start message waits for accounts that are still connecting."""
+"""Maximum time (s) that the startup message waits for accounts that are still connecting."""
 SWITCH_INTERVAL = 0.0002
 NOT_FOUND = 404
 DENIED = (401, 403)
@@ -81,7 +81,7 @@ async def _until_signalled(settings: StartOptions) -> None:
 
 
 async def _banner(address: str, service: BotService) -> None:
-    """Print the address and the state of the accounts in one write, so that no log line splits it."""
+    """Print the address and the state of the accounts in one write, so that log lines can't split them."""
     model = await _model_line(service)
     accounts = await _wait_for_accounts(service)
     problems = sorted(await service.list_config_problems(), key=lambda problem: not problem.serious)
@@ -127,22 +127,24 @@ async def _model_line(service: BotService) -> str:
             found = await service.runtime.list_models()
         except RuntimeRefused as refusal:
             if refusal.status == NOT_FOUND:
-                return "chosen by the agent runtime, which lists none"
+                return "chosen by the agent runtime, which does not list its models"
             if refusal.status in DENIED:
-                return "unknown: the agent runtime rejects runtime.api_key"
+                return "unknown: the agent runtime rejected runtime.api_key"
             await service.clock.sleep(0.2)
             continue
         except RuntimeProblem:
             await service.clock.sleep(0.2)
             continue
         if not found:
-            return "none: set the API key of a provider, or run `make install` for the local model"
+            return "none: set a provider's API key, or run `make install` to get the local model"
         return f"{found[0].display_name}" + (f": {found[0].note}" if found[0].note else "")
     return "unknown: the agent runtime is not responding yet (see logs/agent.log)"
 
 
 def chat_command(home: Path | None, file: Path | None) -> int:
-    """Talk to the service of this data directory; start one until the chat ends if none is running."""
+    """Chat with the service that uses this data directory. If none is running, start one for the duration of
+    the chat.
+    """
     from bot.cli.chat.command import chat
 
     folder = home_folder(home)
@@ -160,7 +162,7 @@ def chat_command(home: Path | None, file: Path | None) -> int:
 
 
 def _answering(folder: Path) -> RunningService | None:
-    """Return the running service of this data directory once it listens; None if there is none."""
+    """Return the service that uses this data directory once it is listening, or None if none is running."""
     import httpx
 
     deadline = time.monotonic() + STOP_TIMEOUT
@@ -203,7 +205,7 @@ def private_log(path: Path) -> BinaryIO:
 
 
 def stop_command(home: Path | None) -> int:
-    """Stop the service of this data directory and report it."""
+    """Stop the service that uses this data directory, and report the result."""
     found = find_service(home_folder(home))
     if found is None:
         print("roebot: no service is running here")
@@ -229,7 +231,7 @@ def agent_serve_command(
     port: int,
     allowed_hosts: Sequence[str],
 ) -> NoReturn:
-    """Replace this process with the agent runtime; the bot's code never imports the agent's."""
+    """Replace this process with the agent runtime, because the bot never imports the agent's code."""
     command = [sys.executable, "-m", "agent.serve", "--home", str(home_folder(home))]
     command += ["--host", host, "--port", str(port)]
     command += ["--config", str(file)] if file else []
@@ -240,7 +242,7 @@ def agent_serve_command(
 
 
 def agent_acp_command(home: Path | None, file: Path | None) -> NoReturn:
-    """Replace this process with the ACP agent that a client talks to."""
+    """Replace this process with the ACP agent."""
     command = [sys.executable, "-m", "agent.acp_server.serve", "--home", str(home_folder(home))]
     command += ["--config", str(file)] if file else []
     os.execv(sys.executable, command)  # noqa: S606 - our own interpreter and module

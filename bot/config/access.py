@@ -39,19 +39,19 @@ class AccessEntry:
 
     @classmethod
     def parse(cls, value: object) -> AccessEntry:
-        """Parse an entry. Raises ValueError with a hint at the right spelling."""
+        """Parse an entry. Raises ValueError with a hint about the expected format."""
         if isinstance(value, AccessEntry):
             return value
         if isinstance(value, dict) and len(value) == 1:
-            raise ValueError(f"{_WANTED}, got a mapping; write it without the space after the colon")
+            raise ValueError(f"{_WANTED}, got a mapping; remove the space after the colon")
         if not isinstance(value, str):
             raise ValueError(f"{_WANTED}, got {describe_type(value)}")
         if match := _ENTRY.fullmatch(value):
             return cls(match["scope"], match["id"], match["kind"] or "")
         if re.search(r"[,;\s]", value.strip()):
-            raise ValueError(f"{_WANTED}; write several as a list, one entry an item")
+            raise ValueError(f"{_WANTED}; write several entries as a list, one per item")
         if "@" in value:
-            raise ValueError(f"{_WANTED}; a name can change hands, so the id is needed: /whoami shows it")
+            raise ValueError(f"{_WANTED}; a name can change hands, so use the id, which /whoami shows")
         raise ValueError(_WANTED)
 
     @classmethod
@@ -81,8 +81,9 @@ class AccessConfig(Section):
 
     default: Default = Field(
         "pair",
-        description="Access of people who are not listed: pair: in a private chat they get a code that an "
-        "admin can approve; closed: no access, and a notice says what to add here; allow: members.",
+        description="Access for people who are not listed. pair: in a private chat, they get a code that an "
+        "admin can approve; closed: they have no access, and a notice says what to add here; allow: they are "
+        "members.",
     )
     owners: Entries = Field((), description="People who can do everything.")
     admins: Entries = Field((), description="People who can use the admin commands.")
@@ -91,12 +92,12 @@ class AccessConfig(Section):
     groups: Entries = Field((), description="Groups in which everyone can use the bot.")
     guests: bool = Field(
         False,
-        description='true: "everyone" includes guests of a workspace and people from other organizations.',
+        description='true: "everyone" includes workspace guests and people from other organizations.',
     )
 
 
 class AccessOverrides(Section):
-    """Access rules of one account: a key that is set replaces the general one; `blocked` is added."""
+    """Access rules of one account. A key that is set replaces the general one, but `blocked` extends it."""
 
     default: Default | None = Field(None, description="Replaces access.default for this account.")
     owners: Entries | None = Field(None, description="Replaces access.owners for this account.")

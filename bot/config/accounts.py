@@ -1,4 +1,4 @@
-"""The entries of `channels`: one per account of the bot on a platform."""
+"""Entries of `channels`, one for each account that the bot has on a platform."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from agent.config.types import Days, Number, OneId, Secret, Section, Switch, Tex
 from bot.config.access import AccessOverrides
 
 ACCOUNT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
-"""Names of accounts: they appear in URLs, stored rows and access entries."""
+"""Pattern of account names, which appear in URLs, stored rows and access entries."""
 
 
 BUILT_IN = ("web", "terminal")
-"""Platforms whose one account is always there, unless `enabled: false`."""
+"""Platforms whose single account always exists, unless it has `enabled: false`."""
 
 
 class AccountConfig(Section):
-    """The keys of every account, on any platform."""
+    """Keys that accounts have on every platform."""
 
     person_pattern: ClassVar[str] = r".+"
     """Pattern of a person's id on the platform."""
     group_pattern: ClassVar[str] = r".+"
     """Pattern of a group's id on the platform."""
-    person_words: ClassVar[str] = "the number of a person"
-    group_words: ClassVar[str] = "the number of a group"
+    person_words: ClassVar[str] = "a person's numeric id"
+    group_words: ClassVar[str] = "a group's numeric id"
     kind_patterns: ClassVar[Mapping[str, str]] = {}
-    """Patterns of the other ids that an access entry can name (`platform:kind:id`), by kind."""
+    """Patterns of the other ids that an access entry can contain (`platform:kind:id`), by kind."""
     asked_too: ClassVar[Mapping[str, str]] = {}
-    """Keys with a default that `roebot init` asks for, each with its question."""
+    """Keys that `roebot init` asks for although they have a default, each with its question."""
     identity: ClassVar[str] = ""
-    """The key whose value two enabled accounts of the platform can't share; "" for none."""
+    """The key whose value must be unique among enabled accounts of the platform; "" for none."""
 
     name: Text = Field(description="The key of the entry.")
-    platform: Text = Field(description="Platform; default: the key of the entry.")
+    platform: Text = Field(description="Platform; default: the entry's key.")
     enabled: Switch = Field(True, description="false: do not start the account.")
     base_url: Url | None = Field(None, description="Root URL of the API; null: the platform's public API.")
     assistant_id: OneId | None = Field(
@@ -58,7 +58,7 @@ class AccountConfig(Section):
     model: OneId | None = Field(None, description="Name of the model; null: the assistant's model.")
     busy: Literal["queue", "interrupt", "steer", "reject"] = Field(
         "queue",
-        description="Handling of messages that arrive during a run: queue: keep them waiting; interrupt: "
+        description="Handling of messages that arrive during a run. queue: keep them waiting; interrupt: "
         "stop the run; steer: add them to the run; reject: decline them.",
     )
     isolation: Literal["chat", "topic", "member"] = Field(
@@ -76,11 +76,11 @@ class AccountConfig(Section):
         1.0,
         gt=0,
         le=1000,
-        description="Multiplies the windows of the platform's published rate limits.",
+        description="Multiplier for the time windows of the platform's published rate limits.",
     )
 
     def needs(self) -> Mapping[str, str]:
-        """Return the keys the account can't work without, each with a hint."""
+        """Return the keys that the account requires, each with a hint."""
         return {}
 
     @property
@@ -92,12 +92,12 @@ class AccountConfig(Section):
     @classmethod
     def _is_the_key_of_the_entry(cls, value: object) -> object:
         if isinstance(value, _RefusedName):
-            raise ValueError("unknown key; the name of an account is the key of its entry")
+            raise ValueError("unknown key; an account is named by the key of its entry")
         return value
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Describe an entry of `channels`: its key is the name, so `name` is no key of it."""
+        """Describe an entry of `channels`. Its key is the account's name, so it has no key `name`."""
         shape = handler(core)
         section = handler.resolve_ref_schema(shape)
         section["properties"].pop("name", None)
@@ -133,35 +133,38 @@ class TelegramAccount(AccountConfig):
     # Telegram counts people up from 1 and groups down from -1, in 52 bits (core.telegram.org/bots/api#chat).
     person_pattern: ClassVar[str] = r"[1-9][0-9]{0,15}"
     group_pattern: ClassVar[str] = r"-[1-9][0-9]{0,15}"
-    group_words: ClassVar[str] = "the number of a group (it begins with a minus sign)"
+    group_words: ClassVar[str] = "a group's numeric id (it starts with a minus sign)"
     identity: ClassVar[str] = "bot_token"
 
     platform: Literal["telegram"] = "telegram"
     bot_token: Secret | None = Field(None, description="The token from @BotFather.")
     streaming: Literal["edit", "draft", "off"] = Field(
         "edit",
-        description="edit: edit one message; draft: a draft, then a new message; off: complete answers only.",
+        description="edit: keep editing one message; draft: show a draft, then send a new message; off: send "
+        "complete answers only.",
     )
     mode: Literal["polling", "webhook"] = Field(
-        "polling", description="polling: the service requests updates; webhook: Telegram calls the service."
+        "polling", description="polling: the service fetches updates; webhook: Telegram calls the service."
     )
-    webhook_url: Url | None = Field(None, description="Mode webhook: public https root of the service.")
+    webhook_url: Url | None = Field(None, description="Webhook mode: public HTTPS root URL of the service.")
     webhook_secret: Secret | None = Field(
-        None, description="Mode webhook: secret sent by Telegram; 1 to 256 characters of A-Z a-z 0-9 _ -."
+        None,
+        description="Webhook mode: secret that Telegram sends; 1 to 256 of the characters A-Z a-z 0-9 _ -.",
     )
 
     def needs(self) -> Mapping[str, str]:
         token = {"bot_token": "add the token from @BotFather"}
         if self.mode == "polling":
             return token
-        return {**token, "webhook_url": "mode webhook needs it", "webhook_secret": "mode webhook needs it"}
+        advice = "add it (required in webhook mode)"
+        return {**token, "webhook_url": advice, "webhook_secret": advice}
 
     @field_validator("bot_token")
     @classmethod
     def _fits_into_an_address(cls, value: SecretStr | None) -> SecretStr | None:
         if value and not re.fullmatch(r"[A-Za-z0-9:_-]+", value.get_secret_value()):
             raise ValueError(
-                "expected the token as @BotFather wrote it: digits, a colon, then letters and digits"
+                "expected the token exactly as @BotFather sent it: digits, a colon, then letters and digits"
             )
         return value
 
@@ -180,8 +183,8 @@ class SlackAccount(AccountConfig):
     # Slack's ids: a letter for the kind, then capitals and digits (docs.slack.dev/reference/objects).
     person_pattern: ClassVar[str] = r"[UW][A-Z0-9]{2,30}"
     group_pattern: ClassVar[str] = r"[CG][A-Z0-9]{2,30}"
-    person_words: ClassVar[str] = "the member id of a person (U…)"
-    group_words: ClassVar[str] = "the id of a channel (C…)"
+    person_words: ClassVar[str] = "a person's member id (U…)"
+    group_words: ClassVar[str] = "a channel id (C…)"
     kind_patterns: ClassVar[Mapping[str, str]] = {
         "team": r"[TE][A-Z0-9]{2,30}",
         "usergroup": r"S[A-Z0-9]{2,30}",
@@ -191,7 +194,7 @@ class SlackAccount(AccountConfig):
     platform: Literal["slack"] = "slack"
     bot_token: Secret | None = Field(None, description="The app's bot token (xoxb-…).")
     app_token: Secret | None = Field(None, description="The app-level token for Socket Mode (xapp-…).")
-    signing_secret: Secret | None = Field(None, description="Mode http: the secret that signs requests.")
+    signing_secret: Secret | None = Field(None, description="HTTP mode: the secret that signs requests.")
     mode: Literal["socket", "http"] = Field(
         "socket", description="socket: the service opens a connection; http: Slack calls the service."
     )
@@ -210,35 +213,35 @@ class SlackAccount(AccountConfig):
     @classmethod
     def _of_the_app(cls, value: SecretStr | None) -> SecretStr | None:
         if value and value.get_secret_value().startswith(("xoxb-", "xoxp-")):
-            raise ValueError("expected the app-level token (xapp-…); this is a token of the bot or a person")
+            raise ValueError("expected the app-level token (xapp-…); this is a bot or user token")
         return value
 
     @property
     def private_isolation(self) -> str:
-        """Treat a direct message as one conversation, although each answer in it opens a thread."""
+        """Treat a direct message as one conversation, even though each answer in it opens a thread."""
         return self.isolation if self.threads_in_dm else "chat"
 
     def needs(self) -> Mapping[str, str]:
-        token = {"bot_token": "add the bot token of the app (xoxb-…)"}
+        token = {"bot_token": "add the app's bot token (xoxb-…)"}
         if self.mode == "socket":
-            return {**token, "app_token": "add the app-level token (xapp-…), or choose mode http"}
-        return {**token, "signing_secret": "mode http needs it"}
+            return {**token, "app_token": "add the app-level token (xapp-…), set `mode: http`"}
+        return {**token, "signing_secret": "add it (required in HTTP mode)"}
 
 
 class FeishuAccount(AccountConfig):
-    """A self-built app on Feishu or Lark."""
+    """A custom app on Feishu or Lark."""
 
     # Open ids of people and of chats (open.feishu.cn, "How to get open_id" and "Chat ID description").
     person_pattern: ClassVar[str] = r"ou_[0-9a-z]{8,64}"
     group_pattern: ClassVar[str] = r"oc_[0-9a-z]{8,64}"
-    person_words: ClassVar[str] = "the open id of a person (ou_…)"
-    group_words: ClassVar[str] = "the id of a chat (oc_…)"
+    person_words: ClassVar[str] = "a person's open id (ou_…)"
+    group_words: ClassVar[str] = "a chat id (oc_…)"
     kind_patterns: ClassVar[Mapping[str, str]] = {
         "team": r"[0-9a-z]{4,64}",
         "department": r"od-[0-9a-z]{8,64}",
     }
     asked_too: ClassVar[Mapping[str, str]] = {
-        "domain": "Where the app lives: feishu (feishu.cn) or lark (larksuite.com)"
+        "domain": "Platform of the app: feishu (feishu.cn) or lark (larksuite.com)"
     }
     identity: ClassVar[str] = "app_id"
 
@@ -246,10 +249,10 @@ class FeishuAccount(AccountConfig):
     app_id: Text | None = Field(None, description="The app's id (cli_…).")
     app_secret: Secret | None = Field(None, description="The app's secret.")
     encrypt_key: Secret | None = Field(
-        None, description="Mode webhook: the key that encrypts and signs callbacks."
+        None, description="Webhook mode: the key that encrypts and signs callbacks."
     )
     verification_token: Secret | None = Field(
-        None, description="Mode webhook: the token that callbacks must contain."
+        None, description="Webhook mode: the token that callbacks must contain."
     )
     domain: Literal["feishu", "lark"] = Field(
         "feishu", description="feishu (feishu.cn) or lark (larksuite.com)."
@@ -259,10 +262,10 @@ class FeishuAccount(AccountConfig):
     )
 
     def needs(self) -> Mapping[str, str]:
-        app = {"app_id": "add the id of the app (cli_…)", "app_secret": "add the secret of the app"}
+        app = {"app_id": "add the app's id (cli_…)", "app_secret": "add the app's secret"}
         if self.mode == "socket":
             return app
-        return {**app, "encrypt_key": "mode webhook needs it: requests are signed with it"}
+        return {**app, "encrypt_key": "add it (required in webhook mode to verify requests)"}
 
 
 class DiscordAccount(AccountConfig):
@@ -271,7 +274,7 @@ class DiscordAccount(AccountConfig):
     # Snowflakes (docs.discord.com/developers/reference#snowflakes).
     person_pattern: ClassVar[str] = r"[1-9][0-9]{14,19}"
     group_pattern: ClassVar[str] = r"[1-9][0-9]{14,19}"
-    group_words: ClassVar[str] = "the number of a channel"
+    group_words: ClassVar[str] = "a channel's numeric id"
     kind_patterns: ClassVar[Mapping[str, str]] = {"role": r"[1-9][0-9]{14,19}"}
     identity: ClassVar[str] = "bot_token"
 
@@ -294,19 +297,19 @@ PLATFORMS: Mapping[str, type[AccountConfig]] = {
 
 
 class _RefusedName(str):
-    """The name of an account whose entry has a key `name`, which no entry may have."""
+    """Name of an account whose entry contains the key `name`, which is not allowed."""
 
     __slots__ = ()
 
 
 def _check_name(name: str) -> str:
     if not ACCOUNT_NAME.fullmatch(name):
-        raise ValueError("expected a name of lower-case letters, digits, - and _, beginning with a letter")
+        raise ValueError("expected a name of lowercase letters, digits, - and _, starting with a letter")
     return name
 
 
 def _complete_entries(entries: object) -> object:
-    """Add the built-in accounts, the name of each entry, and the platform of an entry named like one."""
+    """Add the built-in accounts, the name of each entry, and the platform of entries named after one."""
     if not isinstance(entries, Mapping):
         raise ValueError("expected a mapping with an entry for each account")
     whole = {**dict.fromkeys(BUILT_IN), **entries}
@@ -324,18 +327,18 @@ def _check_entry(entry: object) -> object:
     if isinstance(entry, AccountConfig):
         return entry
     if not isinstance(entry, dict):
-        raise ValueError("expected a mapping with the keys of the account")
+        raise ValueError("expected a mapping with the account's keys")
     if "platform" not in entry:
         raise ValueError(choice_message("platform", PLATFORMS))
     name, platform = entry["name"], entry["platform"]
     is_known = isinstance(platform, str) and platform in PLATFORMS
     if is_known and name != platform and (name in PLATFORMS or platform in BUILT_IN):
-        raise ValueError(f"the entry {name} cannot be of the platform {platform}; rename it")
+        raise ValueError(f"the entry {name} cannot be an account on {platform}; rename it")
     return entry
 
 
 class _ChannelsSchema:
-    """JSON schema of `channels`: the key of an entry stands for its platform, so the latter may be absent."""
+    """JSON schema of `channels`. The key of an entry can name its platform, so `platform` is optional."""
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -361,4 +364,4 @@ _Entry = Annotated[
     BeforeValidator(_check_entry),
 ]
 Channels = Annotated[Mapping[_Name, _Entry], BeforeValidator(_complete_entries), _ChannelsSchema]
-"""The accounts by name; the built-in ones are always among them."""
+"""Accounts by name, always including the built-in ones."""

@@ -21,7 +21,7 @@ from agent.config.errors import one_error
 from agent.config.models import CONFIG_VERSION
 from agent.shared.atomic_file import mode_of, replace_file
 
-# A file that was made here holds secrets: for its owner alone.
+# A file created here can contain secrets, so only its owner can access it.
 MODE = 0o600
 
 
@@ -29,11 +29,11 @@ def new_account(text: str, file: str, name: str) -> None:
     """Check that the account name is free. Raises ConfigErrors if it exists."""
     root = root_mapping(text, file) if text.strip() else None
     if root is not None and find_entry(root, ("channels", name)) is not None:
-        raise one_error(file, f"channels.{name} is there already; choose another name with --name")
+        raise one_error(file, f"channels.{name} already exists; choose another name with --name")
 
 
 def with_account(text: str, file: str, name: str, settings: Mapping[str, str]) -> str:
-    """Add an entry to `channels`. Raises ConfigErrors if it exists or the text is no configuration."""
+    """Add an entry to `channels`. Raises ConfigErrors if it exists or the text is not a configuration."""
     line = f"{name}: {{{', '.join(f'{key}: {json.dumps(value)}' for key, value in settings.items())}}}"
     if not text.strip():
         return f"config_version: {CONFIG_VERSION}\n\nchannels:\n  {line}\n"
@@ -42,7 +42,7 @@ def with_account(text: str, file: str, name: str, settings: Mapping[str, str]) -
 
 
 def with_owner(text: str, file: str, owner: str) -> str | None:
-    """Add an owner; return None if `owners` exists, which people extend themselves."""
+    """Add an owner. Return None if `owners` exists, because only people extend that list."""
     root = root_mapping(text, file)
     if root is not None and find_entry(root, ("access", "owners")) is not None:
         return None
@@ -50,7 +50,7 @@ def with_owner(text: str, file: str, owner: str) -> str | None:
 
 
 def with_model(text: str, file: str, entry: Mapping[str, Any]) -> str:
-    """Add one model to a text that names none."""
+    """Add one model to a configuration that has none."""
     line = f"  - {json.dumps(entry, ensure_ascii=False)}"
     root = root_mapping(text, file) if text.strip() else None
     found = find_entry(root, ("models",)) if root is not None else None
@@ -60,7 +60,7 @@ def with_model(text: str, file: str, entry: Mapping[str, Any]) -> str:
 
 
 def escaped(value: str) -> str:
-    """Escape a typed value: a leading dollar sign is doubled."""
+    """Escape a typed value by doubling a leading dollar sign."""
     return f"${value}" if value.startswith("$") else value
 
 

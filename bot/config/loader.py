@@ -1,4 +1,4 @@
-"""Load config.yaml and check what concerns several sections."""
+"""Load config.yaml and run the checks that span several sections."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ def _check_server(config: Config, problems: Problems) -> None:
     if not config.server.is_loopback and config.server.token is None:
         problems.add(
             ("server", "host"),
-            "other machines reach this address, so server.token must be set; set it, or listen on 127.0.0.1",
+            "other machines can reach this address, so a token is required; set server.token, or listen on "
+            "127.0.0.1",
         )
 
     elif config.server.token is None:
-        reason = "other machines reach the service by {}, so server.token must be set"
+        reason = "other machines can reach the service at {}, so server.token must be set"
         if config.server.allowed_hosts:
             problems.add(("server", "allowed_hosts"), reason.format("these names"))
         if config.server.is_public:
@@ -51,7 +52,9 @@ def _check_accounts(config: Config, problems: Problems) -> None:
     for account in config.accounts:
         for key, advice in account.needs().items():
             if getattr(account, key) is None:
-                problems.add(("channels", account.name, key), f"is missing; {advice}, or `enabled: false`")
+                problems.add(
+                    ("channels", account.name, key), f"is missing; {advice}, or set `enabled: false`"
+                )
         identity = _identity(account)
         if not identity:
             continue
@@ -59,7 +62,7 @@ def _check_accounts(config: Config, problems: Problems) -> None:
         if first != account.name:
             problems.add(
                 ("channels", account.name, account.identity),
-                f"is that of {first} too; one bot receives its messages in one account",
+                f"is also used by {first}; a bot can receive its messages in only one account",
             )
 
 
@@ -75,14 +78,14 @@ def _check_models(config: Config, problems: Problems) -> None:
     for account in config.accounts:
         if account.model is not None and account.model not in names:
             path = ("channels", account.name, "model")
-            problems.add(path, f"there is no such model; expected {join_words(sorted(names))}")
+            problems.add(path, f"unknown model; expected {join_words(sorted(names))}")
 
 
 def _check_agents(config: Config, problems: Problems, agents: Sequence[str]) -> None:
     for account in config.accounts:
         if account.agent is not None and account.agent.strip().lower() not in agents:
-            known = f"expected {join_words(agents)}, or make" if agents else "make"
-            message = f"there is no such agent; {known} the folder agents/{account.agent} in the home"
+            known = f"expected {join_words(agents)}, or create" if agents else "create"
+            message = f"unknown agent; {known} the folder agents/{account.agent} in the data directory"
             problems.add(("channels", account.name, "agent"), message)
 
 
@@ -104,12 +107,12 @@ def _complaint(config: Config, path: KeyPath, entry: AccessEntry) -> str | None:
     if path[0] == "channels":
         own = config.channels[str(path[1])]
         if entry.scope not in {own.name, own.platform}:
-            return f"expected an entry of this account, such as {own.name}:id"
+            return f"expected an entry for this account, such as {own.name}:id"
     return _wrong_id(kind, str(path[-2]), entry)
 
 
 def wrong_entry(platform: str, entry: AccessEntry) -> str | None:
-    """Return the problem with the id of a person or group on that platform.
+    """Return what is wrong with the id of a person or group on that platform.
 
     Returns None for a valid id and for a platform with an unknown id format.
     """
@@ -121,7 +124,7 @@ def wrong_entry(platform: str, entry: AccessEntry) -> str | None:
 
 
 def wrong_person(platform: str, entry: AccessEntry) -> str | None:
-    """Return the problem with the id of a person on that platform.
+    """Return what is wrong with the id of a person on that platform.
 
     Returns None for a valid id and for a platform with an unknown id format.
     """
@@ -135,7 +138,7 @@ def _wrong_id(kind: type[AccountConfig], field: str, entry: AccessEntry) -> str 
     is_person = re.fullmatch(kind.person_pattern, entry.id) is not None
     is_group = re.fullmatch(kind.group_pattern, entry.id) is not None
     if field != "groups" and not is_person and not (field == "blocked" and is_group):
-        return f"expected {kind.person_words} after {entry.scope}: (their /whoami shows it)"
+        return f"expected {kind.person_words} after {entry.scope}: (/whoami shows it to them)"
     if field == "groups" and not is_group:
         return f"expected {kind.group_words} after {entry.scope}:"
     return None
@@ -146,15 +149,15 @@ def _wrong_kind(kind: type[AccountConfig], entry: AccessEntry) -> str | None:
     if pattern is None:
         known = [f"{entry.scope}:{name}:id" for name in kind.kind_patterns]
         expected = join_words(known or [f"{entry.scope}:id"])
-        return f"there is no {entry.kind} on this platform; expected {expected}"
+        return f"{entry.kind} ids do not exist on this platform; expected {expected}"
     if re.fullmatch(pattern, entry.id) is None:
-        return f"expected the id of a {entry.kind} after {entry.scope}:{entry.kind}:"
+        return f"expected a {entry.kind} id after {entry.scope}:{entry.kind}:"
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfig:
-    """A checked configuration with its path, warnings to log at the start, and content fingerprint.
+    """A valid configuration with its path, the warnings to log at startup, and its content fingerprint.
 
     `path` is None and `fingerprint` empty for the zero configuration.
     """
@@ -184,7 +187,7 @@ def load_file(
     *,
     may_be_empty: bool = True,
 ) -> LoadedConfig:
-    """Read and check one file like load_config; refuse an empty one unless `may_be_empty` is set.
+    """Read and check one file, like load_config. An empty file is rejected unless `may_be_empty` is set.
 
     Raises ConfigErrors.
     """

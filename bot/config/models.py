@@ -23,7 +23,7 @@ _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[?[0-9A-Fa-f:]+\
 
 MASK = "***"
 MIN_LENGTH = 6
-"""Shorter secrets are not masked: they would tear holes into ordinary words."""
+"""Shorter secrets are not masked, because that would garble ordinary words."""
 _VARIABLE = {"type": "string", "pattern": r"^\$[A-Za-z_][A-Za-z0-9_]*$"}
 _NULL = {"type": "null"}
 
@@ -36,7 +36,7 @@ def _is_loopback(host: str) -> bool:
 
 
 class ServerConfig(Section):
-    """The public port."""
+    """The public port of the service."""
 
     host: Text = Field(
         "127.0.0.1",
@@ -51,7 +51,7 @@ class ServerConfig(Section):
     )
 
     public_url: Url | None = Field(
-        None, description="URL of the web console, used in links in the chat; its host is also accepted."
+        None, description="URL of the web console, for links in chats; its host is also accepted."
     )
 
     @field_validator("public_url")
@@ -67,7 +67,7 @@ class ServerConfig(Section):
     def _are_host_names(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
         if not all(_HOST.fullmatch(host) for host in hosts):
             raise ValueError(
-                "expected host names such as bot.example.org, without scheme, port, path or star"
+                "expected host names such as bot.example.org, without a scheme, port, path or wildcard"
             )
         return tuple(host.lower() for host in hosts)
 
@@ -87,7 +87,7 @@ class RuntimeConfig(Section):
 
     url: Url | None = Field(None, description="Address; null: start the bundled server as a child process.")
     management_url: Url | None = Field(
-        None, description="Server that manages models and files; null: the server at url."
+        None, description="Server that manages models and files; null: the server at `url`."
     )
     assistant_id: OneId = Field("lead_agent", description="The assistant that answers.")
     api_key: Secret | None = Field(None, description="API key for an external server.")
@@ -111,10 +111,11 @@ class SchedulesConfig(Section):
 
     timezone: Text = Field(
         "UTC",
-        description="Default time zone of chats, as an IANA name; a chat can change it with /digest zone.",
+        description="Default time zone for chats, as an IANA name; a chat can change it with /digest zone.",
     )
     catch_up_minutes: Count = Field(
-        360, description="Minutes within which a missed run still takes place; after that, it is skipped."
+        360,
+        description="Minutes after its due time within which a missed run is still started, not skipped.",
     )
     shortest_minutes: Count = Field(
         5, description="Shortest interval between the runs of a schedule, in minutes."
@@ -126,15 +127,15 @@ class SchedulesConfig(Section):
         try:
             ZoneInfo(value)
         except (ZoneInfoNotFoundError, ValueError, OSError):
-            raise ValueError("expected the name of a time zone such as Europe/Berlin or UTC") from None
+            raise ValueError("expected the name of a time zone, such as Europe/Berlin or UTC") from None
         return value
 
 
 class BudgetLimits(Section):
     """Usage limits; null: no limit."""
 
-    messages_per_hour: Count | None = Field(None, description="Answered messages per hour.")
-    tokens_per_day: Count | None = Field(None, description="Tokens per day (UTC).")
+    messages_per_hour: Count | None = Field(None, description="Maximum number of answered messages per hour.")
+    tokens_per_day: Count | None = Field(None, description="Maximum number of tokens per day (UTC).")
 
 
 class BudgetsConfig(Section):
@@ -142,10 +143,10 @@ class BudgetsConfig(Section):
 
     person: BudgetLimits = Field(default_factory=BudgetLimits, description="Limits per person.")
     chat: BudgetLimits = Field(
-        default_factory=BudgetLimits, description="Limits per group, for all its people together."
+        default_factory=BudgetLimits, description="Limits per group, shared by everyone in it."
     )
     account: BudgetLimits = Field(
-        default_factory=BudgetLimits, description="Limits per account, for all its chats together."
+        default_factory=BudgetLimits, description="Limits per account, shared by all its chats."
     )
 
 
@@ -162,7 +163,8 @@ class Config(AgentConfig):
     """The whole configuration. `Config()` is the zero configuration."""
 
     server: ServerConfig = Field(
-        default_factory=ServerConfig, description="The public port: web console, API and health."
+        default_factory=ServerConfig,
+        description="The public port, for the web console, API and health checks.",
     )
     runtime: RuntimeConfig = Field(
         default_factory=RuntimeConfig, description="The LangGraph API server that runs the agent."
@@ -171,7 +173,7 @@ class Config(AgentConfig):
     channels: Channels = Field(
         default_factory=dict,
         validate_default=True,
-        description="Accounts of the bot; web and terminal exist unless switched off.",
+        description="The bot's accounts; web and terminal exist unless they are switched off.",
     )
     access: AccessConfig = Field(
         default_factory=AccessConfig, description="Access to the bot, in addition to roles granted in chat."
@@ -194,7 +196,7 @@ class Config(AgentConfig):
         return self.channels[account].access.over(self.access)
 
     def kept_days(self, account: str) -> int:
-        """Return an account's retention in days, 0 for unlimited. Raises KeyError for an unknown account."""
+        """Return an account's retention in days (0: unlimited). Raises KeyError for an unknown account."""
         own = self.channels[account].retention_days
         return self.retention.days if own is None else own
 
@@ -239,16 +241,15 @@ def _password(text: str) -> set[str]:
 
 
 def schema() -> dict[str, Any]:
-    """Return the schema (draft 2020-12)."""
+    """Return the JSON schema of config.yaml (draft 2020-12)."""
     shape = Config.model_json_schema(schema_generator=_FileSchema)
     del shape["description"]
     return {"$schema": _FileSchema.schema_dialect, **shape, "title": "Roebot configuration"}
 
 
 class _FileSchema(GenerateJsonSchema):
-    """Adds what the loader accepts in addition to a value of the type.
-
-    This is `$NAME` for a number, switch or choice, `null` for a key with a default, and one item for a list.
+    """Adds the values that the loader accepts in addition to those of a type: `$NAME` for a number, switch or
+    choice, `null` for a key with a default, and one item for a list.
     """
 
     def int_schema(self, schema: core_schema.IntSchema) -> JsonSchemaValue:
@@ -277,6 +278,6 @@ class _FileSchema(GenerateJsonSchema):
 
 
 def _any_of(*shapes: JsonSchemaValue) -> JsonSchemaValue:
-    """Return a schema for all of the shapes, without one inside another."""
+    """Return a schema that accepts any of the shapes, without nested `anyOf`."""
     ways = [way for shape in shapes for way in (shape["anyOf"] if shape.keys() == {"anyOf"} else [shape])]
     return {"anyOf": [way for index, way in enumerate(ways) if way not in ways[:index]]}

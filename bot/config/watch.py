@@ -1,4 +1,4 @@
-"""Watch config.yaml while the service is running; an invalid change keeps the last valid configuration."""
+"""Watch config.yaml while the service is running. An invalid change leaves the last valid one in force."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Outcome = Reloaded | Rejected
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Snapshot of a file; its content is read until two looks in a row saw the same stamp."""
+    """Snapshot of a file. Its content is read until two snapshots in a row have the same stamp."""
 
     stamp: Stamp
     digest: str
@@ -112,8 +112,8 @@ class ConfigWatcher:
         return self._load()
 
     def _load(self) -> Outcome:
-        # The file that was read at the start is the one to follow: were it gone, the search for another
-        # one could end in a different configuration, or in none.
+        # Follow the file that was read at startup. If it is gone, searching again could find a different
+        # configuration, or none.
         path = self._current.path
         try:
             if path is None:

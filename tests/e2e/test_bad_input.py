@@ -77,7 +77,7 @@ def test_a_port_that_another_roebot_has(tmp_path: Path) -> None:
         (tmp_path / "config.yaml").write_text(f"{MODEL}server: {{port: {server.server_port}}}\n")
         done = roebot("doctor", "--home", str(tmp_path / "home"), cwd=tmp_path)
         server.shutdown()
-    one_clear_line(done, "a Roebot with another data directory uses it")
+    one_clear_line(done, "a Roebot with a different data directory uses this port")
 
 
 def test_the_version(tmp_path: Path) -> None:
@@ -203,6 +203,6 @@ def test_a_configuration_whose_names_lead_nowhere(tmp_path: Path) -> None:
     one_clear_line(roebot("config", "check", "--home", home, cwd=tmp_path), *told)
     one_clear_line(roebot("doctor", "--home", home, cwd=tmp_path), *(f"FAIL {line}" for line in told))
     (tmp_path / "config.yaml").write_text(f"{MODEL}channels: {{web: {{agent: nosuch}}}}\n")
-    words = ("config.yaml:2: channels.web.agent: there is no such agent; expected lame",)
+    words = ("config.yaml:2: channels.web.agent: unknown agent; expected lame",)
     one_clear_line(roebot("config", "check", "--home", home, cwd=tmp_path), *words)
     one_clear_line(roebot("run", "--home", home, cwd=tmp_path), *words)

@@ -85,7 +85,7 @@ def test_a_service_elsewhere_is_asked_only_while_ours_runs(tmp_path: Path) -> No
     (tmp_path / "config.yaml").write_text("server: {port: 0}\nruntime: {url: http://127.0.0.1:9}\n")
     done = roebot("doctor", "--home", str(tmp_path / "home"), cwd=tmp_path)
     assert (
-        "note models: those of an external agent runtime are tested while the service is running"
+        "note models: an external agent runtime's models can only be tested while the service is running"
         in done.stdout
     )
     assert "FAIL agent runtime at http://127.0.0.1:9: " in done.stdout

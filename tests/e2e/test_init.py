@@ -139,13 +139,13 @@ async def test_a_configuration_that_is_broken_is_said_before_anything_is_asked(t
     done = await run(tmp_path)
     assert done.returncode == 2
     assert "config.yaml:1: server.port" in done.stderr
-    assert "Which platform" not in done.stdout
+    assert "Platform (" not in done.stdout
 
 
 async def test_ctrl_c_while_it_waits_writes_nothing(tmp_path: Path, emulator: TelegramEmulator) -> None:
     async with terminal(tmp_path, "init", "telegram", "--base-url", emulator.url) as shell:
         await shell.types(emulator.token, "token from @BotFather: ")
-        await shell.types("", "Enter, an id, or later: ")
+        await shell.types("", "Press Enter, or type your id or later: ")
         await shell.expects("Waiting for a message")
         assert await shell.interrupts() == 1
         assert "roebot: stopped; nothing was written" in shell.text
@@ -167,7 +167,7 @@ async def test_a_stranger_who_writes_first_is_not_the_owner(
 ) -> None:
     async with terminal(tmp_path, "init", "telegram", "--base-url", emulator.url) as shell:
         await shell.types(emulator.token, "token from @BotFather: ")
-        await shell.types("", "Enter, an id, or later: ")
+        await shell.types("", "Press Enter, or type your id or later: ")
         await shell.expects("Waiting for a message")
         emulator.people.says("I am\x1b[2J the owner", user=7)
         await shell.expects("(7) wrote: I am [2J the owner")
@@ -176,7 +176,7 @@ async def test_a_stranger_who_writes_first_is_not_the_owner(
         emulator.people.says("hello?", user=8)
         await shell.expects("(8) wrote: hello?")
         await shell.types("maybe", "Is that you? [y/N]: ")
-        await shell.types("n", "y or n? [y/N]: ")
+        await shell.types("n", "Enter y or n [y/N]: ")
         await shell.types("", "Wait for another message? [Y/n]: ")
         emulator.people.says("me", user=8)
         await shell.expects("(8) wrote: me")
@@ -197,7 +197,7 @@ async def test_a_model_with_a_key_of_ones_own(
     key = "sk-typed-0123456789"
     async with terminal(tmp_path, "init", "telegram", "--base-url", emulator.url, env=env) as shell:
         await shell.types(emulator.token, "token from @BotFather: ")
-        await shell.types("later", "Enter, an id, or later: ")
+        await shell.types("later", "Press Enter, or type your id or later: ")
         await shell.types("99", "Number (Enter for 1): ")
         await shell.types("2", "Number (Enter for 1): ")
         await shell.types(key, "API key (OPENAI_API_KEY): ")
@@ -239,7 +239,7 @@ async def test_a_platform_that_never_answers(tmp_path: Path) -> None:
         account = TelegramAccount(
             name="telegram", bot_token="1:a", base_url=f"http://127.0.0.1:{silent.getsockname()[1]}"
         )
-        with pytest.raises(StartError, match="did not answer within 0 s; check the network"):
+        with pytest.raises(StartError, match="did not respond within 0 s; check the network"):
             await probe(account, seconds=0.3)
 
 
@@ -265,7 +265,7 @@ async def test_an_account_that_is_there_is_said_before_anything_is_asked(tmp_pat
     (tmp_path / "config.yaml").write_text(text)
     done = await run(tmp_path, "telegram")
     assert done.returncode == 2
-    assert "channels.telegram is there already; choose another name with --name" in done.stderr
+    assert "channels.telegram already exists; choose another name with --name" in done.stderr
     assert "bot_token" not in done.stdout
     assert (tmp_path / "config.yaml").read_text() == text
 
@@ -281,7 +281,7 @@ async def test_an_id_that_is_none_is_asked_again(tmp_path: Path, emulator: Teleg
         tmp_path, "telegram", "--base-url", emulator.url, said=f"{emulator.token}\n@ann\n987654321\n"
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Not the number of a person" in done.stdout
+    assert "This is not a person's numeric id" in done.stdout
     assert "Warning" not in done.stderr
     data = yaml.safe_load((tmp_path / "config.yaml").read_text())
     assert data["access"]["owners"] == ["telegram:987654321"]
@@ -303,7 +303,7 @@ async def test_after_a_refused_token_it_is_asked_once_more(
         await shell.expects("refuses the token")
         await shell.types("", "Try again? [Y/n]: ")
         await shell.types(emulator.token, "token from @BotFather: ")
-        await shell.types("later", "Enter, an id, or later: ")
+        await shell.types("later", "Press Enter, or type your id or later: ")
         await shell.types("", "Number (Enter for 1): ")
         await shell.types("n", "Start the service now? [Y/n]: ")
         assert await shell.ends() == 0
@@ -346,7 +346,7 @@ def at_a_terminal(folder: Path, url: str, token: str) -> str:
     try:
         until("token from @BotFather: ")
         os.write(master, f"{token}\n".encode())
-        until("Enter, an id, or later: ")
+        until("Press Enter, or type your id or later: ")
         process.send_signal(signal.SIGINT)
         os.write(master, b"\n")  # a signal between prompt and reading is seen with the next key alone
         until("nothing was written")

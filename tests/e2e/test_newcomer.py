@@ -49,7 +49,7 @@ async def set_up(person: Driver, shell: Terminal, platform: str, emulator: Any) 
     """Answer every question; the person writes to the bot when they are told to."""
     for question, key in values(platform, emulator):
         await shell.types(getattr(emulator, key) if key else "", question)
-    await shell.types("", "Enter, an id, or later: ")
+    await shell.types("", "Press Enter, or type your id or later: ")
     await shell.expects("Waiting for a message")
     person.writes("hello")
     await shell.expects("wrote: hello")

@@ -62,7 +62,7 @@ async def test_another_terminal_needs_no_tokens(tmp_path: Path) -> None:
             await banner(service)
             doctor = await roebot(service, "doctor")
             assert (
-                "note configuration: the service was started with variables that are not set here"
+                "note configuration: the service was started with environment variables that are not set here"
                 in doctor.stdout
             )
             assert "GUIDE_TOKEN" in doctor.stdout

@@ -1,4 +1,4 @@
-"""Terminal client of the API: open a chat, send, follow, stop."""
+"""API client of the terminal chat: open a chat, send messages, follow replies and stop runs."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ import httpx
 
 ACCOUNT = "terminal"
 CLOSED = frozenset({"done", "failed", "cancelled", "expired"})
-# Delay between reconnects (s), and their maximum number.
+# Delay between reconnects (s), and maximum number of reconnects in a row.
 RECONNECT_SECONDS = 0.5
 TRIES = 60
 
 
 class ChatFailed(Exception):
-    """The service could not be reached or refused a request; the message is a line for people."""
+    """The service can't be reached or rejected a request. The message is one line to show to the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """State of a turn: its whole text (Markdown) and the paths of its files."""
+    """State of a turn, with its full text (Markdown) and the paths of its files."""
 
     turn: int
     state: str
@@ -40,7 +40,7 @@ class Update:
 
 
 class ChatClient:
-    """One chat of the terminal's account."""
+    """Client for one chat of the terminal account."""
 
     def __init__(self, http: httpx.AsyncClient, home: Path) -> None:
         self._http = http
@@ -51,19 +51,19 @@ class ChatClient:
         self._old: set[int] | None = None
 
     async def open(self, chat: str = "") -> None:
-        """Open the named chat, or a new one without a name. Raises ChatFailed."""
+        """Open the named chat, or a new one if the name is empty. Raises ChatFailed."""
         found = await self._post("/api/conversations", {"account": ACCOUNT, "chat": chat})
         self._conversation = int(found["id"])
 
     async def say(self, text: str) -> int:
-        """Send a message and return its turn; repeating it after a lost response is safe."""
+        """Send a message and return its turn."""
         body = {"text": text, "event_id": uuid.uuid4().hex}
         turn = int((await self._post(f"{self._path}/messages", body))["turn"] or 0)
         self._sent.add(turn)
         return turn
 
     async def stop(self) -> None:
-        """End the run."""
+        """Stop the run."""
         await self._post(f"{self._path}/stop", None)
 
     async def updates(self) -> AsyncIterator[Update]:
@@ -82,7 +82,7 @@ class ChatClient:
             except httpx.HTTPError as error:
                 tries += 1
                 if tries > TRIES:
-                    raise ChatFailed("the service cannot be reached") from error
+                    raise ChatFailed("can't reach the service") from error
             await asyncio.sleep(RECONNECT_SECONDS)
 
     @property
@@ -115,7 +115,7 @@ class ChatClient:
         return Update(turn["id"], turn["state"], text.rstrip(), tuple(paths))
 
     async def _path_of(self, thread_id: str, part: Mapping[str, Any]) -> str:
-        """Return the local path of a reply's file, downloading it from a remote agent."""
+        """Return the local path of a file in a reply. A file from a remote agent is downloaded first."""
         name = PurePosixPath(part["filename"]).name
         near = self._home / "threads" / thread_id / "user-data" / "outputs" / name
         if await asyncio.to_thread(near.is_file):
@@ -156,7 +156,7 @@ def _detail(answer: httpx.Response) -> str:
     try:
         return str(answer.json()["detail"])
     except (ValueError, KeyError, TypeError):
-        return f"the service answered {answer.status_code}"
+        return f"the service responded with status {answer.status_code}"
 
 
 @contextmanager
@@ -164,4 +164,4 @@ def _problems() -> Iterator[None]:
     try:
         yield
     except httpx.HTTPError as error:
-        raise ChatFailed("the service cannot be reached") from error
+        raise ChatFailed("can't reach the service") from error

@@ -16,7 +16,7 @@ GREETING = "Write a message. /help lists the commands, Ctrl-C stops an answer, C
 
 
 async def chat(base_url: str, token: str | None, home: Path) -> int:
-    """Talk to the service at `base_url` and return the exit code. A pipe prints one reply and nothing else on
+    """Chat with the service at `base_url` and return the exit code. With piped input, only the reply goes to
     stdout.
     """
     headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -66,7 +66,7 @@ async def _talk(client: ChatClient) -> int:
 
 
 async def _follow(client: ChatClient, screen: Screen) -> None:
-    """Show updates, across reconnects."""
+    """Show updates, and continue after a reconnect."""
     async for update in client.updates():
         screen.show(update)
 

@@ -1,4 +1,4 @@
-"""Terminal of `roebot chat`: typed messages in, growing replies out."""
+"""Terminal of `roebot chat`: read typed messages and show replies as they grow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TextIO
 from bot.cli.chat.client import Update
 
 CHUNK = 65_536
-# Lines that arrive within this time (s) come from one paste and form one message.
+# Lines that arrive within this time (s) are treated as one paste and form one message.
 PASTE = 0.02
 PROMPT = "› "
 DIM, RESET = "\x1b[2m", "\x1b[0m"
@@ -54,7 +54,7 @@ class Lines:
                 ending.cancel()
 
     def _read(self) -> None:
-        """Read the available input; a terminal in line mode returns one line per read, a paste several."""
+        """Read the available input. In line mode, a read returns one line, so a paste takes several reads."""
         text = b""
         while True:
             found = os.read(self._fd, CHUNK)
@@ -70,7 +70,7 @@ class Lines:
 
 
 class Screen:
-    """Writes turns to a terminal, one reply at a time, in the order of the turns."""
+    """Writes replies to a terminal one at a time, in the order of their turns."""
 
     def __init__(self, out: TextIO, colors: bool) -> None:
         self._out = out
@@ -86,7 +86,7 @@ class Screen:
         return bool(self._expected or self._turn)
 
     def say(self, text: str) -> None:
-        """Print a line of the client itself."""
+        """Print a line from the client itself."""
         self._write(f"{DIM}{text}{RESET}" if self._colors else text)
 
     def prompt(self) -> None:
@@ -99,7 +99,7 @@ class Screen:
             self._expected.add(turn)
 
     def show(self, update: Update) -> None:
-        """Show the state of a turn; other turns wait until the growing reply has ended."""
+        """Show the state of a turn. Other turns wait until the reply in progress has ended."""
         if self._turn not in (0, update.turn):
             self._waiting[update.turn] = update
             return
@@ -115,7 +115,7 @@ class Screen:
             self._close(update)
 
     def _grow(self, text: str) -> None:
-        """Print the new part; a text that doesn't continue the printed one is printed again in full."""
+        """Print the new part of a text, or all of it if it doesn't continue the printed one."""
         if text.startswith(self._shown):
             self._write(text[len(self._shown) :])
         elif not self._shown.startswith(text):
@@ -128,7 +128,7 @@ class Screen:
         if self._shown:
             self._write("\n")
         elif update.state != "done":
-            # The text itself tells how the turn ended.
+            # The text itself says how the turn ended.
             self.say(f"({update.state})\n")
         for path in update.files:
             self._write(f"{path}\n")

@@ -1,4 +1,4 @@
-"""Check the agent's configuration and that each model answers, in the running service or a subprocess."""
+"""Check the agent's configuration and test its models, in the running service or a subprocess."""
 
 from __future__ import annotations
 
@@ -20,28 +20,29 @@ MODULE = "agent.management.check"
 MODELS_MODULE = "agent.management.check.models"
 ROUTE = "/api/config/problems"
 MODELS = "models["
-"""Prefix of the key of a problem of a single model."""
+"""Key prefix of problems that concern a single model."""
 SAID_ELSEWHERE = frozenset({httpx.codes.NOT_FOUND, httpx.codes.SERVICE_UNAVAILABLE})
-"""Status codes of a runtime without the route, and of an unreachable one, which another check reports."""
+"""Status codes if the runtime lacks the route or is unreachable, which another check reports."""
 
 
 def check_served_config(url: str, headers: Mapping[str, str]) -> Iterator[Finding]:
-    """Return the problems the running service reports; models are checked separately."""
+    """Return the problems that the running service reports. Models are checked separately."""
     try:
         answer = httpx.get(f"{url}{ROUTE}", headers=dict(headers), timeout=TRY_SECONDS, trust_env=False)
     except httpx.HTTPError as error:
-        yield Finding(False, f"configuration not checked: {type(error).__name__}")
+        yield Finding(False, f"could not check the configuration: {type(error).__name__}")
         return
     if answer.is_success:
         yield from to_findings(answer.json()["problems"])
         if answer.json().get("kept"):
-            yield Finding(None, "the running service still uses the configuration from before that change")
+            yield Finding(None, "the running service still uses the configuration from before this change")
     elif answer.status_code not in SAID_ELSEWHERE:
-        yield Finding(False, f"configuration not checked: the agent runtime answered {answer.status_code}")
+        code = answer.status_code
+        yield Finding(False, f"could not check the configuration: the agent runtime returned status {code}")
 
 
 def find_problems(config: Path | None, home: Path, *, seconds: float = TRY_SECONDS) -> list[dict[str, Any]]:
-    """Return the problems a service started here would have: `where`, `what` and `serious` of each."""
+    """Return the problems that a service started here would have, each with `where`, `what` and `serious`."""
     command = [sys.executable, "-m", MODULE, "--home", str(home)]
     command += ["--config", str(config)] if config else []
     try:
@@ -64,7 +65,7 @@ def find_problems(config: Path | None, home: Path, *, seconds: float = TRY_SECON
 
 
 def to_findings(problems: list[dict[str, Any]]) -> Iterator[Finding]:
-    """Convert problems to findings, except those of a single model, which its own check reports."""
+    """Convert problems to findings. Minor problems of a single model are left to the check of that model."""
     for problem in problems:
         if problem["serious"]:
             yield Finding(False, format_problem(problem))
@@ -78,7 +79,7 @@ def format_problem(problem: Mapping[str, Any]) -> str:
 
 
 def _untried(why: str) -> dict[str, Any]:
-    return {"where": "", "what": f"the configuration was not checked: {why}", "serious": True}
+    return {"where": "", "what": f"could not check the configuration: {why}", "serious": True}
 
 
 def check_served_models(url: str, headers: Mapping[str, str], listed: httpx.Response) -> Iterator[Finding]:
@@ -96,7 +97,7 @@ def check_served_models(url: str, headers: Mapping[str, str], listed: httpx.Resp
 
 
 def check_local_models(config: Path | None, *, seconds: float = PROBE_SECONDS) -> Iterator[Finding]:
-    """Test the models of a service started here, within `seconds` in total."""
+    """Test the models that a service started here would use, within `seconds` in total."""
     command = [sys.executable, "-m", MODELS_MODULE, *(["--config", str(config)] if config else [])]
     # Provider packages may print secrets, so none of their output is shown.
     with subprocess.Popen(  # noqa: S603 - our own interpreter and module
@@ -148,7 +149,7 @@ def _probe_model(client: httpx.Client, model: dict[str, Any]) -> Finding:
     except (httpx.HTTPError, ValueError) as error:
         return Finding(False, f"{named}, not tested: {type(error).__name__}")
     if not isinstance(found, dict):
-        return Finding(None, f"{named}, not tested: the agent runtime answered {asked.status_code}")
+        return Finding(None, f"{named}, not tested: the agent runtime returned status {asked.status_code}")
     return _model_finding(model, found)
 
 

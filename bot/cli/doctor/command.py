@@ -28,7 +28,7 @@ SHORT_TOKEN = 16
 
 
 def doctor_command(home: Path | None, file: Path | None, *, as_json: bool = False) -> int:
-    """Print every finding as lines or as one JSON object; exit code 1 if any is bad."""
+    """Print all findings, as lines or as one JSON object. Return exit code 1 if any is bad."""
     found = []
     for finding in run_checks(home, file):
         found.append(finding)
@@ -44,7 +44,7 @@ def doctor_command(home: Path | None, file: Path | None, *, as_json: bool = Fals
 
 
 def run_checks(home: Path | None, file: Path | None) -> Iterator[Finding]:
-    """Run all checks; nothing is changed."""
+    """Run all checks without changing anything."""
     folder = home_folder(home)
     yield from label_findings("machine", _machine())
     yield from label_findings("home", doctor_home.usable(folder))
@@ -72,16 +72,16 @@ def run_checks(home: Path | None, file: Path | None) -> Iterator[Finding]:
 
 def _machine() -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
-    yield Finding(sys.version_info >= (3, 11), f"Python {version} (3.11 or newer is needed)")
+    yield Finding(sys.version_info >= (3, 11), f"Python {version} (3.11 or newer is required)")
     sqlite = tuple(map(int, sqlite3.sqlite_version.split(".")))
-    yield Finding(sqlite >= OLDEST_SQLITE, f"SQLite {sqlite3.sqlite_version} (3.35 or newer is needed)")
+    yield Finding(sqlite >= OLDEST_SQLITE, f"SQLite {sqlite3.sqlite_version} (3.35 or newer is required)")
 
 
 def _configured(loaded: LoadedConfig, followed: str | None) -> Iterator[Finding]:
-    """Check a valid configuration for oddities."""
+    """Report anything noteworthy about a valid configuration."""
     yield Finding(True, f"configuration: {loaded.path or 'none (defaults)'}")
     if followed is not None and followed != (str(loaded.path.resolve()) if loaded.path else ""):
-        yield Finding(None, f"the running service uses another configuration: {followed or 'no file'}")
+        yield Finding(None, f"the running service uses a different configuration: {followed or 'no file'}")
     for warning in loaded.warnings:
         yield Finding(None, str(warning))
     yield from doctor_home.private(loaded.path, secrets_of(loaded.config))
@@ -90,8 +90,8 @@ def _configured(loaded: LoadedConfig, followed: str | None) -> Iterator[Finding]
     if reached and server.token and len(server.token.get_secret_value()) < SHORT_TOKEN:
         yield Finding(
             False,
-            f"server.token has fewer than {SHORT_TOKEN} characters, and other machines reach the service; "
-            "set a longer one: `openssl rand -hex 24`",
+            f"server.token has fewer than {SHORT_TOKEN} characters, but other machines can reach the "
+            "service; generate a longer one with `openssl rand -hex 24`",
             "token",
         )
 
@@ -99,10 +99,10 @@ def _configured(loaded: LoadedConfig, followed: str | None) -> Iterator[Finding]
 def _without_service(loaded: LoadedConfig, folder: Path) -> Iterator[Finding]:
     yield from label_findings("account", network.accounts(loaded.config))
     yield from label_findings("port", [_port(loaded.config)])
-    yield Finding(None, "no service is running here; start it with `make run` to see live states", "service")
+    yield Finding(None, "no service is running here; to see live states, start it with `make run`", "service")
     if loaded.config.runtime.url:
         yield from label_findings("runtime", network.runtime(loaded.config))
-        text = "models: those of an external agent runtime are tested while the service is running"
+        text = "models: an external agent runtime's models can only be tested while the service is running"
         yield Finding(None, text, "model")
     else:
         yield from label_findings(
@@ -116,7 +116,7 @@ def _with_service(loaded: LoadedConfig, found: RunningService, file: Path | None
 
 
 def _unusable(errors: ConfigErrors, folder: Path, file: Path | None) -> Iterator[Finding]:
-    """Report a configuration that can't be used, and the checks that need none."""
+    """Report an unusable configuration, and run the checks that don't need one."""
     found = find_service(folder)
     if found is None or not all(isinstance(error, UnsetVariable) for error in errors.errors):
         yield Finding(False, f"configuration:\n{errors}")
@@ -124,7 +124,9 @@ def _unusable(errors: ConfigErrors, folder: Path, file: Path | None) -> Iterator
             yield Finding(None, f"service at {found.url} still uses its last valid configuration")
     else:
         yield Finding(
-            None, f"configuration: the service was started with variables that are not set here:\n{errors}"
+            None,
+            "configuration: the service was started with environment variables that are not set here:\n"
+            f"{errors}",
         )
     if found is not None:
         try:
@@ -142,17 +144,20 @@ def _port(config: Config) -> Finding:
             probe.bind((server.host, server.port))
         except OSError as error:
             who = _identify_roebot(server.host, server.port)
-            hint = who or "choose another port: server.port, or `roebot run --port 0`"
+            hint = who or "choose another port: set server.port, or use `roebot run --port 0`"
             return Finding(False, f"port {server.host}:{server.port}: {error.strerror}; {hint}")
     return Finding(True, f"port {server.host}:{server.port} is free")
 
 
 def _identify_roebot(host: str, port: int) -> str:
-    """Describe the Roebot that occupies the port, "" if it is another program."""
+    """Describe the Roebot that uses the port, or return "" if it is another program."""
     try:
         answer = httpx.get(f"http://{host}:{port}/health", timeout=2.0, trust_env=False)
         if answer.is_success and answer.json().get("status") == "ok":
-            return "a Roebot with another data directory uses it; choose that one with --home or ROEBOT_HOME"
+            return (
+                "a Roebot with a different data directory uses this port; to use that directory, set --home "
+                "or ROEBOT_HOME"
+            )
     except (httpx.HTTPError, ValueError, AttributeError):
         return ""
     return ""

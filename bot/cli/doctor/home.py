@@ -1,4 +1,4 @@
-"""Check the data directory: usable, private, unlocked, with free space and a recent backup."""
+"""Check that the data directory is usable, private and unlocked, with free space and a recent backup."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def usable(folder: Path) -> Iterator[Finding]:
     if not folder.exists():
         parent = next(above for above in folder.parents if above.exists())
         if os.access(parent, os.W_OK | os.X_OK) and parent.is_dir():
-            yield Finding(True, f"home: {folder} (created at the first start)")
+            yield Finding(True, f"home: {folder} (will be created at the first start)")
         else:
             yield Finding(
-                False, f"home: {folder} cannot be created in {parent}; choose another one with --home"
+                False, f"home: {folder} cannot be created in {parent}; choose another directory with --home"
             )
         return
     try:
@@ -48,17 +48,17 @@ def usable(folder: Path) -> Iterator[Finding]:
 
 
 def _read_by_others(folder: Path) -> Iterator[Finding]:
-    """Return a bad finding if other users can read stored messages; a listable directory shows only names."""
+    """Report whether other users can read stored messages. If they can only list file names, it is a note."""
     mode = folder.stat().st_mode & 0o777
     if not mode & (OTHERS | GROUP):
         return
-    whom = "every user of this machine" if mode & OTHERS else "its group"
+    whom = "every user on this machine" if mode & OTHERS else "its group"
     inside = [folder / name for name in DATABASES if (folder / name).exists()]
     bare = [path.name for path in inside if mode & path.stat().st_mode & OTHERS]
     what = f"{', '.join(bare)} in it" if bare else "its file names"
     yield Finding(
         False if bare else None,
-        f"home: {whom} can read {what} (mode {mode:o}); make it private: chmod -R go= {folder}",
+        f"home: {whom} can read {what} (mode {mode:o}); to make it private, run chmod -R go= {folder}",
     )
 
 
@@ -69,7 +69,7 @@ def room(folder: Path) -> Finding:
     text = f"free space for the data directory: {free / 1e9:.1f} GB"
     if free < NO_ROOM:
         return Finding(
-            False, f"{text}; free some, or move the directory: see docs/howto/back-up-and-restore.md"
+            False, f"{text}; free up space, or move the directory (see docs/howto/back-up-and-restore.md)"
         )
     return Finding(None if free < LITTLE_ROOM else True, text)
 
@@ -82,9 +82,9 @@ def held(folder: Path) -> Iterator[Finding]:
         except OSError:
             yield Finding(
                 False,
-                f"home: a process holds {folder}/service.lock but answers no requests: it is starting, "
-                "stopping or stuck. If that lasts, find it (`fuser` with that file) and stop it, "
-                "or use another --home",
+                f"home: a process holds {folder}/service.lock but does not respond. It is starting, "
+                "stopping or stuck. If this persists, find it (run `fuser` on that file) and stop it, "
+                "or choose another directory with --home",
             )
 
 
@@ -94,8 +94,8 @@ def backup(folder: Path, now: float | None = None) -> Iterator[Finding]:
     made = last_backup(folder)
     if made is not None:
         age = (now - made) / DAY
-        text = f"backup: the last one is {age:.0f} days old"
-        advice = "; create one with `roebot backup`"
+        text = f"backup: the latest one is {age:.0f} days old"
+        advice = "; create a new one with `roebot backup`"
         yield Finding(None, text + advice) if now - made > OLD_BACKUP else Finding(True, text)
         return
     with suppress(OSError):
@@ -118,8 +118,8 @@ def private(config: Path | None, secrets: frozenset[str]) -> Iterator[Finding]:
     if mode & OTHERS and any(secret in text for secret in secrets):
         yield Finding(
             None,
-            f"configuration: every user of this machine can read the secrets in {config} (mode {mode:o}); "
-            f"run chmod 600 {config}, or move them to environment variables",
+            f"configuration: every user on this machine can read the secrets in {config} (mode {mode:o}); "
+            f"run chmod 600 {config}, or move the secrets to environment variables",
         )
 
 

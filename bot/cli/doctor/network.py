@@ -1,4 +1,4 @@
-"""Network checks: platform accounts, clock, database and a remote agent runtime."""
+"""Checks over the network: platform accounts, clock, database and a remote agent runtime."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ASKEW, WRONG = 30.0, 120.0
 
 
 def accounts(config: Config) -> Iterator[Finding]:
-    """Check that each platform accepts its account, where that is possible without a service."""
+    """Check that each platform accepts its account, if this is possible without a running service."""
     there: list[AccountConfig] = []
     for account in config.accounts:
         try:
@@ -86,7 +86,7 @@ def describe_live(text: str, reason: str) -> Finding:
 
 
 def clock(config: Config, now: Callable[[], float] = time.time) -> Iterator[Finding]:
-    """Compare this machine's clock with that of the first platform that answers."""
+    """Compare this machine's clock with the clock of the first platform that responds."""
     for account in config.accounts:
         root = account.base_url or ROOTS.get(account.platform)
         if root is None:
@@ -100,17 +100,17 @@ def clock(config: Config, now: Callable[[], float] = time.time) -> Iterator[Find
 
 def _clock_finding(seconds: float, host: str) -> Finding:
     if abs(seconds) < ASKEW:
-        return Finding(True, f"clock: within {ASKEW:.0f} s of that of {host}")
+        return Finding(True, f"clock: within {ASKEW:.0f} s of {host}")
     how = "ahead of" if seconds > 0 else "behind"
     return Finding(
         False if abs(seconds) > WRONG else None,
-        f"clock: {abs(seconds):.0f} s {how} that of {host}; set it (`timedatectl set-ntp true`): "
-        "platforms reject requests with an old time, and schedules run at the wrong time",
+        f"clock: {abs(seconds):.0f} s {how} {host}; correct it (`timedatectl set-ntp true`), because "
+        "platforms reject requests with an old timestamp and schedules run at the wrong time",
     )
 
 
 def runtime(config: Config) -> Iterator[Finding]:
-    """Check that a remote agent runtime answers."""
+    """Check that a remote agent runtime responds."""
     url = config.runtime.url
     if url is None:
         return
@@ -121,7 +121,8 @@ def runtime(config: Config) -> Iterator[Finding]:
         yield Finding(False, f"agent runtime at {url}: {why}; start it, or correct runtime.url")
     else:
         good = answer.status_code < httpx.codes.INTERNAL_SERVER_ERROR
-        yield Finding(good, f"agent runtime at {url} answers" + ("" if good else f" {answer.status_code}"))
+        status = "" if good else f" with status {answer.status_code}"
+        yield Finding(good, f"agent runtime at {url} responds{status}")
 
 
 def database(config: Config, home: Path) -> Iterator[Finding]:
@@ -150,7 +151,7 @@ def check_database(url: str, home: Path) -> Finding:
     except DatabaseError as error:
         why = " ".join(str(error.orig or type(error).__name__).split())
         return Finding(
-            False, f"{place} cannot be read: {why}; check that it is running and that database.url is right"
+            False, f"{place} cannot be read: {why}; check that it is running and that database.url is correct"
         )
     if found and found not in REVISIONS:
         return Finding(

@@ -37,7 +37,7 @@ def service(url: str, token: str | None) -> Iterator[Finding]:
     if not listed.is_success:
         yield Finding(
             False,
-            f"service at {url} refuses the request: {listed.text}; check server.token",
+            f"service at {url} rejected the request: {listed.text}; check server.token",
             "service",
         )
         return
@@ -66,7 +66,7 @@ def _servers(answer: httpx.Response) -> Iterator[Finding]:
         return
     for server in answer.json()["servers"]:
         if server["state"] == "unavailable":
-            why = server.get("detail") or "it gave no reason"
+            why = server.get("detail") or "no reason given"
             advice = "fix it in extensions_config.json, or switch it off in the web console"
             yield Finding(False, f"MCP server {server['name']}: {why}; {advice}")
 

@@ -1,4 +1,4 @@
-"""`roebot init`: set up a working account. Everything is asked and tested before anything is written."""
+"""`roebot init`: set up a working account. Answers are collected and tested before anything is written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STOPPED = "stopped; nothing was written"
 
 @dataclass(frozen=True, slots=True)
 class InitArguments:
-    """Arguments of `roebot init`. `path` is the file to write, `home` None for the default."""
+    """Arguments of `roebot init`. `path` is the file to write; `home` is None for the default."""
 
     platform: str
     name: str
@@ -70,10 +70,10 @@ def init_command(platform: str, name: str, file: Path | None, base_url: str, hom
 def _validate_arguments(
     platform: str, name: str, file: Path | None, base_url: str, home: Path | None
 ) -> InitArguments:
-    """Validate the arguments, before anybody types a token."""
+    """Validate the arguments before any token is entered."""
     path = _path(file)
     _load_draft(_text(path), path)
-    platform = platform or ask(f"Which platform ({_names()}): ").lower()
+    platform = platform or ask(f"Platform ({_names()}): ").lower()
     if platform not in PLATFORMS or platform in BUILT_IN:
         raise StartError(f"{platform} cannot be set up; choose one of {_names()}")
     name = name or platform
@@ -91,7 +91,7 @@ def _path(file: Path | None) -> Path:
     path = path or Path("config.yaml")
     folder = path.resolve().parent
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise one_error(str(path), f"cannot be written: {folder} is not a directory you can write to")
+        raise one_error(str(path), f"cannot be written: {folder} is not a writable directory")
     return path
 
 
@@ -113,7 +113,7 @@ def _collect_answers(asked: InitArguments) -> InitAnswers:
 
 
 def _try_account(asked: InitArguments) -> tuple[dict[str, str], AccountConfig, str] | None:
-    """Return the settings the platform accepts and the bot's identity; None to ask again."""
+    """Return the accepted settings, the account and the bot's identity, or None to ask again."""
     settings = {} if asked.name == asked.platform else {"platform": asked.platform}
     settings |= {"base_url": asked.base_url} if asked.base_url else {}
     settings |= _values(asked, settings)
@@ -125,7 +125,7 @@ def _try_account(asked: InitArguments) -> tuple[dict[str, str], AccountConfig, s
     except StartError as problem:
         if confirm(f"\n{problem}.\nTry again?", default=True):
             return None
-        raise StartError(f"{problem}; nothing was written. Fix it and start over") from None
+        raise StartError(f"{problem}; nothing was written. Fix the problem and start over") from None
 
 
 def _names() -> str:
@@ -133,7 +133,7 @@ def _names() -> str:
 
 
 def _values(asked: InitArguments, settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the account's keys: `$NAME` if the environment has the variable, else the typed value."""
+    """Return the account's keys, each as `$NAME` if that variable is set, or else as the typed value."""
     print()
     platform = PLATFORMS[asked.platform]
     values: dict[str, str] = {}
@@ -197,7 +197,7 @@ def _write(asked: InitArguments, answers: InitAnswers) -> str:
     if answers.owner.owner and (owned := with_owner(text, file, answers.owner.owner)):
         text = owned
     elif answers.owner.owner:
-        lines.append(f"Add {answers.owner.owner} to access.owners in that file, so that the bot knows you.")
+        lines.append(f"Add {answers.owner.owner} to access.owners in that file, so the bot recognizes you.")
     model = answers.model
     if model is not None and model.entry:
         text = with_model(text, file, model.entry)
@@ -222,21 +222,21 @@ def _is_name(value: str) -> bool:
 
 
 def _print_next_steps(asked: InitArguments, answers: InitAnswers) -> None:
-    """Print the next steps, and start the service if wanted."""
+    """Print the next steps, and start the service if requested."""
     found = find_service(home_folder(asked.home))
     steps = [f"Start the service: {_shell_command(asked, 'run')}"] if found is None else []
     manifest = load_manifest(asked.platform)
     if manifest.later_steps and not answers.owner.wrote:
         first = len(manifest.setup_steps) + 1
         last = first + len(manifest.later_steps) - 1
-        steps.append(f"While it is running, do steps {first} to {last} on the platform (above).")
+        steps.append(f"While it is running, complete steps {first} to {last} above on the platform.")
     steps.append(manifest.write_to_it)
     if not answers.owner.owner:
         steps.append(
-            "It answers with a code. Send `/pair CODE owner` in the web console or in "
-            f"`{_shell_command(asked, 'chat')}`: you become its owner, and it answers."
+            "The bot replies with a code. Send `/pair CODE owner` in the web console or in "
+            f"`{_shell_command(asked, 'chat')}` to become its owner."
         )
-    steps.append(f"If something is wrong: {_shell_command(asked, 'doctor')}")
+    steps.append(f"If something goes wrong, run: {_shell_command(asked, 'doctor')}")
     if found is not None:
         print(_describe_reload(found, asked.path))
     print("\nNext:\n")
@@ -248,12 +248,12 @@ def _print_next_steps(asked: InitArguments, answers: InitAnswers) -> None:
 def _describe_reload(found: RunningService, path: Path) -> str:
     """Describe how a running service applies the change."""
     if found.config and Path(found.config) != path.resolve():
-        return f"The service at {found.url} uses {found.config}. Stop it, and start it with this file."
+        return f"The service at {found.url} uses {found.config}. Stop it, then start it with this file."
     return f"The service at {found.url} applies the change within seconds."
 
 
 def _shell_command(asked: InitArguments, command: str) -> str:
-    """Return the shell command to run a subcommand with this setup."""
+    """Return the shell command that runs a subcommand with this setup."""
     options = _options(asked)
     if command == "run" and not options and Path("Makefile").is_file():
         return "make run"

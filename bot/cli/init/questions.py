@@ -32,7 +32,7 @@ SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """Chosen model: its display name and its configuration entry, None if it works without one."""
+    """Chosen model, with its display name and its configuration entry (empty if it needs none)."""
 
     label: str
     entry: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -44,7 +44,7 @@ def choose_model() -> ModelChoice | None:
     offers = _offers()
     if not offers:
         return None
-    print("\nWhich model should answer? The configuration has none. Available:\n")
+    print("\nNo model is configured yet. Choose the model that answers:\n")
     for number, offer in enumerate(offers, 1):
         print(f"  {number}  {_line(offer)}")
     print()
@@ -75,7 +75,7 @@ def _offers() -> Sequence[Mapping[str, Any]]:
 
 def _line(offer: Mapping[str, Any]) -> str:
     if not offer["here"]:
-        return f"{offer['label']} (needs an API key)"
+        return f"{offer['label']} (requires an API key)"
     return str(offer["label"]) + (f", from ${offer['variable']}" if offer["variable"] else "")
 
 
@@ -109,7 +109,7 @@ def _answers(entry: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OwnerAnswer:
-    """The bot's owner as an access entry ("" for none yet), and if they have written to it already."""
+    """The bot's owner as an access entry ("" for none yet), and whether they have already written to it."""
 
     owner: str = ""
     wrote: bool = False
@@ -118,20 +118,20 @@ class OwnerAnswer:
 def find_owner(account: AccountConfig, identity: str, manifest: Manifest) -> OwnerAnswer:
     """Ask for the owner."""
     if manifest.later_steps:
-        print("\nThese steps work only while the bot is connected: after you press Enter below, or while")
-        print("the service is running.\n")
+        print("\nThese steps only work while the bot is connected. Complete them after pressing Enter below,")
+        print("or while the service is running.\n")
         print("\n".join(number_lines(manifest.later_steps, len(manifest.setup_steps) + 1)))
     print(
-        f"\nWho is the owner of the bot?\n\n  Enter  send {identity} a private message now, to be recognized"
+        f"\nWho is the bot's owner?\n\n  Enter  identify yourself by sending {identity} a private message now"
     )
     print(f"  ID     {account.person_words}, if you know yours")
     print("  later  the bot sends you a code when you write to it\n")
-    while answer := ask("Enter, an id, or later: ", "", ended=LATER):
+    while answer := ask("Press Enter, or type your id or later: ", "", ended=LATER):
         if answer.lower() == LATER:
             return OwnerAnswer()
         if re.fullmatch(account.person_pattern, answer):
             return OwnerAnswer(f"{account.platform}:{answer}")
-        print(f"Not {account.person_words}. Type later if you do not know it.")
+        print(f"This is not {account.person_words}. If you don't know it, type later.")
     return _wait_for_owner(account, identity, manifest)
 
 
@@ -145,7 +145,8 @@ def _wait_for_owner(account: AccountConfig, identity: str, manifest: Manifest) -
     while True:
         message = run_loop(wait_for_writer(account, WAIT_SECONDS, ready, skipped))
         if message is None:
-            print(f"No message within {WAIT_SECONDS / 60:.0f} minutes. The bot will send you a code.")
+            print(f"No message within {WAIT_SECONDS / 60:.0f} minutes.")
+            print("The bot will send you a code when you write to it.")
             return OwnerAnswer()
         sender = message.origin.sender
         owner = f"{account.platform}:{sender.id}"
@@ -158,7 +159,7 @@ def _wait_for_owner(account: AccountConfig, identity: str, manifest: Manifest) -
 
 def _who(message: InboundMessage) -> str:
     sender = message.origin.sender
-    return f"{_printable(sender.name or sender.username or 'Somebody')} ({sender.id})"
+    return f"{_printable(sender.name or sender.username or 'Someone')} ({sender.id})"
 
 
 def _printable(text: str) -> str:

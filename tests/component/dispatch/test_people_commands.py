@@ -351,8 +351,8 @@ class TestRoles:
             ("/allow @ann", "`@ann` is not a person or group."),
             ("/allow nowhere:1", "There is no platform or account `nowhere`."),
             ("/allow recordin:1", "Did you mean `recording`"),
-            ("/allow far:bob", "`far:bob` is not valid: expected the number of a person after far:"),
-            ("/role telegram:role:7 admin", "there is no role on this platform"),
+            ("/allow far:bob", "`far:bob` is not valid: expected a person's numeric id after far:"),
+            ("/role telegram:role:7 admin", "role ids do not exist on this platform"),
             (
                 "/role 30 king",
                 "There is no role `king`. Choose one of `owner`, `admin`, `member`, `blocked`.",

@@ -52,8 +52,8 @@ async def test_roles_are_given_and_taken(tmp_path: Path) -> None:
     [
         ("telegram", {"role": "member"}, 422, "expected platform:id"),
         ("@ann", {"role": "member"}, 422, "expected platform:id"),
-        ("telegram:bob", {"role": "member"}, 422, "expected the number of a person after telegram:"),
-        ("slack:team:bob", {"role": "member"}, 422, "expected the id of a team after slack:team:"),
+        ("telegram:bob", {"role": "member"}, 422, "expected a person's numeric id after telegram:"),
+        ("slack:team:bob", {"role": "member"}, 422, "expected a team id after slack:team:"),
         ("telegram:7", {"role": "king"}, 422, "role"),
         ("telegram:7", {}, 422, "role"),
         ("slack:team:T024BE7LD", {"role": "admin"}, 422, "slack:team:T024BE7LD can only be"),

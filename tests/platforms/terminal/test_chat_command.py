@@ -77,7 +77,7 @@ async def test_a_failure_goes_to_stderr_and_the_exit_code(tmp_path: Path) -> Non
 
 async def test_a_service_that_is_away_or_refuses_is_one_line(tmp_path: Path) -> None:
     code, out, err = await piped("http://127.0.0.1:9", tmp_path, "hi")
-    assert (code, out, err) == (1, "", "roebot: the service cannot be reached\n")
+    assert (code, out, err) == (1, "", "roebot: can't reach the service\n")
     async with world(tmp_path, server=f", token: {TOKEN}") as service:
         assert await piped(service.url, tmp_path, "hi") == (1, "", f"roebot: {NO_TOKEN}\n")
         assert await piped(service.url, tmp_path, "hi", TOKEN) == (0, "hi\n", "")

@@ -64,11 +64,11 @@ async def test_the_doctor_looks_at_the_file_of_the_running_service(
         other = tmp_path / "elsewhere" / "other.yaml"
         other.write_text("config_version: 1")
         found = await asyncio.to_thread(_told, tmp_path, other)
-        differs = f"the running service uses another configuration: {tmp_path / 'config.yaml'}"
+        differs = f"the running service uses a different configuration: {tmp_path / 'config.yaml'}"
         assert Finding(None, differs) in found
         write_service_file(tmp_path, service.url, None)
         found = await asyncio.to_thread(_told, tmp_path, other)
-        assert Finding(None, "the running service uses another configuration: no file") in found
+        assert Finding(None, "the running service uses a different configuration: no file") in found
 
 
 async def test_the_doctor_names_what_the_runtime_cannot_use(tmp_path: Path) -> None:
@@ -110,7 +110,9 @@ def test_a_service_that_is_gone_meanwhile() -> None:
 
 def test_a_configuration_that_is_not_tried_in_time(tmp_path: Path) -> None:
     (problem,) = doctor_agent.find_problems(None, tmp_path, seconds=0.001)
-    assert doctor_agent.format_problem(problem).endswith("was not checked: it did not finish within 0 s")
+    assert doctor_agent.format_problem(problem).endswith(
+        "could not check the configuration: it did not finish within 0 s"
+    )
 
 
 def test_a_check_that_ends_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

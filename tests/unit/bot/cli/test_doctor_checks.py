@@ -54,7 +54,7 @@ async def told(work: Callable[[], Iterator[Finding]]) -> list[Finding]:
 def test_a_home_that_others_read(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     found = [one for one in doctor_home.usable(tmp_path) if one.good is None]
-    assert "every user of this machine can read its file names (mode 755)" in found[0].text
+    assert "every user on this machine can read its file names (mode 755)" in found[0].text
     assert f"chmod -R go= {tmp_path}" in found[0].text
     sqlite3.connect(tmp_path / "bot.db").close()
     (tmp_path / "bot.db").write_bytes(b"")
@@ -79,7 +79,7 @@ def test_a_home_that_somebody_holds_without_a_word(tmp_path: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         [text] = bad(doctor_home.held(tmp_path))
         assert f"holds {tmp_path}/service.lock" in text
-        assert "another --home" in text
+        assert "another directory with --home" in text
 
 
 def test_the_age_of_the_backup(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_the_age_of_the_backup(tmp_path: Path) -> None:
     assert fresh.good is True
     [old] = doctor_home.backup(home, now + 9 * DAY)
     assert old.good is None
-    assert "9 days old; create one with `roebot backup`" in old.text
+    assert "9 days old; create a new one with `roebot backup`" in old.text
 
 
 def test_a_configuration_with_secrets_that_others_read(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_database_elsewhere_that_does_not_answer(tmp_path: Path) -> None:
     [text] = bad(network.database(made, tmp_path))
     assert text.startswith("database at 127.0.0.1 ")
     assert "s3cret-word" not in text
-    assert "check that it is running and that database.url is right" in text or "install it" in text
+    assert "check that it is running and that database.url is correct" in text or "install it" in text
 
 
 def test_a_runtime_elsewhere(tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         made = config(tmp_path, f"server: {{port: {taken.getsockname()[1]}}}")
         finding = command._port(made)
     assert finding.good is False
-    assert "choose another port: server.port" in finding.text
+    assert "choose another port: set server.port" in finding.text
 
 
 def test_every_check_has_a_name_that_the_page_explains(

@@ -41,7 +41,7 @@ def test_entries_that_can_be_parsed(text: str, entry: AccessEntry) -> None:
         ("true", f"{WANTED}, got true or false"),
         ("", f"{WANTED}, got nothing"),
         ("[telegram:1]", f"{WANTED}, got a list"),
-        ("{telegram: 123}", f"{WANTED}, got a mapping; write it without the space after the colon"),
+        ("{telegram: 123}", f"{WANTED}, got a mapping; remove the space after the colon"),
         ("{telegram: 1, web: 2}", f"{WANTED}, got a mapping"),
         ("telegram", WANTED),
         ("'telegram:'", WANTED),
@@ -50,10 +50,10 @@ def test_entries_that_can_be_parsed(text: str, entry: AccessEntry) -> None:
         ("'*'", WANTED),
         ("'telegram:*'", WANTED),
         ("Telegram:123", WANTED),
-        ("'telegram: 123'", f"{WANTED}; write several as a list, one entry an item"),
-        ("'telegram:1,telegram:2'", f"{WANTED}; write several as a list, one entry an item"),
-        ("'telegram:1 telegram:2'", f"{WANTED}; write several as a list, one entry an item"),
-        ("'telegram:@bob'", f"{WANTED}; a name can change hands, so the id is needed: /whoami shows it"),
+        ("'telegram: 123'", f"{WANTED}; write several entries as a list, one per item"),
+        ("'telegram:1,telegram:2'", f"{WANTED}; write several entries as a list, one per item"),
+        ("'telegram:1 telegram:2'", f"{WANTED}; write several entries as a list, one per item"),
+        ("'telegram:@bob'", f"{WANTED}; a name can change hands, so use the id, which /whoami shows"),
         ("telegram:1:2", WANTED),
         ('"telegram:1\\n"', WANTED),
         ("telegram:１２", WANTED),
@@ -72,8 +72,8 @@ def test_an_entry_that_cannot_be_parsed_stops_the_start(
     assert lines == [f"config.yaml:5: access.{role}[1]: {message}"]
 
 
-PERSON = "expected the number of a person after telegram: (their /whoami shows it)"
-GROUP = "expected the number of a group (it begins with a minus sign) after telegram:"
+PERSON = "expected a person's numeric id after telegram: (/whoami shows it to them)"
+GROUP = "expected a group's numeric id (it starts with a minus sign) after telegram:"
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_group_is_no_person_and_a_person_no_group(folder: Folder) -> None:
         ("'123456'", f"access.owners[0]: {WANTED}"),
         (
             "'telegram:1,telegram:2'",
-            f"access.owners[0]: {WANTED}; write several as a list, one entry an item",
+            f"access.owners[0]: {WANTED}; write several entries as a list, one per item",
         ),
         ("true", "access.owners: expected a list, got true or false"),
         ("{a: b}", "access.owners: expected a list, got a mapping"),
@@ -176,7 +176,7 @@ def test_entries_of_an_account_name_it_or_its_platform(folder: Folder, scope: st
 def test_entries_of_an_account_name_no_other(folder: Folder) -> None:
     text = V + "channels:\n  web:\n    access:\n      owners:\n        - telegram:5\n"
     assert folder.refuse(text) == [
-        "config.yaml:6: channels.web.access.owners[0]: expected an entry of this account, such as web:id"
+        "config.yaml:6: channels.web.access.owners[0]: expected an entry for this account, such as web:id"
     ]
 
 
@@ -188,11 +188,17 @@ def test_an_account_name_is_a_scope_even_when_it_is_disabled(folder: Folder) -> 
 @pytest.mark.parametrize(
     ("entry", "told"),
     [
-        ("telegram:team:T1", "there is no team on this platform; expected telegram:id"),
-        ("discord:team:123456789012345678", "there is no team on this platform; expected discord:role:id"),
-        ("slack:role:1", "there is no role on this platform; expected slack:team:id or slack:usergroup:id"),
-        ("slack:team:U0123", "expected the id of a team after slack:team:"),
-        ("discord:role:12", "expected the id of a role after discord:role:"),
+        ("telegram:team:T1", "team ids do not exist on this platform; expected telegram:id"),
+        (
+            "discord:team:123456789012345678",
+            "team ids do not exist on this platform; expected discord:role:id",
+        ),
+        (
+            "slack:role:1",
+            "role ids do not exist on this platform; expected slack:team:id or slack:usergroup:id",
+        ),
+        ("slack:team:U0123", "expected a team id after slack:team:"),
+        ("discord:role:12", "expected a role id after discord:role:"),
     ],
 )
 @pytest.mark.parametrize("role", ["members", "blocked", "groups"])

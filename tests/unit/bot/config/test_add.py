@@ -48,7 +48,7 @@ def test_every_way_of_writing_it(text: str) -> None:
 
 
 def test_an_account_that_is_there_is_not_written_over() -> None:
-    with pytest.raises(ConfigErrors, match="is there already"):
+    with pytest.raises(ConfigErrors, match="already exists"):
         added("config_version: 1\nchannels: {telegram: {bot_token: x}}\n")
     assert "work" in added("config_version: 1\nchannels: {telegram: {bot_token: x}}\n", "work")
 

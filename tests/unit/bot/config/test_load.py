@@ -174,17 +174,18 @@ REFUSED = [
     (
         "server: {host: 0.0.0.0}",
         "server.host",
-        "other machines reach this address, so server.token must be set; set it, or listen on 127.0.0.1",
+        "other machines can reach this address, so a token is required; set server.token, or listen on "
+        "127.0.0.1",
     ),
     (
         "server: {allowed_hosts: ['*']}",
         "server.allowed_hosts",
-        "expected host names such as bot.example.org, without scheme, port, path or star",
+        "expected host names such as bot.example.org, without a scheme, port, path or wildcard",
     ),
     (
         "server: {public_url: 'https://bot.example.org'}",
         "server.public_url",
-        "other machines reach the service by this address, so server.token must be set",
+        "other machines can reach the service at this address, so server.token must be set",
     ),
     (
         "server: {public_url: 'https://bot.example.org/page'}",
@@ -257,11 +258,11 @@ REFUSED = [
         "two models have the name m; rename one",
     ),
     ("channels: [telegram]", "channels", "expected a mapping with an entry for each account"),
-    ("channels: {telegram: 5}", "channels.telegram", "expected a mapping with the keys of the account"),
+    ("channels: {telegram: 5}", "channels.telegram", "expected a mapping with the account's keys"),
     (
         "channels: {telegram: }",
         "channels.telegram.bot_token",
-        "is missing; add the token from @BotFather, or `enabled: false`",
+        "is missing; add the token from @BotFather, or set `enabled: false`",
     ),
     (
         "channels: {telegram: {bot_token: [a, b]}}",
@@ -271,18 +272,18 @@ REFUSED = [
     (
         "channels: {telegram: {bot_token: 1/x}}",
         "channels.telegram.bot_token",
-        "expected the token as @BotFather wrote it: digits, a colon, then letters and digits",
+        "expected the token exactly as @BotFather sent it: digits, a colon, then letters and digits",
     ),
     (
         "channels: {telegram: {bot_token: '1:a'}, t2: {platform: telegram, bot_token: '1:a'}}",
         "channels.t2.bot_token",
-        "is that of telegram too; one bot receives its messages in one account",
+        "is also used by telegram; a bot can receive its messages in only one account",
     ),
     ("channels: {web: {bot_token: x}}", "channels.web.bot_token", None),
     (
         "channels: {web: {name: x}}",
         "channels.web.name",
-        "unknown key; the name of an account is the key of its entry",
+        "unknown key; an account is named by the key of its entry",
     ),
     ("channels: {web: {streming: x}}", "channels.web.streming", None),
     (
@@ -322,17 +323,17 @@ REFUSED = [
     (
         "channels: {web2: {platform: web}}",
         "channels.web2",
-        "the entry web2 cannot be of the platform web; rename it",
+        "the entry web2 cannot be an account on web; rename it",
     ),
     (
         "channels: {telegram: {platform: web}}",
         "channels.telegram",
-        "the entry telegram cannot be of the platform web; rename it",
+        "the entry telegram cannot be an account on web; rename it",
     ),
     (
         "models: [{name: a, use: 'x:Y'}, {name: b, use: 'x:Y'}]\nchannels: {web: {model: c}}",
         "channels.web.model",
-        "there is no such model; expected a or b",
+        "unknown model; expected a or b",
     ),
     (
         "config_version: 2",
@@ -355,13 +356,13 @@ REFUSED = [
     (
         "channels: {feishu: {app_id: cli_1, app_secret: x, mode: webhook}}",
         "channels.feishu.encrypt_key",
-        "is missing; mode webhook needs it: requests are signed with it, or `enabled: false`",
+        "is missing; add it (required in webhook mode to verify requests), or set `enabled: false`",
     ),
     ("channels: {discord: {}}", "channels.discord.bot_token", None),
     (
         "channels: {telegram: {bot_token: '1:a', mode: webhook, webhook_secret: a}}",
         "channels.telegram.webhook_url",
-        "is missing; mode webhook needs it, or `enabled: false`",
+        "is missing; add it (required in webhook mode), or set `enabled: false`",
     ),
     (
         "channels: {telegram: {bot_token: '1:a', webhook_secret: 'a b'}}",
@@ -371,7 +372,7 @@ REFUSED = [
     (
         "channels: {feishu: {app_id: a, app_secret: x}, lark: {platform: feishu, app_id: a, app_secret: y}}",
         "channels.lark.app_id",
-        "is that of feishu too; one bot receives its messages in one account",
+        "is also used by feishu; a bot can receive its messages in only one account",
     ),
 ]
 

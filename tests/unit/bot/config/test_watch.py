@@ -217,12 +217,12 @@ async def test_the_agents_that_accounts_name_have_to_be_there(folder: Folder) ->
     folder.write(text)
     (outcome,) = await looks(watch)
     assert isinstance(outcome, Rejected)
-    told = "there is no such agent; make the folder agents/Poet in the home"
+    told = "unknown agent; create the folder agents/Poet in the data directory"
     assert str(outcome.errors) == f"config.yaml:2: channels.web.agent: {told}"
     (folder.path / "agents" / "coder").mkdir(parents=True)
     outcome = await watch.reload()
     assert isinstance(outcome, Rejected)
-    assert "expected coder, or make the folder agents/Poet" in str(outcome.errors)
+    assert "expected coder, or create the folder agents/Poet" in str(outcome.errors)
     (folder.path / "agents" / "poet").mkdir()
     assert isinstance(await watch.reload(), Reloaded)
     folder.write(text.replace("Poet", "nobody") + "runtime: {url: 'http://127.0.0.1:1'}\n")
