@@ -129,7 +129,7 @@ class RepeatsSafely(Protocol):
 @runtime_checkable
 class ShowsAlone(Protocol):
     """Posts a message in a group that only one person can see (`OutboundMessage.alone`). It can be neither
-    edited nor found again, so an unknown outcome is retried once and marked as possibly repeated.
+    edited nor found again, so an unknown outcome is retried once and marked as a possible duplicate.
     """
 
     @property

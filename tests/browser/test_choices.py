@@ -29,7 +29,9 @@ async def test_an_approval_is_answered_by_a_button(browser: Browser, tmp_path: P
         assert await tab.fits()
         await group.get_by_role("button", name="reject", exact=True).click()
         await expect(group).to_have_count(0)
-        await expect(tab.page.locator(f"{DONE} .answer").first).to_contain_text("✓ reject, answered by owner")
+        await expect(tab.page.locator(f"{DONE} .answer").first).to_contain_text(
+            "✓ reject (answered by owner)"
+        )
         await expect(tab.page.locator(f"{DONE} .answer").last).to_have_text("Decided: reject.")
         await expect(tab.page.locator("#scroll")).to_be_focused()
 
@@ -47,7 +49,7 @@ async def test_choices_work_by_keyboard_and_update_both_tabs(browser: Browser, t
             await expect(tab.page.locator(f"{DONE} .answer").last).to_have_text("You chose blue.")
             await expect(other).to_have_count(0)
             await expect(second.page.locator(f"{DONE} .answer").first).to_contain_text(
-                "✓ blue, answered by owner"
+                "✓ blue (answered by owner)"
             )
 
 

@@ -49,9 +49,9 @@ async def told(person: Driver, text: str) -> str:
 async def chosen(person: Driver, name: str) -> None:
     """Choose an agent, as soon as the runtime is up."""
     said = ""
-    while "this conversation uses" not in said:
+    while "This conversation will use" not in said:
         said = await told(person, f"/agent {name}")
-        assert "this conversation uses" in said or "is not responding" in said
+        assert "This conversation will use" in said or "is not responding" in said
 
 
 def asked(llmock: LLMock) -> tuple[str, str, list[str]]:
@@ -73,7 +73,7 @@ async def test_an_agent_is_chosen_for_a_conversation_and_given_up(person: Driver
     assert "Writes code." in listed
     assert "poet" in listed
     assert "no agent" in await told(person, "/agent codr")
-    assert "this conversation uses" in await told(person, "/agent coder")
+    assert "This conversation will use" in await told(person, "/agent coder")
     assert "Agent: coder" in await told(person, "/status")
     assert await told(person, "again") == "Two."
     model, prompt, said = asked(llmock)
@@ -105,7 +105,7 @@ async def test_an_agent_that_is_gone_loses_nothing(
     assert "/agent" in said
     assert "/retry" in said
     assert "no longer exists" in await told(person, "/agent")
-    assert "this conversation uses" in await told(person, "/agent poet")
+    assert "This conversation will use" in await told(person, "/agent poet")
     llmock.reply("Kept in heaven, 4711.")
     person.writes("/retry")
     await until(lambda: person.texts()[-1].startswith("Kept"), 40.0, lambda: f"{person.texts()}")

@@ -92,7 +92,7 @@ def chosen(driver: Driver) -> list[str]:
 
 
 def told(driver: Driver) -> list[str]:
-    return [text for text in driver.told() if "This question is closed" in text]
+    return [text for text in driver.told() if "This question has already been answered" in text]
 
 
 @pytest.mark.fault

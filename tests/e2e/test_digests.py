@@ -39,11 +39,11 @@ async def test_a_schedule_is_made_fired_and_deleted(tmp_path: Path, driver: Driv
     async with at_work(tmp_path, driver, f'runtime: {{url: "{agent.url}", assistant_id: echo}}') as service:
         driver.writes("hello")
         await until(lambda: bool(driver.texts()), 20.0, lambda: "no answer")
-        drafted = await told(driver, "/digest daily 9:00 say Good morning, team", "I post")
+        drafted = await told(driver, "/digest daily 9:00 say Good morning, team", "I'll post")
         assert drafted.count("09:00 UTC") == 5
         await told(driver, "/digest ok 1", "Schedule 1 is active")
         await told(driver, "/digest now 1", "^Good morning, team$")
-        await told(driver, "/digest weekdays 17:00 Asia/Tokyo What is open?", "the agent answers")
+        await told(driver, "/digest weekdays 17:00 Asia/Tokyo What is open?", "the agent will answer")
         await told(driver, "/digest ok 2", "Schedule 2 is active")
         answer = await told(driver, "/digest now 2", "(?s)Scheduled run: .*What is open")
         assert "weekdays 17:00" in answer
@@ -52,5 +52,5 @@ async def test_a_schedule_is_made_fired_and_deleted(tmp_path: Path, driver: Driv
             assert (firing.delivered, firing.problem) == (True, "")
         shown = await told(driver, "/digest show 2", "Recent runs")
         assert "delivered" in shown
-        await told(driver, "/digest delete 1", "Schedule 1 is deleted")
+        await told(driver, "/digest delete 1", "Schedule 1 has been deleted")
         assert "Good morning" not in await told(driver, "/digest", "Schedules in this chat")

@@ -79,7 +79,7 @@ async def test_from_nothing_to_the_first_answer(
                 lambda: "A roe deer." in person.texts(), 30.0, lambda: f"{person.texts()}\n{shell.text}"
             )
         record_property("seconds", time.monotonic() - began)
-        assert "know you" not in "".join(person.texts())
+        assert "don't have access" not in "".join(person.texts())
     manifest = load_manifest(platform)
     there = len(manifest.setup_steps) + len(manifest.later_steps)
     assert counted(platform) == (there, COMMANDS + shell.typed)

@@ -24,7 +24,9 @@ channels:
   {entry}
 access: {{default: allow, owners: ["telegram:1001"]}}
 """
-NOTE = "[This asks for the skill thread-summary: read /mnt/skills/public/thread-summary/SKILL.md first"
+NOTE = (
+    "[This message asks for the skill thread-summary. Read /mnt/skills/public/thread-summary/SKILL.md first"
+)
 
 
 async def hears(person: Driver, text: str, *expected: str) -> str:
@@ -53,10 +55,12 @@ async def test_they_are_listed_switched_and_asked_for(
             while "/thread_summary" not in await hears(person, "/skills", ""):
                 pass  # the runtime is still starting
             await hears(person, "/thread_summary of today", NOTE, "of today")
-            await hears(person, "/skill thread-summary off", "thread-summary is off from the next turn on")
+            await hears(
+                person, "/skill thread-summary off", "thread-summary is off, starting with the next answer"
+            )
             await hears(person, "/thread_summary of today", "thread-summary is switched off")
-            await hears(person, "/thread_sumary", "There is no command /thread_sumary")
-            await hears(person, "/skill thread_summary on", "is on: /thread_summary asks for it")
+            await hears(person, "/thread_sumary", "There is no /thread_sumary command")
+            await hears(person, "/skill thread_summary on", "is on. To use it, send /thread_summary")
             while "is ready" not in (said := await hears(person, "/mcp", "test is ")):
                 assert "is starting" in said
             assert "add, " in said

@@ -188,7 +188,7 @@ async def test_what_is_about_oneself_only_oneself_sees_in_a_channel(
     assert (loud["thread_ts"], loud["visible_to"]) == (root, "")
     assert [one["visible_to"] for one in (below, first, again)] == [PERSON] * 3
     assert [one["thread_ts"] for one in (below, first, again)] == [root] * 3
-    assert again["text"] == f"(possibly repeated)\n\n{first['text']}"
+    assert again["text"] == f"(possible duplicate)\n\n{first['text']}"
 
 
 @pytest.mark.parametrize("step", [Step.STORED, Step.POST_INTENDED, Step.PART_SENT])
@@ -208,7 +208,7 @@ async def test_only_oneself_sees_it_after_a_kill_too(
     try:
         seen = await answered(emulator, team, lambda texts: len(texts) == stood + 1)
         assert {one["visible_to"] for one in seen} == {PERSON}
-        assert seen[-1]["text"].startswith("(possibly repeated)") == (step is not Step.STORED)
+        assert seen[-1]["text"].startswith("(possible duplicate)") == (step is not Step.STORED)
     finally:
         assert service.stop() == 0
 

@@ -158,7 +158,7 @@ async def test_a_response_lost_after_committing_gives_one_marked_repeat(
     emulator.people.says("hello there", user=PERSON)
     texts = await answered(emulator, PERSON, lambda texts: len(texts) == 3)
     assert texts[1] == "hello there"
-    assert texts[2] == "(possibly repeated)\n\nhello there"
+    assert texts[2] == "(possible duplicate)\n\nhello there"
 
 
 @pytest.mark.parametrize("said", ["/help", "/status", "/models", "/whoami", "/accounts", "/nonsense"])

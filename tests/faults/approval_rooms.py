@@ -29,7 +29,7 @@ def pay(amount: int) -> str:
 ASK = '[tool=pay {"amount": 5}] pay the bill'
 PATIENCE = 30.0
 FOREIGN = "Only the person who asked for this, or an admin, can decide"
-CLOSED = "This question is closed"
+CLOSED = "This question has already been answered"
 GONE = "This question is too old"
 """What an adapter says where the message has no such button any more."""
 

@@ -77,7 +77,10 @@ async def test_a_reply_streams_and_the_thread_is_kept_until_new(
     assert len(seen) == 2
     assert seen[1].edits >= 2
     await says(
-        emulator, service, "/new", "The next message starts a new agent thread, without the earlier messages."
+        emulator,
+        service,
+        "/new",
+        "The next message will start a new agent thread without the earlier messages.",
     )
     await says(emulator, service, "again", "1: again")
     assert len(texts(emulator)) == 4

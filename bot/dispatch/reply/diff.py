@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from bot.domain import Part, PartKind, PartState
 
-REPEATED_MARK = "(possibly repeated)"
+REPEATED_MARK = "(possible duplicate)"
 # Placeholder in a message whose text was retracted, until it gets another one.
 RETRACTED_TEXT = "…"
 SEEN = frozenset({PartState.POSTED, PartState.FINAL})

@@ -90,7 +90,7 @@ class AttachmentUploader:
         """
         adapter = self.channel.adapter
         if not isinstance(adapter, FetchesFiles):
-            raise RuntimeProblem("files of this platform cannot be read")
+            raise RuntimeProblem("files from this platform can't be read")
         reaching, fetching = Backoff(self.clock), Backoff(self.clock, FETCH_PATIENCE)
         while True:
             content = adapter.fetch(attachment)

@@ -40,29 +40,29 @@ def agent_of(at: Bench) -> object:
             ["/agent"],
             [
                 "**Agents**",
-                "Agent in this conversation: the default agent.",
+                "Current agent: the default agent.",
                 "• `coder` Writes code.",
                 "• `poet`",
             ],
         ),
         (["/agent"], ["• `lame` The agent", "it limps", "`/agent default`"]),
-        (["/agent CODER"], ["From the next answer on, this conversation uses `coder`."]),
-        (["/agent `poet`"], ["this conversation uses `poet`."]),
-        (["/agent coder", "/agent"], ["Agent in this conversation: `coder`.", "✓ `coder`", "• `poet`"]),
+        (["/agent CODER"], ["This conversation will use `coder`, starting with the next answer."]),
+        (["/agent `poet`"], ["This conversation will use `poet`"]),
+        (["/agent coder", "/agent"], ["Current agent: `coder`.", "✓ `coder`", "• `poet`"]),
         (
             ["/agent codre"],
             [
-                "There is no agent `codre`. Did you mean `coder`, `poet`?",
+                "There is no agent named `codre`. Did you mean `coder`, `poet`?",
                 "`/agent` lists the available agents.",
             ],
         ),
-        (["/agent xyzzy"], ["There is no agent `xyzzy`. `/agent`"]),
+        (["/agent xyzzy"], ["There is no agent named `xyzzy`. `/agent`"]),
         (["/agent lame"], ["it limps"]),
         (["/agent lame", "/status"], ["Agent: the default agent"]),
         (["/agent coder", "/status"], ["Agent: `coder`"]),
         (
             ["/agent coder", "/agent Default"],
-            ["From the next answer on, this conversation uses the default agent."],
+            ["This conversation will use the default agent, starting with the next answer."],
         ),
         (["/agent coder", "/agent default", "/status"], ["Agent: the default agent"]),
         (["/agent coder", "/new", "/status"], ["Agent: `coder`"]),
@@ -137,19 +137,19 @@ async def test_one_that_is_gone_is_named(at: Bench) -> None:
 async def test_without_any_it_says_how_to_make_one(at: Bench) -> None:
     async with at.running():
         text = await said(at, "/agent")
-    assert "Agent in this conversation: the default agent." in text
-    assert "create a folder `agents/NAME`" in text
+    assert "Current agent: the default agent." in text
+    assert "create an `agents/NAME` folder" in text
 
 
 async def test_a_runtime_that_lists_none_or_is_away(at: Bench) -> None:
     at.runtime.own, at.runtime.script = None, answer_with("ok")
     async with at.running():
         assert "does not list custom agents" in await said(at, "/agent")
-        assert "uses `mine`" in await said(at, "/agent mine")
+        assert "will use `mine`" in await said(at, "/agent mine")
         at.runtime.down = True
         assert "is not responding" in await said(at, "/agent")
         assert "is not responding" in await said(at, "/agent other")
-        assert "uses the default agent" in await said(at, "/agent default")
+        assert "will use the default agent" in await said(at, "/agent default")
         at.runtime.down = False
         await said(at, "/agent mine")
         await at.adapter.hears("hi")
@@ -160,8 +160,8 @@ async def test_a_runtime_that_lists_none_or_is_away(at: Bench) -> None:
 @pytest.mark.parametrize(
     ("role", "expected"),
     [
-        (Role.MEMBER, "This account uses `poet`. Only admins can choose another agent here."),
-        (Role.ADMIN, "From the next answer on, this conversation uses `coder`."),
+        (Role.MEMBER, "This account uses the agent `poet`. Only admins can choose a different one here."),
+        (Role.ADMIN, "This conversation will use `coder`, starting with the next answer."),
     ],
 )
 async def test_the_agent_of_an_account_is_left_by_admins_only(at: Bench, role: Role, expected: str) -> None:
@@ -170,10 +170,13 @@ async def test_the_agent_of_an_account_is_left_by_admins_only(at: Bench, role: R
         assert at.channel is not None
         at.channel.agent = "poet"
         text = await said(at, "/agent")
-        assert "Agent in this conversation: `poet`." in text
+        assert "Current agent: `poet`." in text
         assert "✓ `poet`" in text
         assert await said(at, "/agent coder") == expected
         await at.adapter.hears("hi")
         await closed(at, 3)
         assert agent_of(at) == ("coder" if role is Role.ADMIN else "poet")
-        assert await said(at, "/agent default") == "From the next answer on, this conversation uses `poet`."
+        assert (
+            await said(at, "/agent default")
+            == "This conversation will use `poet`, starting with the next answer."
+        )

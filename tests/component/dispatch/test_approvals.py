@@ -26,7 +26,10 @@ CALL = {
 }
 CODE = "You can also send `/approve 1` or `/reject 1`. This request expires in 24 hours."
 QUESTION = f"🔐 **Approval needed:** `delete`\n\n```\npath: a\n```\n\nMay it?\n\n{CODE}"
-FOREIGN = "Only the person who asked for this, or an admin, can decide. Approving always is for admins only."
+FOREIGN = (
+    "Only the person who asked for this, or an admin, can decide. "
+    "Only admins can approve a tool for the whole account."
+)
 
 
 def script(run: ScriptedRun) -> None:
@@ -83,7 +86,7 @@ async def test_who_decided_is_shown_though_the_platform_stumbles(asking: Bench) 
         asking.adapter.fail("edit", RateLimited(3.0))
         await asking.adapter.presses("approve", message, kind=GROUP)
         await asking.until(
-            lambda: asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `approve`, answered by `P7`"
+            lambda: asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `approve` (answered by `P7`)"
         )
         assert await settled(asking, 1) == ["Decided: P7: approve."]
 
@@ -118,7 +121,7 @@ async def test_who_decided_has_room_below_a_question_that_fills_its_message(aski
     shown = asking.adapter.texts()[0]
     assert len(DISCORD.split(shown)) == 1
     assert shown.startswith(question.partition("May it?")[0])
-    assert shown.endswith("\n\n…\n\n✓ `approve`, answered by `P7`")
+    assert shown.endswith("\n\n…\n\n✓ `approve` (answered by `P7`)")
 
 
 async def test_who_asked_decides_in_words(asking: Bench) -> None:
@@ -239,7 +242,7 @@ class TestInWords:
             await asked(asking)
             await asking.adapter.hears(words, person=person, kind=GROUP)
             assert await settled(asking, 1) == [f"Decided: {name}: approve."]
-        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `approve`, answered by `{name}`"
+        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `approve` (answered by `{name}`)"
         [entry] = await asking.db.run(list_audit_entries)
         assert (entry.person, entry.deed.action, entry.deed.detail) == (
             f"recording:{person}",
@@ -265,10 +268,10 @@ class TestInWords:
         [
             ("/approve", BEN, FOREIGN),
             ("/approve 1", BEN, FOREIGN),
-            ("/approve 2", ANN, "There is no such approval request open in this chat."),
-            ("approve 2", ANN, "There is no such approval request open in this chat."),
+            ("/approve 2", ANN, "There is no matching open approval request in this chat."),
+            ("approve 2", ANN, "There is no matching open approval request in this chat."),
             ("reject 1", BEN, FOREIGN),
-            ("/approve it", ANN, "Please give the number of a request, as in `/approve 12`"),
+            ("/approve it", ANN, "Please add a request number, as in `/approve 12`"),
         ],
     )
     async def test_what_decides_nothing(self, asking: Bench, words: str, person: str, told: str) -> None:
@@ -287,7 +290,9 @@ class TestInWords:
             await asking.adapter.hears("/approve 1", kind=GROUP)
             await settled(asking, 1)
             await asking.adapter.hears("/approve 1", kind=GROUP, to=message)
-            assert (await settled(asking, 2))[-1] == "There is no such approval request open in this chat."
+            assert (await settled(asking, 2))[
+                -1
+            ] == "There is no matching open approval request in this chat."
         assert len(asking.runtime.runs) == 2
 
     async def test_a_decision_outlives_a_restart(self, asking: Bench) -> None:
@@ -307,7 +312,7 @@ class TestShown:
             message = await asked(asking)
             await asking.adapter.presses("reject", message, person=EVE, kind=GROUP)
             await settled(asking, 1)
-        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `reject`, answered by `P9`"
+        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `reject` (answered by `P9`)"
 
     async def test_other_words(self, asking: Bench) -> None:
         async with asking.running():
@@ -327,7 +332,7 @@ class TestShown:
             asking.adapter.fail("edit", error)
             await asking.adapter.presses("approve", message, kind=GROUP)
             await settled(asking, 1)
-        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `approve`, answered by `P7`"
+        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `approve` (answered by `P7`)"
 
     async def test_a_message_that_cannot_be_edited_stays(self, asking: Bench) -> None:
         async with asking.running():
@@ -356,7 +361,7 @@ class TestExpiry:
             await asking.until(lambda: asking.adapter.texts()[0].endswith("⌛ Expired without a decision"))
             await asking.adapter.presses("approve", message, kind=GROUP)
             [(who, why)] = asking.adapter.told
-            assert (who, why[:23]) == (ANN, "This question is closed")
+            assert (who, why[:39]) == (ANN, "This question has already been answered")
 
     async def test_not_a_minute_before(self, asking: Bench) -> None:
         async with asking.running():

@@ -98,19 +98,20 @@ async def test_admins_give_budgets_in_the_chat(team: Bench) -> None:
     async with team.running():
         assert "No custom limits are set" in await told(team, "/budget", "9")
         assert await told(team, "/budget 7 1/hour", "9") == (
-            "`recording:7`: messages 1/hour, tokens as configured"
+            "`recording:7`: message limit 1/hour, default token limit"
         )
         assert await told(team, "one") == "ok"
         assert "You've reached your hourly message limit" in await told(team, "two")
         assert await told(team, "/budget recording:7 off", "9") == (
-            "`recording:7`: messages unlimited, tokens unlimited"
+            "`recording:7`: no message limit, no token limit"
         )
         assert await told(team, "three") == "ok"
-        assert "tokens 100,000/day" in await told(team, "/budget 7 100k tokens", "9")
-        assert "`recording:7`: messages unlimited, tokens 100,000/day (set by `recording:9`)" in await told(
-            team, "/budget", "9"
+        assert "token limit 100,000/day" in await told(team, "/budget 7 100k tokens", "9")
+        assert (
+            "`recording:7`: no message limit, token limit 100,000/day (set by `recording:9`)"
+            in await told(team, "/budget", "9")
         )
-        assert "as configured, tokens as configured" in await told(team, "/budget 7 default", "9")
+        assert "default message limit, default token limit" in await told(team, "/budget 7 default", "9")
         assert "No custom limits are set" in await told(team, "/budget", "9")
         assert "`lots` is not a valid limit" in await told(team, "/budget 7 lots", "9")
         assert await told(team, "/budget 7 1/hour") == "Only admins can use `/budget`."
@@ -119,7 +120,7 @@ async def test_admins_give_budgets_in_the_chat(team: Bench) -> None:
 @pytest.mark.parametrize("who", ["recording:team:T1", "rec:role:5"])
 async def test_many_people_have_no_budget_together(team: Bench, who: str) -> None:
     async with team.running():
-        told_ = f"A limit applies to one person or one group, and `{who}` covers many people."
+        told_ = f"You can only set a limit for one person or one group, but `{who}` matches several people."
         assert await told(team, f"/budget {who} 1/hour", "9") == told_
         assert "No custom limits are set" in await told(team, "/budget", "9")
 
@@ -182,9 +183,9 @@ async def test_what_is_scheduled_keeps_to_budgets_too(team: Bench) -> None:
         assert said.count("tick") == 4
         [told] = [text for text in said if "was skipped" in text]
         assert told.startswith(
-            "⏰ Schedule 1 (`every 2 hours`) was skipped: the daily token limit of its creator (150)"
+            "⏰ Schedule 1 (`every 2 hours`) was skipped: its creator's daily token limit (150)"
         )
-        assert "was skipped: the daily token limit of its creator" in await says(team, "/digest now 1")
-        assert (await says(team, "/digest show 1")).count("skipped: a limit was used up") == 3
+        assert "was skipped: its creator's daily token limit" in await says(team, "/digest now 1")
+        assert (await says(team, "/digest show 1")).count("skipped: a limit was reached") == 3
         await later(team, DAY, step=600.0)
         assert len(team.runtime.runs) == 2

@@ -93,7 +93,7 @@ class TestReject:
             await works(at)
             await at.adapter.hears("more")
             await at.until(lambda: len(at.adapter.texts()) > 1)
-            assert at.adapter.texts()[-1].startswith("I'm still working on the last message")
+            assert at.adapter.texts()[-1].startswith("I'm still working on the previous message")
             at.runtime.runs["run-1"].end()
             await closed(at, 2)
             at.runtime.script = answer_with("ok")
@@ -114,7 +114,7 @@ class TestChoosing:
     async def test_a_conversation_chooses_for_itself(self, at: Bench) -> None:
         async with at.running():
             said = await self._says(at, "/busy")
-            assert said == "While I'm working, new messages wait in the queue (default of this account)."
+            assert said == "While I'm working, new messages wait in the queue (this account's default)."
             said = await self._says(at, "/busy interrupt")
             assert said.endswith("interrupts the current answer (set for this conversation).")
             assert said.startswith("While I'm working, a new message ")
@@ -126,7 +126,7 @@ class TestChoosing:
             await at.until(lambda: "run-2" in at.runtime.runs)
             await at.until(lambda: at.adapter.texts()[-1] == "ok")
             said = await self._says(at, "/busy default")
-            assert said == "While I'm working, new messages wait in the queue (default of this account)."
+            assert said == "While I'm working, new messages wait in the queue (this account's default)."
 
     @pytest.mark.parametrize("word", ["xyz", "intrupt", "REJECT"])
     async def test_words(self, at: Bench, word: str) -> None:

@@ -56,16 +56,17 @@ async def test_nothing_is_kept_until_a_chat_chooses_to(at: Bench) -> None:
         assert "This chat is not recorded" in await says(at, "/record")
         assert "Only groups and channels" in await _private(at, "/record on")
         assert (await says(at, "/record on 30")).startswith(
-            "📝 **From now on, this chat is recorded, and each message is kept for 30 days**"
+            "📝 **This chat is now being recorded, and each message is kept for 30 days**"
         )
         await overhears(at, "lunch?", person="8")
         await overhears(at, "pizza", person="30")
         assert await kept(at) == ["P8: lunch?", "P30: pizza"]
         assert await kept(at, "other") == []
         assert (await says(at, "/record")).startswith(
-            "This chat has been recorded since 1970-01-12. Each message is kept for 30 days. Messages now: 2."
+            "This chat has been recorded since 1970-01-12. Each message is kept for 30 days. "
+            "Messages in the record: 2."
         )
-        assert "Everything recorded was deleted" in await says(at, "/record off")
+        assert "Everything recorded has been deleted" in await says(at, "/record off")
         assert await kept(at) == []
         await overhears(at, "gone")
         assert await kept(at) == []
@@ -110,7 +111,7 @@ async def test_admins_switch_it_and_limits_hold(at: Bench) -> None:
         at.role = Role.MEMBER
         assert "Only admins" in await says(at, "/record on")
         at.role = Role.ADMIN
-        assert "kept for at most 365 days" in await says(at, "/record on 366")
+        assert "kept for up to 365 days" in await says(at, "/record on 366")
         for wrong in ("perhaps", "on 0", "on abc", "on -3", "on 7 days", "off 7"):
             assert "`/record on` records" in await says(at, f"/record {wrong}"), wrong
         assert await at.db.run(list_recorded_chats) == []
@@ -186,9 +187,9 @@ async def test_a_digest_sums_up_what_was_said_since_the_last_one(at: Bench) -> N
         await says(at, "/record on")
         drafted = await says(at, "/digest daily 18:00 digest in two sentences")
         assert drafted.startswith(
-            "`daily 18:00`: I post a digest of what was said since the last one"
+            "`daily 18:00`: I'll post a digest of everything said since the last one"
             ""
-            ", with the instruction `in two sentences`."
+            ", following the instruction `in two sentences`."
         )
         await says(at, "/digest ok 1")
         await overhears(at, "pizza?", person="8", link="https://chat.example/1")

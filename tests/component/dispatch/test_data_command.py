@@ -27,7 +27,7 @@ async def says(at: Bench, text: str, chat: str = "chat", **more: object) -> str:
 
 async def test_it_says_for_how_long(at: Bench) -> None:
     async with at.running():
-        assert "until it is erased" in await says(at, "/data")
+        assert "until someone erases them" in await says(at, "/data")
         at.kept_days = 30
         assert "kept for 30 days" in await says(at, "/data")
         assert "`/data export`" in await says(at, "/data perhaps")
@@ -73,7 +73,7 @@ async def test_erasing_asks_once_and_then_does_it(at: Bench) -> None:
         assert "can't be undone" in await says(at, "/data erase")
         assert at.runtime.deleted == []
         said = await says(at, "/data erase yes")
-        assert "Conversations with their files: 1." in said
+        assert "Conversations, including their files: 1." in said
         assert at.runtime.remembered == {"group:rec:g": {"f2": "Group."}}
         assert at.retention is not None
         assert await at.retention.delete_threads()
@@ -91,7 +91,7 @@ async def test_a_runtime_that_is_away_is_asked_again(at: Bench) -> None:
     async with at.running():
         await says(at, "hello")
         at.runtime.down = True
-        assert "what it remembers about you is not erased yet" in await says(at, "/data erase yes")
+        assert "what it remembers about you has not been erased yet" in await says(at, "/data erase yes")
         assert at.retention is not None
         assert not await at.retention.delete_threads()
         assert await at.db.run(has_abandoned_threads)

@@ -53,7 +53,7 @@ async def test_a_draft_shows_its_next_firings_and_does_nothing(at: Bench) -> Non
     at.scheduling = True
     async with at.running():
         assert (await says(at, "/digest weekdays 9:00 What is new?")).splitlines() == [
-            "`weekdays 9:00`: the agent answers `What is new?`, and I post the result. Next runs:",
+            "`weekdays 9:00`: the agent will answer `What is new?`, and I'll post the result. Next runs:",
             "",
             "- Tue 1970-01-13 09:00 UTC",
             "- Wed 1970-01-14 09:00 UTC",
@@ -61,8 +61,8 @@ async def test_a_draft_shows_its_next_firings_and_does_nothing(at: Bench) -> Non
             "- Fri 1970-01-16 09:00 UTC",
             "- Mon 1970-01-19 09:00 UTC",
             "",
-            "`/digest ok 1` saves it, `/digest drop 1` discards it. "
-            "An unsaved draft is discarded after an hour or two.",
+            "Send `/digest ok 1` to save it, or `/digest drop 1` to discard it. "
+            "Unsaved drafts are discarded after an hour or two.",
         ]
         assert (await says(at, "/digest")).startswith("Nothing is scheduled in this chat.")
         await later(at, 2 * DAY, step=600.0)
@@ -109,10 +109,10 @@ async def test_pause_resume_now_and_delete(at: Bench) -> None:
         assert (await says(at, "/digest resume 1")).startswith(
             "Schedule 1 is active. Next run: Wed 1970-01-14"
         )
-        assert await says(at, "/digest now 1") == "Running schedule 1 now, in addition to its usual times."
+        assert await says(at, "/digest now 1") == "Running schedule 1 now, in addition to its regular runs."
         await at.rest(5.0)
         assert at.adapter.texts().count("Good morning") == 1
-        assert await says(at, "/digest delete 1") == "Schedule 1 is deleted."
+        assert await says(at, "/digest delete 1") == "Schedule 1 has been deleted."
         await later(at, DAY, step=600.0)
         assert at.adapter.texts().count("Good morning") == 1
         assert "There is no schedule 1" in await says(at, "/digest show 1")
@@ -121,13 +121,13 @@ async def test_pause_resume_now_and_delete(at: Bench) -> None:
 async def test_the_time_zone_of_a_chat_and_one_that_is_said(at: Bench) -> None:
     async with at.running():
         assert "time zone is UTC" in await says(at, "/digest zone")
-        assert "no time zone `Nowhere/Town`" in await says(at, "/digest zone Nowhere/Town")
+        assert "`Nowhere/Town` is not a known time zone" in await says(at, "/digest zone Nowhere/Town")
         assert "time zone is now Asia/Tokyo" in await says(at, "/digest zone Asia/Tokyo")
         deeds = [one.deed for one in await at.db.run(list_audit_entries) if one.deed.action == "digest zone"]
         assert deeds == [AuditEvent("digest zone", "rec:c1", "Asia/Tokyo")]
         assert "- Tue 1970-01-13 09:00 Asia/Tokyo" in await says(at, "/digest daily 9:00 say hi")
         said = await says(at, "/digest daily 9:00 america/new_york say hi")
-        assert "`daily 9:00`: I post `hi`. Next runs:" in said
+        assert "`daily 9:00`: I'll post `hi`. Next runs:" in said
         assert "- Mon 1970-01-12 09:00 America/New_York" in said
 
 
@@ -183,7 +183,7 @@ async def test_whose_it_is(at: Bench) -> None:
             assert "There is no schedule 1 here" in at.adapter.texts("group")[-1]
         await at.adapter.hears("/digest delete 1", chat="elsewhere", person="9")
         await at.rest(1.0)
-        assert at.adapter.texts("elsewhere")[-1] == "Schedule 1 is deleted."
+        assert at.adapter.texts("elsewhere")[-1] == "Schedule 1 has been deleted."
 
 
 async def test_nobody_who_may_not_talk_any_more_is_worked_for(at: Bench) -> None:
@@ -363,7 +363,7 @@ async def test_an_admin_schedules_for_another_chat(at: Bench) -> None:
         assert at.adapter.texts("team")[len(before) :] == ["two incidents"]
         for person, text, told in (
             ("7", "/digest to team in 1 hour x", "Only admins"),
-            ("9", "/digest to nowhere in 1 hour x", "I don't know a chat `nowhere`"),
+            ("9", "/digest to nowhere in 1 hour x", "I don't know the chat `nowhere`"),
             ("9", "/digest to ann in 1 hour x", "`ann` is a private chat"),
         ):
             await at.adapter.hears("hi", person="8", chat="ann")

@@ -282,7 +282,7 @@ class TestUnknownOutcome:
         async with at.running():
             await at.adapter.hears("hi")
             assert await closed(at) == [TurnState.DONE]
-        assert at.adapter.texts() == ["answer", "(possibly repeated)\n\nanswer"]
+        assert at.adapter.texts() == ["answer", "(possible duplicate)\n\nanswer"]
         [counter] = await at.db.run(list_counters)
         assert (counter.name, counter.value) == ("possibly_repeated", 1)
 
@@ -324,7 +324,7 @@ class TestUnknownOutcome:
             run.say(" and the end")
             run.end()
             await closed(at)
-        assert at.adapter.texts()[1].startswith("(possibly repeated)")
+        assert at.adapter.texts()[1].startswith("(possible duplicate)")
         assert at.adapter.texts()[1].endswith("and the end")
 
     async def test_an_edit_of_unknown_outcome_is_just_repeated(self, at: Bench) -> None:
@@ -455,7 +455,7 @@ class TestRestart:
         await at.clock.advance(13 * 3600)
         async with at.running():
             assert await closed(at) == [TurnState.EXPIRED]
-        assert "waited too long" in at.adapter.texts()[0]
+        assert "has expired" in at.adapter.texts()[0]
         assert at.runtime.runs == {}
 
     async def test_a_stop_is_remembered(self, at: Bench) -> None:
@@ -541,7 +541,8 @@ class TestCommands:
         threads = [run.request.thread_id for run in at.runtime.runs.values()]
         assert len(set(threads)) == 2
         assert (
-            "The next message starts a new agent thread, without the earlier messages." in at.adapter.texts()
+            "The next message will start a new agent thread without the earlier messages."
+            in at.adapter.texts()
         )
 
     async def test_retry_forks_before_the_turn_it_repeats(self, at: Bench) -> None:
@@ -579,22 +580,22 @@ class TestCommands:
                 await at.adapter.hears(said)
                 await closed(at, number)
         assert len(at.runtime.runs) == 1
-        assert "no answer to retry" in at.adapter.texts()[-1]
+        assert "nothing to retry" in at.adapter.texts()[-1]
 
     @pytest.mark.parametrize(
         ("said", "expected"),
         [
-            ("/retry", "no answer to retry"),
+            ("/retry", "nothing to retry"),
             ("/stop", "Nothing is running"),
             ("/hlep", "Did you mean `/help`"),
-            ("/xyzzy", "There is no command `/xyzzy`. `/help`"),
-            ("/help", "`/status`: Show this conversation"),
-            ("/help model", "takes effect from the next answer on"),
-            ("/help nonsense", "There is no command"),
+            ("/xyzzy", "There is no `/xyzzy` command. `/help`"),
+            ("/help", "`/status`: Show the state of this conversation"),
+            ("/help model", "takes effect with the next answer"),
+            ("/help nonsense", "There is no `/nonsense` command"),
             ("/status", "Nothing is running."),
             ("/models", "`small`"),
             ("/model", "the default model (`small`)"),
-            ("/model big", "From the next answer on, this conversation uses `big`."),
+            ("/model big", "This conversation will use `big`, starting with the next answer."),
             ("/model bgi", "Did you mean `big`"),
             ("/memory", "I don't remember anything about you"),
             ("/whoami", "recording:7"),
@@ -657,7 +658,7 @@ class TestRefusals:
         [
             ({"unsupported": "voice"}, "(voice message)"),
             ({"text": "x" * 100_001}, "100,001 characters"),
-            ({"text": "  "}, "no text"),
+            ({"text": "  "}, "message is empty"),
             (
                 {"attachments": (Attachment(AttachmentKind.FILE, "big.bin", "r", 50_000_000),)},
                 "`big.bin` is too large",
@@ -694,7 +695,9 @@ class TestRefusals:
             await at.until(lambda: at.runtime.runs)
             for n in range(21):
                 await at.adapter.hears(f"m{n}")
-            await at.until(lambda: any("The queue here is full" in text for text in at.adapter.texts()))
+            await at.until(
+                lambda: any("This conversation's queue is full" in text for text in at.adapter.texts())
+            )
             for run_id in ("run-1", "run-2"):
                 await at.until(lambda run_id=run_id: run_id in at.runtime.runs)
                 at.runtime.runs[run_id].say("x")

@@ -65,11 +65,11 @@ async def test_one_fact_or_all_is_forgotten(at: Bench) -> None:
     assert await told(at, "/memory forget `fact_1`") == "I've erased that fact."
     assert (
         await told(at, "/memory forget fact_1")
-        == "I don't remember a fact with that id. `/memory` lists them."
+        == "I don't remember a fact with that id. `/memory` lists all facts and their ids."
     )
     assert (
         await told(at, "/memory forget fact_3")
-        == "I don't remember a fact with that id. `/memory` lists them."
+        == "I don't remember a fact with that id. `/memory` lists all facts and their ids."
     )
     assert "cat" in await told(at, "/memory show")
     assert await told(at, "/memory FORGET") == "I've erased everything I remembered about you."
@@ -114,7 +114,7 @@ async def test_what_it_does_not_know_it_says(at: Bench, text: str) -> None:
 async def test_a_runtime_without_memory_or_without_an_answer(at: Bench) -> None:
     at.runtime.remembered = None
     for text in ("/memory", "/memory export", "/memory forget", "/memory forget x"):
-        assert await told(at, text) == "This agent runtime has no memory that I can show."
+        assert await told(at, text) == "This agent runtime doesn't have a memory that I can show."
     at.runtime.down = True
     assert (await told(at, "/memory")).startswith("I can't read the memory right now")
 

@@ -22,7 +22,7 @@ def model_of(at: Bench) -> object:
         (
             "",
             ["/model big", "/model default"],
-            "From the next answer on, this conversation uses the default model (`small`).",
+            "This conversation will use the default model (`small`), starting with the next answer.",
         ),
         (
             "",
@@ -33,16 +33,20 @@ def model_of(at: Bench) -> object:
         (
             "",
             ["/model default"],
-            "From the next answer on, this conversation uses the default model (`small`).",
+            "This conversation will use the default model (`small`), starting with the next answer.",
         ),
         ("", ["/model big", "/model default", "/models"], "✓ `small`"),
-        ("", ["/models"], "`/model default` goes back to the default."),
+        ("", ["/models"], "`/model default` to go back to the default."),
         ("", ["/help model"], "`/model default` goes back to the default"),
         ("big", ["/model"], "This conversation uses `big`."),
         ("big", ["/models"], "✓ `big`"),
         ("big", ["/status"], "Model: `big`"),
         ("big", ["/model small", "/status"], "Model: `small`"),
-        ("big", ["/model small", "/model default"], "From the next answer on, this conversation uses `big`."),
+        (
+            "big",
+            ["/model small", "/model default"],
+            "This conversation will use `big`, starting with the next answer.",
+        ),
         ("big", ["/model small", "/model default", "/models"], "✓ `big`"),
     ],
 )
@@ -69,8 +73,8 @@ async def test_the_next_run_has_the_accounts_model_again(
     ("lines", "expected"),
     [
         (["/agent coder", "/models"], "✓ `big`"),
-        (["/agent coder", "/model"], "This conversation uses `big`, the model of the agent `coder`."),
-        (["/agent coder", "/status"], "Model: the model of the agent `coder`"),
+        (["/agent coder", "/model"], "This conversation uses `big` (the `coder` agent's model)."),
+        (["/agent coder", "/status"], "Model: the `coder` agent's model"),
         (["/agent coder", "/model small", "/models"], "✓ `small`"),
         (["/agent coder", "/model small", "/status"], "Model: `small`"),
         (["/agent poet", "/models"], "✓ `small`"),
@@ -116,10 +120,10 @@ async def test_the_way_back_needs_no_runtime(at: Bench) -> None:
         await said(at, "/model big")
         at.runtime.down = True
         assert "is not responding" in await said(at, "/model small")
-        assert "uses the default model" in await said(at, "/model default")
+        assert "will use the default model" in await said(at, "/model default")
         at.runtime.down, at.runtime.offered = False, None
-        assert "uses `mine`" in await said(at, "/model mine")
-        assert "uses the default model" in await said(at, "/model default")
+        assert "will use `mine`" in await said(at, "/model mine")
+        assert "will use the default model" in await said(at, "/model default")
 
 
 async def test_a_model_that_is_called_like_the_way_back_can_be_chosen(at: Bench) -> None:
@@ -128,6 +132,6 @@ async def test_a_model_that_is_called_like_the_way_back_can_be_chosen(at: Bench)
         make_model("default"),
     )
     async with at.running():
-        assert "From the next answer on, this conversation uses `default`." in await said(
+        assert "This conversation will use `default`, starting with the next answer." in await said(
             at, "/model default"
         )

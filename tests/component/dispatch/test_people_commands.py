@@ -113,7 +113,7 @@ class TestPairing:
             code = await knocks(team)
             for _ in range(MOST_WRONG + 1):
                 assert await says(team, f"/pair {code} emperor") == (
-                    "There is no role `emperor`. Choose one of `owner`, `admin`, `member`, `blocked`."
+                    "There is no role named `emperor`. Choose one of `owner`, `admin`, `member`, `blocked`."
                 )
             assert "now has access" in await says(team, f"/pair {code} member")
 
@@ -124,7 +124,9 @@ class TestPairing:
             await team.clock.advance(HOUR)
             again = await knocks(team)
             assert again != code
-            assert (await says(team, f"/pair {code}")).startswith("No pending request has that code.")
+            assert (await says(team, f"/pair {code}")).startswith(
+                "There is no pending request with that code."
+            )
             assert "now has access" in await says(team, f"/pair {again}")
 
     async def test_few_wait_at_once(self, team: Bench) -> None:
@@ -140,7 +142,9 @@ class TestPairing:
         async with team.running():
             code = await knocks(team)
             for _ in range(MOST_WRONG):
-                assert (await says(team, "/pair WRON-GONE")).startswith("No pending request has that code.")
+                assert (await says(team, "/pair WRON-GONE")).startswith(
+                    "There is no pending request with that code."
+                )
             assert (await says(team, f"/pair {code}")).startswith("Too many wrong codes (5 in ")
             await team.clock.advance(HOUR)
             assert "now has access" in await says(team, f"/pair {await knocks(team)}")
@@ -168,7 +172,9 @@ class TestPairing:
         async with team.running():
             code = await knocks(team)
             await says(team, f"/allow {STRANGER}")
-            assert (await says(team, f"/pair {code}")).startswith("No pending request has that code.")
+            assert (await says(team, f"/pair {code}")).startswith(
+                "There is no pending request with that code."
+            )
 
     async def test_closed_as_before(self, team: Bench) -> None:
         team.default = "closed"
@@ -204,7 +210,9 @@ class TestAccounts:
         await accept(team.db, asked, now=team.clock.now())
         async with team.running():
             assert await says(team, "/pair") == "There are no pending access requests."
-            assert (await says(team, "/pair SECR-ETSS")).startswith("No pending request has that code.")
+            assert (await says(team, "/pair SECR-ETSS")).startswith(
+                "There is no pending request with that code."
+            )
             [still] = await team.db.run(list_pairing_requests, team.clock.now())
             assert (still.account, still.entry) == ("tg", "tg:7")
 
@@ -214,8 +222,8 @@ class TestAccounts:
         await crown(team)
         async with team.running():
             told = await says(team, attempt)
-            assert told.startswith("`far:30` is not limited to this account (`rec`)")
-            assert await says(team, "/allow far:30", OWNER) == "Set the role of `far:30` to **member**."
+            assert told.startswith("`far:30` also covers accounts other than this one (`rec`)")
+            assert await says(team, "/allow far:30", OWNER) == "`far:30` now has the role **member**."
 
     async def test_what_was_given_for_the_platform_is_kept_and_can_be_changed(self, team: Bench) -> None:
         one = RoleGrant("recording:30", "member", "", "", 0.0)
@@ -223,11 +231,11 @@ class TestAccounts:
         async with team.running():
             assert await says(team, "hi", STRANGER) == "hello"
             assert await says(team, "/role 30") == "`recording:30`: **member**."
-            assert await says(team, "/role 30 blocked") == "Set the role of `recording:30` to **blocked**."
+            assert await says(team, "/role 30 blocked") == "`recording:30` now has the role **blocked**."
             told = "`recording:30` has the role **blocked**, which applies here too. Change that entry first."
             assert await says(team, "/allow rec:30") == told
-            assert await says(team, "/allow 30") == "Set the role of `recording:30` to **member**."
-            assert await says(team, "/revoke 30") == "Removed the role of `recording:30`."
+            assert await says(team, "/allow 30") == "`recording:30` now has the role **member**."
+            assert await says(team, "/revoke 30") == "Revoked the role granted to `recording:30`."
             await knocks(team)
 
     async def test_who_is_left_with_the_role_of_the_platform_is_told(self, team: Bench) -> None:
@@ -236,11 +244,11 @@ class TestAccounts:
             await team.db.run(grant_role, RoleGrant(entry, "member", "", "", 0.0), actor, 0.0)
         async with team.running():
             told = (
-                "Removed the role of `rec:30`, but `recording:30` still has the role **member**, "
+                "Revoked the role granted to `rec:30`, but `recording:30` still has the role **member**, "
                 "which applies here too."
             )
             assert await says(team, "/revoke 30") == told
-            assert await says(team, "/revoke 30") == "Removed the role of `recording:30`."
+            assert await says(team, "/revoke 30") == "Revoked the role granted to `recording:30`."
             await knocks(team)
 
     async def test_audit_finds_the_events_about_a_person_by_id(self, team: Bench) -> None:
@@ -252,11 +260,14 @@ class TestAccounts:
 class TestRoles:
     async def test_allow_and_revoke(self, team: Bench) -> None:
         async with team.running():
-            assert await says(team, f"/allow {STRANGER}") == "Set the role of `rec:30` to **member**."
+            assert await says(team, f"/allow {STRANGER}") == "`rec:30` now has the role **member**."
             assert await says(team, "hi", STRANGER) == "hello"
-            assert await says(team, f"/revoke rec:{STRANGER}") == "Removed the role of `rec:30`."
+            assert await says(team, f"/revoke rec:{STRANGER}") == "Revoked the role granted to `rec:30`."
             await knocks(team)
-            assert await says(team, f"/revoke {STRANGER}") == "`rec:30` has no granted role to remove."
+            assert (
+                await says(team, f"/revoke {STRANGER}")
+                == "`rec:30` has no granted role, so there is nothing to revoke."
+            )
         assert await deeds(team) == [
             AuditEvent("command", "/revoke", STRANGER),
             AuditEvent("take", "rec:30"),
@@ -267,12 +278,12 @@ class TestRoles:
         where = {"chat": "g1", "kind": ChatKind.GROUP}
         async with team.running():
             await silence(team, "hi", STRANGER, **where)
-            assert await says(team, "/allow here", **where) == "Set the role of `rec:g1` to **member**."
+            assert await says(team, "/allow here", **where) == "`rec:g1` now has the role **member**."
             assert await says(team, "hi", STRANGER, **where) == "hello"
             await knocks(team)
             await says(team, "/revoke here", **where)
             await silence(team, "hi", STRANGER, **where)
-            assert await says(team, "/allow here") == "`here` stands for a group, and this chat is not one."
+            assert await says(team, "/allow here") == "`here` only works in a group, and this chat isn't one."
 
     async def test_blocked_people_are_never_answered(self, team: Bench) -> None:
         async with team.running():
@@ -299,14 +310,14 @@ class TestRoles:
     async def test_owners_do_and_admins_cannot_undo_it(self, team: Bench) -> None:
         await crown(team)
         async with team.running():
-            assert await says(team, "/role 30 admin", OWNER) == "Set the role of `rec:30` to **admin**."
+            assert await says(team, "/role 30 admin", OWNER) == "`rec:30` now has the role **admin**."
             for attempt in ("/role 30 member", "/role 30 blocked", "/revoke 30", "/allow 30"):
                 assert (
                     await says(team, attempt)
                     == "`rec:30` has the role **admin**. Only an owner can change that."
                 )
             assert "`rec:30`: **admin**, granted by `recording:1`" in await says(team, "/role", STRANGER)
-            assert await says(team, "/revoke 30", OWNER) == "Removed the role of `rec:30`."
+            assert await says(team, "/revoke 30", OWNER) == "Revoked the role granted to `rec:30`."
 
     async def test_nobody_gets_round_that_by_the_name_of_the_account(self, team: Bench) -> None:
         await crown(team)
@@ -330,15 +341,18 @@ class TestRoles:
     async def test_the_configuration_has_the_last_word(self, team: Bench) -> None:
         await crown(team)
         async with team.running():
-            told = "`config.yaml` gives `rec:9` the role **admin**. Change it there."
+            told = "`rec:9` has the role **admin** in `config.yaml`. Change it there."
             assert await says(team, "/role 9 member", OWNER) == told
-            told = "`config.yaml` gives `rec:7` the role **member**. Remove the line there."
+            told = "`rec:7` has the role **member** in `config.yaml`. Remove it there."
             assert await says(team, "/revoke 7", OWNER) == told
 
     async def test_a_group_has_no_admins(self, team: Bench) -> None:
         await crown(team)
         async with team.running():
-            told = "The role **admin** is for single people, not for a whole group. Name a person."
+            told = (
+                "The role **admin** can only be granted to individual people, not to a whole group. "
+                "Please specify a person."
+            )
             assert await says(team, "/role here admin", OWNER, chat="g1", kind=ChatKind.GROUP) == told
             assert await says(team, "/role recording:team:T1 admin", OWNER) == told
 
@@ -347,15 +361,15 @@ class TestRoles:
         [
             ("/allow", "No roles have been granted"),
             ("/role", "No roles have been granted"),
-            ("/revoke", "Who?"),
+            ("/revoke", "Please specify who:"),
             ("/allow @ann", "`@ann` is not a person or group."),
-            ("/allow nowhere:1", "There is no platform or account `nowhere`."),
+            ("/allow nowhere:1", "There is no platform or account named `nowhere`."),
             ("/allow recordin:1", "Did you mean `recording`"),
             ("/allow far:bob", "`far:bob` is not valid: expected a person's numeric id after far:"),
             ("/role telegram:role:7 admin", "role ids do not exist on this platform"),
             (
                 "/role 30 king",
-                "There is no role `king`. Choose one of `owner`, `admin`, `member`, `blocked`.",
+                "There is no role named `king`. Choose one of `owner`, `admin`, `member`, `blocked`.",
             ),
         ],
     )
@@ -379,7 +393,7 @@ class TestAudit:
             assert "recording:7" in only
             assert "recording:9" not in only
             there = await says(team, "/audit", chat="g1", kind=ChatKind.GROUP)
-            assert there == "I show the audit log in private chats only. Please ask me there."
+            assert there == "I can only show the audit log in private chats. Please ask me there."
 
     async def test_what_people_write_calls_nobody(self, team: Bench) -> None:
         async with team.running():

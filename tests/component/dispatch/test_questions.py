@@ -31,8 +31,8 @@ def asking(at: Bench) -> Bench:
 
 LEFT = "Which one?\n\n✗ Closed without an answer"
 CLOSED = (
-    "This question is closed: it was answered or dropped, so the button did nothing. "
-    "If you still need something, just write it."
+    "This question has already been answered or canceled, so the button had no effect. "
+    "If you still need something, just ask."
 )
 
 
@@ -50,7 +50,7 @@ async def test_a_click_resumes_the_run_with_the_choice(asking: Bench) -> None:
         await asking.adapter.presses("blue", message)
         await asking.until(lambda: len(asking.adapter.texts()) == 2)
         await asking.rest(2.0)
-    assert asking.adapter.texts() == ["Which one?\n\n✓ `blue`, answered by `P7`", "You chose blue."]
+    assert asking.adapter.texts() == ["Which one?\n\n✓ `blue` (answered by `P7`)", "You chose blue."]
     first, second = (run.request for run in asking.runtime.runs.values())
     assert (first.answers, second.answers) == ("", "i1")
     assert second.thread_id == first.thread_id
@@ -72,7 +72,7 @@ async def test_a_second_click_does_nothing_and_says_so(asking: Bench) -> None:
         await asking.until(lambda: len(asking.adapter.texts()) == 2)
         await asking.rest(2.0)
         await asking.adapter.presses("blue", message)
-    assert asking.adapter.texts() == ["Which one?\n\n✓ `blue`, answered by `P7`", "You chose blue."]
+    assert asking.adapter.texts() == ["Which one?\n\n✓ `blue` (answered by `P7`)", "You chose blue."]
     assert asking.adapter.told == [("8", CLOSED), ("7", CLOSED)]
     assert len(asking.runtime.runs) == 2
 
@@ -142,7 +142,7 @@ async def test_a_kill_after_the_click_answers_it_once(asking: Bench) -> None:
     async with asking.running():
         await asking.until(lambda: len(asking.adapter.texts()) == 2)
         await asking.rest(2.0)
-    assert asking.adapter.texts() == ["Which one?\n\n✓ `blue`, answered by `P7`", "You chose blue."]
+    assert asking.adapter.texts() == ["Which one?\n\n✓ `blue` (answered by `P7`)", "You chose blue."]
 
 
 async def test_a_choice_that_is_called_like_a_command_is_a_choice(asking: Bench) -> None:

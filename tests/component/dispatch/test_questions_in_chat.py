@@ -101,7 +101,7 @@ async def test_it_stands_below_what_the_agent_has_said(at: Bench) -> None:
 async def test_what_is_left_out_is_said_outside_of_the_block(at: Bench) -> None:
     text = await shown(at, {**CALL, "args": {"content": "x" * 5000}})
     _, _, below = text.partition("\n```\n\n")
-    assert below.startswith("⚠️ Not everything is shown. Characters left out: 2,600.\n\nMay the agent")
+    assert below.startswith("⚠️ Not everything is shown. Characters omitted: 2,600.\n\nMay the agent")
 
 
 async def test_secrets_of_the_configuration_are_masked_wherever_they_stand(at: Bench) -> None:

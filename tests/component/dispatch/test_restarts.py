@@ -73,4 +73,4 @@ async def test_a_repeat_stays_marked_where_it_was_refused_in_between(at: Bench) 
     async with at.running():
         await at.adapter.hears("hi")
         assert await closed(at) == [TurnState.DONE]
-    assert at.adapter.texts() == ["yes", "(possibly repeated)\n\nyes"]
+    assert at.adapter.texts() == ["yes", "(possible duplicate)\n\nyes"]

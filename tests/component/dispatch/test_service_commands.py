@@ -42,7 +42,7 @@ async def test_the_state_of_accounts_is_told_in_the_language_of_the_chat(team: B
 async def test_an_account_starts_anew(team: Bench) -> None:
     async with team.running():
         assert (await says(team, "/restart rec")).startswith("Restarting `rec`.")
-        assert await says(team, "/restart reg") == "There is no account `reg`. Did you mean `rec`?"
+        assert await says(team, "/restart reg") == "There is no account named `reg`. Did you mean `rec`?"
         assert await says(team, "/restart") == "Which account? Choose one of `rec`."
     assert team.restarted == ["rec", "reg"]
 
@@ -65,7 +65,7 @@ class TestAnnouncing:
             await says(team, "hi", MEMBER)
             assert await says(team, "announce the release to the team", **group) == "hello"
             told = await says(team, "announce: **Down** at noon", **group)
-            assert told == "Sending it to 1 other chat."
+            assert told == "Sending the announcement to 1 other chat."
             await team.until(lambda: "📣 **Down** at noon" in team.adapter.texts(f"private-{MEMBER}"))
 
     async def test_every_chat_where_somebody_was_answered_hears_it_once(self, team: Bench) -> None:
@@ -77,7 +77,8 @@ class TestAnnouncing:
             await says(team, "hi", "8", chat="g1", origin=other)
             await says(team, "/status", "8")
             assert (
-                await says(team, "/announce **Down** at noon\nfor an hour") == "Sending it to 2 other chats."
+                await says(team, "/announce **Down** at noon\nfor an hour")
+                == "Sending the announcement to 2 other chats."
             )
             heard = "📣 **Down** at noon\nfor an hour"
             await team.until(
@@ -106,7 +107,7 @@ class TestAnnouncing:
         ("words", "told"),
         [
             ("/announce", "What should I announce?"),
-            (f"/announce {'x' * 2001}", "An announcement can have at most 2,000"),
+            (f"/announce {'x' * 2001}", "Announcements can be up to 2,000"),
         ],
     )
     async def test_what_cannot_be_announced(self, team: Bench, words: str, told: str) -> None:

@@ -58,18 +58,21 @@ def content(run: ScriptedRun) -> list[str]:
         ("/skill /Release_Notes", ["**release-notes** (off)"]),
         (
             "/skill release-notes on",
-            ["The skill `release-notes` is on. To use it, send `/release_notes` and your request."],
+            ["The skill `release-notes` is on. To use it, send `/release_notes` followed by your request."],
         ),
-        ("/skill `meeting_actions` OFF", ["The skill `meeting-actions` is off from the next answer on."]),
-        ("/skill meeting-action off", ["no skill `meeting-action`. Did you mean `meeting-actions`"]),
-        ("/skill lame on", ["There is no skill `lame`."]),
+        (
+            "/skill `meeting_actions` OFF",
+            ["The skill `meeting-actions` is off, starting with the next answer."],
+        ),
+        ("/skill meeting-action off", ["no skill named `meeting-action`. Did you mean `meeting-actions`"]),
+        ("/skill lame on", ["There is no skill named `lame`."]),
         ("/help skill", ["`/skill NAME [on/off]`", "apply to everyone"]),
         (
             "/release_notes since May",
             ["The skill `release-notes` is switched off. An admin can switch it on."],
         ),
-        ("/meeting_action x", ["no command `/meeting_action`. Did you mean `/meeting_actions`?"]),
-        ("/release_note x", ["There is no command `/release_note`. `/help`"]),
+        ("/meeting_action x", ["no `/meeting_action` command. Did you mean `/meeting_actions`?"]),
+        ("/release_note x", ["There is no `/release_note` command. `/help`"]),
         ("/hlep", ["Did you mean `/help`"]),
     ],
 )
@@ -121,7 +124,7 @@ async def test_without_any(at: Bench, taught: Any, listed: str, switched: str) -
     async with at.running():
         assert listed in await said(at, "/skills")
         assert switched in await said(at, "/skill some on")
-        assert "There is no command `/xyzzy`." in await said(at, "/xyzzy")
+        assert "There is no `/xyzzy` command." in await said(at, "/xyzzy")
 
 
 async def test_a_runtime_that_is_away(at: Bench) -> None:
@@ -129,7 +132,7 @@ async def test_a_runtime_that_is_away(at: Bench) -> None:
     async with at.running():
         for text in ("/skills", "/skill meeting-actions off"):
             assert "I can't list the skills" in await said(at, text)
-        assert "It may be a skill" in await said(at, "/meeting_actions notes")
+        assert "It might be a skill" in await said(at, "/meeting_actions notes")
     assert at.runtime.runs == {}
 
 

@@ -410,10 +410,10 @@ class TestTelling:
             await writes(at, "/status")
             await at.until(lambda: len(at.adapter.texts()) > 1)
             said = at.adapter.texts()[-1]
-            assert "Messages added to it: 1" in said
+            assert "Messages added to the current answer: 1" in said
             assert "Messages waiting: 1" in said
             assert (
-                "While I'm working, a new message is added to the current work (default of this account)."
+                "While I'm working, a new message is added to the current work (this account's default)."
                 in said
             )
             first(at).end()

@@ -48,13 +48,13 @@ async def test_a_thread_is_found_again_by_its_number(at: Bench) -> None:
         assert listed[3].startswith("- 1. `first 'question'`, 1970-01-")
         assert listed[3].endswith("UTC")
         told = await says(at, "/resume 1")
-        assert told == "Back in agent thread 1: `first 'question'`. The next message continues there."
+        assert told == "Back in agent thread 1: `first 'question'`. The next message will continue it."
         assert await thread_now(at) == first
         await says(at, "more")
         assert asked(at)[-1] == first
         assert (
             await says(at, "/resume 2")
-            == "Back in agent thread 2: `second question`. The next message continues there."
+            == "Back in agent thread 2: `second question`. The next message will continue it."
         )
         assert await thread_now(at) == second
 
@@ -63,11 +63,11 @@ async def test_a_thread_is_found_again_by_its_number(at: Bench) -> None:
     ("words", "told"),
     [
         ("/resume 7", "There is no agent thread 7 here. `/threads` lists them."),
-        ("/resume 0", "**Agent threads of this conversation**"),
-        ("/resume first", "**Agent threads of this conversation**"),
-        ("/resume", "**Agent threads of this conversation**"),
-        ("/resume ٣", "**Agent threads of this conversation**"),
-        ("/resume 99999999999999999999", "**Agent threads of this conversation**"),
+        ("/resume 0", "**Agent threads in this conversation**"),
+        ("/resume first", "**Agent threads in this conversation**"),
+        ("/resume", "**Agent threads in this conversation**"),
+        ("/resume ٣", "**Agent threads in this conversation**"),
+        ("/resume 99999999999999999999", "**Agent threads in this conversation**"),
     ],
 )
 async def test_a_number_that_is_none_changes_nothing(at: Bench, words: str, told: str) -> None:
@@ -91,7 +91,7 @@ async def test_what_was_sent_before_is_answered_where_it_belongs(at: Bench) -> N
         await at.until(lambda: runs)
         second = await thread_now(at)
         told = await says(at, "/resume 1")
-        assert told.endswith("Messages sent before are still answered in the other one.")
+        assert told.endswith("Messages sent earlier will still be answered in the other thread.")
         at.runtime.script = answer_with("there")
         await at.adapter.hears("next")
         runs[0].say("here")
@@ -113,5 +113,5 @@ async def test_a_conversation_is_named(at: Bench) -> None:
         assert view.title == "Plans for `June`"
         assert (
             await says(at, f"/title {'x' * 121}")
-            == "A title can have at most 120 characters. Please choose a shorter one."
+            == "Titles can be up to 120 characters long. Please choose a shorter one."
         )

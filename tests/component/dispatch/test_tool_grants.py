@@ -86,10 +86,10 @@ async def test_here_holds_in_its_conversation(asking: Bench, restart: bool) -> N
         assert await says(asking, "and on", kind=PRIVATE) == "Done: and on."
         assert "Approval needed" in await says(asking, "go", chat="other", kind=PRIVATE)
         said = await says(asking, "/approved", kind=PRIVATE)
-        assert "1: `delete`, in this conversation, approved by `recording:7 (P7)`" in said
+        assert "1: `delete` in this conversation, approved by `recording:7 (P7)`" in said
         assert (
             await says(asking, "/approved forget 1", kind=PRIVATE)
-            == "`delete` asks for approval again before each call."
+            == "`delete` now asks for approval before each call again."
         )
         assert "Approval needed" in await says(asking, "go", kind=PRIVATE)
     deeds = [(one.deed.action, one.deed.detail) for one in await asking.db.run(list_audit_entries)]
@@ -105,15 +105,15 @@ async def test_always_is_for_admins(asking: Bench) -> None:
         await asking.rest(1.0)
         assert asking.adapter.told == [(ANN, FOREIGN)]
         assert (
-            await says(asking, "/approve always") == "Only an admin can approve a tool for the whole account."
+            await says(asking, "/approve always") == "Only admins can approve a tool for the whole account."
         )
         assert (await presses(asking, "always approve", person=EVE)).startswith("Done")
         assert await says(asking, "go", chat="other", kind=PRIVATE) == "Done: go."
         said = await says(asking, "/approved", chat="other", kind=PRIVATE)
-        assert "on the whole account, approved by `recording:9 (P9)`" in said
-        assert "Only an admin" in await says(asking, "/approved forget 1", chat="other", kind=PRIVATE)
+        assert "for the whole account, approved by `recording:9 (P9)`" in said
+        assert "Only admins" in await says(asking, "/approved forget 1", chat="other", kind=PRIVATE)
         gone = await says(asking, "/approved forget 1", chat="eve", person=EVE, kind=PRIVATE)
-        assert gone == "`delete` asks for approval again before each call."
+        assert gone == "`delete` now asks for approval before each call again."
         assert "no standing approvals" in await says(
             asking, "/approved", chat="eve", person=EVE, kind=PRIVATE
         )

@@ -144,7 +144,7 @@ async def test_a_bug_in_the_service_is_told_instead_of_blocking_the_chat(
         at.runtime.script = answer_with("well again")
         await at.adapter.hears("hi")
         await closed(at, 2)
-    assert "inside the service" in at.adapter.texts()[0]
+    assert "went wrong in the service" in at.adapter.texts()[0]
     assert at.adapter.texts()[1] == "well again"
 
 
@@ -157,7 +157,7 @@ async def test_a_bug_in_a_command_is_told_too(at: Bench, monkeypatch: pytest.Mon
         await at.adapter.hears("/status")
         await at.rest(80.0, step=0.5)
         assert await closed(at) == [TurnState.FAILED]
-    assert "inside the service" in at.adapter.texts()[0]
+    assert "went wrong in the service" in at.adapter.texts()[0]
 
 
 async def test_a_command_that_the_store_refuses_says_so(at: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +173,7 @@ async def test_a_command_that_the_store_refuses_says_so(at: Bench, monkeypatch: 
         await at.adapter.hears("/status")
         await closed(at)
     assert at.adapter.texts() == [
-        "`/status` failed: disk full\n\nTry again later. If it keeps failing, tell an admin."
+        "`/status` failed: disk full\n\nTry again later. If it keeps failing, contact an admin."
     ]
 
 
@@ -207,9 +207,7 @@ async def test_retry_while_busy_waits_behind_it_and_outlives_a_restart(at: Bench
         last.say("three")
         last.end()
         await closed(at, 5)
-    assert (
-        at.adapter.texts()[:2] == ["I'm still working. I'll answer this again as soon as I've finished."] * 2
-    )
+    assert at.adapter.texts()[:2] == ["I'm still working. I'll retry this as soon as I've finished."] * 2
     assert at.adapter.texts()[2:] == ["one", "two", "three"]
     first = run.request.messages
     assert [one["content"] for one in again.request.messages] == [one["content"] for one in first]
@@ -226,7 +224,7 @@ async def test_a_retry_that_waits_ends_where_the_thread_is_left(at: Bench) -> No
         run.say("one")
         run.end()
         await closed(at, 4)
-    assert at.adapter.texts()[2:] == ["one", "There is no answer to retry here yet."]
+    assert at.adapter.texts()[2:] == ["one", "There is nothing to retry here yet."]
     assert len(at.runtime.runs) == 1
 
 

@@ -15,7 +15,7 @@ from tests.harness.waiters import answers, until
 from tests.platforms.web.people import CHATS, signed_in
 from tests.platforms.web.serving import World, world
 
-CLOSED = "This question is closed"
+CLOSED = "This question has already been answered"
 FOREIGN = "Only the person who asked for this, or an admin, can decide"
 
 
@@ -70,7 +70,7 @@ async def test_a_question_is_answered_by_a_button(tmp_path: Path) -> None:
         assert turn["parts"][-1]["text"] == "Which one do you mean: a colour?"
         assert await decided(service.http, await press(service.http, turn, "blue")) == "You chose blue."
         shown = await seen(service.http, turn["id"], lambda found: "✓" in found["parts"][-1]["text"])
-        assert shown["parts"][-1]["text"].endswith("✓ `blue`, answered by `owner`")
+        assert shown["parts"][-1]["text"].endswith("✓ `blue` (answered by `owner`)")
         assert offered(shown) == []
 
 
@@ -169,7 +169,7 @@ async def test_always_is_for_admins_to_say(tmp_path: Path) -> None:
         assert offered(await seen(ann, turn["id"], bool)) == offered(turn)
         assert (await decided(ann, await press(ann, turn, here))).startswith("Decided: ")
         shown = await seen(ann, turn["id"], lambda found: "✓" in found["parts"][-1]["text"])
-        assert shown["parts"][-1]["text"].endswith(f"✓ `{here}`, answered by `Ann`")
+        assert shown["parts"][-1]["text"].endswith(f"✓ `{here}` (answered by `Ann`)")
         assert await deeds(service) == [("telegram:7", here)]
 
 
@@ -210,7 +210,7 @@ async def test_what_is_asked_on_another_platform_is_decided_here_too(tmp_path: P
             mine = await waiting(ann)
             assert await decided(ann, await press(ann, mine, "approve")) == "Decided: approve."
             await until(lambda: len(answers(emulator, 7)) == 2, 20.0, lambda: "no answer")
-            by_ann = "✓ approve, answered by Ann"
+            by_ann = "✓ approve (answered by Ann)"
             await until(lambda: said(emulator, 7).endswith(by_ann), 20.0, lambda: said(emulator, 7))
             assert answers(emulator, 7)[1].text == "Decided: approve."
             group = emulator.people.make_group("team")
@@ -220,7 +220,7 @@ async def test_what_is_asked_on_another_platform_is_decided_here_too(tmp_path: P
             assert (await press(ann, theirs, "approve")).status_code == 404
             done = await press(service.http, theirs, "reject")
             assert await decided(service.http, done) == "Decided: owner: reject."
-            by_owner = "✓ reject, answered by owner"
+            by_owner = "✓ reject (answered by owner)"
             await until(lambda: said(emulator, group).endswith(by_owner), 20.0, lambda: said(emulator, group))
             assert await deeds(service) == [("web:owner", "reject"), ("telegram:7", "approve")]
 

@@ -53,13 +53,13 @@ COMMANDS = {
         ("/memory forget", "Only admins can erase what I remember"),
         ("/memory forget fact-1", "Only admins can erase what I remember"),
     ),
-    Permission.AGENT: (("/agent helper", "This account uses `fixed`"),),
+    Permission.AGENT: (("/agent helper", "This account uses the agent `fixed`"),),
     Permission.DIGESTS: tuple(
         (f"/digest {verb} 1", "Schedule 1 belongs to someone else")
         for verb in ("pause", "resume", "now", "drop")
     ),
-    Permission.DIGEST_ELSEWHERE: (("/digest to team in 1 hour tea", "Only admins can schedule"),),
-    Permission.WITHDRAW: (("/approved forget 1", "Only an admin can revoke"),),
+    Permission.DIGEST_ELSEWHERE: (("/digest to team in 1 hour tea", "Only admins can create schedules"),),
+    Permission.WITHDRAW: (("/approved forget 1", "Only admins can revoke"),),
 }
 """What is written in a group where Ben's work stands, and what one who may not do it is told."""
 BUTTONS = ("approve", "approve here", "always approve", "reject")
@@ -180,8 +180,7 @@ async def test_always_is_not_for_who_asked_either(at: Bench) -> None:
     async with at.running():
         await says(at, "go", "7")
         assert (
-            await says(at, "/approve always", "7")
-            == "Only an admin can approve a tool for the whole account."
+            await says(at, "/approve always", "7") == "Only admins can approve a tool for the whole account."
         )
 
 

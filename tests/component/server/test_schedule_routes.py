@@ -129,7 +129,7 @@ async def test_a_preview_saves_nothing(tmp_path: Path) -> None:
         ({"when": "someday"}, 422, "I couldn't find a time"),
         ({"when": "daily 9:00 and more"}, 422, "I couldn't find a time"),
         ({"when": "every 1 minutes"}, 422, "at least 5 min apart"),
-        ({"zone": "Nowhere/Town"}, 422, "no time zone"),
+        ({"zone": "Nowhere/Town"}, 422, "is not a known time zone"),
         ({"text": ""}, 422, "What should happen at that time?"),
         ({"text": "x" * 4001}, 422, "text"),
         ({"kind": "digestive"}, 422, "kind"),

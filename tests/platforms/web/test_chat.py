@@ -183,7 +183,7 @@ async def test_what_is_no_message_is_refused(tmp_path: Path, body: object, statu
 async def test_empty_and_oversized_texts_are_answered_with_one_line(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         conversation = await service.open()
-        for text, line in (("  ", "no text"), ("x" * 100_001, "100,001 characters")):
+        for text, line in (("  ", "message is empty"), ("x" * 100_001, "100,001 characters")):
             posted = await service.say(conversation, text)
             turn = await service.turn(posted["turn"])
             assert turn["kind"] == "notice"

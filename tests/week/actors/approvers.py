@@ -18,7 +18,7 @@ from tests.week.service_setup import Ledger
 WORDS = {"approve": 0, "reject": -1}
 """What can be pressed, and the number of its button."""
 FOREIGN = "Only the person who asked for this, or an admin, can decide"
-CLOSED = ("This question is closed", "This question is too old")
+CLOSED = ("This question has already been answered", "This question is too old")
 AGAIN = 5.0
 """Seconds after which somebody presses again what shows no decision."""
 SIGN = re.compile(r"✓ (\w+)")
