@@ -36,7 +36,7 @@ MAX_CHARACTERS, MAX_LINES, MAX_NAME, MAX_ARGUMENTS, MAX_DEPTH = 2400, 30, 80, 20
 # Characters of arguments rendered on one line: of all together, and of each value.
 MAX_LINE, MAX_LINE_VALUE = 200, 80
 HIDDEN = "***"
-DEEPER = "[… deeper …]"
+DEEPER = "[… nested values …]"
 _SECRET = re.compile(
     r"(?:^|[_\-\s])(?:pass(?:word|wd|phrase)?|secret|token|cookie|credentials?|authorization"
     r"|(?:api|private|access)[_-]?key)$",

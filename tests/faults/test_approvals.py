@@ -114,7 +114,7 @@ async def test_what_comes_late_is_told_so_after_a_kill(room: Room) -> None:
     before = turns(room.service.home)
     room.wire.asks("/approve", person=ANN, group=room.group)
     await room.until(lambda: turns(room.service.home) > before and room.closed())
-    assert "There is no matching open approval" in room.standing[-1].text
+    assert "No matching approval request is open" in room.standing[-1].text
     await room.shows(question, "approve", ANN)
     for person in (ANN, EVE, BEN):
         await room.told(approve(person), CLOSED, GONE)

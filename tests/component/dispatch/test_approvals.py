@@ -268,8 +268,8 @@ class TestInWords:
         [
             ("/approve", BEN, FOREIGN),
             ("/approve 1", BEN, FOREIGN),
-            ("/approve 2", ANN, "There is no matching open approval request in this chat."),
-            ("approve 2", ANN, "There is no matching open approval request in this chat."),
+            ("/approve 2", ANN, "No matching approval request is open in this chat."),
+            ("approve 2", ANN, "No matching approval request is open in this chat."),
             ("reject 1", BEN, FOREIGN),
             ("/approve it", ANN, "Please add a request number, as in `/approve 12`"),
         ],
@@ -290,9 +290,7 @@ class TestInWords:
             await asking.adapter.hears("/approve 1", kind=GROUP)
             await settled(asking, 1)
             await asking.adapter.hears("/approve 1", kind=GROUP, to=message)
-            assert (await settled(asking, 2))[
-                -1
-            ] == "There is no matching open approval request in this chat."
+            assert (await settled(asking, 2))[-1] == "No matching approval request is open in this chat."
         assert len(asking.runtime.runs) == 2
 
     async def test_a_decision_outlives_a_restart(self, asking: Bench) -> None:

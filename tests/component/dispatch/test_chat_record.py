@@ -66,7 +66,7 @@ async def test_nothing_is_kept_until_a_chat_chooses_to(at: Bench) -> None:
             "This chat has been recorded since 1970-01-12. Each message is kept for 30 days. "
             "Messages in the record: 2."
         )
-        assert "Everything recorded has been deleted" in await says(at, "/record off")
+        assert "All recorded messages have been deleted" in await says(at, "/record off")
         assert await kept(at) == []
         await overhears(at, "gone")
         assert await kept(at) == []

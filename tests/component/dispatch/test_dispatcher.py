@@ -145,7 +145,7 @@ async def test_an_agent_that_is_gone_comes_with_the_chats_own_advice(at: Bench) 
         await at.adapter.hears("hi")
         assert await closed(at) == [TurnState.FAILED]
     [text] = at.adapter.texts()
-    assert 'There is no agent named "coder". Use `/agent` to choose another one.' in text
+    assert 'There is no agent named "coder". Use `/agent` to choose another agent.' in text
 
 
 async def test_a_run_without_words_is_read_from_the_state(at: Bench) -> None:
@@ -165,7 +165,7 @@ async def test_a_run_that_says_nothing_at_all_is_a_failure(at: Bench) -> None:
     async with at.running():
         await at.adapter.hears("hi")
         assert await closed(at) == [TurnState.FAILED]
-    assert "without an answer" in at.adapter.texts()[0]
+    assert "without answering" in at.adapter.texts()[0]
 
 
 async def test_a_gap_is_filled_from_the_state(at: Bench) -> None:

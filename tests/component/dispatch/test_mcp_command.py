@@ -34,7 +34,7 @@ SERVED = (
         ("/mcp", ["**MCP servers**", "- `Time` is ready. Tools (2): `convert`, `now`", "`/mcp NAME on`"]),
         ("/mcp", ["Tools (11): `tool0`", "`tool7` … (+3)", "- `bare` is ready, but has no tools."]),
         ("/mcp", ["- ⚠️ `lost` is unavailable: can't be reached.", "- `slow` is starting."]),
-        ("/mcp", ["- `late` is on and starts with the next answer.", "- `off` is off."]),
+        ("/mcp", ["- `late` is on and will start with the next answer.", "- `off` is off."]),
         ("/mcp time", ["`Time` is ready. Tools (2)", "Clocks."]),
         ("/mcp many", ["`tool9`, `tool10`"]),
         ("/mcp `TIME` off", ["The MCP server `Time` is off. The agent can no longer use its tools"]),
@@ -61,7 +61,7 @@ async def test_a_switch_is_seen(at: Bench) -> None:
         await said(at, "/mcp Time off", "/mcp off on")
         told = await said(at, "/mcp")
     assert "- `Time` is off." in told
-    assert "- `off` is on and starts" in told
+    assert "- `off` is on and will start" in told
 
 
 @pytest.mark.parametrize(

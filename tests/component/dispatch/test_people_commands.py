@@ -361,7 +361,7 @@ class TestRoles:
         [
             ("/allow", "No roles have been granted"),
             ("/role", "No roles have been granted"),
-            ("/revoke", "Please specify who:"),
+            ("/revoke", "Please specify a person or group:"),
             ("/allow @ann", "`@ann` is not a person or group."),
             ("/allow nowhere:1", "There is no platform or account named `nowhere`."),
             ("/allow recordin:1", "Did you mean `recording`"),

@@ -175,7 +175,7 @@ class TestWhatStaysInTheEnd:
             run.emit(*GONE, RunEnded("success"))
             assert await closed(at) == [TurnState.FAILED]
         [text] = at.adapter.texts()
-        assert "without an answer" in text
+        assert "without answering" in text
         assert HALF not in text
 
     async def test_the_state_is_asked_for_the_answer_first(self, at: Bench) -> None:

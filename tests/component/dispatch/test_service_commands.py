@@ -94,14 +94,18 @@ class TestAnnouncing:
         async with team.running():
             await says(team, "hi", MEMBER)
             await team.clock.advance(RECENT + 1)
-            assert (await says(team, "/announce hello")).startswith("There is no other chat")
+            assert (await says(team, "/announce hello")).startswith(
+                "I haven't answered anyone in another chat"
+            )
 
     async def test_not_who_may_not_use_it_any_more(self, team: Bench) -> None:
         async with team.running():
             await says(team, "/allow 30")
             await says(team, "hi", "30")
             await says(team, "/revoke 30")
-            assert (await says(team, "/announce hello")).startswith("There is no other chat")
+            assert (await says(team, "/announce hello")).startswith(
+                "I haven't answered anyone in another chat"
+            )
 
     @pytest.mark.parametrize(
         ("words", "told"),

@@ -106,8 +106,10 @@ async def test_a_conversation_is_named(at: Bench) -> None:
     async with at.running():
         assert (await says(at, "/title")).startswith("This conversation has no title")
         await says(at, "What is it?")
-        assert await says(at, "/title") == "Title of this conversation: `What is it?`."
-        assert await says(at, "/title Plans  for `June`") == "Title of this conversation: `Plans for 'June'`."
+        assert await says(at, "/title") == "This conversation's title is `What is it?`."
+        assert (
+            await says(at, "/title Plans  for `June`") == "This conversation's title is `Plans for 'June'`."
+        )
         await says(at, "more")
         view: Any = await at.db.run(load_conversation, 1)
         assert view.title == "Plans for `June`"

@@ -134,4 +134,4 @@ async def test_what_may_not_be_remembered_is_approved_for_once(asking: Bench) ->
     async with asking.running():
         await says(asking, "go", kind=PRIVATE)
         assert await choices(asking) == ("approve", "reject")
-        assert "one call at a time" in await says(asking, "/approve 1 here", kind=PRIVATE)
+        assert "has to be approved separately" in await says(asking, "/approve 1 here", kind=PRIVATE)
