@@ -170,7 +170,7 @@ async def _on_graph_error(_request: Request, error: Exception) -> Response:
 
 async def _on_unexpected_error(request: Request, error: Exception) -> Response:
     await log_failure("request_failed", error, path=request.url.path)
-    return error_response(500, "Internal error; the log has the details")
+    return error_response(500, "Internal error; see the log for details")
 
 
 def create_app(

@@ -40,7 +40,7 @@ class JsonRequest(Request):
         try:
             return orjson.loads(await self.body())
         except orjson.JSONDecodeError as error:
-            raise HTTPException(422, f"The body is not JSON. {error}") from error
+            raise HTTPException(422, f"The body is not valid JSON. {error}") from error
 
     @staticmethod
     def too_large(_limit: int) -> HTTPException:
@@ -95,7 +95,7 @@ def describe_invalid_request(error: RequestValidationError) -> str:
     problems = []
     for problem in error.errors():
         if problem["type"] == "missing" and problem["loc"] == ("body",):
-            return "The body is not JSON. It is empty."
+            return "The body is not valid JSON. It is empty."
         place = ".".join(map(str, problem["loc"][1:])) or str(problem["loc"][0])
         problems.append(f"{place}: {problem['msg']}")
     return "; ".join(problems)

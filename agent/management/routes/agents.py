@@ -54,7 +54,7 @@ class AgentRoutes:
         return router
 
     async def list_agents(self, limit: PageLimit = None, cursor: PageCursor = "") -> AgentList:
-        """List custom agents."""
+        """List the custom agents."""
         offer = await offer_of(self._source)
         agents = await asyncio.to_thread(describe_custom_agents, self._home, os.environ, offer)
         return select_page(agents, "agents", limit, cursor)
@@ -74,11 +74,11 @@ class AgentRoutes:
     async def update_agent(self, name: str, body: CustomAgentBody) -> AgentInfo:
         """Change a custom agent.
 
-        An absent field keeps its value; null restores the default.
+        Omitted fields keep their values; null restores the default.
         """
         offer = await offer_of(self._source)
         return await asyncio.to_thread(change_custom_agent, self._home, name, body, os.environ, offer)
 
     async def delete_agent(self, name: str) -> OperationResult:
-        """Delete a custom agent with its folder."""
+        """Delete a custom agent and its folder."""
         return await asyncio.to_thread(delete_custom_agent, self._home, name)

@@ -1,4 +1,4 @@
-"""Parts of the management routes: errors, headers, body limits, pages of lists, multipart bodies."""
+"""Building blocks of the management routes: errors, headers, body limits, list pages, multipart bodies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from agent.shared.json_routes import JsonRoute, describe_invalid_request, make_r
 from agent.shared.schemas import ListPage
 
 log = structlog.get_logger(__name__)
-GENERIC = "Internal error; the log has the details."
+GENERIC = "Internal error; see the log for details."
 MAX_PAGE = 200
 MAX_HEADER_BYTES = 8_192
 _MALFORMED = "The multipart body is malformed."
@@ -44,7 +44,7 @@ FILES_SCHEMA: Final = {
 
 L = TypeVar("L", bound=ListPage)
 PageLimit = Annotated[int | None, Query(ge=1, le=MAX_PAGE, description="Maximum number of items to return.")]
-PageCursor = Annotated[str, Query(description="`next` of the previous page.")]
+PageCursor = Annotated[str, Query(description="`next` of the previous page; omit it for the first page.")]
 
 
 class ManagementRoute(JsonRoute):
@@ -85,7 +85,7 @@ def _describe_error(error: Exception) -> tuple[int, str]:
     if isinstance(error, RequestValidationError):
         return 422, describe_invalid_request(error)
     if isinstance(error, ClientDisconnect):
-        return 400, "The client disconnected before the end of the request."
+        return 400, "The client disconnected before the request was complete."
     statuses = {ModelUnknown: 404, ProfileUnknown: 404, ModelCallFailed: 502}
     status = next((status for kind, status in statuses.items() if isinstance(error, kind)), 500)
     return status, GENERIC if status == 500 else str(error)
@@ -107,7 +107,7 @@ def select_page(listing: L, field: str, limit: int | None, cursor: str, *, key: 
     items: list[Any] = getattr(listing, field)
     keys = [getattr(item, key) for item in items]
     if cursor and cursor not in keys:
-        raise Invalid("cursor: not a cursor of this list")
+        raise Invalid("cursor: not valid for this list")
     begin = keys.index(cursor) + 1 if cursor else 0
     page = items[begin:] if limit is None else items[begin : begin + limit]
     has_next = bool(page) and begin + len(page) < len(items)

@@ -48,7 +48,7 @@ class McpServerSwitch(BaseModel):
 
 
 class McpConfigUpdate(BaseModel):
-    """MCP servers by name, as in the extensions file."""
+    """MCP servers by name, in the format of the extensions file."""
 
     model_config = ConfigDict(extra="forbid")
     mcp_servers: dict[str, dict[str, Any]]
@@ -62,7 +62,7 @@ class SkillSwitch(BaseModel):
 
 
 class SkillInThread(BaseModel):
-    """Skill archive in a thread's files; `path` is virtual, as the agent sees it."""
+    """Skill archive in a thread's files. `path` is the virtual path that the agent sees."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     thread_id: str
@@ -93,7 +93,7 @@ class McpRoutes:
         return await self._servers.replace_servers(body.mcp_servers)
 
     async def list_mcp_servers(self, limit: PageLimit = None, cursor: PageCursor = "") -> McpServerList:
-        """List MCP servers with state and tools."""
+        """List the MCP servers with their state and tools."""
         return select_page(await self._servers.list_servers(), "servers", limit, cursor)
 
     async def switch_mcp_server(self, name: str, body: McpServerSwitch) -> McpServerState:
@@ -112,7 +112,9 @@ _INSTALL_BODY: Final = {
 
 
 class SkillRoutes:
-    """Routes of skills. An archive is uploaded as a form with one file, or named in a thread's files."""
+    """Routes of skills. An archive is either uploaded as a form with one file, or already in a thread's
+    files.
+    """
 
     def __init__(self, home: Path, skills: SkillManagement) -> None:
         self._folders = ThreadFolders(home)
@@ -128,7 +130,7 @@ class SkillRoutes:
         return router
 
     async def list_skills(self, limit: PageLimit = None, cursor: PageCursor = "") -> SkillList:
-        """List skills, including unavailable ones."""
+        """List all skills, including unavailable ones."""
         return select_page(await self._skills.list_skills(), "skills", limit, cursor)
 
     async def get_skill(self, name: str) -> SkillInfo:
@@ -140,7 +142,7 @@ class SkillRoutes:
         return await self._skills.set_enabled(name, enabled=body.enabled)
 
     async def install_skill(self, request: Request) -> SkillInstalled:
-        """Install a skill from an archive, uploaded or in a thread's files."""
+        """Install a skill from an archive that is uploaded or already in a thread's files."""
         if request.headers.get("content-type", "").startswith("application/json"):
             body = _parse_skill_in_thread(await request.json())
             path = await asyncio.to_thread(self._folders.find, body.thread_id, body.path)
@@ -159,7 +161,7 @@ def _parse_skill_in_thread(body: Any) -> SkillInThread:
 
 
 async def _receive_archive(request: Request, folder: Path) -> Path:
-    """Store the one file of the form in `folder`. Raises FileRefused or SkillRefused."""
+    """Store the form's only file in `folder`. Raises FileRefused or SkillRefused."""
     path = folder / f"{secrets.token_hex(8)}{SUFFIX}"
     limit = ArchiveLimits().archive_bytes
     size = count = 0
@@ -172,7 +174,7 @@ async def _receive_archive(request: Request, folder: Path) -> Path:
                 size += len(event.data)
                 await asyncio.to_thread(file.write, event.data)
             if count > 1:
-                raise SkillRefused("Send one archive at a time.")
+                raise SkillRefused("Upload one archive at a time.")
             if size > limit:
                 raise SkillRefused(f"The archive is larger than {limit // 1_000_000} MB.", status=413)
     if not count:

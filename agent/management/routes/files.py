@@ -44,14 +44,14 @@ class BytesResponse(Response):
 
 
 class OpenFileResponse(FileResponse):
-    """A response from an already open file, which no command of the agent can replace meanwhile."""
+    """A response from an already open file, so that the agent's commands can't replace it in the meantime."""
 
     def __init__(self, descriptor: int, **options: Any) -> None:
         super().__init__(f"/dev/fd/{descriptor}", **options)
         self._descriptor = descriptor
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the file and close it in any case."""
+        """Send the file, then close it even after an error."""
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -79,13 +79,13 @@ class FileRoutes:
     async def upload_files(self, request: Request, thread_id: str) -> UploadResult:
         """Upload files, all or none.
 
-        With an `Idempotency-Key` a repeated upload is stored once.
+        With an `Idempotency-Key`, a repeated upload is stored only once.
         """
         thread_id = check_thread_id(thread_id)
         limits = await limits_of(self._source)
         length = request.headers.get("content-length", "")
         if length.isdigit() and int(length) > limits.batch_bytes + MULTIPART_OVERHEAD:
-            raise FileRefused("The files are too large in total.", status=413)
+            raise FileRefused("The total size of the files is too large.", status=413)
         store = UploadStore(self._folders, limits)
         async with store.batch(thread_id) as batch:
             async for event in read_files(request.headers.get("content-type", ""), request.stream()):
@@ -110,7 +110,7 @@ class FileRoutes:
     async def get_artifact(self, thread_id: str, path: str, download: str = "") -> Response:
         """Return a file of a thread.
 
-        It is a download if `download=true`, or if a browser could execute it.
+        It is sent as a download if `download=true`, or if a browser could execute it.
         """
         artifact = await asyncio.to_thread(open_artifact, self._folders, thread_id, path)
         descriptor = await asyncio.to_thread(self._open_file, thread_id, path)

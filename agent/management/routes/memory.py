@@ -1,4 +1,4 @@
-"""Routes of memory. Each takes `?scope=`, the memory's owner; the default is the owner of the runtime."""
+"""Routes of memory. Each takes `?scope=`, the memory's owner; the default is the runtime's owner."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class MemoryRoutes:
         return await self._memory.erase(scope)
 
     async def reload_memory(self, scope: Scope) -> MemoryDocument:
-        """Reload memory from its file."""
+        """Reload the memory from its file."""
         return await self._memory.reload_document(scope)
 
     async def get_memory_config(self, scope: Scope) -> MemorySettings:
@@ -72,7 +72,7 @@ class MemoryRoutes:
         return await self._memory.load_settings()
 
     async def get_memory_status(self, scope: Scope) -> MemoryStatus:
-        """Return the size of memory and its pending updates."""
+        """Return the size of the memory and the number of pending updates."""
         return await self._memory.load_status(scope)
 
     async def add_fact(self, scope: Scope, body: NewFactBody) -> MemoryChange:

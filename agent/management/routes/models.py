@@ -82,10 +82,10 @@ class ModelRoutes:
 
 
 async def _read_messages(request: Request, thread_id: str) -> Sequence[BaseMessage]:
-    """Read the messages of a thread. Raises NotFound, or Invalid if this server stores no threads."""
+    """Read the messages of a thread. Raises NotFound, or Invalid if this server does not store threads."""
     runtime: OpenRuntime | None = getattr(request.app.state, "runtime", None)
     if runtime is None:
-        raise Invalid("messages: required, because this server stores no threads")
+        raise Invalid("messages: required, because this server does not store threads")
     values = (await runtime.database.read(get_thread, thread_id)).values
     state = orjson.loads(values) if values else None
     return to_messages(state.get("messages") or () if isinstance(state, dict) else ())

@@ -93,7 +93,7 @@ def _matches(assistant: Assistant, body: AssistantSearch) -> bool:
 
 @router.get("/{assistant_id}/graph")
 async def get_assistant_graph(runtime: Runtime, assistant_id: AssistantId, xray: str = "") -> Response:
-    """Return nodes and edges of an assistant's graph."""
+    """Return the nodes and edges of an assistant's graph."""
     depth: bool | int = int(xray) if xray.isdigit() else xray.lower() in {"true", "yes"}
     async with _open_graph(runtime, await runtime.find_assistant(assistant_id)) as graph:
         return json_response((await graph.aget_graph(xray=depth)).to_json())

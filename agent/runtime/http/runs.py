@@ -99,7 +99,7 @@ async def _create(
 
 async def _make_spec(creation: RunCreation, body: RunCreate, *, temporary: bool) -> RunSpec:
     if body.webhook is not None:
-        raise Invalid("webhook: not in this version")
+        raise Invalid("webhook: not supported in this version")
     assistant = await creation.runtime.find_assistant(body.assistant_id)
     configurable = body.config.get("configurable") or {}
     if body.context is not None and configurable:
@@ -256,7 +256,7 @@ async def cancel_run(
 ) -> Response:
     """Cancel a run.
 
-    Answers 202, or 204 once the run has ended if `wait` is true.
+    Returns 202, or, if `wait` is true, 204 once the run has ended.
     """
     done = await runtime.manager.cancel_run(thread_id, run_id, action)
     if not wait:
@@ -284,7 +284,7 @@ async def join_run_stream(
     cancel_on_disconnect: Flag = False,
     last_event_id: Annotated[str, Header()] = "",
 ) -> Response:
-    """Stream the events of a run that follow `Last-Event-ID`; by default, only new events."""
+    """Stream the events of a run after `Last-Event-ID`; without it, only new events."""
     run = await runtime.database.read(runs.get_run, thread_id, run_id)
     active = runtime.manager.find_active(run.run_id)
     modes = require_modes(stream_mode) if stream_mode else None

@@ -42,7 +42,7 @@ def _item_view(item: Item) -> Json:
 async def put_item(runtime: Runtime, body: StorePut) -> Response:
     """Store an item."""
     if body.ttl is not None:
-        raise Invalid("ttl: not in this version")
+        raise Invalid("ttl: not supported in this version")
     await runtime.items.aput(_check_namespace(body.namespace), body.key, body.value, body.index)
     return Response(status_code=204)
 

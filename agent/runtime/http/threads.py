@@ -55,7 +55,7 @@ async def create_thread(
 
 def _refuse_ttl(ttl: Any) -> None:
     if ttl is not None:
-        raise Invalid("ttl: not in this version")
+        raise Invalid("ttl: not supported in this version")
 
 
 @router.post("/search")
@@ -64,7 +64,7 @@ async def search_threads(
 ) -> Response:
     """Search threads."""
     if body.extract:
-        raise Invalid("extract: not in this version")
+        raise Invalid("extract: not supported in this version")
     page = await runtime.database.read(threads.search_threads, _to_query(body))
     views = [select_keys(thread_view(thread), body.select) for thread in page.rows]
     headers = pagination_headers(page.total, offset=body.offset, limit=body.limit)
@@ -97,7 +97,7 @@ def _to_query(body: ThreadSearch) -> threads.ThreadQuery:
 async def prune_threads(runtime: Runtime, body: ThreadPrune) -> Response:
     """Delete several threads."""
     if body.strategy != "delete":
-        raise Invalid("strategy keep_latest: not in this version")
+        raise Invalid("strategy keep_latest: not supported in this version")
     pruned = 0
     for thread_id in [require_uuid(item, "thread id") for item in body.thread_ids]:
         try:

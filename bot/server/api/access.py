@@ -39,7 +39,7 @@ LISTS: Sequence[tuple[str, schemas.GivenRole]] = (
 )
 ADDED = "blocked"
 """Configuration key whose account list extends the general one; every other account list replaces it."""
-Entry = Annotated[str, Path(max_length=256, description="`platform:id`, `account:id`, `platform:kind:id`.")]
+Entry = Annotated[str, Path(max_length=256, description="`platform:id`, `account:id` or `platform:kind:id`.")]
 Person = Annotated[str, Query(max_length=256, description="Only events by or about this person.")]
 
 
@@ -57,8 +57,8 @@ class NewRole(BaseModel):
 async def get_access(
     services: Services, by: By, limit: Limit = DEFAULT, cursor: Names = ""
 ) -> schemas.Access:
-    """List the configured roles, the granted roles (by entry, in pages) and the access requests that the
-    caller may approve.
+    """List the configured roles, the granted roles (ordered by entry, in pages) and the access requests that
+    the caller may approve.
     """
     rules, own, now = services.core.config.access, services.core.configured_accounts(), services.clock.now()
     grants = [one for one in await services.db.run(list_role_grants) if one.entry > cursor]
@@ -82,8 +82,8 @@ async def get_access(
 
 @router.put("/access/{entry}")
 async def put_role(entry: Entry, body: NewRole, services: Services, by: By) -> schemas.RoleGrantInfo:
-    """Grant a role to a person, or access to a group or workspace (409: the configuration overrides it;
-    403: only owners, and admins of every account that the entry covers, may do this).
+    """Grant a role to a person, or access to a group or workspace (403: the caller is neither an owner nor an
+    admin of every account that the entry covers; 409: the configuration overrides it).
     """
     target, role = parse_entry(entry), Role[body.role.upper()]
     _check_grant(services, by, target, role)
@@ -103,8 +103,8 @@ async def put_role(entry: Entry, body: NewRole, services: Services, by: By) -> s
 
 @router.delete("/access/{entry}", status_code=204)
 async def delete_role(entry: Entry, services: Services, by: By) -> None:
-    """Revoke a granted role (403: only owners, and admins of every account that the entry covers,
-    may do this).
+    """Revoke a granted role (403: the caller is neither an owner nor an admin of every account that the entry
+    covers).
     """
     who = parse_entry(entry)
     _check_grant(services, by, who, Role.STRANGER)
@@ -148,7 +148,7 @@ def _check_named(services: ApiServices, who: AccessEntry, role: Role) -> None:
             place = (
                 "" if configured is AccessPolicy(general).configured_role_of_entry(who) else f" on {account}"
             )
-            reason = f"config.yaml sets {who} to {configured.name.lower()}{place}; change it there"
+            reason = f"config.yaml gives {who} the role {configured.name.lower()}{place}; change it there"
             raise HTTPException(409, reason)
 
 
@@ -168,7 +168,7 @@ def _configured_roles(rules: AccessConfig, own: Sequence[AccountView]) -> list[s
 
 
 def _accounts_with_own_rules(key: str, entry: AccessEntry, own: Sequence[AccountView]) -> list[str]:
-    """Return the accounts that an entry covers, but which have their own list instead."""
+    """Return the accounts that an entry would cover but that have their own list."""
     covered = [one for one in own if key != ADDED and one.is_covered_by(entry)]
     return [one.name for one in covered if getattr(one.own_rules, key) is not None]
 
@@ -193,7 +193,7 @@ def present_grant(services: ApiServices, by: Principal, one: RoleGrant) -> schem
 
 
 class PairingApproval(BaseModel):
-    """A pairing code, and the role to grant."""
+    """A pairing code and the role to grant."""
 
     code: str = Field(min_length=1, max_length=40)
     role: schemas.GivenRole = "member"
@@ -207,7 +207,7 @@ async def approve_by_code(body: PairingApproval, services: Services, by: By) -> 
     db, now = services.db, services.clock.now()
     _check_role(by, body.role)
     if await db.run(count_audit_events, by.person, WRONG_CODE, now - WRONG_WITHIN) >= MOST_WRONG:
-        raise HTTPException(429, "code: too many wrong codes; wait an hour")
+        raise HTTPException(429, "code: too many wrong codes; try again in an hour")
     found = await db.run(list_pairing_requests, now, normalize_code(body.code))
     within = [one for one in found if is_in_scope(services, by, one.account)]
     grant = await _grant_access(services, by, within[0], body.role) if within else None
@@ -219,8 +219,8 @@ async def approve_by_code(body: PairingApproval, services: Services, by: By) -> 
 
 @router.post("/access/waiting/{entry}")
 async def approve_by_person(entry: Entry, body: NewRole, services: Services, by: By) -> schemas.RoleGrantInfo:
-    """Approve the access request of an `account:id` and notify the person (404: no pending request; 403:
-    only owners, and admins of that account, may do this).
+    """Approve the access request of an `account:id` and notify the person (403: the caller is neither an
+    owner nor an admin of that account; 404: no pending request).
     """
     who = parse_entry(entry)
     _check_role(by, body.role)
@@ -232,7 +232,9 @@ async def approve_by_person(entry: Entry, body: NewRole, services: Services, by:
     ]
     grant = await _grant_access(services, by, found[0], body.role) if found else None
     if grant is None:
-        reason = f"no pending access request of {who}: approved already, or expired until they write again"
+        reason = (
+            f"no pending access request from {who}: it was approved, or it expired and they must write again"
+        )
         raise HTTPException(404, reason)
     return grant
 
@@ -240,7 +242,7 @@ async def approve_by_person(entry: Entry, body: NewRole, services: Services, by:
 async def _grant_access(
     services: ApiServices, by: Principal, one: PairingRequest, role: str
 ) -> schemas.RoleGrantInfo | None:
-    """Grant a role and notify the person; None if the request is no longer pending."""
+    """Grant a role and notify the person. Return None if the request is no longer pending."""
     db, now = services.db, services.clock.now()
     welcome = services.core.account(one.account).texts("pair_welcome")
     notice = await db.run(approve_pairing, one.code, role, welcome, audit_actor(services, by), now)

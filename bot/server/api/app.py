@@ -38,7 +38,7 @@ ROUTED = (health, sign_in, channels, conversations, turns, usage, access, schedu
 
 
 def create_app(services: ApiServices) -> FastAPI:
-    """Build the guarded application of web console, API and runtime proxy.
+    """Build the guarded application: web console, API and runtime proxy.
 
     Its lifespan owns the HTTP clients and the background tasks. Raises StartError if other machines can reach
     it and no token is set.

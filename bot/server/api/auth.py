@@ -1,6 +1,6 @@
-"""Authenticate callers, check their role and scope, and record in the audit log what they read of others.
+"""Authenticate callers, check their role and scope, and record in the audit log when they read others' data.
 
-A route sets its least role with `open_to`; the default is admin.
+A route sets its minimum role with `open_to`; the default is admin.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOT_YOURS = "Your role does not allow this."
 NOT_KNOWN = "Sign in first."
 _CALLER, _LEAST = "roebot.caller", "__roebot_least__"
 HERE = Sender(OWNER)
-"""Sender of callers with the service token and of callers on loopback."""
+"""Sender that represents callers with the service token and callers on loopback."""
 Route = TypeVar("Route", bound=Callable[..., Any])
 
 
@@ -76,7 +76,7 @@ class Principal:
 
     @property
     def memory_scope(self) -> str:
-        """Return the scope of the agent's memory of the caller."""
+        """Return the scope of the agent's memory about the caller."""
         return f"person:{self.account}:{self.person}"
 
     @property
@@ -122,7 +122,7 @@ By = Annotated[Principal, Depends(require_caller)]
 
 
 def open_to(least: Role) -> Callable[[Route], Route]:
-    """Set the least role of a route; BLOCKED admits callers that are not signed in."""
+    """Set the minimum role of a route. BLOCKED admits callers that are not signed in."""
 
     def marked(route: Route) -> Route:
         setattr(route, _LEAST, least)
@@ -132,7 +132,7 @@ def open_to(least: Role) -> Callable[[Route], Route]:
 
 
 def least_role(endpoint: object) -> Role:
-    """Return the least role that a route requires."""
+    """Return the minimum role that a route requires."""
     found: Role = getattr(endpoint, _LEAST, Role.ADMIN)
     return found
 
@@ -158,7 +158,7 @@ def is_in_scope(services: ApiServices, by: Principal, scope: str) -> bool:
 def check_scope(services: ApiServices, by: Principal, who: AccessEntry) -> None:
     """Check that the caller administers the accounts that an entry covers. Raises 403."""
     if not is_in_scope(services, by, who.scope):
-        reason = f"you are not an admin of every account that {who} covers; name a person on yours"
+        reason = f"you are not an admin of every account that {who} covers; name a person on your account"
         raise HTTPException(403, f"{reason} ({by.account}:ID), or ask an owner")
 
 

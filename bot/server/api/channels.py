@@ -18,7 +18,7 @@ router = APIRouter(tags=["channels"])
 
 @router.get("/api/channels")
 async def list_channels(services: Services, limit: Limit = DEFAULT, cursor: Cursor = "") -> schemas.Channels:
-    """List the accounts with their state, by name."""
+    """List accounts with their state, ordered by name."""
     known = services.core.accounts.states()
     names = [name for name in sorted(known) if name > cursor]
     shown = [_present_channel(name, *known[name]) for name in names[:limit]]
@@ -74,8 +74,8 @@ RETRY_LATER = "The account is not connected yet; retry later."
 @router.post("/webhooks/{account}", tags=["webhooks"])
 @open_to(Role.BLOCKED)
 async def receive_webhook(account: str, request: Request, services: Services) -> Response:
-    """Pass a platform's request to its account. 404: unknown account, or one without webhooks; 413: too
-    large; 503: not connected yet, so the platform retries.
+    """Deliver a platform's webhook request to its account (404: unknown account, or one without webhooks;
+    413: too large; 503: not connected yet, so the platform retries).
     """
     channel = services.channels.get(account)
     if channel is None or not isinstance(channel.adapter, ReceivesWebhooks):
@@ -86,7 +86,7 @@ async def receive_webhook(account: str, request: Request, services: Services) ->
     async for chunk in request.stream():
         body += chunk
         if len(body) > MOST_BYTES:
-            raise HTTPException(413, f"at most {MOST_BYTES} bytes")
+            raise HTTPException(413, f"The body is too large. The limit is {MOST_BYTES} bytes.")
     headers = {name.lower(): value for name, value in request.headers.items()}
     answer = await channel.adapter.webhook(WebhookRequest(headers, bytes(body)))
     return Response(answer.body, answer.status, media_type=answer.content_type)

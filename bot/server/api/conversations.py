@@ -41,7 +41,7 @@ NAME_LENGTH = 200
 
 
 class NewMessage(BaseModel):
-    """A message; `event_id` is the client's id, and repeating it has no further effect."""
+    """A message. `event_id` is chosen by the client; sending the same one again has no effect."""
 
     model_config = ConfigDict(extra="forbid")
     text: str = Field("", max_length=2_000_000)
@@ -90,7 +90,7 @@ async def _read_json(request: Request) -> object:
     try:
         return await request.json()
     except ValueError as error:
-        raise HTTPException(400, "The body is not JSON.") from error
+        raise HTTPException(400, "The body is not valid JSON.") from error
 
 
 def _validate(body: object) -> NewMessage:
@@ -113,7 +113,7 @@ async def _save_upload(inbox: InboxFiles, upload: UploadFile, limit: int) -> Att
         path, size = await inbox.store_file(upload.file, limit)
     except FileTooLarge as error:
         megabytes = error.limit / 1_000_000
-        raise HTTPException(413, f"{name} is too large: at most {megabytes:g} MB.") from error
+        raise HTTPException(413, f"{name} is too large. The limit is {megabytes:g} MB.") from error
     kind = AttachmentKind.IMAGE if mime.startswith("image/") else AttachmentKind.FILE
     return Attachment(kind, name, str(path), size, mime)
 
@@ -143,7 +143,7 @@ MESSAGE_BODY: dict[str, Any] = {
 
 
 class NewConversation(BaseModel):
-    """The chat to open; without `chat` a new one. `account` is an account of the web console or the
+    """The chat to open; a new one if `chat` is omitted. `account` is an account of the web console or the
     terminal.
     """
 
@@ -162,7 +162,7 @@ async def list_conversations(
     limit: Limit = DEFAULT,
     cursor: Cursor = "",
 ) -> schemas.Conversations:
-    """List the conversations of an account, newest first; members get their own only."""
+    """List the conversations of an account, newest first; members see only their own."""
     owners = by.owner_ids if mine or not by.has_permission(Permission.READ) else ()
     if owners and not by.can_reach(account, _platform_of(services, account)):
         return schemas.Conversations(conversations=[], next=None)
@@ -197,7 +197,9 @@ async def get_conversation(conversation: Id, services: Services, by: By) -> sche
 async def read_transcript(
     conversation: Id, services: Services, by: By, limit: Limit = DEFAULT, cursor: Cursor = ""
 ) -> schemas.Turns:
-    """List turns with their messages and replies, newest first; a reply in progress has its current text."""
+    """List turns with their messages and replies, newest first, including the current text of a reply in
+    progress.
+    """
     of = await local_chats.visible_conversation(services, by, conversation)
     await record_conversation_read(services, by, of)
     found = await services.db.run(list_turns, conversation, parse_cursor(cursor), limit)
@@ -212,7 +214,7 @@ async def read_transcript(
 async def read_conversation_usage(
     conversation: Id, services: Services, by: By, days: Days = DAYS
 ) -> schemas.UsageTotals:
-    """Return the number of tokens that a conversation used in recent days."""
+    """Return the token usage of a conversation in recent days."""
     of = await local_chats.visible_conversation(services, by, conversation)
     return schemas.UsageTotals.model_validate(
         await services.db.run(sum_usage, period_start(services, days), conversation=of.id)
@@ -222,7 +224,7 @@ async def read_conversation_usage(
 @router.post("/{conversation}/messages", status_code=202, openapi_extra=MESSAGE_BODY)
 @open_to(Role.MEMBER)
 async def post_message(conversation: Id, request: Request, services: Services, by: By) -> schemas.PostResult:
-    """Post a message (JSON, or a form with `files`); it has been stored once the response arrives."""
+    """Post a message (JSON, or a form with `files`). It is stored before the response is sent."""
     of = await local_chats.visible_conversation(services, by, conversation)
     local_chats.writable_adapter(services, by, of)
     async with read_message(request, services) as posted:

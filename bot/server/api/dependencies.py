@@ -66,7 +66,7 @@ class ApiServices:
         return self.core.server
 
     def inbox(self, account: str) -> Inbox | None:
-        """Return where the messages of an account are accepted, None for one that isn't enabled."""
+        """Return the inbox that accepts an account's messages, or None if the account isn't enabled."""
         if account not in {one.name for one in self.core.config.accounts}:
             return None
         admissions = AdmissionPolicy(self.core.account(account), self.commands, self.core.new_id)
@@ -89,19 +89,19 @@ Services = Annotated[ApiServices, Depends(services_of)]
 
 Limit = Annotated[int, Query(ge=1, le=200, description="Maximum number of items to return.")]
 Cursor = Annotated[
-    str, Query(max_length=64, description="`next` of the previous page; omit it for the first.")
+    str, Query(max_length=64, description="`next` of the previous page; omit it for the first page.")
 ]
 Names = Annotated[
-    str, Query(max_length=256, description="`next` of the previous page; omit it for the first.")
+    str, Query(max_length=256, description="`next` of the previous page; omit it for the first page.")
 ]
-"""Cursor of a list that is ordered by name."""
+"""Cursor of a list ordered by name."""
 DEFAULT = 50
 
 
 def parse_cursor(cursor: str) -> int:
-    """Return the id below which a page begins. Raises 422 for an invalid cursor."""
+    """Return the id below which a page starts. Raises 422 for an invalid cursor."""
     if not cursor:
         return NEWEST
     if not cursor.isdecimal() or int(cursor) > NEWEST:
-        raise HTTPException(422, "cursor: not a cursor of this list")
+        raise HTTPException(422, "cursor: not valid for this list")
     return int(cursor)

@@ -40,8 +40,8 @@ async def get_health(services: Services) -> schemas.HealthInfo:
 @router.get("/health/ready", responses={503: {"model": Readiness}})
 @open_to(Role.BLOCKED)
 async def get_readiness(request: Request, services: Services, response: Response) -> Readiness:
-    """Check whether messages can be answered: 503 if the database or the agent runtime is unavailable.
-    Only admins get details.
+    """Check whether messages can be answered (503: the database or the agent runtime is unavailable). Only
+    admins get details.
     """
     database = await _database_check(services)
     reachable = await services.core.runtime.is_ready()
@@ -140,17 +140,17 @@ async def _collect_metrics(services: ApiServices, gauges: Gauges) -> list[Metric
 
 def _current_metrics(services: ApiServices, gauges: Gauges) -> Iterable[Metric]:
     accepted = CounterMetricFamily(
-        "roebot_turns_accepted", "Turns accepted since the start", labels=["kind", "refused"]
+        "roebot_turns_accepted", "Turns accepted since startup", labels=["kind", "refused"]
     )
     for (kind, refused), count in sorted(gauges.accepted.items()):
         accepted.add_metric([kind, str(refused).lower()], count)
     yield accepted
     yield GaugeMetricFamily("roebot_runs_running", "Active runs", value=services.dispatcher.run_count)
-    yield GaugeMetricFamily("roebot_event_loop_lag_seconds", "Delay of the event loop", value=gauges.lag)
+    yield GaugeMetricFamily("roebot_event_loop_lag_seconds", "Event loop delay in seconds", value=gauges.lag)
 
 
 async def _stored_counters(services: ApiServices) -> Iterable[Metric]:
-    opened = GaugeMetricFamily("roebot_turns_open", "Turns that are not closed yet", labels=["kind", "state"])
+    opened = GaugeMetricFamily("roebot_turns_open", "Turns that are still open", labels=["kind", "state"])
     queued = 0
     for (kind, state), count in sorted((await services.db.run(count_open_turns)).items()):
         opened.add_metric([kind, state], count)
@@ -164,16 +164,16 @@ async def _stored_counters(services: ApiServices) -> Iterable[Metric]:
             ),
         )
         family.add_metric([counter.account], counter.value)
-    waiting = GaugeMetricFamily("roebot_turns_queued", "Turns that wait to start", value=queued)
+    waiting = GaugeMetricFamily("roebot_turns_queued", "Turns waiting to start", value=queued)
     return [opened, waiting, *found.values()]
 
 
 def _account_metrics(services: ApiServices) -> Iterable[Metric]:
     states = GaugeMetricFamily(
-        "roebot_account_state", "1 for the current state of an account", labels=["account", "state"]
+        "roebot_account_state", "1 for the account's current state, else 0", labels=["account", "state"]
     )
     waiting = GaugeMetricFamily(
-        "roebot_rate_waiting", "Calls that wait for a platform's rate limit", labels=["account"]
+        "roebot_rate_waiting", "Calls waiting for a platform's rate limit", labels=["account"]
     )
     for name, (_, state) in sorted(services.core.accounts.states().items()):
         for live in Live:

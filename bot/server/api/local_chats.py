@@ -20,11 +20,11 @@ from bot.store.turns import load_turn
 # Number of latest turns that are searched for a message that was just accepted.
 RECENT = 10
 NO_ACCOUNT = "The account of this conversation no longer exists."
-NOT_THEIRS = "This conversation belongs to someone else; only they can write in it."
+NOT_THEIRS = "This conversation belongs to someone else, and only they can write in it."
 
 
 async def open_chat(services: ApiServices, by: Principal, account: str, chat: str) -> ConversationView:
-    """Open a chat of the web console or the terminal. Raises 404 for other accounts and for someone else's
+    """Open a chat in the web console or the terminal. Raises 404 for other accounts and for someone else's
     chat.
     """
     adapter = presenters.local_adapter(services, account)
@@ -75,7 +75,7 @@ def writable_adapter(services: ApiServices, by: Principal, of: ConversationView)
     """
     adapter = presenters.local_adapter(services, of.key.account)
     if adapter is None:
-        raise HTTPException(409, f"This conversation is on {of.platform}; write there.")
+        raise HTTPException(409, f"This conversation is on {of.platform}. Write your message there.")
     if not by.owns_conversation(of):
         raise HTTPException(409, NOT_THEIRS)
     return adapter
@@ -89,7 +89,7 @@ async def post_text(
     event_id: str = "",
     files: Sequence[Attachment] = (),
 ) -> schemas.PostResult:
-    """Post a message to a conversation; it is stored when this returns."""
+    """Post a message to a conversation. It is stored before this function returns."""
     adapter = writable_adapter(services, by, of)
     event_id = event_id or services.core.new_id()
     await adapter.receive_message(of.key.chat, text, event_id=event_id, attachments=files, sender=by.sender)

@@ -67,7 +67,7 @@ def present_conversation(
 
 
 def visible_turns(found: Iterable[TurnView]) -> list[TurnView]:
-    """Return the turns that a transcript shows; a dismissed question is shown in the question itself."""
+    """Return the turns that a transcript shows. A dismissal is shown in the question itself."""
     return [view for view in found if not view.left]
 
 
@@ -101,8 +101,8 @@ async def present_turn(services: ApiServices, of: ConversationView, view: TurnVi
 
 
 def is_growing(view: TurnView) -> bool:
-    """Return whether the reply is still in progress; once the final text is composed, the store has all of
-    it.
+    """Return whether the reply is still in progress. Once the final text is composed, all of it is in the
+    store.
     """
     return view.state in (TurnState.RUNNING, TurnState.WAITING)
 

@@ -1,4 +1,4 @@
-"""Routes to export and erase the data of a person."""
+"""Routes to export and erase a person's data."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Whom = Annotated[str, Path(alias="person", max_length=256, description="`platfor
 @router.get("/{person}/data", response_class=Response, responses={200: {"content": {"application/json": {}}}})
 @open_to(Role.MEMBER)
 async def export_data(target: Whom, services: Services, by: By) -> Response:
-    """Export the stored data of a person as one JSON document. Members can export their own data, admins also
-    that of people who are not admins, and owners anyone's.
+    """Export a person's stored data as one JSON document. Members can export their own data, admins also the
+    data of people who are not admins, and owners anyone's data.
     """
     person, now = _parse_person(services, by, target), services.clock.now()
     found = await export_person(
@@ -40,8 +40,8 @@ async def export_data(target: Whom, services: Services, by: By) -> Response:
 @router.delete("/{person}/data")
 @open_to(Role.MEMBER)
 async def erase_data(target: Whom, services: Services, by: By) -> schemas.ErasureResult:
-    """Erase the stored data of a person, as `/data erase` does. The same access rules apply as to the export.
-    Roles, schedules and the audit log are kept.
+    """Erase a person's stored data, as `/data erase` does. Access is restricted as for the export. Roles,
+    schedules and the audit log are kept.
     """
     person = _parse_person(services, by, target)
     done = await services.retention.erase_person(person, _memory_scopes(services, person))
@@ -69,14 +69,14 @@ def _parse_person(services: ApiServices, by: Principal, text: str) -> PersonKey:
 def _check_person(services: ApiServices, by: Principal, who: AccessEntry) -> None:
     """Check that the caller may access the person's data. Raises 403, 404 and, for an invalid id, 422.
 
-    An id that cannot exist is refused because success would suggest that data was erased.
+    An impossible id is rejected, because success would suggest that data was erased.
     """
     if not by.role.may_give(Role.STRANGER, services.core.highest_role(who)):
         raise not_found("person") if by.role < Role.ADMIN else HTTPException(403, NOT_YOURS)
     known = {*PLATFORMS, *(platform for platform, _ in services.core.accounts.states().values())}
     if who.scope not in known:
         expected = ", ".join(sorted(known))
-        raise HTTPException(422, f"person: there is no platform {who.scope}; expected one of {expected}")
+        raise HTTPException(422, f"person: unknown platform {who.scope}; expected one of {expected}")
     if problem := wrong_person(who.scope, who):
         raise HTTPException(422, f"person: {problem}")
 

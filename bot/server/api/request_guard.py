@@ -1,7 +1,7 @@
 """Guard the port: known hosts, same origin, JSON bodies, and authentication.
 
-A web page in a person's browser runs on this machine too and can reach loopback; it must not reach the agent.
-The Host check stops DNS rebinding, the Origin check foreign pages, the content type check forms.
+A web page in a person's browser can also reach loopback on this machine, but it must not reach the agent. The
+Host check stops DNS rebinding, the Origin check stops foreign pages, and the content type check stops forms.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ HEADERS: Mapping[str, str] = {
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
-NO_TOKEN = "A token is required: the value of server.token, as Authorization: Bearer."  # noqa: S105
-SIGNED_OUT = "You are no longer signed in. Send the bot the command page to get a new link."
+NO_TOKEN = "A token is required. Send the value of server.token in the header Authorization: Bearer."  # noqa: S105
+SIGNED_OUT = "You are no longer signed in. To get a new link, send the command page to the bot."
 NO_STORE = "The database is not responding; see the log for details."
 WRONG_TOKEN = "Wrong token. Check server.token."  # noqa: S105
 
@@ -58,8 +58,8 @@ def guard_requests(
     sessions: TokenSessions,
     links: LinkSessions | None = None,
 ) -> HttpGuard:
-    """Guard an application: 421 for an unknown Host, 403 for a foreign Origin, 401 without token or session,
-    415 for a body that is not JSON.
+    """Guard an application: return 421 for an unknown Host, 403 for a foreign Origin, 401 without a token or
+    session, and 415 for a body that is not JSON.
 
     The caller is attached to the request; the routes check what the caller may do.
     """
@@ -68,7 +68,7 @@ def guard_requests(
         names={*server.allowed_hosts, *([public] if public else [])},
         own_names=LOOPBACK_NAMES | _listening_names(server.host),
         port=port,
-        detail="Unknown host. Add it to server.allowed_hosts to serve it.",
+        detail="Unknown host. To accept it, add it to server.allowed_hosts.",
     )
     body = json_required(
         form_suffixes=FORM_ENDS,
@@ -80,15 +80,17 @@ def guard_requests(
 
 
 async def _check_origin(_scope: Scope, headers: RequestHeaders) -> Refusal | None:
-    """Refuse pages of another origin than the requested host."""
+    """Reject pages whose origin differs from the requested host."""
     origin = headers.get("origin")
     if origin is None or origin.lower().partition("://")[2] == headers.get("host", "").lower():
         return None
-    return 403, "This origin may not call the service."
+    return 403, "Requests from this origin are not allowed."
 
 
 class CallerCheck:
-    """Authenticate the caller and attach them to the request; refuse a path that requires one without."""
+    """Authenticate the caller and attach them to the request. Reject unauthenticated requests that require a
+    caller.
+    """
 
     def __init__(self, sessions: TokenSessions, links: LinkSessions | None) -> None:
         self._sessions = sessions

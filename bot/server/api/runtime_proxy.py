@@ -1,8 +1,8 @@
 """Proxy calls to the agent runtime, unbuffered, with the service's token instead of the client's.
 
-Admins may make every call except those that install programs on the machine, which take an owner; calls that
-concern others are audited. Members read the lists, manage the agent's memory of them, and use the files of
-threads of their own conversations.
+Admins may make every call except those that install programs on the machine, which are reserved for owners;
+calls that concern others are audited. Members may read the lists, manage the agent's memory about themselves,
+and use the files in the threads of their own conversations.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ AREAS = frozenset({"models", "threads", "skills", "mcp", "memory", "agents", "co
 PROGRAMS = frozenset({("PUT", "mcp", "config"), ("POST", "skills", "install")})
 MANAGED = frozenset({"agents", "skills", "mcp"})
 LISTS = frozenset({"models", "skills", "agents"})
-FOR_OWNERS = "This installs programs on the machine; only owners can do that."
+FOR_OWNERS = "Only owners can do this, because it installs programs on the machine."
 OWN_MEMORY = re.compile(r"|reload|status|facts|facts/[^/]+")
 OWN_FILES = re.compile(r"[^/]+/(?:uploads|uploads/[^/]+|artifacts/.+|suggestions)")
 
@@ -119,9 +119,7 @@ class AccessWatch:
     seen: float = 0.0
 
     async def has_ended(self) -> bool:
-        """Return whether the caller lost the session or the role that they had; checked at most once a
-        second.
-        """
+        """Return whether the caller lost their session or role. The check runs at most once per second."""
         now = self.services.clock.now()
         if now - self.seen < 1.0:
             return False
@@ -153,12 +151,12 @@ async def forward_request(
 
 
 def _raw_path(raw: str, path: str) -> str:
-    """Return the path as the client sent it (with its escapes), from where `path` begins."""
+    """Return the path as the client sent it (with its escapes), starting where `path` starts."""
     return raw.removeprefix(LANGGRAPH) if raw.startswith(LANGGRAPH + "/") else raw
 
 
 def _request_body(request: Request) -> AsyncIterator[bytes] | None:
-    """Return the body as it arrives; None without a body."""
+    """Return the body as it arrives, or None if there is none."""
     has_body = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
     return request.stream() if has_body else None
 
@@ -181,7 +179,7 @@ async def _stream_content(answer: httpx.Response, watch: AccessWatch | None) -> 
 
 
 async def _runtime_error(answer: httpx.Response) -> Response:
-    """Return an error of the runtime with its own detail, or a generic one."""
+    """Return an error from the runtime with its own detail, or with a generic one."""
     try:
         body = (await answer.aread())[:ERROR_LIMIT]
     except httpx.HTTPError:
@@ -199,14 +197,14 @@ def _error_detail(body: bytes, status: int) -> str:
     detail = found.get("detail") if isinstance(found, dict) else None
     detail = detail if isinstance(detail, str) else None
     if detail in UNNAMED:
-        return NO_ROUTE if status in {404, 405} else f"The agent runtime answered {status}."
+        return NO_ROUTE if status in {404, 405} else f"The agent runtime returned status {status}."
     return str(detail)
 
 
 @dataclass(frozen=True, slots=True)
 class ProxiedCall:
-    """A call to the agent runtime; `path` is the part after the area, `scopes` are the memory scopes that
-    it names.
+    """A call to the agent runtime. `path` is the part after the area; `scopes` are the memory scopes in the
+    query.
     """
 
     method: str
@@ -234,7 +232,7 @@ async def check_call(services: ApiServices, by: Principal, call: ProxiedCall) ->
 
 
 async def _count_model_call(services: ApiServices, by: Principal) -> None:
-    """Count a model call that is not a message as a message on the web console. Raises 429."""
+    """Count a model call without a message as a message in the web console. Raises 429."""
     origin = Origin(WEB, WEB, "", ChatKind.PRIVATE, "", by.sender_on(WEB))
     limits = services.core.budgets.limits_for(origin, by.role, services.core.account(WEB).texts)
     if refused := await services.db.run(count_or_refuse, limits, services.clock.now()):
@@ -242,7 +240,7 @@ async def _count_model_call(services: ApiServices, by: Principal) -> None:
 
 
 def least_for(call: ProxiedCall) -> Role:
-    """Return the least role that may make a call; members are limited to their own data."""
+    """Return the minimum role for a call. Members are limited to their own data."""
     if (call.method, call.area, call.path.strip("/")) in PROGRAMS:
         return Role.OWNER
     is_list = call.area in LISTS and call.method == "GET" and not call.path
@@ -252,7 +250,7 @@ def least_for(call: ProxiedCall) -> Role:
 
 
 async def record_change(services: ApiServices, by: Principal, call: ProxiedCall, location: str = "") -> None:
-    """Record a change to agents, skills, MCP servers or the data of others in the audit log; `location` is
+    """Record a change to agents, skills, MCP servers or other people's data in the audit log. `location` is
     the address of a created resource ("" if none).
     """
     if call.method == "GET":
@@ -265,7 +263,7 @@ async def record_change(services: ApiServices, by: Principal, call: ProxiedCall,
 
 
 async def _audit_change(services: ApiServices, by: Principal, call: ProxiedCall, location: str) -> str | None:
-    """Return the subject of a change, None if it concerns the caller's own data only."""
+    """Return the subject of a change, or None if it only concerns the caller's own data."""
     if call.area in MANAGED:
         return location.rpartition("/")[2] or call.path
     if call.area == "memory":
@@ -276,7 +274,7 @@ async def _audit_change(services: ApiServices, by: Principal, call: ProxiedCall,
 
 
 async def _audit_read(services: ApiServices, by: Principal, call: ProxiedCall) -> None:
-    """Record access to the data of others in the audit log."""
+    """Record access to other people's data in the audit log."""
     for scope in call.scopes if call.area == "memory" else ():
         if scope != by.memory_scope:
             await record_read(services, by, f"memory {scope}", "")

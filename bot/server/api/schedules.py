@@ -22,26 +22,26 @@ from bot.server.api.errors import not_found
 from bot.store.scheduled_runs import ScheduledRun, list_runs_between, list_scheduled_runs
 from bot.store.schedules import Schedule, ScheduleKind, ScheduleState, list_schedules, load_schedule
 
-# Account whose language refusals use.
+# Account whose language is used for refusals.
 PAGE = "web"
 LONGEST = 100 * 24 * 3600.0
 MOST_SCHEDULES, MOST_PAST = 200, 1000
 Instant = Annotated[float, Query(ge=0, lt=2**40, description="Seconds since the epoch.")]
 router = APIRouter(prefix="/api/schedules", tags=["schedules"])
 
-Number = Annotated[int, Path(alias="schedule", ge=1, description="The number of the schedule.")]
+Number = Annotated[int, Path(alias="schedule", ge=1, description="The schedule's number.")]
 When = Annotated[
-    str, Field(min_length=1, max_length=120, description="Time: `weekdays 9:00`, `in 2 hours`, cron …")
+    str, Field(min_length=1, max_length=120, description="When to run: `weekdays 9:00`, `in 2 hours`, cron …")
 ]
 Text = Annotated[str, Field(max_length=LONGEST_TEXT, description="Message or prompt; optional for a digest.")]
 Words = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT, description="Message or prompt.")]
-Zone = Annotated[str, Field(max_length=60, description='IANA name of the time zone; "": that of the chat.')]
+Zone = Annotated[str, Field(max_length=60, description='IANA time zone name; "": time zone of the chat.')]
 
 
 class NewSchedule(BaseModel):
-    """A schedule for the chat of a conversation; its results are posted there."""
+    """A schedule for a conversation's chat. Its results are posted there."""
 
-    conversation: int = Field(ge=1, description="A conversation of the chat.")
+    conversation: int = Field(ge=1, description="A conversation in the chat.")
     kind: ScheduleKind = ScheduleKind.PROMPT
     when: When
     text: Text = ""
@@ -68,7 +68,7 @@ class TimeRequest(BaseModel):
 async def get_schedules(
     services: Services, by: By, limit: Limit = DEFAULT, cursor: Cursor = ""
 ) -> schemas.Schedules:
-    """List the schedules of all chats, newest first; members get their own only."""
+    """List the schedules of all chats, newest first; members see only their own."""
     found = await services.db.run(list_schedules, parse_cursor(cursor), limit, schedule_owner_filter(by))
     next_cursor = str(found[-1].id) if len(found) == limit else None
     return schemas.Schedules(schedules=visible_schedules(by, found), next=next_cursor)
@@ -77,7 +77,7 @@ async def get_schedules(
 @router.post("", status_code=201)
 @open_to(Role.MEMBER)
 async def create_schedule(body: NewSchedule, services: Services, by: By) -> schemas.PreviewedSchedule:
-    """Create a schedule (422: it cannot be followed exactly; the response gives the reason)."""
+    """Create a schedule (422: it can't be followed exactly; the response explains why)."""
     place = await services.schedules.target_for(
         await local_chats.visible_conversation(services, by, body.conversation)
     )
@@ -98,7 +98,7 @@ async def create_schedule(body: NewSchedule, services: Services, by: By) -> sche
 @router.post("/preview")
 @open_to(Role.MEMBER)
 async def preview_schedule(body: TimeRequest, services: Services) -> schemas.ScheduledRunList:
-    """Preview the next five runs of a time without saving it."""
+    """Preview the next five runs for a time without creating a schedule."""
     try:
         return schemas.ScheduledRunList(
             firings=list(await services.schedules.preview_time(body.when, body.zone))
@@ -110,11 +110,11 @@ async def preview_schedule(body: TimeRequest, services: Services) -> schemas.Sch
 @router.get("/calendar")
 @open_to(Role.MEMBER)
 async def list_calendar(services: Services, by: By, begin: Instant, end: Instant) -> schemas.Calendar:
-    """List the scheduled runs of all chats (for members: of their own schedules) from `begin` up to but not
-    including `end` (at most 100 days), ordered by time, and the newest 200 schedules.
+    """List scheduled runs from `begin` up to but not including `end` (at most 100 days later), ordered by
+    time, and the newest 200 schedules. Members see only their own schedules.
     """
     if not begin < end <= begin + LONGEST:
-        raise HTTPException(422, "end: must be after begin, by at most 100 days")
+        raise HTTPException(422, "end: must be later than begin, by at most 100 days")
     db, now = services.db, services.clock.now()
     found = await db.run(list_schedules, limit=MOST_SCHEDULES, person=schedule_owner_filter(by))
     schedules = visible_schedules(by, found)
@@ -202,7 +202,7 @@ async def trigger_schedule(schedule: Number, services: Services, by: By) -> sche
 @router.delete("/{schedule}", status_code=204)
 @open_to(Role.MEMBER)
 async def delete_schedule(schedule: Number, services: Services, by: By) -> None:
-    """Delete a schedule with its runs."""
+    """Delete a schedule and its runs."""
     await services.schedules.delete(await _load_schedule(services, by, schedule), audit_actor(services, by))
 
 
@@ -211,8 +211,8 @@ async def delete_schedule(schedule: Number, services: Services, by: By) -> None:
 async def get_scheduled_runs(
     schedule: Number, services: Services, by: By, limit: Limit = DEFAULT, cursor: Cursor = ""
 ) -> schemas.Runs:
-    """List the runs of a schedule, newest first, with their result and whether it was delivered (each
-    of its messages has a platform id).
+    """List the runs of a schedule, newest first, with each result and whether it was delivered (all its
+    messages have a platform id).
     """
     await _load_schedule(services, by, schedule)
     found = await services.db.run(list_scheduled_runs, schedule, parse_cursor(cursor), limit)
@@ -226,7 +226,7 @@ def visible_schedules(by: Principal, found: Sequence[Schedule]) -> list[Schedule
 
 
 def schedule_owner_filter(by: Principal) -> str:
-    """Return the person whose schedules the caller sees, "" for everyone's."""
+    """Return the person whose schedules the caller can see, or "" for everyone's."""
     return "" if by.has_permission(Permission.DIGESTS) else by.person
 
 

@@ -11,13 +11,13 @@ from bot.store.schedules import ScheduleKind, ScheduleState
 
 
 class ApiModel(BaseModel):
-    """Base of response schemas: frozen, without extra fields; also read from the objects of the store."""
+    """Base of response schemas: frozen, without extra fields, and also read from the store's objects."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", from_attributes=True, validate_by_name=True)
 
 
 class SignedIn(ApiModel):
-    """The signed-in caller; `how` is token, loopback or link, `account` the account that they signed in
+    """The signed-in caller. `how` is token, loopback or link; `account` is the account that they signed in
     from.
     """
 
@@ -29,8 +29,8 @@ class SignedIn(ApiModel):
 
 
 class ConversationInfo(ApiModel):
-    """A conversation. `owner` is `platform:id` ("" for a group), `own` whether the caller owns it,
-    `writable` whether the caller can post messages to it here.
+    """A conversation. `owner` is `platform:id` ("" for a group); `own` is true if the caller owns it;
+    `writable` is true if the caller can post messages to it here.
     """
 
     id: int
@@ -78,8 +78,8 @@ class MessageInfo(ApiModel):
 
 
 class PartInfo(ApiModel):
-    """A part of a reply: a text as Markdown and as sanitized HTML, or a file with its URL. `choices` are
-    its buttons while the question is open.
+    """A part of a reply: either text, as Markdown and as sanitized HTML, or a file with its URL. `choices`
+    are its buttons while the question is open.
     """
 
     index: int
@@ -103,8 +103,8 @@ class Tokens(ApiModel):
 
 
 class ErasureResult(ApiModel):
-    """Result of erasing a person's data: `shared_threads` contain messages of others and are kept, as are
-    `open_messages`, which are in progress; `remembers` is true if the agent's memory could not be
+    """Result of erasing a person's data. `shared_threads` are kept because they contain messages from others,
+    and `open_messages` because they are in progress. `remembers` is true if the agent's memory could not be
     deleted.
     """
 
@@ -116,7 +116,7 @@ class ErasureResult(ApiModel):
 
 
 class UsageTotals(Tokens):
-    """Tokens used by a number of turns."""
+    """Tokens used by several turns."""
 
     turns: int
 
@@ -129,8 +129,8 @@ class PersonUsage(UsageTotals):
 
 
 class UsageReport(ApiModel):
-    """Tokens used by turns accepted since `since`: in total, and by person in pages; `next` is the cursor
-    of the next page.
+    """Tokens used by turns accepted since `since`, in total and by person (in pages); `next` is the cursor of
+    the next page.
     """
 
     since: float
@@ -146,15 +146,15 @@ class DayUsage(UsageTotals):
 
 
 class DaysUsage(ApiModel):
-    """Tokens used by turns accepted since `since`, by day, without days of no use."""
+    """Tokens used by turns accepted since `since`, by day, without unused days."""
 
     since: float
     days: list[DayUsage]
 
 
 class ToolCallEntry(ApiModel):
-    """A tool call, with its arguments and result shortened. `state` is active while there is no result;
-    `seconds` is the duration, None if it was not measured.
+    """A tool call with shortened arguments and result. `state` is active until there is a result; `seconds`
+    is the duration, or None if it was not measured.
     """
 
     tool: str
@@ -165,9 +165,9 @@ class ToolCallEntry(ApiModel):
 
 
 class TurnInfo(ApiModel):
-    """A turn: its messages and the reply. `replaced`: a later turn answers it again (`repeats`); `usage`
-    is None if tokens were not counted; `steps` are the latest tool calls, oldest first, once the turn
-    is answered.
+    """A turn: its messages and the reply. `replaced` is true if a later turn (with `repeats`) answered it
+    again; `usage` is None if tokens were not counted; `steps` are the latest tool calls, oldest first, once
+    the turn is answered.
     """
 
     id: int
@@ -218,7 +218,7 @@ class ChannelInfo(ApiModel):
 
 
 class Channels(ApiModel):
-    """A page of accounts, by name."""
+    """A page of accounts, ordered by name."""
 
     channels: list[ChannelInfo]
     next: str | None
@@ -278,8 +278,8 @@ GivenRole = Literal["owner", "admin", "member", "blocked"]
 
 
 class ConfiguredRole(ApiModel):
-    """A role in the configuration: for one account, or for all accounts ("") except those with their own
-    list (`not_on`).
+    """A role in the configuration, either for one account or for all accounts ("") except those with their
+    own list (`not_on`).
     """
 
     entry: str
@@ -296,8 +296,8 @@ class AccountDefault(ApiModel):
 
 
 class RoleGrantInfo(ApiModel):
-    """A granted role: `by` is who granted it (`platform:id`), `changeable` whether the caller may change
-    it.
+    """A granted role. `by` is the person who granted it (`platform:id`); `changeable` is true if the caller
+    may change it.
     """
 
     entry: str
@@ -309,7 +309,7 @@ class RoleGrantInfo(ApiModel):
 
 
 class PendingPairing(ApiModel):
-    """A pending access request, without its code; `entry` (`account:id`) identifies it for approval."""
+    """A pending access request without its code. `entry` (`account:id`) identifies it for approval."""
 
     account: str
     entry: str
@@ -330,7 +330,7 @@ class Access(ApiModel):
 
 
 class AuditEntryInfo(ApiModel):
-    """An audit event: who did what to which subject, and how."""
+    """An audit event: the person, their action, its subject and details."""
 
     id: int
     at: float
@@ -351,9 +351,8 @@ class Audit(ApiModel):
 
 
 class ScheduleInfo(ApiModel):
-    """A schedule. `when` is the time as it was written, `rule` as it is stored: five cron fields (`L`: the
-    last day of the month), or `@` and a time. `person` created it; `failures` counts consecutive failed
-    runs.
+    """A schedule. `when` is the time as entered; `rule` is the time as stored: five cron fields (`L`: the
+    last day of the month), or `@` and a time. `person` created it; `failures` counts consecutive failed runs.
     """
 
     id: int
@@ -388,14 +387,14 @@ class Schedules(ApiModel):
 
 
 class ScheduledRunList(ApiModel):
-    """The next runs of a time."""
+    """The next runs for a time."""
 
     firings: list[float]
 
 
 class ScheduledRunInfo(ApiModel):
-    """A scheduled run. `missed` counts earlier runs that were too late, `skipped` is why it did nothing.
-    The `state` of its turn and `delivered` are independent; `problem` is what went wrong.
+    """A scheduled run. `missed` counts earlier runs that were too late; `skipped` is the reason why it did
+    nothing; `problem` is the error. The `state` of its turn and `delivered` are independent.
     """
 
     id: int
@@ -419,7 +418,7 @@ class Runs(ApiModel):
 
 
 class CalendarFiring(ApiModel):
-    """A run in the calendar: a past one with its result (`past`), or an upcoming one."""
+    """A run in the calendar: either a past one (`past`) with its result, or an upcoming one."""
 
     schedule: int
     at: float
@@ -429,7 +428,9 @@ class CalendarFiring(ApiModel):
 
 
 class Calendar(ApiModel):
-    """Runs by time, with their schedules; `whole` is false if some were omitted because of their number."""
+    """Runs ordered by time, with their schedules. `whole` is false if there were too many to include them
+    all.
+    """
 
     schedules: list[ScheduleInfo]
     firings: list[CalendarFiring]

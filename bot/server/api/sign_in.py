@@ -1,4 +1,4 @@
-"""Sign in by token or by a link's code, and issue session cookies."""
+"""Sign in with a token or with the code from a link, and issue session cookies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ class LinkSessions:
         self._services = services
 
     async def redeem(self, code: str) -> tuple[str, Principal] | None:
-        """Exchange a code for a new session: its key and the caller; None if the code is expired or used."""
+        """Exchange a code for a new session. Return its key and the caller, or None if the code is expired or
+        used.
+        """
         services, key = self._services, create_secret()
         now, hashed = services.clock.now(), hash_secret(key)
         session = SecretHash(hashed, now + SESSION_LASTS)
@@ -46,11 +48,13 @@ class LinkSessions:
         return key, caller
 
     async def load_caller(self, key: str) -> Principal | None:
-        """Return the caller of a session key; None if the session has ended or the person lost access."""
+        """Return the caller with this session key, or None if the session has ended or the person lost
+        access.
+        """
         return await self._load_caller(hash_secret(key))
 
     async def refresh_caller(self, caller: Principal) -> Principal | None:
-        """Return the caller with their current role, None if they lost access."""
+        """Return the caller with their current role, or None if they lost access."""
         return await self._load_caller(caller.session) if caller.session else caller
 
     async def end_session(self, key: str) -> None:
@@ -73,8 +77,8 @@ TRIES_WINDOW = 60.0
 
 
 class TokenSessions:
-    """Check tokens and cookies without stored state: a cookie is its expiry and a signature by the token,
-    so changing the token ends every session.
+    """Check tokens and cookies without stored state. A cookie contains its expiry and a signature made with
+    the token, so changing the token ends all sessions.
     """
 
     def __init__(self, token: str, clock: Clock) -> None:
@@ -116,7 +120,7 @@ class TokenSessions:
 
 
 class SignIn(BaseModel):
-    """The value of `server.token`, or the code of a sign-in link from the chat."""
+    """The value of `server.token`, or the code from a sign-in link."""
 
     model_config = ConfigDict(extra="forbid")
     token: str | None = Field(None, max_length=4096)
@@ -149,7 +153,7 @@ Linked = Annotated[LinkSessions, Depends(links_of)]
 @router.get("")
 @open_to(Role.MEMBER)
 async def get_session(by: By) -> schemas.SignedIn:
-    """Return the signed-in caller with role and sign-in method."""
+    """Return the signed-in caller, with their role and sign-in method."""
     return schemas.SignedIn(
         person=by.person, name=by.sender.name, role=by.role.name.lower(), how=by.how, account=by.account
     )
@@ -158,12 +162,12 @@ async def get_session(by: By) -> schemas.SignedIn:
 @router.post("", status_code=204)
 @open_to(Role.BLOCKED)
 async def sign_in(body: SignIn, request: Request, sessions: Known, known: Linked) -> Response:
-    """Exchange the token, or the code of a sign-in link, for a cookie (HttpOnly, SameSite=Strict; the
-    owner's lasts 30 days, a person's 7). 401: wrong token, or expired or used link; 403: the person
-    lost access; 429: too many attempts.
+    """Exchange the token, or the code from a sign-in link, for a cookie (HttpOnly, SameSite=Strict; valid for
+    30 days with the token, 7 days with a link). 401: the token is wrong, or the link has expired or was
+    already used; 403: the person lost access; 429: too many attempts.
     """
     if (sessions.is_required or body.code is not None) and sessions.is_locked():
-        raise HTTPException(429, "Too many wrong tokens. Wait a minute.", {"retry-after": "60"})
+        raise HTTPException(429, "Too many wrong tokens. Try again in a minute.", {"retry-after": "60"})
     if body.code is not None:
         return await _sign_in_by_code(body.code, request, sessions, known)
     if sessions.is_required and not sessions.is_token(body.token or ""):
@@ -196,7 +200,8 @@ async def _sign_in_by_code(
     if found is None:
         sessions.record_failure()
         raise HTTPException(
-            401, "This link has expired or was already used. Send the bot the command page to get a new one."
+            401,
+            "This link has expired or was already used. To get a new one, send the command page to the bot.",
         )
     key, caller = found
     if caller.role < Role.MEMBER:

@@ -47,7 +47,7 @@ class Collector:
         self.closed = False
 
     async def changes(self, clock: Clock, seconds: float) -> PendingChanges:
-        """Wait at most `seconds` for a change and take the pending changes."""
+        """Wait up to `seconds` for a change, then take the pending changes."""
         await wait_first(self._changed, clock, seconds)
         self._changed.clear()
         taken = PendingChanges(tuple(self._frames.values()), self._typing, self._rows)
@@ -127,9 +127,7 @@ class PartGrew(schemas.ApiModel):
 
 
 class FeedSnapshot(schemas.ApiModel):
-    """The first event of a connection: the latest turns, oldest first; `next` is the cursor of earlier
-    ones.
-    """
+    """First event of a connection: the latest turns, oldest first. `next` is the cursor of earlier ones."""
 
     conversation: schemas.ConversationInfo
     turns: list[schemas.TurnInfo]
@@ -166,7 +164,7 @@ class ConversationFeed:
     async def events(self) -> AsyncIterator[ServerSentEvent | None]:
         """Yield a snapshot, then changes; None is a heartbeat.
 
-        Ends when the account stops, or when the caller loses access to the conversation.
+        Ends when the account stops or the caller loses access to the conversation.
         """
         collector = Collector()
         with self._subscribed(collector):

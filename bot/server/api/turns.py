@@ -1,4 +1,4 @@
-"""Routes to list and retry turns and to answer their questions by clicks on buttons."""
+"""Routes to list and retry turns, and to answer their questions with buttons."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from bot.store.read_models import TurnView, list_turns_of_owner
 from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.turns import load_turn
 
-NOT_LAST = "Only the last answered turn of a conversation can be answered again."
+NOT_LAST = "Only the last answered turn of a conversation can be retried."
 
 
 async def open_retry(services: ApiServices, by: Principal, of: ConversationView, turn: int) -> int:
-    """Open a turn that answers the last one again, as `/retry` does, within the caller's limits; return its
+    """Open a turn that answers the last one again, as `/retry` does, within the caller's limits. Return its
     id.
 
     Raises 409 if that is not possible now, 429 if a limit is used up.
@@ -81,9 +81,7 @@ def _caller_limits(services: ApiServices, by: Principal, of: ConversationView) -
 
 
 class ButtonClick(BaseModel):
-    """The clicked choice; `event_id` is the client's id of the click, and repeating it has no further
-    effect.
-    """
+    """The clicked choice. `event_id` is chosen by the client; sending the same one again has no effect."""
 
     model_config = ConfigDict(extra="forbid")
     choice: str = Field(min_length=1, max_length=1000)
@@ -93,7 +91,7 @@ class ButtonClick(BaseModel):
 async def click_button(
     services: ApiServices, by: Principal, of: ConversationView, view: TurnView, index: int, click: ButtonClick
 ) -> schemas.PostResult:
-    """Submit a click as the caller; it is stored when this returns.
+    """Submit a click as the caller. It is stored before this function returns.
 
     Raises 403 if the caller may not decide, 404 if there is no such button, and 409 if the question is closed
     or cannot be answered now.
@@ -143,7 +141,7 @@ async def _submit_click(
     choice: str,
     event_id: str,
 ) -> str | None:
-    """Submit the click like one of the platform; return None, or the reason why it was rejected."""
+    """Submit the click like one from the platform. Return None, or the reason why it was rejected."""
     account, chat = of.key.account, of.key.chat
     adapter = presenters.local_adapter(services, account)
     if adapter is not None:
@@ -199,12 +197,15 @@ async def list_turns(
     services: Services,
     by: By,
     conversation: Annotated[
-        int | None, Query(ge=1, lt=2**53, description="Conversation whose turns to list; omit it for all.")
+        int | None,
+        Query(
+            ge=1, lt=2**53, description="Conversation whose turns to list; omit it to list the turns of all."
+        ),
     ] = None,
     limit: Limit = DEFAULT,
     cursor: Cursor = "",
 ) -> schemas.Turns:
-    """List the turns of a conversation, or of all (for members: of their own), newest first."""
+    """List the turns of one conversation or of all, newest first; members see only their own."""
     known: dict[int, ConversationView] = {}
     if conversation is not None:
         known[conversation] = await local_chats.visible_conversation(services, by, conversation)
@@ -254,7 +255,7 @@ async def download_document(turn: Id, part: Index, services: Services, by: By) -
 async def click_choice(
     turn: Id, part: Index, body: ButtonClick, services: Services, by: By
 ) -> schemas.PostResult:
-    """Answer a question as the caller (403, 409: the answer was rejected; the response gives the reason)."""
+    """Answer a question as the caller (403, 409: the answer was rejected; the response explains why)."""
     of, view = await local_chats.visible_turn(services, by, turn)
     return await click_button(services, by, of, view, part, body)
 
@@ -262,7 +263,7 @@ async def click_choice(
 @router.post("/{turn}/retry", status_code=202)
 @open_to(Role.MEMBER)
 async def retry_turn(turn: Id, request: Request, services: Services, by: By) -> schemas.PostResult:
-    """Answer the last turn of a conversation again, as `/retry` does (409: not the last turn)."""
+    """Retry the last turn of a conversation, as `/retry` does (409: not the last turn)."""
     of, _ = await local_chats.visible_turn(services, by, turn)
     opened = await open_retry(services, by, of, turn)
     feeds: Subscriptions = request.app.state.feeds

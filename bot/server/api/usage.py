@@ -24,7 +24,7 @@ from bot.store.usage import (
 DAYS = 30
 Days = Annotated[int, Query(ge=1, le=366, description="Number of days to cover, up to now.")]
 # The length is bounded here, because platforms do not limit the length of their ids.
-Person = Annotated[str, Query(max_length=256, description="Only the usage of this person.")]
+Person = Annotated[str, Query(max_length=256, description="Return only this person's usage.")]
 Ahead = Annotated[int, Query(ge=-900, le=900, description="Offset of local time from UTC in minutes.")]
 router = APIRouter(prefix="/api/usage", tags=["usage"])
 
@@ -39,8 +39,8 @@ async def get_usage(
     limit: Limit = DEFAULT,
     cursor: Names = "",
 ) -> schemas.UsageReport:
-    """Return the tokens used in recent days, by everyone or by one person (`platform:id`); members get
-    their own only.
+    """Return the tokens used in recent days, by everyone or by one person (`platform:id`); members see only
+    their own usage.
     """
     begin, person = period_start(services, days), _person_filter(by, person)
     if person:
@@ -56,8 +56,8 @@ async def get_usage(
 async def get_usage_by_day(
     services: Services, by: By, days: Days = DAYS, person: Person = "", ahead: Ahead = 0
 ) -> schemas.DaysUsage:
-    """Return the tokens used on each of the most recent days, by everyone or by one person; members get
-    their own only.
+    """Return the tokens used on each of the last days, by everyone or by one person; members see only their
+    own usage.
     """
     begin, person = period_start(services, days), _person_filter(by, person)
     found = await services.db.run(sum_usage_by_day, begin, ahead * 60.0, person or None)
@@ -65,7 +65,7 @@ async def get_usage_by_day(
 
 
 def _person_filter(by: Principal, person: str) -> str:
-    """Return the person whose usage is shown, "" for everyone. Raises 404 if a member asks for someone
+    """Return the person whose usage is shown, or "" for everyone. Raises 404 if a member asks for someone
     else's.
     """
     if by.has_permission(Permission.USAGE):

@@ -15,7 +15,7 @@ from bot.server.api.auth import AuthMethod, find_caller, open_to
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.sign_in import TokenSessions
 
-# Load the table of MIME types now, not in the first request.
+# Load the table of MIME types now rather than during the first request.
 mimetypes.init()
 HERE = Path(__file__).parent
 _NO_STORE = {"cache-control": "no-store"}
@@ -27,7 +27,7 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-# Loaded with the module, so that no request waits for a file.
+# Loaded with the module, so that requests don't wait for a file.
 CHAT = _TEMPLATES.get_template("chat.html")
 SIGN_IN = _TEMPLATES.get_template("sign_in.html")
 SECTIONS = (
@@ -44,7 +44,7 @@ SECTIONS = (
     ("models", "Models", Role.MEMBER),
     ("agents", "Agents", Role.MEMBER),
 )
-"""Sections besides the chat: name in the URL, title, and the lowest role that sees it."""
+"""Sections besides the chat: name in the URL, title, and the minimum role that sees it."""
 for _name in _TEMPLATES.list_templates():
     _TEMPLATES.get_template(_name)
 

@@ -43,8 +43,8 @@ async def test_nothing_is_given_or_taken_beyond_their_account(tmp_path: Path) ->
     async with world(tmp_path, extra=ANNS) as service, signed_in(service, role="") as ann:
         for entry in BEYOND:
             why = (
-                f"you are not an admin of every account that {entry} covers; name a person on yours (tg:ID),"
-                " or ask an owner"
+                f"you are not an admin of every account that {entry} covers; name a person on your account "
+                "(tg:ID), or ask an owner"
             )
             for role in ("member", "blocked"):
                 answer = await ann.put(f"/api/access/{entry}", json={"role": role})
@@ -156,7 +156,7 @@ async def test_who_waits_is_let_in_without_the_code_and_told(tmp_path: Path) -> 
         welcome = (await service.service.db.run(list_turns, told.conversation))[0]
         assert welcome.parts[0].content.startswith("You now have access.")
         again = await ann.post(path, json={"role": "member"})
-        assert (again.status_code, "no pending access request of tg:30" in again.text) == (404, True)
+        assert (again.status_code, "no pending access request from tg:30" in again.text) == (404, True)
         assert (await ann.post("/api/access/pair", json={"code": "AAAA-AAAA"})).status_code == 404
         deeds = (await service.http.get("/api/audit", params={"person": "tg:30"})).json()["entries"]
         assert [(one["action"], one["detail"], one["person"]) for one in deeds] == [

@@ -16,7 +16,7 @@ from tests.harness.waiters import answers, until
 from tests.platforms.web.people import CHATS, signed_in
 from tests.platforms.web.serving import World, world
 
-NOT_LAST = "Only the last answered turn of a conversation can be answered again."
+NOT_LAST = "Only the last answered turn of a conversation can be retried."
 
 
 async def answered(client: httpx.AsyncClient, text: str = "hello") -> dict[str, Any]:

@@ -190,13 +190,13 @@ async def test_the_rules_of_single_accounts_are_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "role", "told"),
     [
-        ("two:6", "member", "config.yaml sets two:6 to blocked on two"),
-        ("telegram:6", "member", "config.yaml sets telegram:6 to blocked on two"),
+        ("two:6", "member", "config.yaml gives two:6 the role blocked on two"),
+        ("telegram:6", "member", "config.yaml gives telegram:6 the role blocked on two"),
         ("one:6", "member", ""),
-        ("telegram:5", "admin", "config.yaml sets telegram:5 to owner on two"),
-        ("one:1", "admin", "config.yaml sets one:1 to owner"),
+        ("telegram:5", "admin", "config.yaml gives telegram:5 the role owner on two"),
+        ("one:1", "admin", "config.yaml gives one:1 the role owner"),
         ("two:1", "admin", ""),
-        ("two:2", "member", "config.yaml sets two:2 to blocked"),
+        ("two:2", "member", "config.yaml gives two:2 the role blocked"),
         ("two:3", "admin", ""),
     ],
 )

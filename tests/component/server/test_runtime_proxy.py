@@ -265,7 +265,10 @@ async def test_a_server_without_management_routes_says_so(tmp_path: Path) -> Non
 async def test_errors_keep_their_status_and_tell_nothing_else(tmp_path: Path) -> None:
     async with foreign(tmp_path) as client:
         answer = await client.get("/api/langgraph/broken")
-        assert (answer.status_code, answer.json()) == (500, {"detail": "The agent runtime answered 500."})
+        assert (answer.status_code, answer.json()) == (
+            500,
+            {"detail": "The agent runtime returned status 500."},
+        )
 
 
 async def test_unknown_areas_and_dots_are_not_passed_on(tmp_path: Path) -> None:

@@ -342,7 +342,7 @@ async def test_an_unexpected_failure_is_a_generic_500(
 ) -> None:
     response = await client.get("/broken")
     assert response.status_code == 500
-    assert detail(response) == "Internal error; the log has the details."
+    assert detail(response) == "Internal error; see the log for details."
     assert "request_failed" in capsys.readouterr().out
 
 

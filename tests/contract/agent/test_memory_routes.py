@@ -125,8 +125,8 @@ async def test_a_fact_by_hand_stays_whatever_else_has_to_go(client: httpx.AsyncC
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        (b"", "The body is not JSON."),
-        (b"{", "The body is not JSON."),
+        (b"", "The body is not valid JSON."),
+        (b"{", "The body is not valid JSON."),
         (b"[]", "body: "),
         (b"{}", "content: Field required"),
         (b'{"content": "  "}', "A fact must not be empty."),

@@ -151,7 +151,7 @@ async def test_a_file_over_the_limit_is_refused_and_the_conversation_goes_on(tmp
         path = f"/api/conversations/{conversation}/messages"
         answer = await service.http.post(path, files={"files": ("big.bin", b"x" * 1_000_001)})
         assert answer.status_code == 413
-        assert answer.json() == {"detail": "big.bin is too large: at most 1 MB."}
+        assert answer.json() == {"detail": "big.bin is too large. The limit is 1 MB."}
         kept = await asyncio.to_thread(lambda: list((tmp_path / "inbox").iterdir()))
         assert kept == []
         posted = await service.say(conversation, "still here?")
@@ -177,7 +177,7 @@ async def test_what_is_no_message_is_refused(tmp_path: Path, body: object, statu
         assert answer.status_code == status
         assert isinstance(answer.json()["detail"], str)
         broken = await service.http.post(path, content=b"{", headers={"content-type": "application/json"})
-        assert (broken.status_code, broken.json()["detail"]) == (400, "The body is not JSON.")
+        assert (broken.status_code, broken.json()["detail"]) == (400, "The body is not valid JSON.")
 
 
 async def test_empty_and_oversized_texts_are_answered_with_one_line(tmp_path: Path) -> None:
