@@ -98,7 +98,7 @@ async def test_roles_are_granted_changed_and_revoked(browser: Browser, tmp_path:
         await tab.row("slack:U1A", "admin")
         assert await roles(service) == {"slack:U1A": "admin"}
         await tab.press("Revoke: slack:U1A", sure=True)
-        await expect(tab.said).to_have_text("Revoked the role of slack:U1A.")
+        await expect(tab.said).to_have_text("Role revoked: slack:U1A.")
         await expect(tab.box).to_contain_text("No roles granted yet.")
         assert await roles(service) == {}
 
@@ -113,7 +113,7 @@ access: {owners: ["telegram:1"]}
 """
     async with world(tmp_path, extra=extra) as service, opened(browser, service, "/#/people") as tab:
         await tab.row("telegram:1", "owner", "all except two")
-        await expect(tab.box).to_contain_text("On two: Everyone else is told once a day, in a private chat,")
+        await expect(tab.box).to_contain_text("On two: Everyone else gets a notice in a private chat,")
 
 
 async def test_audit_events_of_everyone_and_of_one_person(browser: Browser, tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ async def test_usage_by_day_and_by_person(browser: Browser, tmp_path: Path) -> N
             await tab.box.get_by_label("Period", exact=True).select_option("7")
             await expect(tab.box.locator("svg rect")).to_have_count(7)
             await tab.box.locator("section").last.get_by_role("link").first.click()
-            await expect(tab.box.locator("h2").first).to_have_text("Tokens of telegram:7")
+            await expect(tab.box.locator("h2").first).to_have_text("Tokens used by telegram:7")
             await expect(tab.box.locator(".facts").first).to_contain_text("501")
             await tab.box.get_by_role("link", name="Everyone").click()
-            await expect(tab.box.locator("h2").first).to_have_text("Tokens of everyone")
+            await expect(tab.box.locator("h2").first).to_have_text("Tokens used by everyone")

@@ -24,7 +24,7 @@ async def test_accounts_show_their_state_and_restart(browser: Browser, tmp_path:
         await tab.row("telegram", "failed", "Telegram")
         await tab.row("web", "live")
         await tab.press("Restart: web", sure=True)
-        await expect(tab.said).to_have_text("Restarting web.")
+        await expect(tab.said).to_have_text("Restarting web…")
         await tab.row("web", "live")
         await expect(tab.box.locator("#connect-slack pre")).to_be_hidden()
         await tab.box.get_by_text("Slack", exact=True).click()
@@ -76,8 +76,8 @@ async def test_the_last_answer_is_retried(browser: Browser, tmp_path: Path) -> N
         conversation = await service.open()
         turn = (await service.turn((await service.say(conversation, "hello"))["turn"]))["id"]
         async with opened(browser, service, f"/#/conversations/{conversation}") as tab:
-            await tab.press(f"Answer again: turn {turn}", sure=True)
-            await expect(tab.said).to_have_text("Answering again.")
+            await tab.press(f"Regenerate: turn {turn}", sure=True)
+            await expect(tab.said).to_have_text("Answering again…")
             await tab.row(f"Turn {turn}", "done, replaced")
             await tab.box.get_by_role("link", name="Open in chat").click()
             await expect(tab.page.locator(f"{DONE} .answer").last).to_have_text("hello")
@@ -90,10 +90,10 @@ async def test_a_turn_is_retried_from_its_own_section(browser: Browser, tmp_path
         turn = (await service.turn((await service.say(conversation, "two"))["turn"]))["id"]
         async with opened(browser, service, f"/#/turns/{old}", viewport=PHONE) as tab:
             await expect(tab.box.locator(".facts")).to_be_visible()
-            await expect(tab.box.get_by_role("button", name=f"Answer again: turn {old}")).to_have_count(0)
+            await expect(tab.box.get_by_role("button", name=f"Regenerate: turn {old}")).to_have_count(0)
             await tab.page.goto(f"{service.url}/#/turns/{turn}")
-            await tab.press(f"Answer again: turn {turn}", sure=True)
-            await expect(tab.said).to_have_text("Answering again.")
+            await tab.press(f"Regenerate: turn {turn}", sure=True)
+            await expect(tab.said).to_have_text("Answering again…")
             await expect(tab.box.locator(".facts")).to_contain_text("done, replaced")
             assert await tab.fits()
 

@@ -51,7 +51,7 @@ async def test_members_see_their_own_and_admins_everything_with_audit(
                 await ben.page.goto(f"{service.url}/#/conversations/{conversation}")
                 await expect(ben.box).to_contain_text("between us")
                 await expect(ben.box).to_contain_text("telegram:7")
-                await expect(ben.box.get_by_role("button", name="Answer again")).to_have_count(1)
+                await expect(ben.box.get_by_role("button", name="Regenerate")).to_have_count(1)
                 await ben.page.goto(f"{service.url}/#/audit")
                 await ben.row("Ben (telegram:8)", "read", f"conversation {conversation}")
             await ann.page.goto(f"{service.url}/#/conversations")

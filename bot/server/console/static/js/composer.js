@@ -83,7 +83,7 @@ export class Composer {
       } else if (this.files.length < 10) {
         this.files.push(file);
       } else {
-        say($("problem"), "A message can have at most ten files.");
+        say($("problem"), "You can attach up to ten files per message.");
       }
     }
     this.drawFiles();

@@ -13,11 +13,11 @@ export function findRetryable(turns) {
 
 /** Return the retry button of a turn. */
 export function retryButton(view, turn) {
-  return actionButton(view, "Answer again", {
+  return actionButton(view, "Regenerate", {
     id: "retry",
     about: `turn ${turn.id}`,
-    ask: "The last answer in the chat is replaced by a new one.",
+    ask: "This replaces the last answer in the chat with a new one.",
     work: () => post(`/api/turns/${turn.id}/retry`),
-    done: "Answering again.",
+    done: "Answering again…",
   });
 }

@@ -241,10 +241,10 @@ function marks(turn) {
   if (STATES[turn.state]) found.push(STATES[turn.state]);
   if (turn.state === "accepted" && turn.kind === "chat") found.push(["Waiting", ""]);
   if (turn.state === "running" && !turn.parts.length) found.push(["Working", ""]);
-  if (turn.repeats) found.push(["Answered again", ""]);
+  if (turn.repeats) found.push(["Regenerated", ""]);
   if (turn.replaced) found.push(["Replaced by a later answer", ""]);
   if (turn.parts.some((part) => part.state === "undelivered")) found.push(["Not delivered", "bad"]);
-  if (turn.parts.some((part) => part.repeated)) found.push(["Possibly repeated", "warn"]);
+  if (turn.parts.some((part) => part.repeated)) found.push(["Possible duplicate", "warn"]);
   return found.map(([text, kind]) => el("span", { className: `mark-label ${kind}`.trim() }, text));
 }
 

@@ -36,7 +36,7 @@ export function delivery(turn) {
   if (states.includes("undelivered")) return badge("not delivered", "bad");
   const final = states.filter((one) => one === "final").length;
   const text = final === states.length ? "delivered" : `${final} of ${states.length} parts delivered`;
-  const repeated = turn.parts.some((part) => part.repeated) ? ", possibly repeated" : "";
+  const repeated = turn.parts.some((part) => part.repeated) ? ", possible duplicate" : "";
   return badge(text + repeated, final === states.length && !repeated ? "good" : "warn");
 }
 

@@ -28,13 +28,13 @@ export async function draw(view) {
     actionButton(view, "Restart", {
       id: `restart-${channel.account}`,
       about: channel.account,
-      ask: `Restarts ${channel.account}. Accepted messages are answered when it is connected again.`,
+      ask: `This restarts ${channel.account}. Accepted messages will be answered once it has reconnected.`,
       work: () => post(`/api/channels/${encodeURIComponent(channel.account)}/restart`),
-      done: `Restarting ${channel.account}.`,
+      done: `Restarting ${channel.account}…`,
     }),
   ]);
   return [
-    tableOrEmpty("Accounts", HEADS, rows, "No accounts configured."),
+    tableOrEmpty("Accounts", HEADS, rows, "No accounts are configured."),
     section("Connect an account", ...PLATFORMS.map(([name, key, lines]) => guide(name, key, lines))),
   ];
 }
@@ -42,10 +42,10 @@ export async function draw(view) {
 function guide(name, key, lines) {
   const settings = ["channels:", `  ${key}:`, ...lines.map((line) => `    ${line}`)].join("\n");
   const steps = [
-    el("li", {}, el("code", {}, `.venv/bin/roebot init ${key}`), " prints the setup steps on the platform."),
-    el("li", {}, "It asks for the credentials, verifies them and writes them to config.yaml. To add them by hand:"),
+    el("li", {}, el("code", {}, `.venv/bin/roebot init ${key}`), " prints the steps to complete on the platform."),
+    el("li", {}, "It then asks for the credentials, verifies them and writes them to config.yaml. To add them manually:"),
   ];
-  const start = "Changes to the file are applied within seconds. New environment variables need a restart of the service.";
+  const start = "Changes to the file are applied within seconds. New environment variables require a service restart.";
   return el(
     "details",
     { id: `connect-${key}` },

@@ -10,11 +10,11 @@ import { withForm } from "../section-view.js";
 
 const HEADS = ["Agent", "Description", "Model", "Tool groups", "State", "Actions"];
 const HOW =
-  "Each agent is a folder in agents/ of the data directory, with config.yaml and SOUL.md." +
-  " The command agent NAME chooses the agent of a conversation.";
+  "Each agent is a folder in agents/ in the data directory, with config.yaml and SOUL.md." +
+  " To choose the agent for a conversation, send the command agent NAME.";
 const NAMES = "Lowercase letters, digits, - and _.";
-const SEVERAL = "Comma-separated names. Leave empty for all, enter - for none.";
-const SOUL = "Added to the instructions of the agent.";
+const SEVERAL = "Comma-separated names. Leave empty for all, or enter - for none.";
+const SOUL = "Added to the agent's instructions.";
 
 export async function draw(view) {
   const { agents } = await get("/api/agents");
@@ -40,7 +40,7 @@ function actions(view, name) {
       id: `delete-${name}`,
       about: name,
       kind: "danger",
-      ask: `Deletes ${name} and its folder. Conversations that use it need another agent.`,
+      ask: `This deletes ${name} and its folder. Conversations that use it will need another agent.`,
       work: () => call("DELETE", at(name)),
       done: (answer) => answer.message,
     }),

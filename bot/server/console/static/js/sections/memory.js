@@ -9,7 +9,7 @@ import { button, choice, actionButton, facts, field, link, tableOrEmpty, section
 import { showStatus } from "../section-view.js";
 
 const CATEGORIES = ["context", "preference", "knowledge", "behavior", "goal"].map((name) => [name, name]);
-const SCOPE = "person:ACCOUNT:PLATFORM:ID or group:ACCOUNT:CHAT. Leave empty for your own memory in this console.";
+const SCOPE = "person:ACCOUNT:PLATFORM:ID or group:ACCOUNT:CHAT. Leave empty for the memory about you in this console.";
 const PERSON = /^person:[^:]*:[^:]+:./;
 const GROUP = /^group:[^:]*:./;
 const SUMMARIES = [
@@ -67,7 +67,7 @@ function statusFacts(status) {
     ["State", status.enabled ? "on" : "off"],
     ["Facts", number(status.facts)],
     ["Last changed", isoTime(status.last_updated)],
-    ["Conversations waiting to be read", number(status.updates_waiting)],
+    ["Conversations still to be processed", number(status.updates_waiting)],
   ]);
 }
 
@@ -82,7 +82,7 @@ function actions(view, api) {
     actionButton(view, "Delete all", {
       id: "forget",
       kind: "danger",
-      ask: "Deletes everything remembered here. This can't be undone.",
+      ask: "This deletes everything that the agent remembers here. It can't be undone.",
       work: () => call("DELETE", api()),
       done: (answer) => answer.message,
     }),

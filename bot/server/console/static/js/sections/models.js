@@ -7,7 +7,7 @@ import { isAdmin } from "../current-user.js";
 import { badge, actionButton, tableOrEmpty } from "../components.js";
 
 const HEADS = ["Model", "Name", "Provider model", "Source", "Supports", "Note", "Actions"];
-const HOW = "The command model NAME chooses the model of a conversation.";
+const HOW = "To choose the model for a conversation, send the command model NAME.";
 const SKILLS = [
   ["supports_tools", "tools"],
   ["supports_vision", "images"],
@@ -35,7 +35,7 @@ export async function draw(view) {
   ]);
   return [
     el("p", { className: "none" }, reason),
-    tableOrEmpty("Models", HEADS, rows, "No models available yet."),
+    tableOrEmpty("Models", HEADS, rows, "No models are available yet."),
     el("p", { className: "none" }, `${isAdmin ? "A test costs a few tokens. " : ""}${HOW}`),
   ];
 }

@@ -10,11 +10,11 @@ import { showStatus } from "../section-view.js";
 const ROLES = ["member", "admin", "owner", "blocked"].map((role) => [role, role]);
 const KINDS = { owner: "good", admin: "good", blocked: "bad" };
 const DEFAULTS = {
-  pair: "Everyone else gets a code in a private chat, and an admin approves it.",
-  closed: "Everyone else is told once a day, in a private chat, how to get access.",
+  pair: "Everyone else gets a code in a private chat, which an admin can approve.",
+  closed: "Everyone else gets a notice in a private chat, at most once a day, that explains how to get access.",
   allow: "Everyone else is a member.",
 };
-const ENTRY = "For example telegram:123456789 or slack:team:T024BE7LD. The command whoami shows people their id.";
+const ENTRY = "For example, telegram:123456789 or slack:team:T024BE7LD. People can find their id with the command whoami.";
 const APPROVED = "Access approved. They have been notified.";
 
 export async function draw(view) {
@@ -68,9 +68,9 @@ function roleActions(view, one) {
       id: `revoke-${one.entry}`,
       about: one.entry,
       kind: "danger",
-      ask: `Removes the role ${one.role} from ${one.name || one.entry}.`,
+      ask: `This removes the role ${one.role} from ${one.name || one.entry}.`,
       work: () => call("DELETE", path(one.entry)),
-      done: `Revoked the role of ${one.entry}.`,
+      done: `Role revoked: ${one.entry}.`,
     }),
   ];
 }
@@ -109,7 +109,7 @@ async function approve(view, opener, entry) {
 async function pair(view, opener) {
   const code = text("", { required: true, maxLength: 40 });
   const what = choice(ROLES, "member");
-  const fields = [field("Code", code, "The code that the person received, for example ABCD-2345"), field("Role", what)];
+  const fields = [field("Code", code, "The code that the person received, such as ABCD-2345"), field("Role", what)];
   const send = () => post("/api/access/pair", { code: code.value, role: what.value });
   if (await formDialog("Approve by code", fields, "Approve", send)) await done(view, opener, APPROVED);
 }

@@ -8,13 +8,13 @@ import { accounts } from "../current-user.js";
 import { choice, field, fill, text } from "../components.js";
 import { withForm } from "../section-view.js";
 
-const HINT = "weekdays 9:00, every monday at 10:00, in 2 hours, or the five fields of cron, such as 0 9 * * mon-fri";
+const HINT = "For example: weekdays 9:00, every monday at 10:00, in 2 hours, or five cron fields such as 0 9 * * mon-fri";
 const KINDS = [
   ["prompt", "Ask the agent"],
-  ["message", "Post a text"],
+  ["message", "Post a message"],
   ["digest", "Post a digest"],
 ];
-const TALKED = "Lists only chats where someone has written to the bot.";
+const TALKED = "Only chats where someone has written to the bot are listed.";
 const NEW = "new";
 // A digest needs no text; a text only adds instructions.
 const DIGEST = "digest";
@@ -130,7 +130,7 @@ async function targetFields() {
   const chosen = async () => {
     if (conversation.value !== NEW) return Number(conversation.value);
     const made = await post("/api/conversations", { account: account.value });
-    // What is refused now is sent again for the same one.
+    // If the request is rejected, the next attempt uses the same conversation.
     fill(conversation, [[made.id, `New conversation (${made.id})`]]);
     return made.id;
   };

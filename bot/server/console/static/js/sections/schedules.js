@@ -92,14 +92,14 @@ function actions(view, schedule, home = "") {
   }
   found.push(
     does("Run now", "trigger", {
-      ask: `Runs “${excerpt(schedule.text)}” on ${schedule.account} now, in addition to its usual times.`,
+      ask: `This runs “${excerpt(schedule.text)}” on ${schedule.account} now, in addition to its usual times.`,
       work: () => post(`${path}/trigger`),
       done: "Run started.",
     }),
     button("Edit", { id: `edit-${schedule.id}`, about, press: (made) => edit(view, made, schedule.id) }),
     does("Delete", "delete", {
       kind: "danger",
-      ask: `Deletes “${excerpt(schedule.text)}” and its run history. This can't be undone.`,
+      ask: `This deletes “${excerpt(schedule.text)}” and its run history. It can't be undone.`,
       work: () => call("DELETE", path),
       done: "Schedule deleted.",
       to: home,

@@ -15,7 +15,7 @@ export async function draw(view) {
   const broken = problems.map((one) => [one.path, one.error]);
   return [
     isOwner && toolbar(button("Install a skill", { id: "install", kind: "primary", press: (made) => install(view, made) })),
-    tableOrEmpty("Skills", HEADS, skills.map((skill) => row(view, skill)), "No skills available."),
+    tableOrEmpty("Skills", HEADS, skills.map((skill) => row(view, skill)), "No skills are available."),
     broken.length ? section("Unavailable skills", tableOrEmpty("Unavailable skills", ["Folder", "Reason"], broken, "")) : null,
   ];
 }

@@ -22,7 +22,7 @@ export async function draw(view) {
   ]);
   return [
     toolbar(spans(days, person), person ? link(`#/usage?days=${days}`, "Everyone") : null),
-    section(person ? `Tokens of ${person}` : isAdmin ? "Tokens of everyone" : "Your tokens", sums(total.total)),
+    section(person ? `Tokens used by ${person}` : isAdmin ? "Tokens used by everyone" : "Tokens used by you", sums(total.total)),
     found.days.length ? section("By day", ...byDay(found.days, days)) : null,
     section("By person", byPerson(people.found, days), people.more),
   ];
