@@ -14,7 +14,7 @@ def main() -> None:
     try:
         app()
     except (ConfigErrors, ConfigUnusable) as errors:
-        print(f"roebot: the configuration cannot be used:\n{errors}", file=sys.stderr)
+        print(f"roebot: the configuration is not usable:\n{errors}", file=sys.stderr)
         raise SystemExit(2) from None
     except RoebotError as error:
         print(f"roebot: {error}", file=sys.stderr)

@@ -1,4 +1,6 @@
-"""Commands and options of `roebot`. Implementations are imported on call, for a fast start."""
+"""Commands and options of `roebot`. Implementations are imported when they are called, which keeps startup
+fast.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def backup_command(archive: Path | None, home: Path | None) -> int:
     print(f"{target}: {report.manifest.files} files, {size:.1f} MB")
     if report.skipped:
         print(f"Entries skipped because they are not regular files: {report.skipped}")
-    print("Not included: config.yaml and environment variables, including any tokens in them.")
+    print("Not included: config.yaml and environment variables, which contain the tokens.")
     return 0
 
 

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 async def probe(account: AccountConfig, *, seconds: float = PROBE_SECONDS) -> AccountState:
-    """Return the account's state once the platform has accepted it. Raises StartError."""
+    """Return the account's state once the platform has accepted the account. Raises StartError."""
     live: asyncio.Future[AccountState] = asyncio.get_running_loop().create_future()
 
     def report(state: AccountState) -> None:

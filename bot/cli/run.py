@@ -102,7 +102,7 @@ async def _banner(address: str, service: BotService) -> None:
 
 
 async def _wait_for_accounts(service: BotService) -> list[tuple[str, tuple[str, AccountState]]]:
-    """Return the accounts by name once each is connected or has failed, or after a short wait."""
+    """Return the accounts by name, once each has connected or failed or a short time has passed."""
     deadline = service.clock.now() + ACCOUNTS_TIMEOUT
     while True:
         found = service.accounts.states()
@@ -178,7 +178,7 @@ def _answering(folder: Path) -> RunningService | None:
 
 def _start(folder: Path, file: Path | None) -> tuple[subprocess.Popen[bytes], RunningService]:
     """Start a service in the background. Raises StartError with its output."""
-    print("roebot: starting the service …", file=sys.stderr, flush=True)
+    print("roebot: starting the service…", file=sys.stderr, flush=True)
     command = [sys.executable, "-m", "bot.cli", "run", "--port", "0", "--home", str(folder)]
     command += ["--config", str(file)] if file else []
     prepare_home(folder)

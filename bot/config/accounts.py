@@ -50,7 +50,7 @@ class AccountConfig(Section):
     enabled: Switch = Field(True, description="false: do not start the account.")
     base_url: Url | None = Field(None, description="Root URL of the API; null: the platform's public API.")
     assistant_id: OneId | None = Field(
-        None, description="Assistant of this account; null: runtime.assistant_id."
+        None, description="Assistant for this account; null: runtime.assistant_id."
     )
     agent: OneId | None = Field(
         None, description="Custom agent (agents/<name> in the data directory) that answers; null: none."
@@ -64,13 +64,13 @@ class AccountConfig(Section):
     isolation: Literal["chat", "topic", "member"] = Field(
         "topic", description="Scope of a conversation: a chat, a topic in a chat, or a member."
     )
-    locale: Literal["en", "zh"] = Field("en", description="Language of the service's texts.")
+    locale: Literal["en", "zh"] = Field("en", description="Language of the service's own messages.")
     access: AccessOverrides = Field(
         default_factory=AccessOverrides,
         description="Access settings that override `access` for this account.",
     )
     retention_days: Days | None = Field(
-        None, description="Days to keep messages of this account; 0: forever; null: retention.days."
+        None, description="Days to keep this account's messages; 0: forever; null: retention.days."
     )
     rate_scale: Number = Field(
         1.0,

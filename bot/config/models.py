@@ -89,7 +89,9 @@ class RuntimeConfig(Section):
     management_url: Url | None = Field(
         None, description="Server that manages models and files; null: the server at `url`."
     )
-    assistant_id: OneId = Field("lead_agent", description="The assistant that answers.")
+    assistant_id: OneId = Field(
+        "lead_agent", description="Assistant that answers, unless the account sets another one."
+    )
     api_key: Secret | None = Field(None, description="API key for an external server.")
 
 

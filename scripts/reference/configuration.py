@@ -129,7 +129,7 @@ def _channels(definitions: Json) -> Iterable[str]:
 
 def _platforms() -> Json:
     return {
-        "description": "Platform; default: the key of the entry.",
+        "description": "Platform; default: the entry's key.",
         "enum": sorted(PLATFORMS),
     }
 

@@ -384,7 +384,7 @@ async def get_run(runtime: Runtime, thread_id: ThreadId, run_id: RunId) -> Respo
 
 @router.delete("/threads/{thread_id}/runs/{run_id}", status_code=204)
 async def delete_run(runtime: Runtime, thread_id: ThreadId, run_id: RunId) -> Response:
-    """Delete a run; cancel it first if it has not ended."""
+    """Delete a run. A run that has not ended is canceled first."""
     run = await runtime.database.read(runs.get_run, thread_id, run_id)
     active = runtime.manager.find_active(run.run_id)
     if active is not None:

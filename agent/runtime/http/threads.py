@@ -95,7 +95,7 @@ def _to_query(body: ThreadSearch) -> threads.ThreadQuery:
 
 @router.post("/prune")
 async def prune_threads(runtime: Runtime, body: ThreadPrune) -> Response:
-    """Delete several threads."""
+    """Delete several threads at once."""
     if body.strategy != "delete":
         raise Invalid("strategy keep_latest: not supported in this version")
     pruned = 0
@@ -158,7 +158,7 @@ async def get_thread_state_at_checkpoint_id(
     subgraphs: Flag = False,
     select: StringList = None,
 ) -> Response:
-    """Return the state of a thread at a checkpoint id."""
+    """Return the state of a thread at the checkpoint with this id."""
     return await _read_state(runtime, thread_id, {"checkpoint_id": checkpoint_id}, subgraphs, select)
 
 
@@ -229,6 +229,6 @@ async def patch_thread(
 
 @router.delete("/{thread_id}", status_code=204)
 async def delete_thread(runtime: Runtime, thread_id: ThreadId) -> Response:
-    """Cancel the runs of a thread and delete it with all its data."""
+    """Cancel a thread's runs, then delete the thread and all its data."""
     await _delete(runtime, thread_id)
     return Response(status_code=204)

@@ -16,5 +16,5 @@ class Finding:
 
 
 def label_findings(check: str, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Set `check` of the findings that have none."""
+    """Set `check` on the findings that don't have one."""
     return (finding if finding.check else replace(finding, check=check) for finding in findings)

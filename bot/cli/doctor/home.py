@@ -26,7 +26,7 @@ OTHERS, GROUP = 0o007, 0o070
 
 
 def usable(folder: Path) -> Iterator[Finding]:
-    """Check that the directory is writable and private and that its databases open."""
+    """Check that the directory is writable and private and that its databases can be opened."""
     if not folder.exists():
         parent = next(above for above in folder.parents if above.exists())
         if os.access(parent, os.W_OK | os.X_OK) and parent.is_dir():
@@ -63,7 +63,7 @@ def _read_by_others(folder: Path) -> Iterator[Finding]:
 
 
 def room(folder: Path) -> Finding:
-    """Check the free space on the disk of the data directory."""
+    """Check the free space on the data directory's disk."""
     there = next(above for above in (folder, *folder.parents) if above.exists())
     free = shutil.disk_usage(there).free
     text = f"free space for the data directory: {free / 1e9:.1f} GB"

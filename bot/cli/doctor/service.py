@@ -13,7 +13,7 @@ from bot.cli.doctor.network import describe_live
 ASK_SECONDS = 5.0
 SCHEDULES = 200
 BAD_AFTER = 3
-"""Number of consecutive failed runs of a schedule that make a check fail."""
+"""Number of consecutive failed runs after which the check of a schedule fails."""
 
 
 def service(url: str, token: str | None) -> Iterator[Finding]:
@@ -29,7 +29,7 @@ def service(url: str, token: str | None) -> Iterator[Finding]:
     except httpx.HTTPError as error:
         yield Finding(
             False,
-            f"service at {url}: {type(error).__name__}; it is stuck or has just stopped; run `make stop`, "
+            f"service at {url}: {type(error).__name__}. It is stuck or has just stopped. Run `make stop`, "
             "then start it again",
             "service",
         )

@@ -51,7 +51,7 @@ class InitAnswers:
 
 
 def init_command(platform: str, name: str, file: Path | None, base_url: str, home: Path | None) -> None:
-    """Ask, test, write and print the next steps.
+    """Ask for the settings, test and write them, and print the next steps.
 
     Raises StartError or ConfigErrors before anything is written.
     """
@@ -119,7 +119,7 @@ def _try_account(asked: InitArguments) -> tuple[dict[str, str], AccountConfig, s
     settings |= _values(asked, settings)
     account = _account(asked, _resolved(settings))
     _load_draft(with_account(_text(asked.path), str(asked.path), asked.name, settings), asked.path)
-    print("\nConnecting to the platform …", flush=True)
+    print("\nConnecting to the platform…", flush=True)
     try:
         return settings, account, run_loop(probe(account)).identity or asked.name
     except StartError as problem:
@@ -176,7 +176,9 @@ def _account(asked: InitArguments, values: Mapping[str, str]) -> AccountConfig:
 
 
 def _load_draft(text: str, path: Path) -> LoadedConfig | None:
-    """Load the text as a configuration file; None if only variables are unset. Raises ConfigErrors."""
+    """Load the text as a configuration file. Return None if its only errors are unset variables. Raises
+    ConfigErrors.
+    """
     with TemporaryDirectory(prefix="roebot-init-") as folder:
         draft = Path(folder) / path.name
         draft.touch(mode=MODE)

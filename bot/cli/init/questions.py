@@ -96,7 +96,7 @@ def _with_key(offer: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _answers(entry: Mapping[str, Any]) -> bool:
     """Return True if the model answers a test prompt, or the user wants it anyway."""
-    print("Testing the model …", flush=True)
+    print("Testing the model…", flush=True)
     with TemporaryDirectory(prefix="roebot-init-") as folder:
         path = Path(folder) / "config.yaml"
         path.touch(mode=MODE)
@@ -140,7 +140,7 @@ def _wait_for_owner(account: AccountConfig, identity: str, manifest: Manifest) -
     print(f"\n{manifest.write_to_it}")
 
     def ready() -> None:
-        print(f"Waiting for a message to {identity} …", flush=True)
+        print(f"Waiting for a message to {identity}…", flush=True)
 
     while True:
         message = run_loop(wait_for_writer(account, WAIT_SECONDS, ready, skipped))

@@ -219,8 +219,8 @@ async def approve_by_code(body: PairingApproval, services: Services, by: By) -> 
 
 @router.post("/access/waiting/{entry}")
 async def approve_by_person(entry: Entry, body: NewRole, services: Services, by: By) -> schemas.RoleGrantInfo:
-    """Approve the access request of an `account:id` and notify the person (403: the caller is neither an
-    owner nor an admin of that account; 404: no pending request).
+    """Approve the access request from `account:id` and notify the person (403: the caller is neither an owner
+    nor an admin of that account; 404: no pending request).
     """
     who = parse_entry(entry)
     _check_role(by, body.role)

@@ -40,8 +40,8 @@ async def export_data(target: Whom, services: Services, by: By) -> Response:
 @router.delete("/{person}/data")
 @open_to(Role.MEMBER)
 async def erase_data(target: Whom, services: Services, by: By) -> schemas.ErasureResult:
-    """Erase a person's stored data, as `/data erase` does. Access is restricted as for the export. Roles,
-    schedules and the audit log are kept.
+    """Erase a person's stored data, as `/data erase` does. The same access rules apply as for the export.
+    Roles, schedules and the audit log are kept.
     """
     person = _parse_person(services, by, target)
     done = await services.retention.erase_person(person, _memory_scopes(services, person))

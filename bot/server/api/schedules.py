@@ -211,8 +211,8 @@ async def delete_schedule(schedule: Number, services: Services, by: By) -> None:
 async def get_scheduled_runs(
     schedule: Number, services: Services, by: By, limit: Limit = DEFAULT, cursor: Cursor = ""
 ) -> schemas.Runs:
-    """List the runs of a schedule, newest first, with each result and whether it was delivered (all its
-    messages have a platform id).
+    """List the runs of a schedule, newest first, with their results and whether each was delivered (that is,
+    all its messages have a platform id).
     """
     await _load_schedule(services, by, schedule)
     found = await services.db.run(list_scheduled_runs, schedule, parse_cursor(cursor), limit)

@@ -56,8 +56,8 @@ async def get_usage(
 async def get_usage_by_day(
     services: Services, by: By, days: Days = DAYS, person: Person = "", ahead: Ahead = 0
 ) -> schemas.DaysUsage:
-    """Return the tokens used on each of the last days, by everyone or by one person; members see only their
-    own usage.
+    """Return the tokens used per day in recent days, by everyone or by one person; members see only their own
+    usage.
     """
     begin, person = period_start(services, days), _person_filter(by, person)
     found = await services.db.run(sum_usage_by_day, begin, ahead * 60.0, person or None)
