@@ -57,7 +57,7 @@ class ModelUnknown(ModelError):
     def __init__(self, name: str, known: tuple[str, ...]) -> None:
         self.name = name
         self.known = known
-        super().__init__(f'There is no model named "{name}". Known: {", ".join(known) or "none"}.')
+        super().__init__(f'There is no model named "{name}". Available: {", ".join(known) or "none"}.')
 
 
 class ModelUnavailable(ModelError):
@@ -115,7 +115,7 @@ class ProfileUnknown(ProfileError):
         line = " ".join(name.split())
         shown = line if len(line) <= 64 else f"{line[:64]}…"
         there = ", ".join(known) or "none"
-        super().__init__(f'There is no agent named "{shown}". Known: {there}.', name=name)
+        super().__init__(f'There is no agent named "{shown}". Available: {there}.', name=name)
 
 
 class ProfileBroken(ProfileError):

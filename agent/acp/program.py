@@ -79,7 +79,7 @@ class AgentProgram:
         code = self._transport.get_returncode()
         if code is None:
             return "closed its output"
-        return f"was killed (signal {-code})" if code < 0 else f"ended (exit code {code})"
+        return f"was killed (signal {-code})" if code < 0 else f"exited (code {code})"
 
     async def terminate(self) -> None:
         """Give the program a short time to exit, then kill its whole process group."""
@@ -173,10 +173,10 @@ ADAPTERS = {
     "gemini": "gemini with the argument --acp",
     "pi": "pi-acp",
 }
-_KNOWN = "{program} does not speak ACP by itself; use {adapter}."
+_KNOWN = "{program} does not support ACP by itself; use {adapter}."
 _ANY = (
-    "The command must be a program that speaks ACP over its standard input and output. Many agents need an "
-    "adapter for that: codex-acp for Codex, claude-agent-acp for Claude Code."
+    "The command must be a program that uses ACP on its standard input and output. Many agents need an "
+    "adapter for this: codex-acp for Codex, claude-agent-acp for Claude Code."
 )
 
 

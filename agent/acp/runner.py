@@ -68,7 +68,7 @@ def describe_changes(before: FileSnapshot, after: FileSnapshot) -> str:
     if not names:
         return ""
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    return f"Files that it made or changed: {', '.join(_virtual_paths(names[:MAX_NAMED]))}{more}."
+    return f"Files that it created or changed: {', '.join(_virtual_paths(names[:MAX_NAMED]))}{more}."
 
 
 def _virtual_paths(names: Sequence[str]) -> Iterator[str]:
@@ -96,12 +96,12 @@ def _scan_folder(folder: str) -> list[os.DirEntry[str]]:
 
 
 log = structlog.get_logger(__name__)
-NO_THREAD = "There is no conversation whose folder it could work in."
-NO_OUTPUT = "It ended without saying anything."
+NO_THREAD = "It can only work in a conversation, and there is none."
+NO_OUTPUT = "It ended without any output."
 OUT_OF_TIME = "It was stopped after {seconds:g} seconds."
-REFUSED = "It refused to go on."
-CUT_OFF = "It reached a limit of its own ({reason}) and may not be done."
-PARTIAL_OUTPUT = "So far it said: {said}"
+REFUSED = "It refused to continue."
+CUT_OFF = "It reached one of its own limits ({reason}) and may not have finished."
+PARTIAL_OUTPUT = "Its output so far: {said}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class _Job:
     @property
     def stderr_note(self) -> str:
         """Return the last stderr line of the program in parentheses, or ""."""
-        return f" (it said: {redact_line(self.tail.last_line)})" if self.tail.last_line else ""
+        return f" (stderr: {redact_line(self.tail.last_line)})" if self.tail.last_line else ""
 
 
 class AcpRunner:
@@ -200,7 +200,7 @@ class AcpRunner:
             async with asyncio.timeout(seconds):
                 return await stack.enter_async_context(session)
         except TimeoutError:
-            why = f"opened no session within {seconds:g} seconds{job.stderr_note}"
+            why = f"did not open a session within {seconds:g} seconds{job.stderr_note}"
         except ProgramEnded as error:
             why = f"{error} before it opened a session{job.stderr_note}"
         except wire.RequestFailed as error:

@@ -227,7 +227,7 @@ def create_custom_agent(
     name = body.name.strip().lower()
     if not NAME.fullmatch(name) or name in RESERVED:
         raise Invalid(
-            "name: expected at most 64 lower-case letters, digits, - and _, the first one a letter or digit,"
+            "name: expected at most 64 lowercase letters, digits, - and _, the first one a letter or digit,"
             f" and not {' or '.join(sorted(RESERVED))}"
         )
     config, personality = _render_config({}, body.config_changes), (body.personality or "").strip()
@@ -236,7 +236,7 @@ def create_custom_agent(
     with _write_lock:
         make_private_folder(agents)
         if (agents / name).exists() or (agents / name).is_symlink():
-            raise Conflict(f'There is an agent named "{name}" already.')
+            raise Conflict(f'An agent named "{name}" already exists.')
         _remove_stale_folders(agents)
         aside = agents / f"{_STAGING_PREFIX}{secrets.token_hex(8)}"
         aside.mkdir(mode=FOLDER_MODE)
@@ -293,7 +293,7 @@ def _load_stored(
     except ProfileBroken as error:
         if body.model_fields_set >= ALL_KEYS:
             return {}, ""
-        raise Conflict(f"{error} Give all of its parts to write it anew.") from None
+        raise Conflict(f"{error} To replace it, provide all of its fields.") from None
     path = folder / CONFIG_FILE
     return (read_document(path).data if path.is_file() else {}), profile.personality
 

@@ -21,7 +21,7 @@ from agent.config.errors import ConfigErrors, KeyPath, format_key, one_error
 MAX_BYTES = 1_000_000
 MAX_VALUES = 100_000
 MAX_DEPTH = 50
-EMPTY_FILE = "is empty, which may be a write that is not complete; write {} into it for every default"
+EMPTY_FILE = "is empty, possibly because a write was interrupted; to use the defaults, write {} in it"
 _TAG = "tag:yaml.org,2002:"
 _SWITCH_WORDS = frozenset({"yes", "no", "on", "off"})
 
@@ -117,7 +117,7 @@ def compose_nodes(text: str, file: str) -> yaml.Node | None:
         raise one_error(file, message, line=mark.line + 1 if mark else None) from error
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1
-        raise one_error(file, "holds a character that YAML does not allow", line=line) from error
+        raise one_error(file, "contains a character that YAML does not allow", line=line) from error
     except (RecursionError, ValueError) as error:
         reason = "is nested too deeply" if isinstance(error, RecursionError) else "is not valid YAML"
         raise one_error(file, reason) from error
@@ -162,7 +162,7 @@ class _Builder:
                     merged = {**part, **merged}
                 continue
             if key in own:
-                raise self._error_at(key_node, here, f"is here twice; first on line {self.lines[here]}")
+                raise self._error_at(key_node, here, f"appears twice; first on line {self.lines[here]}")
             # A merged part has left its own lines below this key: the key that stands here wins.
             self._drop_lines(here)
             self.lines[here] = key_node.start_mark.line + 1
@@ -202,12 +202,12 @@ class _Builder:
             if kind == "float":
                 return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
         except (ValueError, KeyError) as error:
-            raise self._error_at(node, path, "is not a number or switch that can be read") from error
-        raise self._error_at(node, path, "has a YAML tag that is not used here; remove the word after `!`")
+            raise self._error_at(node, path, "is not a valid number or switch") from error
+        raise self._error_at(node, path, "has an unsupported YAML tag; remove the word after `!`")
 
     def _read_key(self, node: yaml.Node, path: KeyPath) -> str:
         if not isinstance(node, yaml.ScalarNode):
-            raise self._error_at(node, path, "expected a key of one word, got a list or mapping")
+            raise self._error_at(node, path, "expected a plain key, got a list or mapping")
         return str(node.value)
 
     def _build_merged(self, node: yaml.Node, path: KeyPath) -> Iterator[dict[str, Any]]:
@@ -233,13 +233,11 @@ class _Builder:
     def _count_value(self, node: yaml.Node, path: KeyPath) -> None:
         self._count += 1
         if self._count > MAX_VALUES:
-            raise self._error_at(node, path, f"the file holds more than {MAX_VALUES:,} values")
+            raise self._error_at(node, path, f"the file contains more than {MAX_VALUES:,} values")
 
     def _expect_tag(self, node: yaml.Node, kind: str, path: KeyPath) -> None:
         if node.tag != _TAG + kind:
-            raise self._error_at(
-                node, path, "has a YAML tag that is not used here; remove the word after `!`"
-            )
+            raise self._error_at(node, path, "has an unsupported YAML tag; remove the word after `!`")
 
     def _error_at(self, node: yaml.Node, path: KeyPath, message: str) -> ConfigErrors:
         return one_error(self._file, message, line=node.start_mark.line + 1, key=format_key(path))
@@ -278,7 +276,7 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(f"the key {key[:60]!r} is there twice in one mapping")
+            raise ValueError(f"the key {key[:60]!r} appears twice in one mapping")
         found[key] = value
     return found
 

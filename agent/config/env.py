@@ -100,7 +100,7 @@ class _Resolver:
             self._problems.add(
                 path,
                 f"the environment variable {match[1]} is not set or is empty; set it, or remove this key "
-                f"(a text that begins with a dollar sign is written with two)",
+                f"(to start a text with a dollar sign, write two)",
                 UnsetVariable,
             )
         return _OMITTED

@@ -22,7 +22,7 @@ def _check_address(value: str) -> str:
 
 def _check_one_line(value: SecretStr) -> SecretStr:
     if any(sign in value.get_secret_value() for sign in "\r\n\0"):
-        raise ValueError("expected text of one line")
+        raise ValueError("expected a single line of text")
     return value
 
 

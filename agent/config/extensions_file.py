@@ -106,7 +106,7 @@ class ExtensionsFile:
         try:
             replace_text(path, text)
         except OSError as error:
-            advice = f"make its folder writable, or name another file by {PATH_VARIABLE}"
+            advice = f"make its folder writable, or name another file in {PATH_VARIABLE}"
             raise one_error(name, f"cannot be written: {error.strerror or error}; {advice}") from error
         return self.read_file()
 

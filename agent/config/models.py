@@ -218,7 +218,7 @@ class AgentConfig(Section):
         for tool in info.data.get("tools", ()) if groups else ():
             if tool.group not in names:
                 raise ValueError(
-                    f"the tool {tool.name} is of the group {tool.group}, which is not here; add it"
+                    f"the tool {tool.name} belongs to the group {tool.group}, which is not listed; add it"
                 )
         return groups
 

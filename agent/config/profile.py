@@ -17,13 +17,13 @@ NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 class CustomAgentConfig(Section):
     """The settings of a custom agent. Absent keys take the default agent's values."""
 
-    description: Text | None = Field(None, description="What it is for, in a line.")
-    model: OneId | None = Field(None, description="The model it uses unless another one is asked for.")
+    description: Text | None = Field(None, description="Purpose in one line.")
+    model: OneId | None = Field(None, description="Model to use unless another one is selected.")
     tool_groups: Annotated[tuple[Text, ...], ManyIds] | None = Field(
-        None, description="The groups of tools that it gets; null: all."
+        None, description="Tool groups that it can use; null: all."
     )
     skills: Annotated[tuple[Text, ...], ManyIds] | None = Field(
-        None, description="The skills that it is told of, of those that are on; null: all."
+        None, description="Enabled skills that it can use; null: all."
     )
 
 

@@ -34,9 +34,9 @@ def find_file(
     """Find a file by the rule of `find_config`: explicit, named by the variable, `./` or `../`."""
     named = env.get(variable, "").strip()
     if explicit is not None:
-        return _require_file(explicit, cwd, "remove the option or make the file")
+        return _require_file(explicit, cwd, "remove the option or create the file")
     if named:
-        return _require_file(Path(named), cwd, f"{variable} names it; unset it or make the file")
+        return _require_file(Path(named), cwd, f"{variable} names it; unset the variable or create the file")
     candidates = (cwd / name, cwd.parent / name)
     return next((path for path in candidates if path.is_file()), None)
 
@@ -49,7 +49,7 @@ def display_path(path: Path, cwd: Path) -> str:
 def _require_file(path: Path, cwd: Path, advice: str) -> Path:
     full = cwd / path.expanduser()
     if full.is_dir():
-        raise one_error(str(path), "is a folder; name the file in it")
+        raise one_error(str(path), "is a folder; name a file in it")
     if not full.exists():
         raise one_error(str(path), f"there is no such file; {advice}")
     return full

@@ -72,7 +72,7 @@ def _wrap_in_list(value: object) -> object:
 
 def _check_not_empty(value: str) -> str:
     if not value.strip():
-        raise ValueError("expected some text, got an empty one")
+        raise ValueError("expected text, got an empty string")
     return value
 
 

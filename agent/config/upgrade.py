@@ -58,7 +58,8 @@ def read_version(document: ConfigDocument, problems: Problems) -> int:
     if value > CONFIG_VERSION:
         problems.add(
             ("config_version",),
-            f"is {value}, made for a newer release; this one knows up to {CONFIG_VERSION}: update Roebot",
+            f"is {value}, which is for a newer release; this one supports up to {CONFIG_VERSION}: "
+            "update Roebot",
         )
         return CONFIG_VERSION
     return value
@@ -101,7 +102,7 @@ def apply_rename(data: dict[str, Any], old: KeyPath, new: KeyPath, problems: Pro
         mapping = mapping[part]
     value = mapping.pop(old[-1])
     if new[-1] in mapping:
-        problems.add(old, f"is the old name of {format_key(new)}, which is set too; remove this one")
+        problems.add(old, f"is the old name of {format_key(new)}, which is also set; remove this one")
     else:
         mapping[new[-1]] = value
 
@@ -135,13 +136,15 @@ def reject_unsupported(
     """Add a problem for each unsupported key and value in the document, and remove it from the data."""
     for pattern in keys:
         for path, mapping in list(_find_matches(document.data, pattern, ())):
-            problems.add(path, f"{path[-1]} is not in this version; remove it")
+            problems.add(path, f"{path[-1]} is not supported in this version; remove it")
             del mapping[str(path[-1])]
     for pattern, words in values.items():
         for path, mapping in list(_find_matches(document.data, pattern, ())):
             value = mapping[str(path[-1])]
             if isinstance(value, str) and value in words:
-                problems.add(path, f"{value} is not in this version; choose another or remove it")
+                problems.add(
+                    path, f"{value} is not supported in this version; choose another one or remove it"
+                )
                 del mapping[str(path[-1])]
 
 

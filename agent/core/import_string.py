@@ -27,9 +27,9 @@ class ImportProblem(StrEnum):
 
 _TEXTS: Mapping[ImportProblem, str] = {
     ImportProblem.PACKAGE: "{use} needs the package {package}, which is not installed."
-    " Install it where Roebot is, without a restart: {command}",
+    " Install it in Roebot's environment; no restart is needed: {command}",
     ImportProblem.UNKNOWN: "There is no module {module} (use: {use})."
-    " It is looked up in the installed packages, then in the folder of config.yaml.",
+    " Roebot looks in the installed packages and then in the folder that contains config.yaml.",
     ImportProblem.MODULE: "There is no module {module} (use: {use}).",
     ImportProblem.NAME: "{module} has no {name} (use: {use}).",
     ImportProblem.BROKEN: "{module} can't be imported ({detail}).",

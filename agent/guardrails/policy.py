@@ -199,9 +199,9 @@ def _check_validity(passport: Passport, now: datetime) -> _Invalidity | None:
 
 def _decide_capability(capability: Capability, limit: ArgumentLimit | None, request: ToolRequest) -> Decision:
     if capability.roles and not set(capability.roles) & set(request.context.roles):
-        return Deny(f"{capability.id} is for {', '.join(capability.roles)} only", "role_not_allowed")
+        return Deny(f"{capability.id} is only for {', '.join(capability.roles)}", "role_not_allowed")
     if limit is not None and (absent := _missing_arguments(limit, request.args)):
-        problem = f"its limits require {', '.join(absent)}, which the call lacks"
+        problem = f"its limits require {', '.join(absent)}, which the call does not contain"
         return Deny(f"{capability.id}: {problem}", "argument_missing")
     if limit is not None and (problem := _find_violation(limit, request.args)):
         return Deny(f"{capability.id}: {problem}", "limit_exceeded")
@@ -230,7 +230,7 @@ def _find_violation(limit: ArgumentLimit, args: Mapping[str, Any]) -> str:
             return f"the value of {name} is blocked"
     for name, patterns in limit.allowed.items():
         if not any(fnmatchcase(_as_text(args[name]), pattern) for pattern in patterns):
-            return f"the value of {name} is not among the allowed ones"
+            return f"the value of {name} is not one of the allowed values"
     return ""
 
 

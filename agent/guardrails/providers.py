@@ -112,7 +112,7 @@ def _check_names(field: str, given: Iterable[str]) -> tuple[str, ...]:
         raise SettingsError(f"`{field}` must be a list of tool names, even for a single one.")
     names = tuple(given)
     if not all(isinstance(name, str) and name for name in names):
-        raise SettingsError(f"`{field}` has an entry that is not a tool name.")
+        raise SettingsError(f"`{field}` contains an entry that is not a tool name.")
     return names
 
 
@@ -154,9 +154,9 @@ def _make_provider(use: str, found: Any, settings: Mapping[str, Any]) -> Any:
         detail, at = "; ".join(map(_format_detail, details)), details[0]["loc"]
     except Exception as error:
         detail = type(error).__name__
-        raise GuardrailUnavailable(f"The settings of the guardrail {use} don't fit ({detail}).") from error
+        raise GuardrailUnavailable(f"The settings of the guardrail {use} are invalid ({detail}).") from error
     end = "" if detail.endswith("?") else "."
-    raise GuardrailUnavailable(f"The settings of the guardrail {use} don't fit: {detail}{end}", at=at)
+    raise GuardrailUnavailable(f"The settings of the guardrail {use} are invalid: {detail}{end}", at=at)
 
 
 def _format_detail(detail: ErrorDetails) -> str:
@@ -165,7 +165,7 @@ def _format_detail(detail: ErrorDetails) -> str:
     if kind in {"missing", "extra_forbidden"}:
         what = {"missing": "is missing", "extra_forbidden": "unknown key"}[kind]
     else:
-        what = detail["msg"] if kind.endswith(("_type", "_parsing")) else f"wrong ({kind})"
+        what = detail["msg"] if kind.endswith(("_type", "_parsing")) else f"invalid ({kind})"
     return ": ".join(filter(None, (format_key(detail["loc"]), what)))
 
 

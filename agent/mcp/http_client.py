@@ -56,7 +56,7 @@ class OAuthTokenAuth(httpx.Auth):
         answer = await self._post_request()
         token, seconds = answer.get("access_token"), answer.get("expires_in")
         if not isinstance(token, str) or not token.isascii() or not token.isprintable():
-            raise self._token_error("its token server returned none")
+            raise self._token_error("its token server returned no token")
         self._token = token
         if isinstance(seconds, str) and seconds.isdigit():
             seconds = int(seconds)
@@ -83,7 +83,7 @@ class OAuthTokenAuth(httpx.Auth):
         if response.status_code != 200 or not isinstance(found, dict):
             code = found.get("error") if isinstance(found, dict) else None
             named = f": {code}" if isinstance(code, str) and _CODE.fullmatch(code) else ""
-            raise self._token_error(f"its token server answered {response.status_code}{named}")
+            raise self._token_error(f"its token server returned status {response.status_code}{named}")
         return found
 
     def _build_form(self) -> tuple[dict[str, str], httpx.BasicAuth | None]:
@@ -104,7 +104,9 @@ class OAuthTokenAuth(httpx.Auth):
         return fields, None
 
     def _token_error(self, what: str) -> McpUnavailable:
-        return McpUnavailable(f"got no token: {what}. Check its `oauth`.", server=self._server)
+        return McpUnavailable(
+            f"can't be used because {what}. Check its `oauth` settings.", server=self._server
+        )
 
 
 def _make_token_client() -> httpx.AsyncClient:
@@ -149,7 +151,7 @@ class _FailFastClient(httpx.AsyncClient):
             raise
         if request.method == "POST":
             if response.status_code >= 400 and response.status_code != _SESSION_EXPIRED:
-                self._report(f"answered {response.status_code}")
+                self._report(f"returned status {response.status_code}")
             elif isinstance(response.stream, httpx.AsyncByteStream):
                 response.stream = _FailFastStream(response.stream, self._report)
         return response
@@ -176,4 +178,4 @@ def _describe_failure(error: Exception) -> str:
         return str(error).partition('" ')[2].rstrip(".")
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
         return "can't be reached"
-    return f"broke the connection ({type(error).__name__})"
+    return f"dropped the connection ({type(error).__name__})"

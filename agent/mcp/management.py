@@ -170,7 +170,7 @@ class McpManagement:
         Raises NotFound, and Invalid if its configuration can't be enabled.
         """
         if name not in (await self._extensions.get_extensions()).mcpServers:
-            raise NotFound(f'No MCP server is named "{name[:64]}".')
+            raise NotFound(f'There is no MCP server named "{name[:64]}".')
 
         def change(data: Json) -> None:
             servers = data.get("mcpServers") or {}
@@ -243,7 +243,7 @@ def _merge_entry(name: str, new: Any, stored: Json | None, before: McpServerInfo
             result[key] = value
     if place := find_masked(result, f"mcp_servers.{name}"):
         raise Invalid(
-            f"{place}: no stored secret for this hidden value (it is kept only while command, url and type "
-            "stay unchanged); write the value, or $NAME"
+            f"{place}: there is no stored secret for this hidden value (secrets are kept only if command, "
+            "url and type are unchanged); enter the value or $NAME"
         )
     return result

@@ -185,7 +185,9 @@ class McpServerClient:
                 key for key, one in self._sessions.items() if not one.active_calls and not one.is_starting
             ]
             if not idle:
-                raise McpUnavailable("is busy in too many conversations. Try again later.", server=self.name)
+                raise McpUnavailable(
+                    "is in use by too many conversations. Try again later.", server=self.name
+                )
             session = self._sessions.pop(idle[0])
             await session.close()
 

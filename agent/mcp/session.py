@@ -112,7 +112,9 @@ class McpSession:
             return await self._run_bounded(work(self._session), self._limits.call)
         except TimeoutError:
             await self._check_alive()
-            message = f"did not answer within {self._limits.call:g} seconds; the call may have had an effect."
+            message = (
+                f"did not respond within {self._limits.call:g} seconds; the call may have had an effect."
+            )
             raise McpCallFailed(message, server=self._name) from None
         except _GONE as error:
             self.mark_broken("ended")
@@ -197,7 +199,7 @@ class McpSession:
         if why == "can't be reached":
             return NotDelivered()
         words = self._stderr_line()
-        said = f" (it said: {redact_line(words)})" if words else ""
+        said = f" (stderr: {redact_line(words)})" if words else ""
         return McpCallFailed(
             f"{why} during the call{said}; the call may have had an effect.", server=self._name
         )
@@ -209,7 +211,7 @@ class McpSession:
         try:
             await self._run_bounded(self._session.send_ping(), self._limits.pong)
         except (TimeoutError, McpError, NotDelivered, *_GONE):
-            self.mark_broken("hangs")
+            self.mark_broken("stopped responding")
 
     def _unavailable_error(self, what: str) -> McpUnavailable:
         return McpUnavailable(f"{what}.", server=self._name)
@@ -220,10 +222,10 @@ class McpSession:
         if known := _known_reason(first):
             return known
         if self._end_reason and self._end_reason != "ended":
-            is_whole = self._end_reason.startswith(("can't", "got no"))
+            is_whole = self._end_reason.startswith("can't")
             return self._end_reason if is_whole else f"can't be used: it {self._end_reason}"
         if words := self._stderr_line():
-            return f"ended at its start: {redact_line(words)}"
+            return f"ended while starting: {redact_line(words)}"
         return f"can't be started ({type(first).__name__})"
 
 
@@ -234,7 +236,7 @@ def _known_reason(error: BaseException) -> str:
     if isinstance(error, FileNotFoundError | PermissionError):
         return "can't be started: its command is not installed, or is not on PATH"
     if isinstance(error, httpx.HTTPStatusError):
-        return f"can't be used: it answered {error.response.status_code}"
+        return f"can't be used: it returned status {error.response.status_code}"
     return "can't be reached" if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) else ""
 
 

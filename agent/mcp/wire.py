@@ -141,7 +141,7 @@ def limit_text(result: protocol.CallToolResult) -> protocol.CallToolResult:
         if isinstance(block, protocol.TextContent):
             if len(block.text) > room:
                 left_out = len(block.text) - room
-                text = f"{block.text[:room]}\n[… {left_out:,} characters left out]"
+                text = f"{block.text[:room]}\n[… {left_out:,} characters omitted]"
                 block = block.model_copy(update={"text": text})  # noqa: PLW2901
             room = max(room - len(block.text), 0)
         content.append(block)

@@ -12,12 +12,12 @@ RESERVED_TOKENS = 64
 _PERSON = {
     "work_context": "Work",
     "personal_context": "Personal",
-    "top_of_mind": "On their mind now",
+    "top_of_mind": "Top of mind",
     "recent_months": "Recent months",
-    "earlier_context": "Before that",
+    "earlier_context": "Earlier",
     "long_term_background": "Background",
 }
-_GROUP = {**_PERSON, "personal_context": "The people", "top_of_mind": "On the group's mind now"}
+_GROUP = {**_PERSON, "personal_context": "People"}
 
 
 def render_memory(document: MemoryDocument, *, group: bool, tokens: int) -> str:
@@ -29,7 +29,7 @@ def render_memory(document: MemoryDocument, *, group: bool, tokens: int) -> str:
     labels = _GROUP if group else _PERSON
     lines = [f"{labels[name]}: {one.summary}" for name, one in document.list_summaries() if one.summary]
     lines += [f"- ({fact.category}) {fact.content}" for fact in rank_facts(document.facts)[:MAX_FACTS]]
-    head = "About this group chat:" if group else "About the person you talk to:"
+    head = "About this group chat:" if group else "About the person you are talking to:"
     left = tokens - RESERVED_TOKENS - _estimate_tokens(head)
     kept = []
     for line in map(escape_tags, lines):

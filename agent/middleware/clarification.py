@@ -22,17 +22,17 @@ async def ask_clarification(
     options: list[str] | None = None,
     context: str | None = None,
 ) -> str:
-    """Ask the person and wait for the answer, which is this call's result.
+    """Ask the person a question and wait for the answer, which is the result of this call.
 
-    Use it before you act when something that matters is missing or ambiguous, when there are several ways
-    that the person should choose from, or before something risky. Don't use it for what you can find out.
-    Call it alone, with no other tool beside it.
+    Use it before you act if important information is missing or ambiguous, if the person should choose
+    between several approaches, or before something risky. Don't use it for anything that you can find out
+    yourself. Call it alone, not together with other tools.
 
     Args:
         question: One question, in the person's language.
         kind: Why you ask: missing_info, ambiguous, approach_choice, risk_confirmation or suggestion.
-        options: The answers to choose from, if there are some; another one may be given all the same.
-        context: What the person needs to know to answer, if anything.
+        options: Answers to choose from, if any; the person can still give a different answer.
+        context: Anything that the person needs to know to answer.
     """
     given = interrupt(
         {

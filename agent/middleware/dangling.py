@@ -102,12 +102,12 @@ def _is_json(args: str) -> bool:
         return False
 
 
-UNANSWERED = "Interrupted: this call has no result, and whether it had an effect is unknown."
+UNANSWERED = "Interrupted: this call has no result, and it is unknown whether it had an effect."
 UNREADABLE = (
-    "This call was not made: its arguments could not be read. Write them as JSON, and where they were cut "
-    "off, in smaller calls."
+    "This call was not made, because its arguments could not be read. Write them as JSON; if they were cut "
+    "off, make several smaller calls."
 )
-GIVEN_UP = "I could not call {tools}: what I wrote for it was unreadable."
+GIVEN_UP = "I could not call {tools}, because the arguments that I wrote were unreadable."
 RETRIES = 2
 _Results = dict[str, ToolMessage]
 

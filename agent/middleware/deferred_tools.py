@@ -26,18 +26,18 @@ LISTED = 300
 LINE = 200
 DESCRIPTION = """Find tools that are not in your list, and add them to it.
 
-Give words for what you want to do, or names of such tools split by commas. What is found can be called in
-your next answer."""
-PROMPT = """You have more tools than your list shows. Find them by `tool_search` before you say that you can't
-do something. They are: {names}."""
-HIDDEN = "The tool {name} is not in your list yet. Find it by `tool_search` first, then call it."
-NOTHING = "No tool fits. Try other words, or go on without."
+Describe what you want to do in a few words, or give tool names separated by commas. You can call the tools
+that are found in your next answer."""
+PROMPT = """You have more tools than your list shows. Find them with `tool_search` before you say that you
+can't do something. They are: {names}."""
+HIDDEN = "The tool {name} is not in your list yet. Find it with `tool_search` first, then call it."
+NOTHING = "No matching tool was found. Try other words, or continue without one."
 
 
 class ToolSearchArgs(BaseModel):
     """Arguments of `tool_search`."""
 
-    query: str = Field(description="Words for what you want to do, or names of tools split by commas.")
+    query: str = Field(description="A few words for what you want to do, or tool names separated by commas.")
 
 
 class DeferredToolFilterMiddleware(AgentMiddleware[Any, Any]):
@@ -61,7 +61,7 @@ class DeferredToolFilterMiddleware(AgentMiddleware[Any, Any]):
         """Raises ValueError for a threshold below 1."""
         super().__init__()
         if threshold < 1:
-            raise ValueError(f"At least one tool has to be shown, not {threshold}.")
+            raise ValueError(f"The threshold must be at least 1, not {threshold}.")
         self._threshold, self._always, self._catalogue = threshold, frozenset(always), catalogue
         search = StructuredTool.from_function(
             coroutine=self._search_tools,

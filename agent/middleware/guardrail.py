@@ -30,9 +30,9 @@ from agent.middleware.tool_calls import Result, ToolHandler
 log = structlog.get_logger(__name__)
 SECONDS = 10.0
 APPROVE, REJECT = "approve", "reject"
-DENIED = "Not allowed: {reason}. Don't try to get around this; go on without it, or tell the person."
-REJECTED = "A person was asked and rejected this call. Go on without it, or ask what they want instead."
-REPLY = " They said: {words}"
+DENIED = "Not allowed: {reason}. Don't try to get around this; continue without it, or tell the person."
+REJECTED = "A person rejected this call. Continue without it, or ask what they want instead."
+REPLY = " They wrote: {words}"
 _YES = frozenset(
     {
         *[APPROVE, "approved", "approve here", "always approve", "yes", "ok", "okay"],
@@ -41,7 +41,7 @@ _YES = frozenset(
 )
 _NO = frozenset({REJECT, "rejected", "no", "拒绝", "不", "否", ""})
 LONGEST = 2000
-_UNDECIDED = Deny("it could not be checked whether this call is allowed", "guardrail_failed")
+_UNDECIDED = Deny("the permission check for this call failed", "guardrail_failed")
 _SAID_BY = re.compile(r"^[^\n:]{1,100}: ")
 
 

@@ -26,10 +26,10 @@ WARN_AT = 3
 STOP_AT = 5
 WINDOW = 20
 WARNING = (
-    "[Notice of the system] You have made the same tool call {count} times in this turn, and it changed "
-    "nothing. Do not repeat it: use what you have, try another way, or say what is missing."
+    "[System notice] You have made the same tool call {count} times in this turn, and nothing changed. "
+    "Do not repeat it: use the results that you have, try something else, or say what is missing."
 )
-STOPPED = "I stopped here: I was making the same call again and again ({tools}) and got no further."
+STOPPED = "I stopped because I was making the same call again and again ({tools}) without any progress."
 
 
 class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):

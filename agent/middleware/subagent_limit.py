@@ -20,10 +20,10 @@ from agent.subagents.kinds import TASK
 from agent.subagents.tool import make_task_tool
 
 MOST = 3
-PROMPT = """You can hand work to subagents with the tool `{tool}`: pieces that stand by themselves and take
-several steps. Do what is small yourself. At most {most} run at once, so call it at most {most} times in one
-answer; what is more is cut and never runs. For more pieces of work than that, go in batches: wait for the
-results of one answer, then start the next ones in your next answer. People see what each one does."""
+PROMPT = """You can delegate self-contained tasks of several steps to subagents with the tool `{tool}`. Do
+small tasks yourself. At most {most} subagents run at once, so call the tool at most {most} times in one
+answer; additional calls are dropped and never run. If you have more tasks, work in batches: wait for the
+results, then start the next batch in your next answer. People see what each subagent does."""
 
 
 class SubagentLimitMiddleware(AgentMiddleware[Any, Any]):
@@ -41,7 +41,7 @@ class SubagentLimitMiddleware(AgentMiddleware[Any, Any]):
             self.tools = [make_task_tool(runner)]
         self._prompt = PROMPT.format(tool=tool, most=most) if runner is not None else ""
         if most < 1:
-            raise ValueError(f"At least one subagent has to be allowed, not {most}.")
+            raise ValueError(f"The limit must allow at least one subagent, not {most}.")
         self._most = most
         self._tool = tool
 

@@ -166,11 +166,11 @@ BeforeCut = Callable[[RunContext, Sequence[AnyMessage]], Awaitable[None]]
 TRIGGER: ContextSize = ("tokens", 60_000)
 KEEP: ContextSize = ("messages", 20)
 PIECE_TOKENS = 8_000
-PROMPT = """Below is a part of a conversation, with a summary of what was before it. Both will be replaced by
-what you write, so write down all that is needed to go on: what the person wants and decided, facts, names,
-numbers, dates and file paths exactly as they are, what was done and found out, what is still open. Keep
-everything from the earlier summary that still holds. Write in the conversation's language, in short points,
-and nothing but the summary.
+PROMPT = """Below is a part of a conversation and a summary of everything before it. Your summary will replace
+both, so include all that is needed to continue: the person's goals and decisions; facts, names, numbers,
+dates and file paths, exactly as written; the work done and its results; and open questions. Keep everything
+from the earlier summary that is still true. Use the conversation's language and short bullet points, and
+write nothing but the summary.
 
 <earlier_summary>
 {summary}
@@ -217,7 +217,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         try:
             prompt.format(summary="", messages="")
         except (KeyError, IndexError, ValueError) as error:
-            raise ValueError(f"The summary's prompt has an unknown field: {error}.") from error
+            raise ValueError(f"The summary prompt has an unknown field: {error}.") from error
         self._model, self._attempts = model, attempts or ModelRetry(retries=0)
         self._trigger, self._keep = trigger, keep
         self._piece_tokens, self._prompt, self._before_cut = piece_tokens, prompt, before_cut

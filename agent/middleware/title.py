@@ -19,8 +19,8 @@ from agent.middleware.model_response import Handler, Request, Response, get_answ
 from agent.models.calls import internal_config
 
 log = structlog.get_logger(__name__)
-PROMPT = """Give this conversation a title of at most {max_words} words, in the language of the person.
-Answer with the title alone: no quotes, no full stop.
+PROMPT = """Give this conversation a title of at most {max_words} words, in the person's language.
+Answer with nothing but the title, without quotes or a final period.
 
 Person: {user}
 Assistant: {assistant}"""
@@ -58,11 +58,11 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
         """Raises ValueError for a limit below 1 or a template with an unknown field."""
         super().__init__()
         if max_words < 1 or max_chars < 1:
-            raise ValueError("A title needs room for at least one word and one character.")
+            raise ValueError("The limits must allow at least one word and one character.")
         try:
             prompt_template.format(user="", assistant="", max_words=0)
         except (KeyError, IndexError, ValueError) as error:
-            raise ValueError(f"The title's template has an unknown field: {error}.") from error
+            raise ValueError(f"The title template has an unknown field: {error}.") from error
         self._model, self._template, self._seconds = model, prompt_template, seconds
         self._max_words, self._max_chars, self._hold = max_words, max_chars, hold
 

@@ -16,18 +16,18 @@ from agent.core.state import ThreadState
 from agent.middleware.model_response import Handler, Request, get_answer, with_answer, without_calls
 
 NAME = "write_todos"
-PROMPT = """You keep a list of what is to be done with the tool `write_todos`.
-Use it when a request takes three steps or more; do a smaller one without it. Write the whole list each time:
-exactly one item is in_progress while work remains, finished ones are completed as soon as they are, and what
-turns out to be needless goes. Call it at most once in an answer. When all is done, give your answer in a
-message of its own: the list is not the answer."""
-DESCRIPTION = """Write your list of what is to be done; it replaces the one before.
+PROMPT = """You keep a to-do list with the tool `write_todos`.
+Use it if a request takes three or more steps, but not for smaller requests. Write the complete list each
+time: while work remains, exactly one item is in_progress. Mark items as completed as soon as they are done,
+and remove items that are no longer needed. Call it at most once per answer. When everything is done, give
+your answer in a separate message: the list is not the answer."""
+DESCRIPTION = """Write your to-do list; it replaces the previous one.
 
-Each item has a content (what is to be done) and a status: pending, in_progress or completed. Exactly one item
-is in_progress as long as any is not completed. Mark an item completed only when it really is."""
-TOO_MANY = "Not written: {count} items are in_progress, only one may be. Mark the one you work on now."
+Each item has a content (the task) and a status: pending, in_progress or completed. Exactly one item must be
+in_progress until all are completed. Mark an item as completed only when it is really done."""
+TOO_MANY = "Not written: {count} items are in_progress, but only one can be. Mark the one you are working on."
 NONE_IN_PROGRESS = (
-    "Not written: items are left, so one of them has to be in_progress. Mark the one you work on now."
+    "Not written: some items are not completed, so one must be in_progress. Mark the one you are working on."
 )
 
 
@@ -45,9 +45,7 @@ async def write_todos(
     """Validate and store the list."""
     problem = check_todos(todos)
     status: Literal["success", "error"] = "error" if problem else "success"
-    text = (
-        problem or f"The list has {len(todos)} items, {_count_status(todos, 'completed')} of them completed."
-    )
+    text = problem or f"Items in the list: {len(todos)}, completed: {_count_status(todos, 'completed')}."
     message = ToolMessage(text, tool_call_id=tool_call_id, name=NAME, status=status)
     return Command(update={"messages": [message], **({} if problem else {"todos": list(todos)})})
 

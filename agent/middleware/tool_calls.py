@@ -96,8 +96,8 @@ async def _run_with_retry(
 
 NAMESPACE = "tool_journal"
 INTERRUPTED = (
-    "The tool {tool} was interrupted, outcome unknown: it was running when the agent stopped, and may have "
-    "done all, some or nothing of its work. It was not run again. Check what it did before you repeat it."
+    "The tool {tool} was interrupted (outcome unknown): it was running when the agent stopped, and may have "
+    "done all, some or none of its work. It was not run again. Check what it did before you repeat it."
 )
 MAX_ENTRIES = 10_000
 Result = ToolMessage | Command[Any]

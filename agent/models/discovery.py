@@ -85,9 +85,9 @@ async def discover_models(environ: Mapping[str, str], *, probe: OllamaProbe = fi
     choice = environ.get(CHOICE_VARIABLE, "").strip()
     if not choice:
         return Catalog(tuple(found), _default_reason(found[0]))
-    asked = f"{CHOICE_VARIABLE} asks for {choice}"
+    asked = f"{CHOICE_VARIABLE} selects {choice}"
     if lacking := _unmet_choice(found, choice.partition(":")[0]):
-        unmet = f"{asked}, and {lacking}: {found[0].name} answers instead."
+        unmet = f"{asked}, but {lacking}, so {found[0].name} is used instead."
         return Catalog(tuple(found), unmet, unmet_choice=unmet)
     return Catalog(tuple(_choose_first(found, choice)), f"{asked}.")
 
@@ -100,7 +100,7 @@ def _unmet_choice(found: list[ModelSpec], name: str) -> str:
         if provider.name == name:
             return f"{' or '.join(provider.variables)} is not set"
     if name == OLLAMA:
-        return "no Ollama is running"
+        return "Ollama is not running"
     return "no provider key is set" if found[0].source == "local" else ""
 
 
@@ -119,8 +119,8 @@ def _default_reason(spec: ModelSpec) -> str:
     if spec.source.startswith("env:"):
         return f"No models are configured; {spec.source.removeprefix('env:')} is set."
     if spec.source == "ollama":
-        return "No models are configured and no provider key is set; an Ollama is running."
-    return "No models are configured, no provider key is set and no Ollama is running."
+        return "No models are configured and no provider key is set; Ollama is running."
+    return "No models are configured, no provider key is set and Ollama is not running."
 
 
 _PLACEHOLDER_KEY = "given"

@@ -48,20 +48,20 @@ class Category(StrEnum):
 
 
 _LINES: dict[Category, tuple[str, bool]] = {
-    Category.AUTH: ("its provider refused the API key. Check the key in the configuration", False),
-    Category.PERMISSION: ("the API key is not allowed to use this model", False),
+    Category.AUTH: ("its provider rejected the API key. Check the key in the configuration", False),
+    Category.PERMISSION: ("the API key has no access to this model", False),
     Category.NOT_FOUND: ("its provider does not offer this model. Check the model's name", False),
-    Category.RATE_LIMIT: ("its provider's rate limit is reached; try again later", True),
+    Category.RATE_LIMIT: ("its provider's rate limit has been reached; try again later", True),
     Category.QUOTA: ("the quota or credit with its provider is used up", False),
     Category.OVERLOADED: ("its provider is overloaded or unavailable", True),
-    Category.TIMEOUT: ("its provider did not answer in time", True),
-    Category.CONNECTION: ("its provider can't be reached, or the connection broke", True),
+    Category.TIMEOUT: ("its provider did not respond in time", True),
+    Category.CONNECTION: ("its provider can't be reached, or the connection was lost", True),
     Category.CONTEXT: (
         "the conversation is too long for it. The command `new` starts a new agent thread",
         False,
     ),
     Category.CONTENT_FILTER: ("its provider's content filter stopped the answer", False),
-    Category.INVALID_REQUEST: ("its provider refused the request", False),
+    Category.INVALID_REQUEST: ("its provider rejected the request", False),
     Category.TRUNCATED: ("the answer was cut off", True),
     Category.MALFORMED: ("its provider sent an unreadable response", True),
     Category.EMPTY: ("it returned an empty answer", True),

@@ -61,12 +61,14 @@ def build_model(spec: ModelSpec, *, thinking: bool = False, effort: str | None =
     except ValidationError as error:
         where = ", ".join(sorted({".".join(map(str, part["loc"])) or "settings" for part in error.errors()}))
         raise ModelUnavailable(
-            f'The model "{spec.name}" has settings that {spec.use} refuses: {where}.'
+            f'The model "{spec.name}" has settings that {spec.use} rejects: {where}.'
         ) from None
     except Exception as error:  # noqa: BLE001 - supervisor: a foreign class may raise anything; it is named
         detail = redact_line(f"{type(error).__name__}: {error}")
         log.warning("model_not_made", model=spec.name, detail=detail)
-        raise ModelUnavailable(f'The model "{spec.name}" can\'t be made by {spec.use} ({detail}).') from None
+        raise ModelUnavailable(
+            f'The model "{spec.name}" can\'t be created by {spec.use} ({detail}).'
+        ) from None
 
 
 def set_model_name(model: BaseChatModel, name: str) -> BaseChatModel:
@@ -92,14 +94,14 @@ def check_settings(spec: ModelSpec, chosen: type[BaseChatModel]) -> None:
     known = {*_accepted_settings(chosen), "model"}
     for name in (*spec.settings, *spec.when_thinking_enabled):
         if name not in known:
-            told = f'The model "{spec.name}" has the setting {name}, which {spec.use} does not know'
+            told = f'The model "{spec.name}" has the setting {name}, which {spec.use} does not support'
             raise ModelUnavailable(f"{told}{_suggest_setting(name, known)}")
 
 
 def _suggest_setting(name: str, known: Collection[str]) -> str:
     if near := get_close_matches(name, sorted(known), n=1):
         return f"; did you mean {near[0]}?"
-    return "; what is meant for the provider goes below model_kwargs." if "model_kwargs" in known else "."
+    return "; put settings for the provider under model_kwargs." if "model_kwargs" in known else "."
 
 
 def _accepted_settings(chosen: type[BaseChatModel]) -> set[str]:

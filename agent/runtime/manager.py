@@ -331,7 +331,9 @@ class RunManager:
 
     async def _fail_lost_run(self, active: ActiveRun) -> None:
         active.channel.start_attempt(active.run.attempt + 1)
-        message = f"A crash interrupted the run {self._settings.max_attempts} times; it is not retried."
+        message = (
+            f"The run was interrupted by a crash {self._settings.max_attempts} times and will not be retried."
+        )
         description = {"error": "RunLost", "message": message}
         active.channel.emit_event("error", dumps(description))
         await self._end_run(active, AttemptOutcome(RunStatus.ERROR, error=description))

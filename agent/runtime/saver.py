@@ -186,7 +186,7 @@ class RuntimeSaver(AsyncSqliteSaver):
             return
         await event.wait()
         if not await self._fetch_rows(_SELECT_ONE, (thread_id, checkpoint_id)):
-            raise CheckpointLost("The state of the conversation could not be stored.")
+            raise CheckpointLost("The conversation's state could not be stored.")
 
     async def has_checkpoint_of(self, thread_id: str, run_id: str) -> bool:
         """Return whether this run has written a checkpoint of its thread."""

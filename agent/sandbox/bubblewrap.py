@@ -46,8 +46,8 @@ _SETTINGS = (
 )
 _NETWORK_SETTINGS = ("resolv.conf", "hosts", "nsswitch.conf", "services", "protocols", "gai.conf")
 _INSTEAD = (
-    "Until then no command runs. Other ways are the container provider (sandbox.use), or sandbox.isolation: "
-    "none, which protects from nothing."
+    "Until this is fixed, no command runs. Alternatively, use the container provider (sandbox.use), or set "
+    "sandbox.isolation: none, which gives no protection."
 )
 
 
@@ -222,14 +222,14 @@ def _set_limits(job: Job) -> list[str]:
 def missing() -> str:
     """Return a sentence about what this machine lacks and how to fix it, "" if nothing is missing. Blocks."""
     if not sys.platform.startswith("linux"):
-        return "Commands can't be isolated here: bubblewrap needs Linux."
+        return "Commands can't be isolated here: bubblewrap requires Linux."
     if shutil.which("bwrap") is None:
         return "Commands can't be isolated here: bubblewrap is missing (Debian: apt install bubblewrap)."
     if lacking := [tool for tool in TOOLS if shutil.which(tool) is None]:
         return f"Commands can't be isolated here: {lacking[0]} is missing (Debian: apt install util-linux)."
     if (version := _version()) < MIN_VERSION:
         found, needed = ".".join(map(str, version)) or "unknown", ".".join(map(str, MIN_VERSION))
-        return f"Commands can't be isolated here: bubblewrap is too old ({found}; {needed} is needed)."
+        return f"Commands can't be isolated here: bubblewrap is too old ({found}; {needed} is required)."
     return ""
 
 
@@ -248,7 +248,9 @@ def check(job: Job, env: Mapping[str, str]) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise SandboxUnavailable(f"Commands can't be isolated here: bubblewrap hangs. {_INSTEAD}") from None
+        raise SandboxUnavailable(
+            f"Commands can't be isolated here: bubblewrap does not respond. {_INSTEAD}"
+        ) from None
     if tried.returncode:
         reason = _first_line(tried.stderr, job.mounts)
         raise SandboxUnavailable(f"Commands can't be isolated here: {reason}. {_hint(reason)}{_INSTEAD}")
@@ -264,8 +266,8 @@ def _first_line(output: bytes, mounts: Iterable[Mount]) -> str:
 def _hint(reason: str) -> str:
     if any(cause in reason for cause in ("namespace", "uid map", "Operation not permitted")):
         return (
-            "The kernel, or the container that the service runs in, allows no new namespaces: enable them "
-            "(sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap). "
+            "The kernel, or the container that the service runs in, does not allow new namespaces. Enable "
+            "them (sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap). "
         )
     return ""
 

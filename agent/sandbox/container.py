@@ -120,7 +120,10 @@ class ContainerPool:
         answer = await engine.call_engine(setup.command, "image", "inspect", setup.image)
         if answer.ok:
             return ""
-        return f"There is no image {setup.image}: make setup-sandbox builds it, sandbox.image names another."
+        return (
+            f"The image {setup.image} does not exist. Build it with `make setup-sandbox`, or set another "
+            "one in sandbox.image."
+        )
 
     async def close(self) -> None:
         """Remove all containers."""

@@ -57,7 +57,7 @@ def find_engine() -> Command:
         if shutil.which(name):
             return (name,)
     raise SandboxUnavailable(
-        f"No container can be started here: none of {', '.join(known_engines())} is installed "
+        f"Containers can't be started here: none of {', '.join(known_engines())} is installed "
         "(Debian: apt install podman)."
     )
 
@@ -80,14 +80,16 @@ async def call_engine(
             ProgramStart([*command, *words], engine_environment(), folder), output, errors
         )
     except FileNotFoundError:
-        raise SandboxUnavailable(f"No container can be started here: {command[0]} is missing.") from None
+        raise SandboxUnavailable(
+            f"Containers can't be started here: {command[0]} is not installed."
+        ) from None
     try:
         async with asyncio.timeout(seconds):
             await program.ended.wait()
             await output.closed.wait()
             await errors.closed.wait()
     except TimeoutError:
-        return Answer(None, "", f"{command[0]} did not answer within {seconds:g} seconds")
+        return Answer(None, "", f"{command[0]} did not respond within {seconds:g} seconds")
     finally:
         await program.end()
     return Answer(program.code, output.text, errors.text)

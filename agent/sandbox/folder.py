@@ -83,16 +83,16 @@ class FolderSandbox:
         """Return a result without host paths, and with a note if the folders are full."""
         output = self.paths.mask(result.output)
         if not room:
-            output += f"\n[{self._full()} Nothing can be written until files are removed.]\n"
+            output += f"\n[{self._full()} Nothing can be written until some files are deleted.]\n"
         return CommandResult(output, result.exit_code, result.truncated, result.stopped)
 
     def check(self) -> None:
         """Raise SandboxGone after the release."""
         if self.released:
-            raise SandboxGone("The sandbox was released.")
+            raise SandboxGone("The sandbox has already been released.")
 
     def _full(self) -> str:
-        return f"The thread's folders are full ({self.limits.disk_mb} MB), or the disk is."
+        return f"Either the thread's folders ({self.limits.disk_mb} MB) or the disk is full."
 
     def _read(self, path: str) -> bytes:
         place = self.paths.locate(path)
@@ -101,13 +101,13 @@ class FolderSandbox:
     def _write(self, path: str, content: bytes, append: bool) -> None:
         place = self.paths.locate(path)
         if not place.mount.writable:
-            raise SandboxError(f"{place.mount.virtual} can only be read.")
+            raise SandboxError(f"{place.mount.virtual} is read-only.")
         # The free space is measured at the workspace, so it has to exist.
         safe_files.make_folder(self.own_folders[0])
         safe_files.make_folder(place.mount.host)
         held = measure_folders(self.own_folders, self.limits.disk_files)
         if len(content) > self.room(held):
-            raise SandboxError(f"{self._full()} Remove files first.")
+            raise SandboxError(f"{self._full()} Delete some files first.")
         safe_files.write(place.mount.host, place.below, content, append=append, own=owning(self.user))
 
     def _list(self, path: str) -> list[DirEntry]:

@@ -161,14 +161,16 @@ def load_provider(
     try:
         found = getattr(import_module(module_name), class_name)
     except ModuleNotFoundError as error:
-        raise SandboxUnavailable(f"The package of the sandbox {use} is missing: {error.name}.") from error
+        raise SandboxUnavailable(
+            f"The sandbox {use} needs the module {error.name}, which is not installed."
+        ) from error
     except AttributeError:
         raise SandboxUnavailable(f"{module_name} has no {class_name} (sandbox.use: {use}).") from None
     try:
         made = getattr(found, "from_config", found)(around, **(settings or {}))
     except (TypeError, ValueError) as error:
         kind = type(error).__name__
-        raise SandboxUnavailable(f"The settings of the sandbox {use} don't fit ({kind}).") from error
+        raise SandboxUnavailable(f"The settings of the sandbox {use} are invalid ({kind}).") from error
     if lacking := [name for name in PROVIDER_METHODS if not callable(getattr(made, name, None))]:
         raise SandboxUnavailable(f"{use} is not a sandbox provider: it has no method {lacking[0]}.")
     provider: SandboxProvider = made

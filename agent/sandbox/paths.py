@@ -67,7 +67,7 @@ class VirtualPaths:
         for length in range(len(parts), 1, -1):
             if mount := self._by_root.get(tuple(parts[:length])):
                 return MountedPath(mount, tuple(parts[length:]))
-        raise SandboxError(f"This path is outside the sandbox, which is {', '.join(self._to_host)}.")
+        raise SandboxError(f"This path is outside the sandbox. Its folders are {', '.join(self._to_host)}.")
 
     def to_host(self, command: str) -> str:
         """Replace the agent's paths in a command by the host's."""

@@ -84,7 +84,7 @@ class RemoteSandbox(FolderSandbox):
             async with asyncio.timeout(seconds + OVERHEAD_SECONDS):
                 result = await station.run(command, seconds)
         except TimeoutError:
-            raise SandboxError("The sandbox service did not end the command in time.") from None
+            raise SandboxError("The sandbox service did not return the command's result in time.") from None
         most = MAX_OUTPUT_FACTOR * self.limits.output_bytes
         if len(result.output) <= most:
             return result
@@ -120,11 +120,13 @@ class RemoteCopy:
             wanted, left = await asyncio.to_thread(self._prepare, copied)
             left += await self._receive(wanted)
         except SandboxError as error:
-            return f"What the command made could not be brought here: {error}"
+            return f"The command's files could not be copied back: {error}"
         if copied.cut:
-            return "The command made more files than there may be; not all of them could be brought here."
+            return "The command created too many files, so not all of them could be copied back."
         return (
-            f"{_count_files(left)} not kept: the thread's folders are full, or can't hold it." if left else ""
+            f"{_count_files(left)} not stored, because the thread's folders have reached their limits."
+            if left
+            else ""
         )
 
     def _list_files(self) -> FileTree:
@@ -290,7 +292,7 @@ def _make_verify(options: RemoteOptions) -> ssl.SSLContext | bool:
 def _add_notes(result: CommandResult, refused: Sequence[str], left: str) -> CommandResult:
     notes = [left] if left else []
     if refused:
-        notes.insert(0, f"{_count_files(len(refused))} not in the sandbox, such as {refused[0]}.")
+        notes.insert(0, f"{_count_files(len(refused))} not copied to the sandbox, for example {refused[0]}.")
     if not notes:
         return result
     output = result.output + "".join(f"\n[{note}]\n" for note in notes)
@@ -298,7 +300,7 @@ def _add_notes(result: CommandResult, refused: Sequence[str], left: str) -> Comm
 
 
 def _count_files(files: int) -> str:
-    return "1 file is" if files == 1 else f"{files} files are"
+    return "1 file was" if files == 1 else f"{files} files were"
 
 
 def _read_home_name(file: Path) -> str:

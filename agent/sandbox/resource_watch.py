@@ -180,7 +180,7 @@ class ResourceWatch:
         least = self._least
         self._least = DiskUse(min(size, least.size), min(held.entries, least.entries))
         if size > limits.disk_mb * MEGABYTE and size > least.size + CLEANUP_BYTES:
-            return f"The thread's folders would hold more than {limits.disk_mb} MB."
+            return f"The thread's folders would exceed {limits.disk_mb} MB."
         if held.entries > limits.disk_files and held.entries > least.entries:
-            return f"The thread's folders would hold more than {limits.disk_files} files."
+            return f"The thread's folders would contain more than {limits.disk_files} files."
         return None

@@ -62,7 +62,7 @@ async def _until_over(
             reason = await asyncio.to_thread(over, program.pid) if over else None
             if reason and not program.ended.is_set():
                 return reason
-    return "It printed too much." if output.flooded else None
+    return "It produced too much output." if output.flooded else None
 
 
 async def _wait_for_close(output: _CommandOutput, seconds: float) -> None:

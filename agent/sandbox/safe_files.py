@@ -37,7 +37,7 @@ def read(root: Path, below: Sequence[str], limit: int = FILE_BYTES) -> bytes:
     with open_file(root, below) as descriptor:
         if os.fstat(descriptor).st_size > limit:
             raise SandboxError(
-                f"The file is larger than {limit // 1_000_000} MB; read a part of it by a command."
+                f"The file is larger than {limit // 1_000_000} MB; read part of it with a command."
             )
         content = bytearray()
         while len(content) <= limit and (piece := os.read(descriptor, _COPY)):
@@ -145,12 +145,12 @@ def _open(name: str, flags: int, folder: int, missing: str = "There is no such f
 def _describe_error(error: OSError, missing: str, at: tuple[int, str] | None = None) -> SandboxError:
     is_link = at is not None and _is_link(*at)
     if error.errno == errno.ELOOP or is_link:
-        return SandboxError("This path goes through a link, which may lead outside; use the file's own path.")
+        return SandboxError("This path contains a link, which may lead outside; use the file's real path.")
     if error.errno in {errno.ENOENT, errno.ENOTDIR}:
         return SandboxError(missing)
     if error.errno == errno.EISDIR:
         return SandboxError("This is a folder.")
-    return SandboxError(f"This can't be opened: {error.strerror}.")
+    return SandboxError(f"The file or folder can't be opened: {error.strerror}.")
 
 
 def _is_link(folder: int, name: str) -> bool:
@@ -167,7 +167,7 @@ def _check_regular(descriptor: int) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise SandboxError("This is not a regular file.")
     if status.st_nlink > 1:
-        raise SandboxError("This file has a second name, which may be outside; copy it first.")
+        raise SandboxError("This file has a second hard link, which may be outside; copy it first.")
 
 
 def _entry(entry: os.DirEntry[str]) -> DirEntry:

@@ -55,14 +55,14 @@ def make_python(place: Path, lock: Path = LOCK) -> str:
         for step in steps:
             done = _run(step)
             if done.returncode:
-                return f"The sandbox's Python can't be made: {_last_line(done)}"
+                return f"The sandbox's Python can't be installed: {_last_line(done)}"
         # Commands run as another user than this setup.
         _make_readable(made)
         old = Path(folder) / "old"
         if place.exists():
             place.rename(old)
         made.rename(place)
-    return "The sandbox's Python is made." if find_python(place) else "The sandbox's Python can't be used."
+    return "The sandbox's Python is ready." if find_python(place) else "The sandbox's Python can't be used."
 
 
 def make_image(command: Command) -> str:
@@ -70,10 +70,10 @@ def make_image(command: Command) -> str:
     recipe = ["--file", str(CONTAINERFILE), str(CONTAINERFILE.parent)]
     built = _run([*command, "build", "--tag", IMAGE, *recipe])
     if built.returncode == 0:
-        return f"The image {IMAGE} is built."
+        return f"The image {IMAGE} is ready."
     if is_apple(command) or shutil.which("debootstrap") is None or os.geteuid():
         return f"The image {IMAGE} can't be built: {_last_line(built)}"
-    print("· no image registry can be reached; making the image from Debian's packages")  # noqa: T201
+    print("· no image registry can be reached; building the image from Debian packages")  # noqa: T201
     return _from_debian(command)
 
 
@@ -83,7 +83,7 @@ def _from_debian(command: Command) -> str:
         packages = f"--include={','.join(PACKAGES)}"
         made = _run(["debootstrap", "--variant=minbase", packages, "bookworm", str(system)])
         if made.returncode:
-            return f"The image {IMAGE} can't be made by debootstrap: {_last_line(made)}"
+            return f"The image {IMAGE} can't be built with debootstrap: {_last_line(made)}"
         for waste in ("var/cache/apt/archives", "var/lib/apt/lists"):
             shutil.rmtree(system / waste, ignore_errors=True)
         archive = Path(folder) / "system.tar"
@@ -91,7 +91,7 @@ def _from_debian(command: Command) -> str:
         taken = packed if packed.returncode else _run([*command, "import", str(archive), IMAGE])
         if taken.returncode:
             return f"The image {IMAGE} can't be imported: {_last_line(taken)}"
-    return f"The image {IMAGE} is made from Debian's packages."
+    return f"The image {IMAGE} was built from Debian packages."
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -106,9 +106,9 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     good = True
     if options.only != "image":
-        print(f"· {bubblewrap.missing() or 'bubblewrap is there'}")  # noqa: T201
+        print(f"· {bubblewrap.missing() or 'bubblewrap is installed'}")  # noqa: T201
         outcome = make_python((options.python or options.home / PYTHON_FOLDER).absolute())
-        good = outcome.endswith("is made.")
+        good = outcome.endswith("is ready.")
         print(f"· {outcome}")  # noqa: T201
     if options.only != "python":
         print(f"· {_build_image(options.engine)}")  # noqa: T201
@@ -117,7 +117,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _build_image(engine: str | None) -> str:
     found = shlex.split(engine) if engine else [name for name in known_engines() if shutil.which(name)][:1]
-    return make_image(tuple(found)) if found else "no container engine is installed, so no image is built"
+    return make_image(tuple(found)) if found else "no container engine is installed, so no image was built"
 
 
 def _run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -19,7 +19,7 @@ def main(arguments: Sequence[str]) -> int:
     home: Path = parser.parse_args(arguments).home
     removed = asyncio.run(remove_all(home))
     if removed:
-        print(f"{len(removed)} container{'s' if len(removed) > 1 else ''} of the sandbox removed.")  # noqa: T201
+        print(f"Removed {len(removed)} sandbox container{'s' if len(removed) > 1 else ''}.")  # noqa: T201
     return 0
 
 

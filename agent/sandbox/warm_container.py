@@ -82,7 +82,7 @@ class WarmContainer:
         if not started.ok:
             raise SandboxUnavailable(self._describe_failure(started))
         if not await self._is_current():
-            raise SandboxUnavailable("The container ended as soon as it was started.")
+            raise SandboxUnavailable("The container exited right after it was started.")
 
     @property
     def folder(self) -> Path:
@@ -170,10 +170,10 @@ class WarmContainer:
         return ["--userns", "keep-id"] if rootless else []
 
     def _describe_failure(self, started: engine.Answer) -> str:
-        reason = (started.errors.strip() or "it gave no reason").splitlines()[-1][:300]
+        reason = (started.errors.strip() or "no reason was given").splitlines()[-1][:300]
         for mount in self._mounts:
             reason = reason.replace(str(mount.host), mount.virtual)
         return (
-            f"No container of the image {self._setup.image} can be started: {reason}. "
-            "Build the image by make setup-sandbox, or name another by sandbox.image."
+            f"A container with the image {self._setup.image} can't be started: {reason}. "
+            "Build the image with `make setup-sandbox`, or name another one in sandbox.image."
         )

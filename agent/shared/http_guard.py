@@ -85,7 +85,7 @@ class HostCheck:
     names: Collection[str]
     own_names: Collection[str] = ()
     port: int = 0
-    detail: str = "This host is not served here"
+    detail: str = "This host is not allowed"
 
     async def __call__(self, scope: Scope, headers: RequestHeaders) -> Refusal | None:
         """Check the Host header."""
@@ -102,7 +102,7 @@ class HostCheck:
         return name in self.own_names and port == str(listening)
 
 
-def origin_from(hosts: HostCheck, detail: str = "This origin may not call the runtime") -> GuardCheck:
+def origin_from(hosts: HostCheck, detail: str = "This origin is not allowed") -> GuardCheck:
     """Make a check that refuses requests by pages of hosts other than `hosts` (403)."""
 
     async def check_origin(scope: Scope, headers: RequestHeaders) -> Refusal | None:

@@ -52,7 +52,7 @@ def list_members(archive: zipfile.ZipFile, size: int, limits: ArchiveLimits) -> 
     """Return the files of the archive, without an enclosing top folder. Raises SkillRefused."""
     infos = archive.infolist()
     if len(infos) > limits.entries:
-        raise SkillRefused(f"The archive has more than {limits.entries} entries.", status=413)
+        raise SkillRefused(f"The archive contains more than {limits.entries} entries.", status=413)
     _check_sizes(infos, size, limits)
     found: list[ArchiveMember] = []
     names = _NameRegistry()
@@ -74,15 +74,17 @@ def split_safe_path(path: str, name: str) -> tuple[str, ...]:
     """Split a path that is safe on every operating system. Raises SkillRefused."""
     told = _to_printable(name)
     if path.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", path):
-        raise SkillRefused(f"The archive has an absolute path: {told}.")
+        raise SkillRefused(f"The archive contains an absolute path: {told}.")
     parts = tuple(path.split("/"))
     if ".." in parts or ".." in re.split(r"[/\\]", path):
-        raise SkillRefused(f"The archive has a path outside the skill's folder: {told}.")
+        raise SkillRefused(f"The archive contains a path outside the skill's folder: {told}.")
     if len(path.encode(errors="replace")) > PATH_BYTES or len(parts) > MAX_DEPTH:
-        raise SkillRefused(f"The archive has a path that is too long or too deep: {told}.")
+        raise SkillRefused(f"The archive contains a path that is too long or too deep: {told}.")
     for part in parts:
         if _is_harmful(part):
-            raise SkillRefused(f"The archive has a name that is invalid on some operating systems: {told}.")
+            raise SkillRefused(
+                f"The archive contains a name that is invalid on some operating systems: {told}."
+            )
     return parts
 
 
@@ -107,12 +109,12 @@ class _NameRegistry:
             key = _fold_case(folder)
             if key in self._files or self._folders.setdefault(key, folder) != folder:
                 raise SkillRefused(
-                    f"The archive has two names that collide on some systems: {_to_printable(name)}."
+                    f"The archive contains two names that collide on some systems: {_to_printable(name)}."
                 )
         if not is_folder:
             key = _fold_case(parts)
             if key in self._files or key in self._folders:
-                raise SkillRefused(f"The archive has a duplicate name: {_to_printable(name)}.")
+                raise SkillRefused(f"The archive contains a duplicate name: {_to_printable(name)}.")
             self._files.add(key)
 
 
@@ -125,21 +127,21 @@ def _check_sizes(infos: Sequence[zipfile.ZipInfo], size: int, limits: ArchiveLim
     for info in infos:
         total += info.file_size
         if info.file_size > limits.file_bytes:
-            raise SkillRefused(f"{_to_printable(info.filename)} is too large in the archive.", status=413)
+            raise SkillRefused(f"{_to_printable(info.filename)} in the archive is too large.", status=413)
         packed = max(info.compress_size, 1)
         if info.file_size > limits.ratio_from and info.file_size / packed > limits.ratio:
             raise SkillRefused(
                 f"{_to_printable(info.filename)} has a suspicious compression ratio.", status=413
             )
     if total > limits.total_bytes or (total > limits.ratio_from and total / max(size, 1) > limits.ratio):
-        raise SkillRefused("The archive's content is too large.", status=413)
+        raise SkillRefused("The archive's contents are too large.", status=413)
 
 
 def _check_kind(info: zipfile.ZipInfo, name: str, *, is_folder: bool) -> None:
     mode = info.external_attr >> 16
     kind = stat.S_IFMT(mode)
     if kind not in {0, stat.S_IFREG, stat.S_IFDIR} or (kind == stat.S_IFDIR) > is_folder:
-        raise SkillRefused(f"The archive has a link or a device: {_to_printable(name)}.")
+        raise SkillRefused(f"The archive contains a link or a device: {_to_printable(name)}.")
     if info.flag_bits & _ENCRYPTED:
         raise SkillRefused("The archive is encrypted.")
     if info.compress_type not in _METHODS:

@@ -41,7 +41,7 @@ _FENCE = "---"
 
 def _check_name(value: str) -> str:
     if not NAME.fullmatch(value):
-        raise ValueError("expected lower-case letters, digits and single hyphens, 64 at most")
+        raise ValueError("expected at most 64 lowercase letters, digits and single hyphens")
     return value
 
 
@@ -100,11 +100,11 @@ def _split_front_matter(text: str, file: str) -> tuple[str, str]:
     """Split the text. The front matter starts with an empty line, so that line numbers match the file."""
     lines = text.removeprefix("\ufeff").splitlines()
     if not lines or lines[0].rstrip() != _FENCE:
-        raise one_error(file, "does not begin with front matter; its first line must be ---", line=1)
+        raise one_error(file, "does not start with front matter; its first line must be ---", line=1)
     for number, line in enumerate(lines[1:], start=1):
         if line.rstrip() == _FENCE:
             return "\n".join(["", *lines[1:number]]), "\n".join(lines[number + 1 :])
-    raise one_error(file, "its front matter has no end; close it with a line ---", line=1)
+    raise one_error(file, "its front matter does not end; add a line --- after it", line=1)
 
 
 MAX_DEPTH = 6
@@ -171,7 +171,8 @@ def read_skill(file: Path, agent_path: str, category: Category, *, size: int) ->
     if head.name != file.parent.name:
         return BrokenSkill(
             agent_path,
-            f"{name}: name: is {head.name}, its folder {file.parent.name}; give both the same name",
+            f"{name}: name: is {head.name}, but the folder is named {file.parent.name}; use the same name "
+            "for both",
         )
     return Skill(
         name=head.name,
@@ -218,5 +219,9 @@ def _merge_results(results: list[Skill | BrokenSkill]) -> SkillSet:
         if first is None or (first.category, one.category) == ("public", "custom"):
             skills[one.name] = one
         else:
-            broken.append(BrokenSkill(one.path, f"the name {one.name} is taken by {first.path}; rename one"))
+            broken.append(
+                BrokenSkill(
+                    one.path, f"the name {one.name} is already used by {first.path}; rename one of them"
+                )
+            )
     return SkillSet(tuple(skills[name] for name in sorted(skills)), tuple(broken))

@@ -67,7 +67,7 @@ def install_skill(archive: Path, roots: SkillRoots, limits: ArchiveLimits | None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         if isinstance(error, RecursionError):
             raise
-        raise SkillRefused("Not a valid archive: a .skill file is a zip.") from error
+        raise SkillRefused("Not a valid archive: a .skill file must be a zip file.") from error
     except OSError as error:
         raise SkillRefused(f"The skill can't be written: {error.strerror or 'error'}.", status=507) from error
 
@@ -76,7 +76,7 @@ def _open_zip(file: IO[bytes]) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(file)
     except (ValueError, UnicodeDecodeError) as error:
-        raise SkillRefused("Not a valid archive: a .skill file is a zip.") from error
+        raise SkillRefused("Not a valid archive: a .skill file must be a zip file.") from error
 
 
 def _install_members(
@@ -104,9 +104,11 @@ def _read_front_matter(zipped: zipfile.ZipFile, found: Sequence[ArchiveMember]) 
     heads = [member for member in found if member.parts[-1].casefold() == SKILL_FILE.casefold()]
     top = [member for member in heads if member.parts == (SKILL_FILE,)]
     if not top:
-        raise SkillRefused(f"The archive has no {SKILL_FILE} at its top or in its only folder.")
+        raise SkillRefused(f"The archive has no {SKILL_FILE} at its top level or in its only folder.")
     if len(heads) > 1:
-        raise SkillRefused(f"The archive has more than one {SKILL_FILE}; it must contain exactly one skill.")
+        raise SkillRefused(
+            f"The archive contains more than one {SKILL_FILE}; it must contain exactly one skill."
+        )
     if top[0].info.file_size > MAX_FILE_BYTES:
         raise SkillRefused(f"{SKILL_FILE} is larger than {MAX_FILE_BYTES:,} bytes.", status=413)
     with zipped.open(top[0].info) as file:

@@ -92,9 +92,10 @@ _CUTS = (1_024, 300, 120, 0)
 READER_TOOLS = ("read_file", "bash")
 """Tools that can read a skill; without one of them the section is omitted."""
 _INTRO = """<skills>
-A skill is a folder with instructions, and maybe scripts, for one kind of work. Where a request fits one, read
-its SKILL.md with `{reader}` before you begin, and follow it; read its other files when it names them. Paths
-in it are relative to its folder, which can't be written to. Say so when a tool that it needs is not there."""
+A skill is a folder with instructions, and sometimes scripts, for one kind of work. If a request matches a
+skill, read its SKILL.md with `{reader}` before you start, and follow it; read its other files when it refers
+to them. Paths in it are relative to its folder, which is read-only. If a tool that it needs is not available,
+say so."""
 
 
 def render_skills_section(skills: Sequence[Skill], tools: Collection[str]) -> str:

@@ -34,8 +34,8 @@ from agent.features import Middleware
 from agent.subagents.kinds import SubagentType, available_types
 
 MAX_CHARS = 20_000
-CUT = "\n[… the middle is left out …]\n"
-ASKS = "It needed a person's answer or approval, which only you can ask for. So far: {text}"
+CUT = "\n[… the middle is omitted …]\n"
+ASKS = "It needed a person's answer or approval, which only you can request. Output so far: {text}"
 SILENT = "It ended without a result."
 NOTHING = "(nothing yet)"
 
@@ -105,9 +105,9 @@ CANCEL_SECONDS = 0.5
 MAX_TURNS = 200
 GRAPHS_KEPT = 8
 STEPS_A_TURN, STEPS_AROUND = 6, 20
-UNKNOWN = "There is no subagent of the type {kind}; there are: {known}."
-OUT_OF_TIME = "It was stopped after {seconds:g} seconds. So far it said: {said}"
-OUT_OF_TURNS = "It used up its {turns} turns. So far it said: {said}"
+UNKNOWN = "There is no subagent type {kind}. Available: {known}."
+OUT_OF_TIME = "It was stopped after {seconds:g} seconds. Its output so far: {said}"
+OUT_OF_TURNS = "It used up its {turns} turns. Its output so far: {said}"
 BROKE = "It failed: {problem}"
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -133,7 +133,7 @@ class GraphSubagents:
     ) -> None:
         """Raises ValueError for a limit below 1."""
         if max_concurrent < 1:
-            raise ValueError(f"At least one subagent has to be allowed, not {max_concurrent}.")
+            raise ValueError(f"The limit must allow at least one subagent, not {max_concurrent}.")
         self._model = model
         self._tools = list(tools)
         self._middleware = list(middleware)

@@ -32,9 +32,9 @@ from agent.core.run_context import RunContext
 from agent.subagents.kinds import GENERAL_PURPOSE, TASK
 
 ERROR_CHARS = 200
-DESCRIPTION = """Hand a piece of work to a subagent and get its result.
+DESCRIPTION = """Delegate a task to a subagent and get its result.
 
-It sees nothing of this conversation. Types:
+It does not see this conversation. Types:
 {kinds}"""
 _ENDS = {
     SubagentStatus.COMPLETED: "task_completed",
@@ -46,12 +46,10 @@ _ENDS = {
 class TaskArgs(BaseModel):
     """Arguments of the tool."""
 
-    description: str = Field(description="What it does, in three to five words; people see it.")
-    prompt: str = Field(description="The whole task, with all that the subagent needs to know.")
-    subagent_type: str = Field(GENERAL_PURPOSE, description="The type of the subagent.")
-    max_turns: int | None = Field(
-        None, description="How many turns it may take; leave it out unless it matters."
-    )
+    description: str = Field(description="What the subagent does, in three to five words; shown to people.")
+    prompt: str = Field(description="The complete task, with everything that the subagent needs to know.")
+    subagent_type: str = Field(GENERAL_PURPOSE, description="Type of the subagent.")
+    max_turns: int | None = Field(None, description="Maximum number of turns; usually not needed.")
 
 
 def make_task_tool(runner: SubagentRunner) -> BaseTool:

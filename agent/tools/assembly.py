@@ -72,7 +72,7 @@ def without_built_in(tools: Sequence[BaseTool], built_in: Collection[str]) -> li
         elif is_mcp(tool):
             log.warning("mcp_tool_left_out", tool=tool.name, detail="a built-in tool has this name")
         else:
-            raise ToolUnavailable("has the name of a built-in one; rename it.", name=tool.name)
+            raise ToolUnavailable("has the same name as a built-in tool; rename it.", name=tool.name)
     return usable
 
 
@@ -125,7 +125,7 @@ def load_tool(entry: ToolEntry) -> BaseTool:
         raise
     except Exception as error:  # noqa: BLE001 - supervisor: a foreign class may raise anything; it is named
         detail = redact_line(f"{type(error).__name__}: {error}".splitlines()[0])
-        raise ToolUnavailable(f"can't be made of {entry.use} ({detail}).", name=entry.name) from None
+        raise ToolUnavailable(f"can't be created from {entry.use} ({detail}).", name=entry.name) from None
     return tool if tool.name == entry.name else tool.model_copy(update={"name": entry.name})
 
 
@@ -137,7 +137,8 @@ def _make_tool(found: Any, entry: ToolEntry) -> BaseTool:
         made = found(**keys)
     elif keys:
         raise ToolUnavailable(
-            f"takes no further keys, as {entry.use} is ready made: remove {', '.join(sorted(keys))}.",
+            f"accepts no other keys, because {entry.use} is already a tool: "
+            f"remove {', '.join(sorted(keys))}.",
             name=entry.name,
         )
     elif inspect.isroutine(found):
@@ -146,7 +147,7 @@ def _make_tool(found: Any, entry: ToolEntry) -> BaseTool:
         made = found
     if not isinstance(made, BaseTool):
         kind = type(made).__name__
-        raise ToolUnavailable(f"is not a tool: {entry.use} is of the type {kind}.", name=entry.name)
+        raise ToolUnavailable(f"is not a tool: {entry.use} has the type {kind}.", name=entry.name)
     return made
 
 

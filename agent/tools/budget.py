@@ -11,15 +11,17 @@ CHARACTERS = 20_000
 BEGINNING, END = 6_000, 3_000
 FOLDER = f"{WORKSPACE}/.tool-outputs"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
-_STORED_OUTPUT = """[This output has {characters:,} characters in {lines:,} lines. All of it is in {path}:
+_STORED_OUTPUT = """\
+[This output has {characters:,} characters in {lines:,} lines. The full output is in {path}:
 read parts of it with read_file (start_line, end_line), or search it with bash. It begins:]
 {beginning}
-[… {left:,} characters are left out here. It ends:]
+[… {left:,} characters are omitted here. It ends:]
 {end}"""
-_LOST_OUTPUT = """[This output has {characters:,} characters in {lines:,} lines; it could not be kept ({why}).
+_LOST_OUTPUT = """\
+[This output has {characters:,} characters in {lines:,} lines; it could not be stored ({why}).
 It begins:]
 {beginning}
-[… {left:,} characters are left out here. It ends:]
+[… {left:,} characters are omitted here. It ends:]
 {end}"""
 
 

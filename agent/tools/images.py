@@ -19,7 +19,7 @@ IMAGE_BYTES = 5_000_000
 
 @tool
 async def view_image(path: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
-    """Look at an image: what somebody sent, or a chart that you drew. You see it in your next step.
+    """Look at an image that someone sent or a chart that you drew. You will see it in your next step.
 
     Args:
         path: A PNG, JPEG, GIF or WebP file in the sandbox.
@@ -29,7 +29,9 @@ async def view_image(path: str, tool_call_id: Annotated[str, InjectedToolCallId]
     if mime_type is None:
         raise SandboxError(f"{path} is not a PNG, JPEG, GIF or WebP image.")
     if len(content) > IMAGE_BYTES:
-        raise SandboxError(f"{path} is larger than {IMAGE_BYTES // 1_000_000} MB; make a smaller copy of it.")
+        raise SandboxError(
+            f"{path} is larger than {IMAGE_BYTES // 1_000_000} MB; create a smaller copy of it."
+        )
     image = ViewedImage(base64=base64.b64encode(content).decode(), mime_type=mime_type)
     message = ToolMessage(f"Opened {path}.", tool_call_id=tool_call_id, name="view_image")
     return Command(update={"messages": [message], "viewed_images": {path: image}})

@@ -29,12 +29,12 @@ LEVELS = 2
 _current: ContextVar[Sandbox | None] = ContextVar("roebot_sandbox", default=None)
 _change_locks: WeakKeyDictionary[Sandbox, asyncio.Lock] = WeakKeyDictionary()
 
-PROMPT = f"""You work in a sandbox of this conversation, with its own files:
-- {WORKSPACE}: your own files; commands start here, and relative paths begin here.
-- {VIRTUAL_ROOT}/uploads: what people sent.
-- {OUTPUTS}: what you make for people; they see it when you call present_files.
-Nothing but files lasts from one command to the next: no process, no variable. For work with data write a
-Python script and run it."""
+PROMPT = f"""You work in a sandbox that belongs to this conversation. It has these folders:
+- {WORKSPACE}: your own files. Commands start here, and relative paths start here.
+- {VIRTUAL_ROOT}/uploads: files that people sent.
+- {OUTPUTS}: files that you create for people. They can see a file only after you call present_files.
+Only files persist between commands; processes and variables do not. To work with data, write a Python script
+and run it."""
 
 
 @contextmanager
@@ -51,45 +51,47 @@ def current_sandbox() -> Sandbox:
     """Return the sandbox of the current tool call. Raises SandboxError."""
     sandbox = _current.get()
     if sandbox is None:
-        raise SandboxError("This agent has no sandbox; switch the feature sandbox on.")
+        raise SandboxError("This agent has no sandbox; turn on the sandbox feature.")
     return sandbox
 
 
 @tool
 async def bash(command: str, seconds: float | None = None) -> str:
-    """Run a shell command in the sandbox. Its folder is the workspace.
+    """Run a shell command in the sandbox, starting in the workspace.
 
-    It sees no network unless the configuration allows it, and what it leaves running ends with it.
+    It has no network access unless the configuration allows it. Background processes end with the command.
 
     Args:
-        command: The command, or several lines of a script.
-        seconds: How long it may take; less than the sandbox's own limit.
+        command: A command, or a script of several lines.
+        seconds: Time limit in seconds, lower than the sandbox's own limit.
     """
     return format_result(await current_sandbox().execute_command(command, seconds=seconds))
 
 
 @tool
 async def ls(path: str = WORKSPACE) -> str:
-    """List a folder and the folders in it, two levels deep. Names that begin with a dot are left out.
+    """List a folder and its subfolders, two levels deep. Names that start with a dot are omitted.
 
     Args:
-        path: The folder; the workspace where it is absent.
+        path: The folder; by default, the workspace.
     """
     if path.rstrip("/") in {"", "/mnt", VIRTUAL_ROOT}:
         return "\n".join(f"{VIRTUAL_ROOT}/{area}/" for area in AREAS)
     lines = await _list_tree(current_sandbox(), path.rstrip("/"), LEVELS, "")
     shown = lines[:MAX_LISTED]
-    more = [f"[{len(lines) - MAX_LISTED} more; list a folder inside]"] if len(lines) > MAX_LISTED else []
+    more = (
+        [f"[{len(lines) - MAX_LISTED} more; list a subfolder to see them]"] if len(lines) > MAX_LISTED else []
+    )
     return "\n".join([*shown, *more]) or "(empty)"
 
 
 @tool
 async def read_file(path: str, start_line: int | None = None, end_line: int | None = None) -> str:
-    """Read a text file, or some lines of it.
+    """Read a text file, or a range of its lines.
 
     Args:
         path: The file.
-        start_line: The first line to show, from 1 on.
+        start_line: The first line to show; the first line of the file is 1.
         end_line: The last line to show.
     """
     text = _decode_text(await current_sandbox().read_file(path))
@@ -97,18 +99,18 @@ async def read_file(path: str, start_line: int | None = None, end_line: int | No
     first = max(1, start_line or 1)
     last = min(len(lines), end_line or len(lines))
     if lines and first > max(last, 1):
-        raise SandboxError(f"The file has {len(lines)} lines; ask for lines from 1 to {len(lines)}.")
+        raise SandboxError(f"Invalid line range; the file's lines are numbered from 1 to {len(lines)}.")
     return _join_lines(lines, first, last) or "(empty)"
 
 
 @tool
 async def write_file(path: str, content: str, append: bool = False) -> str:
-    """Write a text file, making the folders that are missing.
+    """Write a text file. Missing folders are created.
 
     Args:
         path: The file.
-        content: All of its text, or what is appended.
-        append: Whether the text comes after what the file holds instead of in its place.
+        content: The full text of the file, or the text to append.
+        append: True: append to the file; false: replace its content.
     """
     sandbox = current_sandbox()
     async with _change_lock(sandbox):
@@ -118,38 +120,40 @@ async def write_file(path: str, content: str, append: bool = False) -> str:
 
 @tool
 async def str_replace(path: str, old_str: str, new_str: str, replace_all: bool = False) -> str:
-    """Replace a text in a file.
+    """Replace text in a file.
 
     Args:
         path: The file.
-        old_str: The text as it stands there, with its white space; it has to be there once.
-        new_str: What comes in its place.
-        replace_all: Whether every place is replaced, where there are several.
+        old_str: The exact text to replace, including whitespace. It must occur only once.
+        new_str: The text to insert instead.
+        replace_all: True: replace every occurrence, if there are several.
     """
     if not old_str:
-        raise SandboxError("old_str is empty; give the text that is to be replaced.")
+        raise SandboxError("old_str is empty; give the text to replace.")
     sandbox = current_sandbox()
     async with _change_lock(sandbox):
         text = _decode_text(await sandbox.read_file(path))
         count = text.count(old_str)
         if not count:
-            raise SandboxError(f"{path} does not hold this text; read the file and give it exactly.")
+            raise SandboxError(f"{path} does not contain this text; read the file and copy the text exactly.")
         if count > 1 and not replace_all:
-            raise SandboxError(f"{path} holds this text {count} times; give more of it, or set replace_all.")
+            raise SandboxError(
+                f"{path} contains this text {count} times; include more of it, or set replace_all."
+            )
         await sandbox.write_file(path, text.replace(old_str, new_str).encode())
-    return f"Replaced {count} place{'s' if count > 1 else ''} in {path}."
+    return f"Replaced {count} occurrence{'s' if count > 1 else ''} in {path}."
 
 
 @tool
 async def present_files(paths: list[str], tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
-    """Show files to the people in the chat, who see nothing of the sandbox otherwise.
+    """Show files to the people in the chat. They can't see the sandbox otherwise.
 
     Args:
         paths: Files in /mnt/user-data/outputs.
     """
     sandbox = current_sandbox()
     if not paths:
-        raise SandboxError("No file is named; give paths of files.")
+        raise SandboxError("paths is empty; give the path of at least one file.")
     shown = [await _check_presentable(sandbox, path) for path in paths]
     message = ToolMessage(f"Presented: {', '.join(shown)}.", tool_call_id=tool_call_id, name="present_files")
     return Command(update={"messages": [message], "artifacts": shown})
@@ -177,7 +181,7 @@ def format_result(result: CommandResult) -> str:
     if result.stopped:
         note = f"[stopped: {result.stopped}]"
     elif result.timed_out:
-        note = "[stopped: it took too long; ask for less at once, or for more seconds]"
+        note = "[stopped: it took too long; do less in one command, or set a higher time limit]"
     elif result.exit_code:
         note = f"[exit code {result.exit_code}]"
     else:
@@ -227,7 +231,7 @@ def _join_lines(lines: Sequence[str], first: int, last: int) -> str:
         at += 1
     text = "".join(shown)
     if at <= last:
-        text += f"\n[lines {first} to {at - 1} of {len(lines)}; go on with start_line={at}]"
+        text += f"\n[lines {first} to {at - 1} of {len(lines)}; continue with start_line={at}]"
     return text
 
 

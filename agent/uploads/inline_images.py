@@ -26,7 +26,7 @@ IMAGE_BYTES = 5_000_000
 OUTLINE = 40
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 CAME, NEW = "files", "new_files"
-_NOTES = {CAME: "Files that came with this message:", NEW: "New files in this conversation:"}
+_NOTES = {CAME: "Files sent with this message:", NEW: "New files in this conversation:"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class _UploadRenderer:
         for name in names:
             upload = self.uploads.get(name)
             if upload is None:
-                lines.append(f"- {name} (no longer there)")
+                lines.append(f"- {name} (no longer available)")
                 continue
             lines.append(f"- {name} ({upload.size} bytes)")
             if upload.markdown is not None:
@@ -126,7 +126,7 @@ class _UploadRenderer:
     async def _document(self, made: MarkdownInfo) -> list[str]:
         """Quote a small document's Markdown, or list its headings."""
         if made.path is None:
-            return [f"  It can't be read: {made.note} Say so to who sent it."]
+            return [f"  It can't be read: {made.note} Tell the person who sent it."]
         name = PurePosixPath(made.path).name
         lines = [f"  As Markdown: {made.path} ({made.lines:,} line{'s' if made.lines != 1 else ''})"]
         lines += [f"  {made.note}"] if made.note else []
@@ -136,7 +136,7 @@ class _UploadRenderer:
         if len(made.outline) > OUTLINE:
             outline.append(f"and {len(made.outline) - OUTLINE} more")
         # Headings are user content, so they are quoted too.
-        return [*lines, *([_quoted(f"{name}, its headings", "\n".join(outline))] if outline else [])]
+        return [*lines, *([_quoted(f"{name}, headings", "\n".join(outline))] if outline else [])]
 
     async def _image(self, upload: UploadInfo) -> dict[str, Any] | None:
         if upload.mime_type not in IMAGE_TYPES or self.room.images <= 0:

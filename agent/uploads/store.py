@@ -80,7 +80,9 @@ class UploadBatch:
     async def begin(self, filename: str) -> None:
         """Start the next file, with a safe form of its name."""
         if len(self._parts) >= self.limits.batch_files:
-            raise FileRefused(f"At most {self.limits.batch_files} files at once.", status=413)
+            raise FileRefused(
+                f"Too many files; you can upload at most {self.limits.batch_files} at once.", status=413
+            )
         await asyncio.to_thread(self._open, safe_name(filename))
 
     async def write(self, data: bytes) -> None:
@@ -92,7 +94,7 @@ class UploadBatch:
             raise FileRefused(f"{part.name} is larger than {_megabytes(self.limits.file_bytes)}.", status=413)
         if self._total > self.limits.batch_bytes:
             limit = _megabytes(self.limits.batch_bytes)
-            raise FileRefused(f"These files are larger than {limit} together.", status=413)
+            raise FileRefused(f"Together, these files are larger than {limit}.", status=413)
         await asyncio.to_thread(part.file.write, data)
 
     async def commit(self) -> list[UploadInfo]:
@@ -101,7 +103,7 @@ class UploadBatch:
         A document that can't be read is stored with a note. Raises FileRefused if there are no files.
         """
         if not self._parts:
-            raise FileRefused("There is no file in this upload.")
+            raise FileRefused("The upload contains no files.")
         await asyncio.to_thread(self._close)
         async with asyncio.TaskGroup() as group:
             for part in self._parts:
@@ -278,7 +280,7 @@ class UploadStore:
         name = check_name(filename)
         files = {path.name: path for path in self._folders.files(thread_id, "uploads")}
         if name not in files:
-            raise FileMissing("There is no such upload.")
+            raise FileMissing("Upload not found.")
         record = self._records.of(thread_id, files.keys()).get(name)
         files[name].unlink()
         if record is not None and record.markdown is not None:

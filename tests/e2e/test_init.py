@@ -201,7 +201,7 @@ async def test_a_model_with_a_key_of_ones_own(
         await shell.types("99", "Number (Enter for 1): ")
         await shell.types("2", "Number (Enter for 1): ")
         await shell.types(key, "API key (OPENAI_API_KEY): ")
-        await shell.expects("refused the API key")
+        await shell.expects("rejected the API key")
         await shell.types("n", "Use it anyway? [y/N]: ")
         llmock.reset()
         await shell.types("2", "Number (Enter for 1): ")

@@ -20,18 +20,18 @@ Arm = Callable[[LLMock], LLMock]
 TROUBLE: dict[str, tuple[Arm, str]] = {
     "truncated": (lambda mock: mock.truncate(after_chunks=3), "the answer was cut off."),
     "malformed": (lambda mock: mock.corrupt(after_chunks=3), "its provider sent an unreadable response."),
-    "time-out": (lambda mock: mock.stall(after_chunks=2, seconds=4), "its provider did not answer in time."),
+    "time-out": (lambda mock: mock.stall(after_chunks=2, seconds=4), "its provider did not respond in time."),
     "cut off": (
         lambda mock: mock.disconnect(after_chunks=2),
-        "its provider can't be reached, or the connection broke.",
+        "its provider can't be reached, or the connection was lost.",
     ),
     "a limit beyond all patience": (
         lambda mock: mock.rate_limit(retry_after=900, times=2),
-        "its provider's rate limit is reached; try again later (retry after 900 s).",
+        "its provider's rate limit has been reached; try again later (retry after 900 s).",
     ),
     "a wrong key": (
         lambda mock: mock.fail(401, message=f"Incorrect API key provided: {KEY}"),
-        "its provider refused the API key. Check the key in the configuration.",
+        "its provider rejected the API key. Check the key in the configuration.",
     ),
 }
 

@@ -206,8 +206,8 @@ def test_a_missing_file_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reference", "told"),
     [
-        ("nothing", "is not of the form"),
-        ("json:", "is not of the form"),
+        ("nothing", "must have the form"),
+        ("json:", "must have the form"),
         ("no.such.module:x", "can't import"),
         ("json:nothing", "has no 'nothing'"),
         ("./missing.py:x", "can't import"),

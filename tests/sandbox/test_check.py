@@ -50,7 +50,7 @@ async def test_a_provider_that_cannot_be_made_ends_every_run(tmp_path: Path) -> 
     found = await problem(tmp_path, use="no.such:Thing")
     assert found is not None
     assert found.serious
-    assert "package of the sandbox no.such:Thing is missing" in found.what
+    assert "The sandbox no.such:Thing needs the module no, which is not installed" in found.what
 
 
 async def test_a_service_is_asked_with_the_token(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ async def test_a_service_is_asked_with_the_token(tmp_path: Path) -> None:
         assert await problem(tmp_path, use=REMOTE, url=url, token=TOKEN) is None
         found = await problem(tmp_path, use=REMOTE, url=url, token="another-token-for-tests")
         assert found is not None
-        assert found.what == "The sandbox service refused the token; see sandbox.token."
+        assert found.what == "The sandbox service rejected the token. Check sandbox.token."
     assert [what for what, _ in backend.log if what == "open"] == []
     found = await problem(tmp_path, use=REMOTE, url=url, token=TOKEN)
     assert found is not None
@@ -72,4 +72,4 @@ async def test_an_image_that_was_not_made_yet(tmp_path: Path) -> None:
     assert await problem(tmp_path, use=CONTAINERS, command=command) is None
     found = await problem(tmp_path, use=CONTAINERS, command=command, image="localhost/no-such-image")
     assert found is not None
-    assert "make setup-sandbox builds it" in found.what
+    assert "Build it with `make setup-sandbox`" in found.what

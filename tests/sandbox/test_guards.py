@@ -192,7 +192,7 @@ async def test_files_without_a_name_are_counted(tmp_path: Path) -> None:
         " os.write(fd, bytes(20_000_000))\ntime.sleep(15)"
     )
     result = await run_python(await one(local(tmp_path, limits=LIMITS)), text)
-    assert result.stopped == "The thread's folders would hold more than 30 MB."
+    assert result.stopped == "The thread's folders would exceed 30 MB."
 
 
 async def test_files_together_are_counted(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ async def test_files_together_are_counted(tmp_path: Path) -> None:
     result = await sandbox.execute_command(
         "for i in 1 2 3; do head -c 15000000 /dev/zero > f$i; done; sleep 15"
     )
-    assert result.stopped == "The thread's folders would hold more than 30 MB."
+    assert result.stopped == "The thread's folders would exceed 30 MB."
 
 
 def test_a_watch_lets_go_on_who_does_not_grow(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_watch_lets_go_on_who_does_not_grow(tmp_path: Path) -> None:
     (tmp_path / "more").write_bytes(bytes(1_500_000))
     assert watch.over(os.getpid()) is None, "it is not time to count again"
     now[0] = 9.0
-    assert watch.over(os.getpid()) == "The thread's folders would hold more than 1 MB."
+    assert watch.over(os.getpid()) == "The thread's folders would exceed 1 MB."
 
 
 async def test_a_service_that_is_killed_takes_its_commands_with_it(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ async def test_a_pod_that_dies_in_mid_command(tmp_path: Path, api: Imitation) ->
         while not await asyncio.to_thread(lambda: list(api.root.rglob("begun"))):
             await asyncio.sleep(0.02)
         await api.stop()
-        with pytest.raises(SandboxError, match="broke off"):
+        with pytest.raises(SandboxError, match="was lost"):
             await running
 
 
@@ -94,7 +94,7 @@ async def test_another_service_finds_its_pods(tmp_path: Path, api: Imitation) ->
     with_another = backend(api, secret="another-secret-altogether")
     assert api.pods == {}
     await first.open("one", [])
-    with pytest.raises(SandboxUnavailable, match="refused the token"):
+    with pytest.raises(SandboxUnavailable, match="rejected the token"):
         await with_another.open("one", [])
 
 
@@ -277,12 +277,12 @@ async def test_a_pod_created_meanwhile_is_used(api: Imitation) -> None:
     [
         (
             failure(403, 'pods is forbidden: User "x" cannot'),
-            "may not get pods in the namespace sandboxes: pods is",
+            "is not allowed to get pods in the namespace sandboxes: pods is",
         ),
-        (failure(401, ""), "may not get pods in the namespace sandboxes: no reason was given"),
-        (failure(500, "etcd is away"), "answered 500: etcd is away"),
-        (PlainTextResponse("<html>", 502), "answered 502: no reason"),
-        (PlainTextResponse("fine"), "answered 200: no reason"),
+        (failure(401, ""), "is not allowed to get pods in the namespace sandboxes: no reason was given"),
+        (failure(500, "etcd is away"), "returned 500: etcd is away"),
+        (PlainTextResponse("<html>", 502), "returned 502: no reason"),
+        (PlainTextResponse("fine"), "returned 200: no reason"),
     ],
 )
 async def test_refusals_of_the_api_are_reported(api: Imitation, answer: Any, why: str) -> None:

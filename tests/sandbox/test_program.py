@@ -57,11 +57,11 @@ async def test_an_engine_may_leave_somebody_behind(tmp_path: Path) -> None:
 
 async def test_a_slow_engine_is_given_up() -> None:
     answer = await engine.call_engine(("sleep",), "30", seconds=0.2)
-    assert answer == engine.Answer(None, "", "sleep did not answer within 0.2 seconds")
+    assert answer == engine.Answer(None, "", "sleep did not respond within 0.2 seconds")
 
 
 async def test_a_missing_one_is_named() -> None:
-    with pytest.raises(SandboxUnavailable, match="no-such-engine is missing"):
+    with pytest.raises(SandboxUnavailable, match="no-such-engine is not installed"):
         await engine.call_engine(("no-such-engine",))
 
 

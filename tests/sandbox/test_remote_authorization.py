@@ -153,7 +153,7 @@ async def test_missing_files_are_reported(tmp_path: Path, stranger: Stranger) ->
     async with stranger.serving() as url:
         result = await (await one(remote(tmp_path, url))).execute_command("true")
     assert result.exit_code == 0
-    assert "could not be brought here" in result.output
+    assert "could not be copied back" in result.output
 
 
 @pytest.mark.parametrize(

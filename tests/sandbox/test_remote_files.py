@@ -114,7 +114,7 @@ async def test_files_beyond_the_limit_are_not_stored(tmp_path: Path, url: str) -
     """It is said, and gone with the next command."""
     sandbox = await one(remote(tmp_path, url, limits=replace(LIMITS, disk_mb=1)))
     result = await sandbox.execute_command("head -c 3000000 /dev/zero > large; echo small > small")
-    assert "1 file is not kept" in result.output
+    assert "1 file was not stored" in result.output
     assert [entry.name for entry in await sandbox.list_dir(".")] == ["small"]
     assert (await sandbox.execute_command("ls")).output == "small\n"
 

@@ -37,7 +37,7 @@ async def test_what_all_threads_share_can_be_read(provider: LocalSandboxProvider
 async def test_what_all_threads_share_can_only_be_read(provider: LocalSandboxProvider) -> None:
     sandbox = await one(provider)
     for path in ("/mnt/skills/public/notes/SKILL.md", "/mnt/skills/new", "/mnt/acp-workspace/new"):
-        with pytest.raises(SandboxError, match="can only be read"):
+        with pytest.raises(SandboxError, match="is read-only"):
             await sandbox.write_file(path, b"x")
 
 

@@ -84,9 +84,9 @@ async def test_writing_reading_and_changing(chat: Chat) -> None:
     assert await chat.call("read_file", path="a/b.txt", start_line=2, end_line=2) == "two\n"
     assert await chat.call("read_file", path="a/b.txt", start_line=3, end_line=99) == "two\n"
     told = await chat.call("str_replace", path="a/b.txt", old_str="one", new_str="1")
-    assert told == "Replaced 1 place in a/b.txt."
+    assert told == "Replaced 1 occurrence in a/b.txt."
     told = await chat.call("str_replace", path="a/b.txt", old_str="two", new_str="2", replace_all=True)
-    assert told == "Replaced 2 places in a/b.txt."
+    assert told == "Replaced 2 occurrences in a/b.txt."
     assert await chat.call("read_file", path="/mnt/user-data/workspace/a/b.txt") == "1\n2\n2\n"
 
 
@@ -103,13 +103,13 @@ async def test_changes_of_one_answer_do_not_undo_each_other(chat: Chat) -> None:
     [
         ("read_file", {"path": "none"}, "no such file"),
         ("read_file", {"path": "../x"}, "outside the sandbox"),
-        ("read_file", {"path": "f", "start_line": 9}, "The file has 2 lines"),
+        ("read_file", {"path": "f", "start_line": 9}, "numbered from 1 to 2"),
         ("read_file", {"path": "binary"}, "not a text file"),
-        ("str_replace", {"path": "f", "old_str": "z", "new_str": ""}, "does not hold this text"),
+        ("str_replace", {"path": "f", "old_str": "z", "new_str": ""}, "does not contain this text"),
         ("str_replace", {"path": "f", "old_str": "x", "new_str": ""}, "2 times"),
         ("str_replace", {"path": "f", "old_str": "", "new_str": "y"}, "old_str is empty"),
         ("ls", {"path": "none"}, "no such folder"),
-        ("present_files", {"paths": []}, "No file is named"),
+        ("present_files", {"paths": []}, "paths is empty"),
         ("present_files", {"paths": ["f"]}, "not in /mnt/user-data/outputs"),
         ("present_files", {"paths": ["/mnt/user-data/outputs-x/f"]}, "not in /mnt/user-data/outputs"),
         ("present_files", {"paths": ["/mnt/user-data/outputs/../workspace/f"]}, "outside"),
@@ -146,7 +146,7 @@ async def test_ls_of_many_files_is_cut(chat: Chat, provider: MemorySandboxProvid
     for number in range(320):
         await sandbox.write_file(f"f{number:03}", b"")
     told = await chat.call("ls")
-    assert told.splitlines()[-1] == "[20 more; list a folder inside]"
+    assert told.splitlines()[-1] == "[20 more; list a subfolder to see them]"
     assert len(told.splitlines()) == 301
 
 
@@ -186,7 +186,7 @@ async def test_a_long_output_becomes_a_file(provider: MemorySandboxProvider) -> 
     for use in (ToolUse("bash", {"command": "seq 2000"}), ToolUse("elsewhere")):
         told = (await chat.calls(use))[0]
         assert len(told) < 2_500
-        path = told.partition("All of it is in ")[2].partition(":")[0]
+        path = told.partition("The full output is in ")[2].partition(":")[0]
         sandbox = provider.get(await provider.acquire("t"))
         assert sandbox is not None
         kept = (await sandbox.read_file(path)).decode()
@@ -197,7 +197,7 @@ async def test_a_long_output_becomes_a_file(provider: MemorySandboxProvider) -> 
 async def test_an_output_that_cannot_be_kept_is_still_cut(tmp_path: Path) -> None:
     chat = Chat(unprotected(tmp_path, limits=SandboxLimits(disk_mb=1, free_mb=0)), characters=2_000)
     told = await chat.call("bash", command="head -c 1500000 /dev/zero > full; seq 2000")
-    assert "could not be kept (The thread's folders are full" in told
+    assert "could not be stored (Either the thread's folders (1 MB) or the disk is full" in told
     assert len(told) < 2_500
 
 

@@ -20,8 +20,8 @@ SLOTS = 4
 SLOT_TOKENS = 2048
 ANSWER_TOKENS = 384
 NOTE = (
-    "A very small model on this machine: enough to try Roebot out, but not for real work. "
-    "Set a provider key (such as OPENAI_API_KEY) or run Ollama for real answers."
+    "A very small model that runs on this machine. It is good enough for trying Roebot out, but not for real "
+    "work. For useful answers, set a provider key (such as OPENAI_API_KEY) or run Ollama."
 )
 
 

@@ -27,9 +27,9 @@ class TokenMissing(Exception):
 def check_token(host: str, token: str | None) -> None:
     """Raise TokenMissing if `host` is reachable from other machines and the token is missing or too short."""
     if token is None and not is_loopback(host):
-        raise TokenMissing(f"A service at {host} needs a token in ROEBOT_SANDBOX_TOKEN.")
+        raise TokenMissing(f"A service that listens on {host} needs a token: set ROEBOT_SANDBOX_TOKEN.")
     if token is not None and len(token) < MIN_TOKEN_LENGTH:
-        raise TokenMissing(f"ROEBOT_SANDBOX_TOKEN is too short; it needs {MIN_TOKEN_LENGTH} characters.")
+        raise TokenMissing(f"ROEBOT_SANDBOX_TOKEN must have at least {MIN_TOKEN_LENGTH} characters.")
 
 
 def is_loopback(host: str) -> bool:
@@ -45,21 +45,26 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m agent.sandbox.provisioner", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     parser.add_argument("--port", type=port_number, default=PORT, help="0: any free port (%(default)s)")
-    parser.add_argument("--port-file", type=Path, help="file for the port, written when the service is ready")
+    parser.add_argument(
+        "--port-file", type=Path, help="file to which the port is written once the service is ready"
+    )
     parser.add_argument("--certificate", type=Path, help="certificate file, for https")
-    parser.add_argument("--key", type=Path, help="file with the certificate's key")
+    parser.add_argument("--key", type=Path, help="key file of the certificate")
     parser.add_argument(
         "--backend",
         choices=("local", "pod", "kubernetes"),
         default="local",
-        help="local: sandboxes on this machine; kubernetes: a pod for each sandbox; pod: inside such a pod",
+        help="local: sandboxes on this machine; kubernetes: one pod per sandbox; pod: inside such a pod",
     )
     parser.add_argument("--home", type=Path, default=Path(os.environ.get("ROEBOT_HOME") or ".roebot"))
-    parser.add_argument("--config", type=Path, help="YAML file with the settings of the backend")
-    parser.add_argument("--settings", help="the same as JSON, instead of a file")
+    parser.add_argument("--config", type=Path, help="YAML file with the backend's settings")
+    parser.add_argument("--settings", help="the backend's settings as JSON, instead of a file")
     parser.add_argument("--most", type=int, default=100, help="maximum number of sandboxes (%(default)s)")
     parser.add_argument(
-        "--idle-seconds", type=float, default=600.0, help="seconds without use after which a sandbox is ended"
+        "--idle-seconds",
+        type=float,
+        default=600.0,
+        help="seconds of inactivity after which a sandbox is stopped",
     )
     return parser.parse_args(arguments)
 

@@ -81,11 +81,11 @@ class Cluster:
         reason = str(found.get("message", ""))[:MESSAGE_LENGTH] if isinstance(found, dict) else ""
         if response.status_code in {401, 403}:
             raise SandboxUnavailable(
-                f"The service account may not {VERBS[method]} pods in the namespace {self.namespace}: "
-                f"{reason or 'no reason was given'}."
+                f"The service account is not allowed to {VERBS[method]} pods in the namespace "
+                f"{self.namespace}: {reason or 'no reason was given'}."
             )
         raise SandboxUnavailable(
-            f"The cluster's API answered {response.status_code}: {reason or 'no reason'}."
+            f"The cluster's API returned {response.status_code}: {reason or 'no reason was given'}."
         )
 
 
@@ -101,7 +101,7 @@ def in_cluster(namespace: str | None = None, *, account: Path = ACCOUNT) -> Clus
     try:
         context = ssl.create_default_context(cafile=account / "ca.crt")
     except OSError as error:
-        raise SandboxUnavailable(f"The cluster's ca.crt can't be used: {error.strerror}.") from None
+        raise SandboxUnavailable(f"The cluster's ca.crt can't be loaded: {error.strerror}.") from None
     host = f"[{host}]" if ":" in host else host
     return Cluster(f"https://{host}:{port}", own, account / "token", context)
 
@@ -112,5 +112,5 @@ def _read(file: Path) -> str:
     except OSError as error:
         raise SandboxUnavailable(
             f"The service account's {file.name} can't be read: {error.strerror}. "
-            "Does the pod of this service have its account (automountServiceAccountToken)?"
+            "Check automountServiceAccountToken in the configuration of this service's pod."
         ) from None

@@ -41,7 +41,7 @@ class FileEntry:
                 kind in ENTRY_KINDS and size >= 0
             ):
                 return cls(path, kind, size, changed, runs)
-        raise SandboxError("The other side sent an unknown file format.")
+        raise SandboxError("The remote side sent files in an unknown format.")
 
     def head(self) -> bytes:
         """Return the line of a stream that precedes the content."""
@@ -65,7 +65,7 @@ class FileTree:
         match data:
             case {"entries": list(entries), "cut": bool(cut)}:
                 return cls({one.path: one for one in map(FileEntry.from_list, entries)}, cut)
-        raise SandboxError("The other side sent an unknown file format.")
+        raise SandboxError("The remote side sent files in an unknown format.")
 
 
 def find_removed(before: FileTree, after: FileTree) -> Iterator[FileEntry]:
@@ -102,17 +102,17 @@ class EntryReader:
             pass
         while (end := self._buffer.find(b"\n")) < 0:
             if len(self._buffer) > HEAD_BYTES:
-                raise SandboxError("The files were sent in an unknown format.")
+                raise SandboxError("The remote side sent files in an unknown format.")
             if not await self._read_piece():
                 if self._buffer:
-                    raise SandboxError("The files broke off on their way.")
+                    raise SandboxError("The file transfer was interrupted.")
                 return None
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
         try:
             entry = FileEntry.from_list(json.loads(line))
         except (ValueError, RecursionError):
-            raise SandboxError("The files were sent in an unknown format.") from None
+            raise SandboxError("The remote side sent files in an unknown format.") from None
         self._left = entry.size
         return entry
 
@@ -120,7 +120,7 @@ class EntryReader:
         """Yield the content of the current entry in pieces."""
         while self._left:
             if not self._buffer and not await self._read_piece():
-                raise SandboxError("The files broke off on their way.")
+                raise SandboxError("The file transfer was interrupted.")
             piece = bytes(self._buffer[: self._left])
             del self._buffer[: len(piece)]
             self._left -= len(piece)

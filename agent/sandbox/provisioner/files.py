@@ -153,7 +153,7 @@ class SandboxFiles:
     def _locate_writable(self, path: str) -> MountedPath:
         place = self._locate(path)
         if not (place.mount.writable or self.all_writable) or not place.below:
-            raise SandboxError(f"{place.mount.virtual} can only be read.")
+            raise SandboxError(f"{place.mount.virtual} is read-only.")
         return place
 
     def _set_owner(self, name: str, folder: int) -> None:
@@ -307,7 +307,7 @@ async def send_files(files: SandboxFiles, paths: Sequence[str]) -> AsyncGenerato
                 while left:
                     piece = await asyncio.to_thread(file.read, min(left, PIECE_BYTES))
                     if not piece:
-                        raise SandboxError("A file became shorter while it was read.")
+                        raise SandboxError("A file was truncated while it was being read.")
                     left -= len(piece)
                     yield piece
             finally:

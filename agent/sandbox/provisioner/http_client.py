@@ -48,7 +48,7 @@ class ServiceAddress:
                 base_url=self.url, headers=headers, timeout=timeout, verify=verify, trust_env=False
             )
         except httpx.InvalidURL:
-            raise SandboxUnavailable(f"{self.url} is not a valid address of a sandbox service.") from None
+            raise SandboxUnavailable(f"{self.url} is not a valid sandbox service URL.") from None
         async with client:
             yield client
 
@@ -100,7 +100,7 @@ class RemoteStation:
             async for line in _split_lines(response):
                 if (result := _parse_result(line)) is not None:
                     return result
-        raise _command_lost("it said no more")
+        raise _command_lost("the response ended early")
 
     async def _json(self, method: str, path: str, **options: Any) -> Any:
         return _parse(await self._read(method, path, **options))
@@ -142,11 +142,11 @@ async def _check_status(response: httpx.Response) -> None:
         return
     reason = _parse_reason(await _read_body(response, LINE_BYTES))
     if response.status_code == 401:
-        raise SandboxUnavailable("The sandbox service refused the token; see sandbox.token.")
+        raise SandboxUnavailable("The sandbox service rejected the token. Check sandbox.token.")
     if response.status_code in {404, 405}:
         raise SandboxUnavailable(f"There is no Roebot sandbox service at {response.url.host}: {reason}")
     kind = SandboxUnavailable if response.status_code in {429, 502, 503, 504} else SandboxError
-    raise kind(f"The sandbox service refused: {reason}")
+    raise kind(f"The sandbox service rejected the request: {reason}")
 
 
 async def _read_body(response: httpx.Response, limit: int) -> bytes:
@@ -198,12 +198,12 @@ def _parse_reason(body: bytes) -> str:
         detail = json.loads(body)["detail"]
     except (ValueError, LookupError, TypeError, RecursionError):
         detail = None
-    return detail[:MESSAGE_LENGTH] if isinstance(detail, str) and detail else "it gave no reason"
+    return detail[:MESSAGE_LENGTH] if isinstance(detail, str) and detail else "no reason was given"
 
 
 def _describe_error(error: httpx.HTTPError) -> str:
     if isinstance(error, httpx.TimeoutException):
-        return "it does not answer"
+        return "it is not responding"
     return str(error)[:MESSAGE_LENGTH] or type(error).__name__
 
 
@@ -212,8 +212,10 @@ def _unreachable(url: str) -> Callable[[str], SandboxError]:
 
 
 def _unknown_answer() -> SandboxError:
-    return SandboxUnavailable("The sandbox service sent an unknown response.")
+    return SandboxUnavailable("The sandbox service sent an unexpected response.")
 
 
 def _command_lost(why: str) -> SandboxError:
-    return SandboxError(f"The sandbox service broke off, and what the command did is lost: {why}.")
+    return SandboxError(
+        f"The connection to the sandbox service was lost, and with it the command's result: {why}."
+    )

@@ -71,7 +71,7 @@ class FolderStation:
         self._sandbox.ready()
         limits = self._sandbox.limits
         if free_bytes(self._sandbox.own_folders[0]) < limits.free_mb * MEGABYTE:
-            raise SandboxUnavailable("The disk of the sandbox service is nearly full.")
+            raise SandboxUnavailable("The sandbox service's disk is nearly full.")
         return limits.disk_mb * MEGABYTE + OVERHEAD_BYTES
 
     def _list_files(self) -> FileTree:
@@ -96,7 +96,7 @@ class LocalBackend:
         sandbox: object = provider.get(await provider.acquire(name))
         if not isinstance(sandbox, FolderSandbox):
             kind = type(provider).__name__
-            raise SandboxUnavailable(f"The service's own {kind} does not work in folders of its machine.")
+            raise SandboxUnavailable(f"The sandbox service can't use {kind}, which has no local folders.")
         if close := getattr(provider, "close", None):
             self._closing[name] = close
         return await asyncio.to_thread(FolderStation, sandbox, cast("Sandbox", sandbox))
@@ -123,10 +123,10 @@ class LocalBackend:
 def check_read_only(read_only: Sequence[str]) -> Sequence[str]:
     """Return the paths of read-only folders. Raises SandboxError if they are too many or not allowed."""
     if len(read_only) > MAX_READ_ONLY:
-        raise SandboxError("These are more folders than a sandbox has.")
+        raise SandboxError("There are too many read-only folders for one sandbox.")
     for path in read_only:
         if not _READ_ONLY.fullmatch(path) or _RESERVED.fullmatch(path):
-            raise SandboxError("No sandbox has a folder of this name.")
+            raise SandboxError("A sandbox can't have a folder with this name.")
     return read_only
 
 

@@ -32,11 +32,13 @@ class PodOptions(CommandLimits):
 class KubernetesOptions(PodOptions):
     """Pods and their limits. Only the limits are passed on to the service in the pod."""
 
-    image: Text = Field(IMAGE, description="The image of the pods; see deploy/sandbox/kubernetes.")
-    namespace: Text | None = Field(None, description="The pods' namespace; null: the service's own.")
-    cpus: Text = Field("1", description="The processors of a pod, as Kubernetes writes it.")
-    runtime_class: Text | None = Field(None, description="The runtime class of the pods, such as gvisor.")
-    start_seconds: Number = Field(120.0, gt=0, le=280, description="Seconds in which a pod has to be ready.")
+    image: Text = Field(IMAGE, description="Container image for the pods; see deploy/sandbox/kubernetes.")
+    namespace: Text | None = Field(None, description="Namespace of the pods; null: the service's own.")
+    cpus: Text = Field("1", description="CPUs per pod, in Kubernetes notation.")
+    runtime_class: Text | None = Field(None, description="Runtime class of the pods, such as gvisor.")
+    start_seconds: Number = Field(
+        120.0, gt=0, le=280, description="Time limit for a pod to become ready in seconds."
+    )
 
 
 def pod_name(name: str) -> str:

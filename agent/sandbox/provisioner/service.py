@@ -97,7 +97,7 @@ class PullRequest(_Body):
 
 def _check_command(value: str) -> str:
     if "\x00" in value:
-        raise ValueError("it holds a NUL")
+        raise ValueError("it contains a NUL character")
     os.fsencode(value)
     return value
 
@@ -267,7 +267,7 @@ async def _on_invalid_request(_request: Request, error: Exception) -> Response:
 
 
 async def _on_disconnect(_request: Request, _error: Exception) -> Response:
-    return _error_response(400, "The request broke off.")
+    return _error_response(400, "The request was interrupted.")
 
 
 def create_app(pool: StationPool, token: str | None) -> ASGIApp:

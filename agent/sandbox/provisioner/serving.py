@@ -34,7 +34,7 @@ SHUTDOWN_SECONDS = 10
 def serve(options: argparse.Namespace, token: str | None) -> None:
     """Serve until a signal. Raises SandboxUnavailable, OSError or ValueError."""
     if options.most < 1 or options.idle_seconds <= 0:
-        raise ValueError("--most and --idle-seconds are above 0.")
+        raise ValueError("--most and --idle-seconds must be greater than 0.")
     pool = StationPool(
         make_backend(options, read_settings(options), token),
         max_sandboxes=options.most,
@@ -58,7 +58,7 @@ def serve(options: argparse.Namespace, token: str | None) -> None:
     )
     server.run()
     if not server.started:
-        raise OSError(f"{options.host}:{options.port} can't be served.")
+        raise OSError(f"The service can't listen on {options.host}:{options.port}.")
 
 
 class _Server(uvicorn.Server):
@@ -88,7 +88,7 @@ def make_backend(options: argparse.Namespace, settings: Mapping[str, Any], token
         return PodBackend(read_options(PodOptions, settings).limits(), first=first_process())
     if options.backend == "kubernetes":
         if token is None:
-            raise ValueError("The backend kubernetes needs a token in ROEBOT_SANDBOX_TOKEN.")
+            raise ValueError("The kubernetes backend needs a token: set ROEBOT_SANDBOX_TOKEN.")
         kubernetes = read_options(KubernetesOptions, settings)
         return KubernetesBackend(in_cluster(kubernetes.namespace), kubernetes, token)
     use = str(settings.get("use", LOCAL_SANDBOX))
@@ -114,5 +114,5 @@ def read_settings(options: argparse.Namespace) -> Mapping[str, Any]:
     except yaml.YAMLError:
         raise ValueError("The settings are not valid YAML.") from None
     if not isinstance(settings, dict):
-        raise ValueError("The settings are not a mapping.")
+        raise ValueError("The settings must be a mapping.")
     return settings

@@ -32,10 +32,10 @@ def image_search_tool(**keys: Any) -> BaseTool:
 
     @tool
     async def image_search(query: str) -> str:
-        """Search the web for images: titles, the addresses of the images and of the pages that show them.
+        """Search the web for images. Returns titles and the addresses of images and their pages.
 
         Args:
-            query: What the images show, in a few words.
+            query: A few words that describe the images.
         """
         return await search(query, settings)
 
@@ -50,7 +50,7 @@ async def search(query: str, settings: DuckDuckGoImages) -> str:
     page = await service.text("GET", "/", params={"q": query, "iax": "images", "ia": "images"})
     token = _TOKEN.search(page)
     if token is None:
-        raise WebFailed("DuckDuckGo gave no token for a search; it may limit how often it is asked")
+        raise WebFailed("DuckDuckGo did not return a search token; its rate limit may have been reached")
     query_params = {
         "q": query,
         "l": settings.region,

@@ -61,7 +61,7 @@ async def fetch(address: str, *, guard: Guard, limits: FetchLimits) -> FetchedPa
             ) as client:
                 return await _follow_redirects(client, url, limits)
     except (TimeoutError, httpx.TimeoutException):
-        raise WebFailed(f"{url.host} did not answer within {limits.seconds:g} seconds") from None
+        raise WebFailed(f"{url.host} did not respond within {limits.seconds:g} seconds") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise WebFailed(f"{url.host} can't be read ({type(error).__name__})") from None
 
@@ -73,13 +73,13 @@ async def _follow_redirects(client: httpx.AsyncClient, url: httpx.URL, limits: F
             if response.next_request is None:
                 return await _read_response(response, limits)
             url = response.next_request.url
-    raise WebFailed(f"it leads on and on, more than {limits.redirects} times")
+    raise WebFailed(f"it has too many redirects (more than {limits.redirects})")
 
 
 async def _read_response(response: httpx.Response, limits: FetchLimits) -> FetchedPage:
     if not response.is_success:
         answered = f"{response.status_code} {response.reason_phrase}".strip()
-        raise WebFailed(f"{response.url.host} answered {answered}")
+        raise WebFailed(f"{response.url.host} returned {answered}")
     body, cut = await read_bounded(response, limits.body)
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     return FetchedPage(str(response.url), kind, response.charset_encoding, body, cut)
@@ -107,7 +107,7 @@ def _make_decompressor(encoding: str) -> Callable[[bytes, int], bytes]:
     if name in {"", "identity"}:
         return lambda chunk, most: chunk[:most]
     if name not in _COMPRESSED:
-        raise WebFailed("the response has an unknown compression")
+        raise WebFailed("the response uses an unknown compression")
     # A window of 15 bits; 32 detects gzip or zlib.
     decompressor = zlib.decompressobj(wbits=15 + 32)
 
@@ -115,6 +115,6 @@ def _make_decompressor(encoding: str) -> Callable[[bytes, int], bytes]:
         try:
             return decompressor.decompress(chunk, most)
         except zlib.error:
-            raise WebFailed("the answer is not packed as it says") from None
+            raise WebFailed("the compressed response is invalid") from None
 
     return decompress

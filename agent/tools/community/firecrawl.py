@@ -40,8 +40,10 @@ async def read(url: str, *, service: WebService, guard: Guard) -> str:
     found = await service.json("POST", "/v2/scrape", body=body)
     data = found.get("data")
     if not found.get("success") or not isinstance(data, dict):
-        raise WebFailed(f"Firecrawl can't read it: {str(found.get('error') or 'no reason given')[:120]}")
+        raise WebFailed(
+            f"Firecrawl can't read the page: {str(found.get('error') or 'no reason given')[:120]}"
+        )
     about = data.get("metadata") or {}
     if isinstance(status := about.get("statusCode"), int) and status >= 400:
-        raise WebFailed(f"the page answered {status}")
+        raise WebFailed(f"the page returned status {status}")
     return add_title(str(about.get("title") or ""), str(data.get("markdown") or ""))

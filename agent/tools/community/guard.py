@@ -109,9 +109,9 @@ class Guard:
         try:
             found = await self.resolve(host, port)
         except (OSError, UnicodeError):
-            raise WebFailed(f"the host {host} can't be found") from None
+            raise WebFailed(f"the host {host} was not found") from None
         if not found:
-            raise WebFailed(f"the host {host} can't be found")
+            raise WebFailed(f"the host {host} was not found")
         if not all(self.permitted(address) for address in found):
             raise WebRefused(f"{host} is not on the public internet")
         return found
@@ -121,10 +121,10 @@ class Guard:
         if url.scheme not in _DEFAULT_PORTS or not url.host:
             raise WebRefused("only http and https addresses can be read")
         if url.userinfo:
-            raise WebRefused("addresses with a user name in them are not read")
+            raise WebRefused("addresses that contain a user name can't be read")
         port = _DEFAULT_PORTS[url.scheme] if url.port is None else url.port
         if self.ports is not None and port not in self.ports:
-            raise WebRefused(f"port {port} is none of the web's")
+            raise WebRefused(f"port {port} is not allowed")
         return url.raw_host.decode("ascii"), port
 
 

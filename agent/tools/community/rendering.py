@@ -22,13 +22,13 @@ def fetch_tool(read: Read, *, most: int) -> BaseTool:
 
     @tool
     async def web_fetch(url: str) -> str:
-        """Read a web page: its text as Markdown, cut where it is long.
+        """Read the text of a web page as Markdown. Long pages are cut off.
 
-        Only addresses that people gave or that a tool returned are worth a try; do not make one up. Pages
-        behind a sign-in and addresses of inner networks can't be read.
+        Use only addresses that people gave you or that a tool returned; do not make them up. Pages that
+        require signing in and addresses in private networks can't be read.
 
         Args:
-            url: The whole address, with https://.
+            url: The full address, with https://.
         """
         return shorten(await read(url), most)
 
@@ -40,10 +40,10 @@ def shorten(text: str, most: int) -> str:
     """Return the text, cut to `most` characters with a note. Raises WebFailed if it is empty."""
     text = text.strip()
     if not text:
-        raise WebFailed("there is no text on this page")
+        raise WebFailed("the page contains no text")
     if len(text) <= most:
         return text
-    return f"{text[:most].rstrip()}\n\n[{len(text) - most:,} more characters are left out]"
+    return f"{text[:most].rstrip()}\n\n[{len(text) - most:,} more characters omitted]"
 
 
 def add_title(title: str, text: str) -> str:
@@ -59,7 +59,7 @@ def format_results(found: Iterable[tuple[str, Iterable[str]]]) -> str:
     for number, (title, more) in enumerate(found, 1):
         lines.append(f"{number}. {_line(title) or '(no title)'}")
         lines += [f"   {_line(line)}" for line in more if line]
-    return "\n".join(lines) or "Nothing was found."
+    return "\n".join(lines) or "No results found."
 
 
 async def page_text(fetched: FetchedPage) -> str:
@@ -68,7 +68,7 @@ async def page_text(fetched: FetchedPage) -> str:
     html = kind in _HTML or (not kind and fetched.body.lstrip()[:1] == b"<")
     is_text = kind.startswith("text/") or kind in _TEXTS or kind.endswith(("+json", "+xml"))
     if not html and not is_text and (kind or b"\x00" in fetched.body[:1_024]):
-        raise WebFailed(f"this is {kind or 'no text'}, which can't be read here")
+        raise WebFailed(f"content of this type can't be read here ({kind or 'not text'})")
     return await asyncio.to_thread(_text_of, fetched, html=html)
 
 
@@ -79,7 +79,7 @@ def _text_of(fetched: FetchedPage, *, html: bool) -> str:
 
         page = extract_article(text, fetched.url)
         text = add_title(page.title, page.text)
-    note = "\n\n[the page is longer than what is read of one]" if fetched.cut else ""
+    note = "\n\n[the page was cut off because it is too long]" if fetched.cut else ""
     return f"{text}{note}" if text.strip() else ""
 
 

@@ -20,12 +20,12 @@ from agent.tools.community.fetching import ACCEPTED_ENCODINGS, USER_AGENT, read_
 ANSWER_BYTES = 5_000_000
 _DETAIL = 120
 _REFUSALS: Mapping[int, str] = {
-    401: "refused the API key; somebody has to check `api_key` of this tool",
-    402: "wants to be paid: the quota of its API key is used up",
-    403: "refused this; somebody has to check `api_key` of this tool",
+    401: "rejected the API key; someone has to check the `api_key` of this tool",
+    402: "requires payment: the API key's quota is used up",
+    403: "denied access; someone has to check the `api_key` of this tool",
     429: "has reached its rate limit; try again later",
-    432: "wants to be paid: the quota of its API key is used up",
-    433: "wants to be paid: the quota of its API key is used up",
+    432: "requires payment: the API key's quota is used up",
+    433: "requires payment: the API key's quota is used up",
 }
 FETCHED_CHARACTERS = 4_096
 SettingsT = TypeVar("SettingsT", bound="WebSettings")
@@ -95,9 +95,9 @@ class WebService:
         try:
             found = orjson.loads(await self.text(method, path, **options))
         except orjson.JSONDecodeError:
-            raise WebFailed(f"{self.name} sent something that can't be read") from None
+            raise WebFailed(f"{self.name} sent an unreadable response") from None
         if not isinstance(found, dict):
-            raise WebFailed(f"{self.name} sent something that can't be read")
+            raise WebFailed(f"{self.name} sent an unreadable response")
         return found
 
     async def text(
@@ -113,7 +113,7 @@ class WebService:
             async with asyncio.timeout(self.seconds):
                 return await self._call(method, path, body, params)
         except (TimeoutError, httpx.TimeoutException):
-            raise WebFailed(f"{self.name} did not answer within {self.seconds:g} seconds") from None
+            raise WebFailed(f"{self.name} did not respond within {self.seconds:g} seconds") from None
         except httpx.HTTPError as error:
             raise WebFailed(f"{self.name} can't be reached ({type(error).__name__})") from None
 
@@ -143,9 +143,9 @@ def bearer(key: str) -> dict[str, str]:
 def _refusal(status: int, text: str) -> str:
     known = _REFUSALS.get(status)
     if known is None and status >= 500:
-        known = f"is out of order (it answered {status})"
+        known = f"is unavailable (status {status})"
     detail = _error_detail(text)
-    return f"{known or f'answered {status}'}{f': {detail}' if detail else ''}"
+    return f"{known or f'returned status {status}'}{f': {detail}' if detail else ''}"
 
 
 def _error_detail(text: str) -> str:

@@ -39,10 +39,10 @@ def web_search_tool(**keys: Any) -> BaseTool:
 
     @tool
     async def web_search(query: str) -> str:
-        """Search the web: titles, addresses and what the pages say about it.
+        """Search the web. Returns titles, addresses and excerpts of pages.
 
         Args:
-            query: What to look for, in a few words or as a question.
+            query: A few keywords or a question.
         """
         body = {"query": query, "max_results": settings.max_results, "search_depth": "basic"}
         found = (await service.json("POST", "/search", body=body)).get("results") or []
@@ -65,9 +65,11 @@ async def read(url: str, *, service: WebService, guard: Guard) -> str:
     body = {"urls": [url.strip()], "extract_depth": "basic", "format": "markdown"}
     found = await service.json("POST", "/extract", body=body)
     if failed := found.get("failed_results"):
-        raise WebFailed(f"Tavily can't read it: {str(failed[0].get('error') or 'no reason given')[:120]}")
+        raise WebFailed(
+            f"Tavily can't read the page: {str(failed[0].get('error') or 'no reason given')[:120]}"
+        )
     if not (results := found.get("results")):
-        raise WebFailed("Tavily found no text there")
+        raise WebFailed("Tavily found no text on the page")
     return add_title(str(results[0].get("title") or ""), str(results[0].get("raw_content") or ""))
 
 

@@ -32,12 +32,12 @@ READERS: Mapping[DocumentKind, tuple[str, str]] = {
     DocumentKind.WEB: ("web", "read_web_page"),
 }
 """Module in this package and function that read a kind; only what is needed is imported."""
-TOO_LARGE = "It needs more memory than a document may take."
+TOO_LARGE = "It needs more memory than is allowed for a document."
 NESTED = "It is nested too deeply."
 NO_TEXT = "It has no text."
-NOT_INSTALLED = "What reads such files is not installed: pip install 'roebot[documents]'."
-CUT = "Only the beginning is in it: the document is long."
-SLOW = "Only the beginning is in it: reading all of it takes too long."
+NOT_INSTALLED = "The reader for such files is not installed: pip install 'roebot[documents]'."
+CUT = "The document is long, so only its beginning is included."
+SLOW = "Reading the whole document takes too long, so only its beginning is included."
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def explain_unsupported(name: str) -> str | None:
     instead = _ALTERNATIVES.get(_ending(name))
     if instead is None:
         return None
-    return f"{_ending(name)} files can't be read here; save it as {instead} and send that."
+    return f"{_ending(name)} files can't be read here; save the document as {instead} and send it again."
 
 
 def _ending(name: str) -> str:

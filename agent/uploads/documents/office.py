@@ -48,9 +48,9 @@ def check_office(file: BinaryIO, notes: list[str]) -> None:
 
 def _check_sizes(infos: list[zipfile.ZipInfo]) -> None:
     if len(infos) > PARTS:
-        raise Unreadable(f"It is packed from more than {PARTS:,} parts.")
+        raise Unreadable(f"It contains more than {PARTS:,} parts.")
     if sum(info.file_size for info in infos) > UNPACKED:
-        raise Unreadable(f"It would unpack to more than {UNPACKED // 1_000_000} MB.")
+        raise Unreadable(f"Its unpacked size is more than {UNPACKED // 1_000_000} MB.")
     if any(info.flag_bits & _ENCRYPTED for info in infos):
         raise Unreadable(LOCKED)
 
@@ -64,7 +64,7 @@ def _check_beginning(part: IO[bytes]) -> None:
         begun = True
 
     def declaration(*_arguments: object) -> None:
-        raise Unreadable("It declares XML entities, which no honest document does.")
+        raise Unreadable("It declares XML entities, which no legitimate document does.")
 
     parser = expat.ParserCreate()
     parser.StartElementHandler = element
@@ -93,7 +93,7 @@ def read_word(file: BinaryIO, notes: list[str]) -> Iterator[str]:
     whole = io.BytesIO(file.read())
     yield render_fragment(mammoth.convert_to_html(whole, convert_image=skip_picture).value)
     if pictures:
-        notes.append(f"Its pictures ({len(pictures)}) are not in it.")
+        notes.append(f"Its pictures ({len(pictures)}) are not included.")
 
 
 def read_slides(file: BinaryIO, notes: list[str]) -> Iterator[str]:
@@ -114,7 +114,7 @@ def read_slides(file: BinaryIO, notes: list[str]) -> Iterator[str]:
         pictures += sum(str(shape.element.tag).endswith("}pic") for shape in shapes)
         yield "".join(f"{block}\n" for block in blocks)
     if pictures:
-        notes.append(f"Its pictures ({pictures}) are not in it.")
+        notes.append(f"Its pictures ({pictures}) are not included.")
 
 
 def _flatten(shapes: Iterable[Any]) -> Iterator[Any]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 PAGES = 1_000
 BOOKMARKS = 500
-NO_TEXT = "It has no text, only pictures of pages (a scan?), so nothing can be read from it."
+NO_TEXT = "It contains only pictures of pages (possibly a scan) and no text, so nothing can be read from it."
 _MAGIC_WITHIN = 1_024
 # Exceptions of pypdf on malformed input, in addition to its own.
 _PARSER_ERRORS = (
@@ -62,7 +62,7 @@ def read_pdf(file: BinaryIO, notes: list[str]) -> Iterator[str]:
 
 def _note(notes: list[str], count: int, broken: int) -> None:
     if count > PAGES:
-        notes.append(f"Only the first {PAGES:,} of {count:,} pages are in it.")
+        notes.append(f"Only the first {PAGES:,} of {count:,} pages are included.")
     if broken:
         notes.append(f"{broken} page{'s' if broken > 1 else ''} could not be read.")
 

@@ -7,9 +7,9 @@ import re
 from dataclasses import asdict, dataclass, field
 from typing import BinaryIO
 
-DAMAGED = "It is damaged, or not what its name says."
-LOCKED = "It is protected by a password; send a copy without one."
-MACROS = "It has macros; they are never run."
+DAMAGED = "It is damaged, or its content does not match its file name."
+LOCKED = "It is password-protected; send a copy without a password."
+MACROS = "It contains macros, which are never run."
 HEADINGS = 200
 TITLE = 120
 _HEADING = re.compile(r"#{1,6} +(\S.*)")

@@ -41,10 +41,12 @@ def cut_table(rows: Iterable[Row], notes: list[str]) -> Iterator[str]:
     text = table([row[:COLUMNS] for row in kept[: ROWS + 1]])
     yield f"{text}\n" if text else "(empty)\n\n"
     if len(kept) > ROWS + 1:
-        yield f"(The first {ROWS:,} rows; the file itself has more.)\n\n"
-        _note(notes, f"Of longer tables only the first {ROWS:,} rows are in it; the file itself has all.")
+        yield f"(Only the first {ROWS:,} rows; the file itself contains more.)\n\n"
+        _note(notes, f"Longer tables are cut off after {ROWS:,} rows; the file itself contains all rows.")
     if any(_has_content(row[COLUMNS:]) for row in kept):
-        _note(notes, f"Of wider tables only the first {COLUMNS} columns are in it; the file itself has all.")
+        _note(
+            notes, f"Wider tables are cut off after {COLUMNS} columns; the file itself contains all columns."
+        )
 
 
 def cell(value: object) -> str:
@@ -100,7 +102,7 @@ def guess_encoding(sample: bytes) -> str:
     if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if b"\x00" in sample:
-        raise Unreadable("It is not a text file, whatever its name says.")
+        raise Unreadable("It is not a text file, despite its name.")
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample)
     except UnicodeDecodeError:

@@ -27,7 +27,9 @@ def read_workbook(file: BinaryIO, notes: list[str]) -> Iterator[str]:
         yield f"## Sheet: {cell(values.title)}{hidden}\n\n"
         yield from cut_table(_rows(values, formulas), notes)
     if len(sheets) > SHEETS:
-        notes.append(f"Only the first {SHEETS} of {len(sheets)} sheets are in it; the file itself has all.")
+        notes.append(
+            f"Only the first {SHEETS} of {len(sheets)} sheets are included; the file itself contains all."
+        )
 
 
 def _rows(values: Any, formulas: Any) -> Iterator[Row]:
@@ -61,7 +63,9 @@ def read_old_workbook(file: BinaryIO, notes: list[str]) -> Iterator[str]:
         yield f"## Sheet: {cell(sheet.name)}{'' if sheet.visibility == 0 else ' (hidden)'}\n\n"
         yield from cut_table(_old_rows(sheet, book.datemode), notes)
     if book.nsheets > SHEETS:
-        notes.append(f"Only the first {SHEETS} of {book.nsheets} sheets are in it; the file itself has all.")
+        notes.append(
+            f"Only the first {SHEETS} of {book.nsheets} sheets are included; the file itself contains all."
+        )
 
 
 def _old_rows(sheet: Any, date_mode: int) -> Iterator[Row]:

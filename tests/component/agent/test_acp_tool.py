@@ -91,11 +91,11 @@ async def test_a_task_is_handed_over_and_its_result_is_read_from_the_folder(tmp_
         Script(tools=(ToolUse("read_file", {"path": made}), ToolUse("present_files", {"paths": [read]}))),
         Script(tools=(ToolUse("write_file", {"path": made, "content": "x"}),)),
     )
-    assert results[0].text == f"Counted.\n\nFiles that it made or changed: {made}."
+    assert results[0].text == f"Counted.\n\nFiles that it created or changed: {made}."
     assert (results[0].status, results[0].tool_call_id, results[0].name) == ("success", "call-1", NAME)
     assert results[2].text.startswith("42")
     assert results[3].text == f"Presented: {read}."
-    assert "can only be read" in results[4].text
+    assert "is read-only" in results[4].text
     about = {"task_id": "call-1", "description": "count them"}
     assert events == [
         {"type": "task_started", **about, "subagent_type": "acp:helper"},
@@ -108,10 +108,10 @@ async def test_a_failure_is_an_error_that_the_model_reads_and_the_run_goes_on(tm
     stage = Stage(tmp_path, ONE + configured(helper=entry(), gone={"command": "codex"}))
     results, events = await stage.said(hands(["exit", 7]), hands("never", agent="gone"))
     assert [one.status for one in results] == ["error", "error"]
-    assert "ended (exit code 7) during the task" in results[0].text
+    assert "exited (code 7) during the task" in results[0].text
     assert "use codex-acp" in results[1].text
     assert [one["type"] for one in events] == ["task_started", "task_failed"] * 2
-    assert events[1]["error"].startswith('The ACP agent "helper" ended')
+    assert events[1]["error"].startswith('The ACP agent "helper" exited')
     assert events[0]["description"].startswith('helper: [["exit", 7]]')
     assert stage.model.calls[-1].texts[-1] == results[1].text
 
@@ -128,7 +128,7 @@ async def test_an_agent_that_is_not_there_is_told_with_those_that_are(tmp_path: 
     off = entry(enabled=False)
     stage = Stage(tmp_path, ONE + configured(helper=entry(), other=entry(), off=off))
     results, events = await stage.said(hands(agent="off"))
-    assert results[0].text == "There is no agent 'off'; there are: helper, other."
+    assert results[0].text == "There is no agent 'off'. Available: helper, other."
     assert results[0].status == "error"
     assert events == []
 

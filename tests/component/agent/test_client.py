@@ -208,7 +208,7 @@ def test_without_reading_a_file_there_is_only_what_was_given(
     [
         ({"titel": {}}, "the given configuration: titel: unknown key; did you mean title?"),
         ({"title": {"max_words": "6"}}, "the given configuration: title.max_words: expected a whole number"),
-        ({"checkpointer": {"type": "postgres"}}, "postgres is not in this version"),
+        ({"checkpointer": {"type": "postgres"}}, "postgres is not supported in this version"),
     ],
 )
 def test_a_wrong_configuration_says_what_and_where_at_once(tmp_path: Path, config: Any, told: str) -> None:
@@ -246,9 +246,9 @@ def test_switches(client: AgentClient) -> None:
 
 
 def test_errors_come_out_as_they_are(client: AgentClient) -> None:
-    with pytest.raises(ModelUnknown, match="Known: echo, other"):
+    with pytest.raises(ModelUnknown, match="Available: echo, other"):
         client.chat("x", model_name="gone")
-    with pytest.raises(ModelCallFailed, match="refused the API key"):
+    with pytest.raises(ModelCallFailed, match="rejected the API key"):
         client.chat("[fail=auth] x")
     with pytest.raises(ModelCallFailed):
         list(client.stream("[fail=auth] x"))
@@ -372,7 +372,7 @@ def test_documents_become_markdown_here_too(client: AgentClient, tmp_path: Path)
 def test_what_the_management_methods_refuse(client: AgentClient, tmp_path: Path) -> None:
     with pytest.raises(ModelUnknown):
         client.get_model("gone")
-    with pytest.raises(ProfileUnknown, match="Known: none"):
+    with pytest.raises(ProfileUnknown, match="Available: none"):
         client.get_agent("gone")
     with pytest.raises(FileRefused, match="is a directory"):
         client.upload_files("t", [tmp_path])

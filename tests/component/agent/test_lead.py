@@ -66,7 +66,7 @@ async def test_the_first_model_answers_and_another_can_be_asked_for(config: Path
 
 
 async def test_an_unknown_model_names_the_known_ones(config: Path) -> None:
-    with pytest.raises(ModelUnknown, match=r'no model named "third"\. Known: first, second'):
+    with pytest.raises(ModelUnknown, match=r'no model named "third"\. Available: first, second'):
         await lead(config).get_graph(RunOptions(model_name="third"))
 
 
@@ -161,7 +161,7 @@ async def test_a_failing_model_ends_in_one_clear_line(config: Path) -> None:
     with pytest.raises(ModelCallFailed) as caught:
         await answer(lead(config), "[fail=auth] hi")
     assert str(caught.value) == (
-        'The model "m" failed: its provider refused the API key. Check the key in the configuration.'
+        'The model "m" failed: its provider rejected the API key. Check the key in the configuration.'
     )
     assert caught.value.category == "auth"
     assert not caught.value.retryable

@@ -101,7 +101,7 @@ async def test_skills_are_there_to_be_read_and_nothing_else(tmp_path: Path) -> N
         shown = await lead.call("read_file", path=f"/mnt/ways/{category}/notes/SKILL.md")
         assert shown == f"how to, {category}\n"
         told = await lead.call("write_file", path=f"/mnt/ways/{category}/notes/SKILL.md", content="x")
-        assert "can only be read" in told
+        assert "is read-only" in told
     assert "outside the sandbox" in await lead.call("read_file", path="/mnt/ways/../secret")
 
 
@@ -115,7 +115,7 @@ async def test_limits_come_from_the_configuration(tmp_path: Path) -> None:
     lead = Lead(tmp_path, "sandbox: {isolation: none, seconds: 0.3, disk_mb: 1}\n")
     assert "took too long" in await lead.call("bash", command="sleep 30")
     told = await lead.call("write_file", path="big", content="x" * 1_100_000)
-    assert "The thread's folders are full (1 MB)" in told
+    assert "Either the thread's folders (1 MB) or the disk is full" in told
 
 
 async def test_a_provider_of_ones_own(tmp_path: Path) -> None:
@@ -126,10 +126,10 @@ async def test_a_provider_of_ones_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("use: 'no_such_pkg.x:Y'", "package of the sandbox .* is missing: no_such_pkg"),
+        ("use: 'no_such_pkg.x:Y'", "needs the module no_such_pkg, which is not installed"),
         (f"use: '{HERE}:Gone'", "has no Gone"),
         (f"use: '{HERE}:NoProvider'", "it has no method acquire"),
-        (f"use: '{HERE}:OwnProvider', other: 1", r"don't fit \(TypeError\)"),
+        (f"use: '{HERE}:OwnProvider', other: 1", r"are invalid \(TypeError\)"),
         ("memory_mb: many", "sandbox.memory_mb in the configuration"),
         ("colour: red", "sandbox.colour in the configuration"),
         ("use: 'agent.sandbox.container:ContainerSandboxProvider', idle_seconds: 0", "sandbox.idle_seconds"),

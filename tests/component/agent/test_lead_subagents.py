@@ -45,7 +45,7 @@ async def test_they_are_there_where_they_have_tools_or_are_asked_for(
     await said(lead(tmp_path, ONE + text, models), switches=RunOptions(subagents=switch))
     [heard] = models.made["m"].calls
     assert ("task" in heard.tools) is there
-    assert ("hand work to subagents" in heard.texts[0]) is there
+    assert ("to subagents with the tool" in heard.texts[0]) is there
 
 
 async def test_a_subagent_works_with_the_configured_tools_and_the_runs_model(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ async def test_a_subagent_works_with_the_configured_tools_and_the_runs_model(tmp
     assert [one.text for one in values["messages"] if one.type == "tool"] == ["the subagent's result"]
     heard = models.made["m"].calls
     assert set(heard[1].tools) == {"lookup", *IN_THE_SANDBOX}
-    assert "At most 2 run at once" in heard[0].texts[0]
+    assert "At most 2 subagents run at once" in heard[0].texts[0]
     assert "At most 2" not in heard[1].texts[0]
 
 
@@ -71,7 +71,7 @@ async def test_a_provider_that_fails_is_named_as_for_the_lead_agent(tmp_path: Pa
     models = Models(m=(HANDED[0], Script(fail="auth"), Script(reply="done")))
     values: Any = await said(lead(tmp_path, ONE + TOOL, models))
     [result] = [one for one in values["messages"] if one.type == "tool"]
-    assert result.text.startswith('It failed: The model "m" failed: its provider refused the API key')
+    assert result.text.startswith('It failed: The model "m" failed: its provider rejected the API key')
     assert values["messages"][-1].text == "done"
 
 

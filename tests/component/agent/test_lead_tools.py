@@ -126,7 +126,7 @@ async def test_tools_come_from_the_configuration(
     values = await said(agent)
     assert [message.text for message in values["messages"]][-2:] == [result, "done"]
     assert name in models.made["m"].calls[0].tools
-    assert "what your tools do" in models.made["m"].calls[0].texts[0]
+    assert "what your tools allow" in models.made["m"].calls[0].texts[0]
 
 
 async def test_the_prompt_counts_the_tools_that_are_built_in(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ async def test_the_prompt_counts_the_tools_that_are_built_in(tmp_path: Path) -> 
     await said(lead(tmp_path, ONE, models))
     [heard] = models.made["m"].calls
     assert {"ask_clarification", "read_file"} < set(heard.tools)
-    assert "what your tools do" in heard.texts[0]
+    assert "what your tools allow" in heard.texts[0]
     await said(lead(tmp_path, ONE.replace("'}", "', supports_tools: false}"), models))
     assert models.made["m"].calls[1].tools == ()
     assert "You have no tools" in models.made["m"].calls[1].texts[0]
@@ -147,10 +147,10 @@ async def test_the_prompt_counts_the_tools_that_are_built_in(tmp_path: Path) -> 
         (
             "no_such_pkg.tools:x",
             "can't be loaded: There is no module no_such_pkg (use: no_such_pkg.tools:x)."
-            " It is looked up in the installed packages, then in the folder of config.yaml.",
+            " Roebot looks in the installed packages and then in the folder that contains config.yaml.",
         ),
-        (f"{HERE}:NOT_A_TOOL", f"is not a tool: {HERE}:NOT_A_TOOL is of the type int."),
-        (f"{HERE}:broken", f"can't be made of {HERE}:broken (RuntimeError: no *** here)."),
+        (f"{HERE}:NOT_A_TOOL", f"is not a tool: {HERE}:NOT_A_TOOL has the type int."),
+        (f"{HERE}:broken", f"can't be created from {HERE}:broken (RuntimeError: no *** here)."),
     ],
 )
 async def test_a_tool_that_cannot_be_made_says_why(tmp_path: Path, use: str, told: str) -> None:
@@ -164,13 +164,15 @@ async def test_a_tool_that_cannot_be_made_says_why(tmp_path: Path, use: str, tol
 @pytest.mark.parametrize("name", ["ask_clarification", "write_todos"])
 async def test_a_tool_with_the_name_of_a_built_in_one_is_refused(tmp_path: Path, name: str) -> None:
     agent = lead(tmp_path, ONE + f"tools: [{entry(name, 'lookup')}]\n", asks(name))
-    with pytest.raises(ToolUnavailable, match=f'The tool "{name}" has the name of a built-in one; rename it'):
+    with pytest.raises(
+        ToolUnavailable, match=f'The tool "{name}" has the same name as a built-in tool; rename it'
+    ):
         await agent.get_graph(RunOptions(plan_mode=True))
 
 
 async def test_a_ready_made_tool_takes_no_keys_and_shows_none(tmp_path: Path) -> None:
     agent = lead(tmp_path, ONE + f"tools: [{entry('lookup', 'lookup', ', api_key: very-secret')}]\n")
-    with pytest.raises(ToolUnavailable, match="takes no further keys") as caught:
+    with pytest.raises(ToolUnavailable, match="accepts no other keys") as caught:
         await agent.get_graph(RunOptions())
     assert "remove api_key" in str(caught.value)
     assert "very-secret" not in str(caught.value)
@@ -241,7 +243,7 @@ async def test_a_failed_call_is_made_again(tmp_path: Path) -> None:
     assert (await said(agent))["messages"][-1].text == "third"
 
 
-@pytest.mark.parametrize(("fail", "told"), [("auth", "refused the API key"), ("crash", "unexpected error")])
+@pytest.mark.parametrize(("fail", "told"), [("auth", "rejected the API key"), ("crash", "unexpected error")])
 async def test_what_will_not_work_later_is_not_tried_again(tmp_path: Path, fail: str, told: str) -> None:
     models = Models(m=(Script(fail=fail), Script(reply="second")))
     with pytest.raises(ModelCallFailed, match=told):
@@ -283,7 +285,7 @@ async def test_another_model_answers_when_the_first_keeps_failing(tmp_path: Path
 async def test_when_all_fail_the_line_names_the_model_that_failed_last(tmp_path: Path) -> None:
     models = Models(m=(Script(fail="overloaded"),), spare=(Script(fail="auth"),))
     agent = lead(tmp_path, TWO + "model_calls: {fallback_models: spare}\n", models)
-    with pytest.raises(ModelCallFailed, match=r'The model "spare" failed: its provider refused the API key'):
+    with pytest.raises(ModelCallFailed, match=r'The model "spare" failed: its provider rejected the API key'):
         await said(agent)
 
 
@@ -472,13 +474,13 @@ async def test_a_name_that_no_agent_has(tmp_path: Path, name: str) -> None:
     profile(tmp_path, "coder")
     profile(tmp_path, "artist")
     (tmp_path / "home/agents/.hidden").mkdir()
-    with pytest.raises(ProfileUnknown, match=r"no agent named .* Known: artist, coder\.") as caught:
+    with pytest.raises(ProfileUnknown, match=r"no agent named .* Available: artist, coder\.") as caught:
         await lead(tmp_path, ONE).get_graph(RunOptions(agent_name=name))
     assert caught.value.known == ("artist", "coder")
 
 
 async def test_without_any_agent(tmp_path: Path) -> None:
-    with pytest.raises(ProfileUnknown, match=r"Known: none\."):
+    with pytest.raises(ProfileUnknown, match=r"Available: none\."):
         await lead(tmp_path, ONE).get_graph(RunOptions(agent_name="coder"))
 
 

@@ -108,7 +108,7 @@ async def test_a_crash_is_an_error_message_and_the_run_goes_on(stage: Stage) -> 
 async def test_a_hang_is_an_error_message_and_the_run_goes_on(stage: Stage) -> None:
     stage.servers(test=ours(timeout_seconds=0.3))
     messages = await stage.said(uses("test_hang"))
-    assert "did not answer within 0.3 seconds" in answer(messages).text
+    assert "did not respond within 0.3 seconds" in answer(messages).text
     assert messages[-1].text == "done"
 
 
@@ -175,7 +175,7 @@ async def test_many_tools_are_searched_for(stage: Stage) -> None:
         uses("three_add", a=1, b=1),
     )
     results = [message for message in messages if isinstance(message, ToolMessage)]
-    assert "Find it by `tool_search` first" in results[0].text
+    assert "Find it with `tool_search` first" in results[0].text
     assert results[2].text == "2"
     first = set(stage.model.calls[0].tools)
     assert first >= {"own", "same", "tool_search", "one_add"}

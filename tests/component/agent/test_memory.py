@@ -257,7 +257,7 @@ async def test_an_answer_that_cannot_be_used_is_asked_for_once_more(made: Made, 
     await memory.queue(ADA, "t", [HumanMessage("I like tea.")])
     await seconds(clock, memory, 30)
     assert len(keeper.heard) == 2
-    assert keeper.heard[1][-1].text.startswith("That can't be used: add: ")
+    assert keeper.heard[1][-1].text.startswith("Invalid answer: add: ")
     assert keeper.heard[1][-2].text == '{"add": "tea"}'
 
 

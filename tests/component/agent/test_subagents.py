@@ -114,7 +114,7 @@ async def test_a_task_is_done_by_an_agent_of_its_own() -> None:
     assert values["messages"][-1].text == "Found."
     inner = [heard for heard in model.calls if "task" not in heard.tools]
     assert [heard.texts[1:] for heard in inner] == [["find-x"], ["find-x", "", "x means 42"]]
-    assert "can't ask back" in inner[0].texts[0]
+    assert "can't see its conversation or ask questions" in inner[0].texts[0]
     assert set(inner[0].tools) == {"look"}, "every tool but task, and none of the lead agent's own"
     assert events == [
         {
@@ -145,7 +145,7 @@ async def test_the_prompt_says_how_many_and_that_more_go_in_batches() -> None:
     model = both([says("ok")], [])
     await done(agent(model, look))
     system = model.calls[0].texts[0]
-    assert "At most 3 run at once" in system
+    assert "At most 3 subagents run at once" in system
     assert "in batches" in system
     assert "task" in model.calls[0].tools
 
@@ -244,7 +244,7 @@ async def test_a_hung_one_times_out_and_the_run_goes_on(clock: ManualClock) -> N
     assert hanging.ended == 1
     [result] = results(values)
     assert result.status == "error"
-    assert result.text == "It was stopped after 900 seconds. So far it said: (nothing yet)"
+    assert result.text == "It was stopped after 900 seconds. Its output so far: (nothing yet)"
     assert events[-1]["type"] == "task_timed_out"
     assert events[-1]["error"] == result.text
     assert values["messages"][-1].text == "On we go."
@@ -328,7 +328,7 @@ async def test_turns_are_bounded(asked: dict[str, int], most: int) -> None:
     model = both([tasks("a", **asked), says("ok")], [calls("look", word="x")])
     values, events = await done(agent(model, look))
     [result] = results(values)
-    assert result.text == f"It used up its {most} turns. So far it said: (nothing yet)"
+    assert result.text == f"It used up its {most} turns. Its output so far: (nothing yet)"
     assert (result.status, events[-1]["type"]) == ("error", "task_failed")
     assert model.taken["sub:a"] == most
 
@@ -367,7 +367,7 @@ async def test_the_kind_decides_about_prompt_and_tools() -> None:
 async def test_a_kind_whose_tools_are_not_there_is_none() -> None:
     model = both([tasks("a", subagent_type="bash"), says("ok")], [says("never")])
     values, _ = await done(agent(model, look))
-    assert results(values)[0].text == "There is no subagent of the type bash; there are: general-purpose."
+    assert results(values)[0].text == "There is no subagent type bash. Available: general-purpose."
     assert [kind.name for kind in SUBAGENT_TYPES] == ["general-purpose", "bash"]
 
 
@@ -454,5 +454,5 @@ async def test_a_tool_of_that_name_that_is_given_stays() -> None:
 
 
 async def test_a_limit_below_one_is_no_limit() -> None:
-    with pytest.raises(ValueError, match="At least one subagent"):
+    with pytest.raises(ValueError, match="at least one subagent"):
         GraphSubagents(scripted(says("x")), [], max_concurrent=0)

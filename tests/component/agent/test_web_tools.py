@@ -110,5 +110,5 @@ async def test_a_run_reads_a_page_and_hears_why_it_cannot(tmp_path: Path) -> Non
     assert [message.status for message in results] == ["success", "error", "error"]
     assert results[0].text == "# News\n\nIt rains."
     assert "The tool web_fetch failed: " in results[1].text
-    assert "site.test answered 404" in results[2].text
+    assert "site.test returned 404" in results[2].text
     assert [head.split()[1] for head in here.heads].count("/") == 1

@@ -58,7 +58,7 @@ async def test_a_task_is_done_and_its_words_and_files_come_back(runner: AcpRunne
     result = await runner.run_task("helper", agent(), task, "t-1", told.append)
     assert result.status is DONE
     assert result.text == (
-        "I write.\n\n/mnt/acp-workspace\n\nFiles that it made or changed: /mnt/acp-workspace/out/a.md."
+        "I write.\n\n/mnt/acp-workspace\n\nFiles that it created or changed: /mnt/acp-workspace/out/a.md."
     )
     assert told == [SubagentStep(1, ("Write out/a.md",))]
     assert (tmp_path / "threads" / "t-1" / "acp-workspace" / "out" / "a.md").read_text() == "made"
@@ -111,13 +111,13 @@ async def test_one_that_ends_in_mid_call_is_a_clear_failure(
     result = await task
     how = {
         "killed": "was killed (signal 9)",
-        "exits": "ended (exit code 3)",
+        "exits": "exited (code 3)",
         "terminated": "was killed (signal 15)",
     }
     assert result.status is FAILED
     assert result.text == (
-        f'The ACP agent "helper" {how[end]} during the task (it said: out of cheese). '
-        "So far it said: I begin.\n\nFiles that it made or changed: /mnt/acp-workspace/half.md."
+        f'The ACP agent "helper" {how[end]} during the task (stderr: out of cheese). '
+        "Its output so far: I begin.\n\nFiles that it created or changed: /mnt/acp-workspace/half.md."
     )
     assert not children() - before
     assert (await ran(runner, agent(), ["say", "ok"])).text == "ok", "the next one is started anew"
@@ -126,7 +126,7 @@ async def test_one_that_ends_in_mid_call_is_a_clear_failure(
 async def test_one_that_dies_while_its_child_holds_its_output(runner: AcpRunner) -> None:
     result = await ran(runner, agent(), "child", ["exit", 1])
     assert result.status is FAILED
-    assert "ended (exit code 1) during the task" in result.text
+    assert "exited (code 1) during the task" in result.text
 
 
 @pytest.mark.parametrize("end", ["exit", "kill"])
@@ -136,7 +136,7 @@ def test_the_loop_that_the_service_runs_on_does_it_too(tmp_path: Path, end: str)
     assert done == SubagentResult(DONE, "ok")
     last = ["exit", 1] if end == "exit" else ["kill"]
     broken = uvloop.run(agents(tmp_path).run_task("helper", agent(), steps("child", last), "t-1"))
-    how = "ended (exit code 1)" if end == "exit" else "was killed (signal 9)"
+    how = "exited (code 1)" if end == "exit" else "was killed (signal 9)"
     assert f"{how} during the task" in broken.text
     assert not children() - before
 
@@ -158,7 +158,7 @@ def _words(pid: str) -> bytes:
 async def test_one_that_takes_too_long_is_stopped(runner: AcpRunner) -> None:
     result = await ran(runner, agent(timeout_seconds=1.0), ["say", "I begin."], "hang")
     assert result.status is SubagentStatus.TIMED_OUT
-    assert result.text.startswith("It was stopped after 1 seconds. So far it said: I begin.")
+    assert result.text.startswith("It was stopped after 1 seconds. Its output so far: I begin.")
 
 
 async def test_to_cancel_tells_it_and_ends_it_within_a_second(runner: AcpRunner, tmp_path: Path) -> None:
@@ -197,10 +197,10 @@ async def test_one_that_waits_for_its_turn_can_be_cancelled(runner: AcpRunner, t
         (
             "dies",
             {},
-            "ended (exit code 2) before it opened a session (it said: usage: it has no such thing). "
-            "The command must be a program that speaks ACP",
+            "exited (code 2) before it opened a session (stderr: usage: it has no such thing). "
+            "The command must be a program that uses ACP",
         ),
-        ("mute", {"start_seconds": 0.5}, "opened no session within 0.5 seconds. The command must be"),
+        ("mute", {"start_seconds": 0.5}, "did not open a session within 0.5 seconds. The command must be"),
         ("future", {}, "speaks version 99 of the protocol, not 1."),
         ("signed-out", {}, "requires signing in: do that with its own program, or set its key."),
     ],
@@ -219,7 +219,7 @@ async def test_one_that_opens_no_session_says_why(
         ("codex-acp", "can't be started: codex-acp is not installed, or is not on PATH. The command must"),
         (
             "codex",
-            "codex is not installed, or is not on PATH. codex does not speak ACP by itself; use ",
+            "codex is not installed, or is not on PATH. codex does not support ACP by itself; use ",
         ),
         (str(PROGRAM), "can't be started: acp_agent.py is not installed, or is not on PATH"),
     ],
@@ -252,12 +252,13 @@ async def test_a_launcher_that_is_no_program_says_so(runner: AcpRunner, tmp_path
             'The ACP agent "helper" refused: Internal error: no credit.',
         ),
         (("nonsense",), 'The ACP agent "helper" sent an answer that violates the protocol.'),
-        ((["say", "I can't."], ["stop", "refusal"]), "It refused to go on. So far it said: I can't."),
+        ((["say", "I can't."], ["stop", "refusal"]), "It refused to continue. Its output so far: I can't."),
         (
             (["say", "Half"], ["stop", "max_tokens"]),
-            "It reached a limit of its own (max_tokens) and may not be done. So far it said: Half",
+            "It reached one of its own limits (max_tokens) and may not have finished. "
+            "Its output so far: Half",
         ),
-        ((), "It ended without saying anything."),
+        ((), "It ended without any output."),
     ],
 )
 async def test_an_end_that_is_no_success_is_told(runner: AcpRunner, each: Any, text: str) -> None:
@@ -269,13 +270,13 @@ async def test_noise_breaks_nothing(runner: AcpRunner, caplog: pytest.LogCapture
     noise = [["print", "Loading …"], ["print", "[1, 2]"], ["complain", "x" * 300_000], ["print", ""]]
     result = await ran(runner, agent(), *noise, ["say", "y" * 200_000])
     assert result.status is DONE
-    assert set(result.text.replace("\n[… the middle is left out …]\n", "")) == {"y"}
+    assert set(result.text.replace("\n[… the middle is omitted …]\n", "")) == {"y"}
     assert not [record for record in caplog.records if "JSON" in record.getMessage()]
 
 
 async def test_without_a_conversation_there_is_no_folder(runner: AcpRunner) -> None:
     result = await ran(runner, agent(), ["say", "never"], thread=None)
-    assert result.text == "There is no conversation whose folder it could work in."
+    assert result.text == "It can only work in a conversation, and there is none."
     bad = await ran(runner, agent(), ["say", "never"], thread="../x")
     assert bad.text == "Invalid thread id."
 
@@ -306,5 +307,5 @@ async def test_one_that_ignores_the_end_is_killed(runner: AcpRunner, monkeypatch
     )
     began = time.monotonic()
     result = await ran(runner, agent(args=["-S", "-E", "-c", code]))
-    assert result.text == "It refused to go on."
+    assert result.text == "It refused to continue."
     assert time.monotonic() - began < 60

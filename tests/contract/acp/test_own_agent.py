@@ -96,10 +96,12 @@ async def test_one_task_is_done_and_the_next_is_killed_in_mid_call(lead: LeadAge
     values = await run
     first, read, killed = [one for one in values["messages"] if one.type == "tool"]
     assert first.status == "success", first.text
-    assert first.text == "Written.\n[file: a.md]\n\nFiles that it made or changed: /mnt/acp-workspace/a.md."
+    assert (
+        first.text == "Written.\n[file: a.md]\n\nFiles that it created or changed: /mnt/acp-workspace/a.md."
+    )
     assert read.text.startswith("42")
     assert killed.status == "error"
     assert killed.text.startswith('The ACP agent "holder" was killed (signal 9) during the task')
-    assert killed.text.endswith("So far it said: I begin.")
+    assert killed.text.endswith("Its output so far: I begin.")
     assert values["messages"][-1].text == "done", "the run goes on"
     assert not children() - before

@@ -154,7 +154,7 @@ async def test_a_name_that_is_taken_is_refused(http: httpx.AsyncClient, agents: 
     await make(http, **CODER)
     before = files(agents)
     answer = await http.post("/api/agents", json={"name": "CODER"})
-    assert (answer.status_code, detail(answer)) == (409, 'There is an agent named "coder" already.')
+    assert (answer.status_code, detail(answer)) == (409, 'An agent named "coder" already exists.')
     (agents / "file").touch()
     assert (await http.post("/api/agents", json={"name": "file"})).status_code == 409
     assert files(agents) == {**before, "file": ""}

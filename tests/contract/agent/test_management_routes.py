@@ -87,7 +87,9 @@ async def test_models_say_which_is_the_default_and_why(client: httpx.AsyncClient
 async def test_an_unknown_model_is_404_and_names_the_known(client: httpx.AsyncClient) -> None:
     response = await client.get("/api/models/nope")
     assert response.status_code == 404
-    assert detail(response) == 'There is no model named "nope". Known: gpt, vendor/small, broken, missing.'
+    assert (
+        detail(response) == 'There is no model named "nope". Available: gpt, vendor/small, broken, missing.'
+    )
 
 
 async def test_agents_of_ones_own(client: httpx.AsyncClient, home: Path) -> None:
@@ -120,7 +122,7 @@ async def test_an_agent_that_there_is_not_is_404(client: httpx.AsyncClient, home
     response = await client.get(f"/api/agents/{name}")
     assert response.status_code == 404
     if name == "gone":
-        assert detail(response) == 'There is no agent named "gone". Known: poet.'
+        assert detail(response) == 'There is no agent named "gone". Available: poet.'
 
 
 async def test_models_follow_the_file(client: httpx.AsyncClient, config: Path) -> None:
@@ -156,7 +158,7 @@ async def test_a_document_is_told_with_its_markdown(client: httpx.AsyncClient) -
     response = await put(client, ("a.csv", b"name,count\nAda,1\n"), ("b.pdf", b"no PDF"))
     result = UploadResult.model_validate_json(response.content)
     assert result.message == (
-        "2 files uploaded.\nb.pdf can't be read: It is damaged, or not what its name says."
+        "2 files uploaded.\nb.pdf can't be read: It is damaged, or its content does not match its file name."
     )
     table, broken = result.files
     assert broken.markdown is not None
@@ -195,7 +197,7 @@ async def test_a_batch_over_the_limit_leaves_nothing(client: httpx.AsyncClient, 
 async def test_too_many_files_and_too_large_a_body_are_refused(client: httpx.AsyncClient) -> None:
     response = await put(client, *[(f"{number}.txt", b"x") for number in range(21)])
     assert response.status_code == 413
-    assert detail(response) == "At most 20 files at once."
+    assert detail(response) == "Too many files; you can upload at most 20 at once."
 
 
 async def test_a_body_that_announces_too_much_is_refused_unread(client: httpx.AsyncClient) -> None:
@@ -412,11 +414,14 @@ async def test_problems_of_the_configuration(client: httpx.AsyncClient, home: Pa
     [
         (CONFIG + BAD_TOOL.replace(" g,", " web,"), UNLOADABLE),
         (CONFIG + BAD_GUARDRAIL, "pathlib:Path is not a guardrail provider"),
-        (CONFIG + BAD_SETTINGS, "The settings of the guardrail agent.guardrails:AllowlistProvider don't fit"),
+        (
+            CONFIG + BAD_SETTINGS,
+            "The settings of the guardrail agent.guardrails:AllowlistProvider are invalid",
+        ),
         (CONFIG + "guardrails: {enabled: true}\n", "it has no list"),
         (CONFIG.replace("no_such_provider:Chat", "pathlib:Path"), "pathlib:Path is not a chat model"),
         ("", "is empty"),
-        (" \n\t\n", "write {} into it for every default"),
+        (" \n\t\n", "to use the defaults, write {} in it"),
     ],
 )
 async def test_a_change_that_cannot_work_leaves_the_last_good(
@@ -473,7 +478,7 @@ async def test_a_model_that_does_not_answer_says_why(client: httpx.AsyncClient) 
     probed = ModelProbe.model_validate_json((await client.post("/api/models/broken/probe")).content)
     assert not probed.ok
     assert probed.detail is not None
-    assert "refused the API key" in probed.detail
+    assert "rejected the API key" in probed.detail
     assert "sk-secret" not in probed.detail
     missing = ModelProbe.model_validate_json((await client.post("/api/models/missing/probe")).content)
     assert missing.detail is not None

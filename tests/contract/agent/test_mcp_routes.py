@@ -71,7 +71,7 @@ async def test_one_is_switched(http: httpx.AsyncClient, folder: Path) -> None:
     with client(folder) as embedded:
         assert embedded.update_mcp_server("off", False) == off
         assert embedded.list_mcp_servers() == listed
-        with pytest.raises(NotFound, match="No MCP server is named"):
+        with pytest.raises(NotFound, match="There is no MCP server named"):
             embedded.update_mcp_server("of", True)
     assert (await http.get("/api/mcp/servers")).json() == listed
 

@@ -178,7 +178,7 @@ async def test_tries_are_not_multiplied(llmock: LLMock, settings: dict[str, int]
 async def test_what_will_not_work_later_is_asked_once(llmock: LLMock, provider: str) -> None:
     llmock.fail(401, times=None)
     waits = Waits()
-    with pytest.raises(ModelCallFailed, match="refused the API key"):
+    with pytest.raises(ModelCallFailed, match="rejected the API key"):
         await with_waits(llmock, provider, waits)
     assert (waits, len(llmock.requests)) == ([], 1)
 

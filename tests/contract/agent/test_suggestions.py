@@ -50,7 +50,7 @@ async def test_nothing_said_is_nothing_proposed(http: httpx.AsyncClient) -> None
         ({"messages": [{"role": "tool", "content": "x"}]}, 422, "messages.0.role"),
         ({"messages": None}, 422, "messages: required"),
         ({"model_name": "gone"}, 404, 'There is no model named "gone"'),
-        ({"model_name": "broken"}, 502, "refused the API key"),
+        ({"model_name": "broken"}, 502, "rejected the API key"),
         ({"model_name": "missing"}, 502, "no_such_provider"),
     ],
 )

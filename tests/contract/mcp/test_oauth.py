@@ -160,14 +160,14 @@ async def test_a_refused_token_gets_one_more_try(tokens: TokenServer) -> None:
 
 
 REFUSALS: list[tuple[Response, str]] = [
-    (JSONResponse({"error": "invalid_client"}, 401), "answered 401: invalid_client"),
-    (JSONResponse({"error": "s3cret <b>"}, 400), "answered 400."),
+    (JSONResponse({"error": "invalid_client"}, 401), "returned status 401: invalid_client"),
+    (JSONResponse({"error": "s3cret <b>"}, 400), "returned status 400."),
     (Response("nope", 500), "sent an unreadable response"),
-    (Response(b"", 503), "answered 503"),
-    (JSONResponse(["x"]), "answered 200"),
-    (JSONResponse({"token": "x"}), "returned none"),
-    (JSONResponse({"access_token": "a\r\nX: b"}), "returned none"),
-    (Response(b"", 302, {"location": "http://127.0.0.1:9/"}), "answered 302"),
+    (Response(b"", 503), "returned status 503"),
+    (JSONResponse(["x"]), "returned status 200"),
+    (JSONResponse({"token": "x"}), "returned no token"),
+    (JSONResponse({"access_token": "a\r\nX: b"}), "returned no token"),
+    (Response(b"", 302, {"location": "http://127.0.0.1:9/"}), "returned status 302"),
 ]
 
 
@@ -218,4 +218,7 @@ async def test_no_token_is_a_clear_line(tokens: TokenServer) -> None:
     async with our_server("http", "0", "token-1") as (port, _), pooled() as pool:
         oauth = {"token_url": f"{tokens.url}/token", **CLIENT}
         await pool.load_tools(configured(test={"url": f"http://127.0.0.1:{port}/mcp", "oauth": oauth}))
-        assert "got no token: its token server answered 401: invalid_client" in pool.servers["test"].problem
+        assert (
+            "can't be used because its token server returned status 401: invalid_client"
+            in pool.servers["test"].problem
+        )

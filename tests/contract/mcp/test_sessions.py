@@ -97,7 +97,7 @@ async def test_a_long_answer_is_cut() -> None:
         tools = named(await pool.load_tools(configured(test=ours())))
         text = await call(tools, "test_much", characters=150_000)
         assert len(text) < 101_000
-        assert text.endswith("[… 50,000 characters left out]")
+        assert text.endswith("[… 50,000 characters omitted]")
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -118,7 +118,7 @@ async def test_a_server_that_is_killed_in_mid_call(tmp_path: Path, transport: st
 async def test_the_last_words_of_a_program_are_told() -> None:
     async with pooled() as pool:
         tools = named(await pool.load_tools(configured(test=ours())))
-        with pytest.raises(McpCallFailed, match="it said: RuntimeError: out of cheese"):
+        with pytest.raises(McpCallFailed, match="stderr: RuntimeError: out of cheese"):
             await call(tools, "test_crash")
 
 
@@ -173,7 +173,7 @@ async def test_a_call_that_takes_too_long(entry: Made) -> None:
         tools = named(await pool.load_tools(configured(test=entry)))
         await call(tools, "test_remember", key="a", value="1")
         hurry(pool, 0.2)
-        with pytest.raises(McpCallFailed, match=r"did not answer within 0\.2 seconds"):
+        with pytest.raises(McpCallFailed, match=r"did not respond within 0\.2 seconds"):
             await call(tools, "test_hang")
         hurry(pool, PATIENT)
         assert await call(tools, "test_recall", key="a") == "1", "it lives, and is kept"
@@ -206,7 +206,7 @@ BROKEN = [
     ({"command": "/no/such/program"}, "can't be started: its command is not installed, or is not on PATH"),
     (
         {"command": sys.executable, "args": ["-c", "raise SystemExit('bad day')"]},
-        "ended at its start: bad day",
+        "ended while starting: bad day",
     ),
     ({"command": sys.executable, "args": ["-c", "print('hello')"]}, "can't be started"),
     ({"url": "http://127.0.0.1:9/mcp"}, "can't be reached"),
@@ -311,7 +311,7 @@ async def test_no_more_sessions_than_there_is_room_for(monkeypatch: pytest.Monke
         assert await call(tools, "test_pid", "a") != first, "the one unused for longest gave way"
         busy = [asyncio.create_task(call(tools, "test_hang", thread)) for thread in ("a", "c")]
         await until(lambda: sum(s.active_calls for s in pool.servers["test"]._sessions.values()) == 2)
-        with pytest.raises(McpUnavailable, match="busy in too many conversations"):
+        with pytest.raises(McpUnavailable, match="in use by too many conversations"):
             await call(tools, "test_pid", "d")
         for task in busy:
             task.cancel()

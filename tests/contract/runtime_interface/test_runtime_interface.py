@@ -327,7 +327,7 @@ class TestRealOnly:
         assert list(await port.list_servers()) == [
             McpServerState(name="web", state=ServerState.IDLE, description="d")
         ]
-        with pytest.raises(RuntimeRefused, match="No MCP server is named"):
+        with pytest.raises(RuntimeRefused, match="There is no MCP server named"):
             await port.switch_server("we b", enabled=True)
 
     async def test_uploads_and_artifacts(self, tmp_path: Path) -> None:

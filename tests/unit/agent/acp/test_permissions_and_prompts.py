@@ -110,10 +110,10 @@ def test_a_title_is_one_line_that_is_not_long() -> None:
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("codex", "codex does not speak ACP by itself; use codex-acp."),
+        ("codex", "codex does not support ACP by itself; use codex-acp."),
         ("/usr/bin/claude", "use claude-agent-acp."),
         ("gemini.cmd", "use gemini with the argument --acp."),
-        ("codex-acp", "must be a program that speaks ACP"),
+        ("codex-acp", "must be a program that uses ACP"),
         ("other", "codex-acp for Codex, claude-agent-acp for Claude Code"),
     ],
 )
@@ -140,7 +140,7 @@ def test_files_that_are_new_or_changed_are_told_by_the_paths_of_the_lead_agent(t
     (place.folder / "linked").symlink_to("/etc")
     told = describe_changes(before, snapshot_files(place.folder))
     assert told == (
-        "Files that it made or changed: /mnt/acp-workspace/changed.md, /mnt/acp-workspace/src/new.py."
+        "Files that it created or changed: /mnt/acp-workspace/changed.md, /mnt/acp-workspace/src/new.py."
     )
 
 

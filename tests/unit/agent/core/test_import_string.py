@@ -46,26 +46,26 @@ def test_what_is_there_is_imported() -> None:
             "no_such_pkg.tools:x",
             ImportProblem.UNKNOWN,
             "There is no module no_such_pkg (use: no_such_pkg.tools:x)."
-            " It is looked up in the installed packages, then in the folder of config.yaml.",
+            " Roebot looks in the installed packages and then in the folder that contains config.yaml.",
         ),
         (
             "langchain_ollama:ChatOllama",
             ImportProblem.PACKAGE,
             "langchain_ollama:ChatOllama needs the package langchain_ollama, which is not installed."
-            f" Install it where Roebot is, without a restart: {install_command('roebot[ollama]')}",
+            f" Install it in Roebot's environment; no restart is needed: {install_command('roebot[ollama]')}",
         ),
         (
             "langchain_google_genai:ChatGoogleGenerativeAI",
             ImportProblem.PACKAGE,
             "langchain_google_genai:ChatGoogleGenerativeAI needs the package langchain_google_genai, which is"
-            " not installed. Install it where Roebot is, without a restart:"
+            " not installed. Install it in Roebot's environment; no restart is needed:"
             f" {install_command('langchain-google-genai')}",
         ),
         (
             "half_there:Chat",
             ImportProblem.UNKNOWN,
             "There is no module no_such_package_here (use: half_there:Chat)."
-            " It is looked up in the installed packages, then in the folder of config.yaml.",
+            " Roebot looks in the installed packages and then in the folder that contains config.yaml.",
         ),
         (
             "agent.nowhere.at_all:x",

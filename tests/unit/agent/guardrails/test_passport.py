@@ -112,13 +112,13 @@ async def test_a_file_is_read_again_when_it_changes_and_denies_when_it_is_broken
 
     assert await told() == "deleted x"
     path.unlink()
-    assert "could not be checked" in await told()
+    assert "permission check" in await told()
     path.write_text(yaml.safe_dump(PASSPORT))
     assert await told() == "deleted x"
     path.write_text(yaml.safe_dump(PASSPORT | {"status": "revoked"}))
     assert "passport is revoked" in await told()
     path.write_text("capabilities: [{id: x}]")
-    assert "could not be checked" in await told()
+    assert "permission check" in await told()
 
 
 class Checked(BaseModel):
@@ -251,25 +251,29 @@ def test_a_provider_is_loaded_by_name() -> None:
     [
         ("no_such_package:Guard", {}, "There is no module no_such_package"),
         ("agent.guardrails:Nothing", {}, "has no Nothing"),
-        ("agent.guardrails:AllowlistProvider", {"allowed": "secret"}, "don't fit: `allowed` must be a list"),
-        ("agent.guardrails:AllowlistProvider", {"denied": None}, "don't fit: `denied` must be a list"),
+        (
+            "agent.guardrails:AllowlistProvider",
+            {"allowed": "secret"},
+            "are invalid: `allowed` must be a list",
+        ),
+        ("agent.guardrails:AllowlistProvider", {"denied": None}, "are invalid: `denied` must be a list"),
         (
             "agent.guardrails:AllowlistProvider",
             {"wrong": "secret"},
-            "don't fit: unknown key wrong; known: allowed, denied, ask",
+            "are invalid: unknown key wrong; known: allowed, denied, ask",
         ),
-        ("agent.guardrails:PolicyProvider", {}, "don't fit: missing key policy; known: policy"),
+        ("agent.guardrails:PolicyProvider", {}, "are invalid: missing key policy; known: policy"),
         (
             "agent.guardrails:PolicyProvider",
             {"policy": {"capabilities": [{"id": "secret", "tools": []}]}},
-            r"don't fit: capabilities\[0\]\.tools: expected at least one",
+            r"are invalid: capabilities\[0\]\.tools: expected at least one",
         ),
         (
             "tests.unit.agent.guardrails.test_passport:Checked",
             {"level": "secret", "kind": "secret"},
-            r"fit: level: Input should be a valid integer.*; kind: wrong \(literal_error\)",
+            r"fit: level: Input should be a valid integer.*; kind: invalid \(literal_error\)",
         ),
-        ("os:sep", {"key": "secret"}, r"don't fit \(TypeError\)"),
+        ("os:sep", {"key": "secret"}, r"are invalid \(TypeError\)"),
         ("agent.core.run_context:RunContext", {}, "no method evaluate"),
     ],
 )
@@ -306,6 +310,6 @@ def test_a_provider_says_itself_what_is_wrong_with_its_settings() -> None:
     use = "tests.unit.agent.guardrails.test_passport:Open"
     assert type(load_guardrail(use, {"anything": 1})).__name__ == "Open"
     with pytest.raises(
-        GuardrailUnavailable, match=r"don't fit: `level` is not used any more; write `roles`\.$"
+        GuardrailUnavailable, match=r"are invalid: `level` is not used any more; write `roles`\.$"
     ):
         load_guardrail(use, {"level": 3})

@@ -141,7 +141,7 @@ def test_one_place_for_two() -> None:
         pass
 
     assert refusal(AfterFirst(), Rival()) == (
-        "AfterFirst and Rival both want @Next(First); anchor one to the other."
+        "AfterFirst and Rival are both placed @Next(First); anchor one of them to the other."
     )
 
 
@@ -151,7 +151,7 @@ def test_two_places_for_one() -> None:
     class Torn(AgentMiddleware[Any, Any]):
         pass
 
-    assert refusal(Torn()) == "Torn has two places, @Prev(Last) and @Next(First); keep one."
+    assert refusal(Torn()) == "Torn has two anchors, @Prev(Last) and @Next(First); keep one."
 
 
 def test_an_anchor_that_is_not_there() -> None:
@@ -165,7 +165,9 @@ def test_an_anchor_that_fits_several() -> None:
     class Vague(AgentMiddleware[Any, Any]):
         pass
 
-    assert refusal(Vague()) == ("@Next(AgentMiddleware) fits several: First, Second, Last; name one of them.")
+    assert refusal(Vague()) == (
+        "@Next(AgentMiddleware) matches several: First, Second, Last; name one of them."
+    )
 
 
 def test_nothing_comes_after_the_last() -> None:
@@ -190,7 +192,7 @@ def test_a_circle_names_those_in_it_and_nobody_else() -> None:
 
     Prev(Egg)(Chicken)
     assert refusal(Omelette(), Chicken(), Egg()) == (
-        "These are anchored in a circle: Egg @Next(Chicken), Chicken @Prev(Egg); "
+        "These anchors form a cycle: Egg @Next(Chicken), Chicken @Prev(Egg); "
         "anchor one of them to something else."
     )
 
@@ -200,14 +202,14 @@ def test_one_that_is_anchored_to_itself() -> None:
         pass
 
     Next(Narcissus)(Narcissus)
-    assert "in a circle: Narcissus @Next(Narcissus);" in refusal(Narcissus())
+    assert "a cycle: Narcissus @Next(Narcissus);" in refusal(Narcissus())
 
 
 def test_the_same_class_twice() -> None:
     assert refusal(Free(), Free()) == (
-        "The chain has Free twice; keep one, or give the other its own `name`."
+        "The chain contains Free twice; keep one, or give the other its own `name`."
     )
-    assert refusal(Second()).startswith("The chain has Second twice;")
+    assert refusal(Second()).startswith("The chain contains Second twice;")
 
 
 def test_two_with_one_name() -> None:

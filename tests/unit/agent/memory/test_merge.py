@@ -158,13 +158,11 @@ def test_contexts_are_shown_before_facts_with_their_names() -> None:
     user = UserMemory(top_of_mind=Summary(summary="A move."))
     document = MemoryDocument(user=user, facts=(fact("tea"),))
     assert render_memory(document, group=False, tokens=2000).splitlines() == [
-        "About the person you talk to:",
-        "On their mind now: A move.",
+        "About the person you are talking to:",
+        "Top of mind: A move.",
         "- (knowledge) tea",
     ]
-    assert render_memory(document, group=True, tokens=2000).startswith(
-        "About this group chat:\nOn the group's mind"
-    )
+    assert render_memory(document, group=True, tokens=2000).startswith("About this group chat:\nTop of mind")
     assert render_memory(MemoryDocument(), group=False, tokens=2000) == ""
 
 

@@ -103,7 +103,10 @@ async def test_what_is_asked_for_again_cost_something_too() -> None:
 async def test_a_model_that_keeps_writing_rubbish_says_so() -> None:
     model = scripted(BROKEN)
     values = await say(chain(model, DanglingToolCallMiddleware(retries=1), tools=[work]), "go")
-    assert texts(values) == ["go", "I could not call work: what I wrote for it was unreadable."]
+    assert texts(values) == [
+        "go",
+        "I could not call work, because the arguments that I wrote were unreadable.",
+    ]
     assert len(model.calls) == 2
     assert values["messages"][-1].invalid_tool_calls == []
 
@@ -263,7 +266,7 @@ async def test_the_text_of_an_answer_that_is_asked_for_again_gives_way(
 async def test_where_all_tries_are_unreadable_only_the_last_word_stays() -> None:
     views = await seen(scripted(BOTH, BOTH, BROKEN))
     [said] = views[-1].values()
-    assert said == "I could not call work: what I wrote for it was unreadable."
+    assert said == "I could not call work, because the arguments that I wrote were unreadable."
 
 
 async def test_an_answer_without_a_text_is_asked_for_again_in_the_open() -> None:

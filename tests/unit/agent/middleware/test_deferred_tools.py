@@ -67,7 +67,7 @@ async def test_names_find_exactly_these_and_nothing_finds_nothing() -> None:
     model = scripted(calls("tool_search", query="weather"), calls("tool_search", query="zzz"), says("ok"))
     values = await say(deferring(model), "go")
     assert values["promoted_tools"] == ["weather"]
-    assert "No tool fits" in texts(values)[4]
+    assert "No matching tool" in texts(values)[4]
 
 
 async def test_some_are_always_shown() -> None:
@@ -91,5 +91,5 @@ async def test_when_all_are_found_the_search_stays_for_the_next() -> None:
 
 
 def test_at_least_one_is_shown() -> None:
-    with pytest.raises(ValueError, match="At least one tool"):
+    with pytest.raises(ValueError, match="threshold must be at least 1"):
         DeferredToolFilterMiddleware(threshold=0)

@@ -82,7 +82,7 @@ async def test_the_provider_knows_whose_run_it_is() -> None:
 @pytest.mark.parametrize("nonsense", [RuntimeError("key sk-abcdefgh"), None, True, "allow", Allow])
 async def test_whatever_is_no_decision_denies(nonsense: Any) -> None:
     values = await say(judged(Judge(nonsense)), "go")
-    assert "could not be checked" in texts(values)[2]
+    assert "permission check" in texts(values)[2]
     assert done == []
 
 
@@ -92,7 +92,7 @@ async def test_a_decision_that_does_not_come_denies() -> None:
             await asyncio.Event().wait()
             return Allow()
 
-    assert "could not be checked" in texts(await say(judged(Slow(), seconds=0.01), "go"))[2]
+    assert "permission check" in texts(await say(judged(Slow(), seconds=0.01), "go"))[2]
     assert done == []
 
 
@@ -180,9 +180,9 @@ def test_forms_of_a_yes(answer: Any) -> None:
         ("Ada: No.", ""),
         ("", ""),
         (7, ""),
-        ("Ada: not that one, take b", ' They said: "Ada: not that one, take b"'),
-        ('yes, but "all"', ' They said: "yes, but \\"all\\""'),
-        ({"answer": "x" * 3000}, f' They said: "{"x" * 2000}"'),
+        ("Ada: not that one, take b", ' They wrote: "Ada: not that one, take b"'),
+        ('yes, but "all"', ' They wrote: "yes, but \\"all\\""'),
+        ({"answer": "x" * 3000}, f' They wrote: "{"x" * 2000}"'),
     ],
 )
 async def test_the_model_hears_what_was_said_instead_of_a_yes(answer: Any, heard: str) -> None:

@@ -97,10 +97,10 @@ async def test_each_turn_and_each_thread_counts_for_itself() -> None:
 async def test_what_was_said_before_it_was_stopped_stays() -> None:
     talking = Script(reply="Let me look.", tools=STUCK.tools)
     values = await say(chain(scripted(talking), LoopDetectionMiddleware(), tools=[look]), "go")
-    assert texts(values)[-1].startswith("Let me look.\n\nI stopped here")
+    assert texts(values)[-1].startswith("Let me look.\n\nI stopped because")
     thinking = Script(reply="Let me look.", thinking="hm", tools=STUCK.tools)
     values = await say(chain(scripted(thinking), LoopDetectionMiddleware(), tools=[look]), "go")
-    assert "I stopped here" in texts(values)[-1]
+    assert "I stopped because" in texts(values)[-1]
 
 
 @pytest.mark.parametrize("limits", [(1, 5, 20), (5, 5, 20), (3, 5, 4)])

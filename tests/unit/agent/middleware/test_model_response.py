@@ -59,7 +59,7 @@ async def test_few_enough_stay_as_they_are() -> None:
 
 
 def test_no_subagent_at_all_is_no_limit() -> None:
-    with pytest.raises(ValueError, match="At least one subagent"):
+    with pytest.raises(ValueError, match="at least one subagent"):
         SubagentLimitMiddleware(most=0)
 
 

@@ -186,7 +186,7 @@ async def test_a_file_that_came_with_a_message_is_not_announced_again(files: Mem
     files.put("t-1", "notes.txt", b"buy eggs")
     with_file = HumanMessage("read it", additional_kwargs={"files": [{"filename": "notes.txt"}]})
     await graph.ainvoke({"messages": [with_file]}, THREAD)
-    assert model.calls[0].texts[-1].startswith("read it\n\nFiles that came with this message:\n- notes.txt")
+    assert model.calls[0].texts[-1].startswith("read it\n\nFiles sent with this message:\n- notes.txt")
     assert "New files" not in model.calls[0].texts[-1]
     await say(graph, "and?")
     assert model.calls[1].texts[-1] == "and?"
@@ -199,7 +199,7 @@ async def test_a_file_that_went_and_came_back_changed_is_new(files: MemoryUpload
     await say(graph, "one")
     files.remove("t-1", "a.png")
     assert (await say(graph, "two"))["uploaded_files"] == []
-    assert "a.png (no longer there)" in model.calls[1].texts[0]
+    assert "a.png (no longer available)" in model.calls[1].texts[0]
 
 
 async def test_an_image_is_shown_to_a_model_that_sees(files: MemoryUploadStore) -> None:

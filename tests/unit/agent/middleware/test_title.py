@@ -127,7 +127,11 @@ async def test_a_template_is_filled_and_may_hold_braces_in_what_it_quotes() -> N
 
 @pytest.mark.parametrize(
     ("wrong", "why"),
-    [({"max_words": 0}, "room"), ({"max_chars": 0}, "room"), ({"prompt_template": "{name}"}, "template")],
+    [
+        ({"max_words": 0}, "must allow"),
+        ({"max_chars": 0}, "must allow"),
+        ({"prompt_template": "{name}"}, "template"),
+    ],
 )
 def test_settings_that_make_no_title(wrong: dict[str, Any], why: str) -> None:
     with pytest.raises(ValueError, match=why):

@@ -25,7 +25,7 @@ async def test_the_list_goes_into_the_state_and_the_rules_into_the_prompt() -> N
     graph = chain(model, TodoListMiddleware(), system_prompt="You plan.")
     values = await say(graph, "go")
     assert values["todos"] == PLAN
-    assert texts(values)[2] == "The list has 2 items, 0 of them completed."
+    assert texts(values)[2] == "Items in the list: 2, completed: 0."
     assert model.calls[0].texts[0].startswith("You plan.")
     assert "write_todos" in model.calls[0].texts[0]
     assert model.calls[0].tools == ("write_todos",)
@@ -41,7 +41,7 @@ async def test_a_list_replaces_the_one_before() -> None:
     ("wrong", "why"),
     [
         (todo(read="in_progress", write="in_progress"), "2 items are in_progress"),
-        (todo(read="completed", write="pending"), "one of them has to be in_progress"),
+        (todo(read="completed", write="pending"), "one must be in_progress"),
     ],
 )
 async def test_a_list_without_exactly_one_in_progress_is_refused(wrong: Any, why: str) -> None:

@@ -41,12 +41,12 @@ async def test_every_provider_is_documented_in_order() -> None:
 @pytest.mark.parametrize(
     ("environ", "first", "reason"),
     [
-        ({}, "local", "no provider key is set and no Ollama is running"),
+        ({}, "local", "no provider key is set and Ollama is not running"),
         ({"OPENAI_API_KEY": "  "}, "local", "no provider key is set"),
         ({"OPENAI_API_KEY": "k"}, "openai", "OPENAI_API_KEY is set"),
         ({"GOOGLE_API_KEY": "k"}, "gemini", "GOOGLE_API_KEY is set"),
         ({"GOOGLE_API_KEY": "k", "GEMINI_API_KEY": "k"}, "gemini", "GEMINI_API_KEY is set"),
-        ({"OPENAI_API_KEY": "k", "ROEBOT_MODEL": "local"}, "local", "ROEBOT_MODEL asks for local"),
+        ({"OPENAI_API_KEY": "k", "ROEBOT_MODEL": "local"}, "local", "ROEBOT_MODEL selects local"),
         ({"OPENAI_API_KEY": "k", "GROQ_API_KEY": "k", "ROEBOT_MODEL": "groq"}, "groq", "ROEBOT_MODEL"),
     ],
 )
@@ -63,7 +63,7 @@ async def test_the_first_and_why(environ: dict[str, str], first: str, reason: st
         ({"ROEBOT_MODEL": "anthropic"}, "local", "ANTHROPIC_API_KEY is not set"),
         ({"ROEBOT_MODEL": "anthropic:x", "OPENAI_API_KEY": "k"}, "openai", "ANTHROPIC_API_KEY is not set"),
         ({"ROEBOT_MODEL": "gemini"}, "local", "GEMINI_API_KEY or GOOGLE_API_KEY is not set"),
-        ({"ROEBOT_MODEL": "ollama"}, "local", "no Ollama is running"),
+        ({"ROEBOT_MODEL": "ollama"}, "local", "Ollama is not running"),
         ({"ROEBOT_MODEL": "gpt-of-tomorrow"}, "local", "no provider key is set"),
     ],
 )
@@ -71,7 +71,7 @@ async def test_a_wish_that_can_not_be_met_is_told(environ: dict[str, str], first
     catalog = await discover_models(environ, probe=no_ollama)
     assert catalog.pick(None).name == first
     wish = environ["ROEBOT_MODEL"]
-    assert catalog.unmet_choice == f"ROEBOT_MODEL asks for {wish}, and {lacking}: {first} answers instead."
+    assert catalog.unmet_choice == f"ROEBOT_MODEL selects {wish}, but {lacking}, so {first} is used instead."
     assert catalog.reason == catalog.unmet_choice
 
 
@@ -202,7 +202,7 @@ async def test_an_ollama_that_starts_later_is_seen_and_nothing_else_changes(tmp_
     now[0] = 62.0
     second = await source.catalog()
     assert second.names == ("ollama", "local")
-    assert "an Ollama is running" in second.reason
+    assert "Ollama is running" in second.reason
 
 
 async def test_a_file_that_appears_replaces_what_was_found(tmp_path: Path) -> None:

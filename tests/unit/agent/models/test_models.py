@@ -73,10 +73,10 @@ def test_a_class_that_can_not_be_used_is_named(use: str, text: str) -> None:
     [
         (
             {"api_kee": "k-secret"},
-            "has the setting api_kee, which {use} does not know; did you mean api_key?",
+            "has the setting api_kee, which {use} does not support; did you mean api_key?",
         ),
-        ({"base_ulr": "http://k-secret"}, "does not know; did you mean base_url?"),
-        ({"zzz": "k-secret"}, "does not know; what is meant for the provider goes below model_kwargs."),
+        ({"base_ulr": "http://k-secret"}, "does not support; did you mean base_url?"),
+        ({"zzz": "k-secret"}, "does not support; put settings for the provider under model_kwargs."),
     ],
 )
 def test_settings_that_a_class_does_not_know_are_named_without_their_values(
@@ -90,7 +90,7 @@ def test_settings_that_a_class_does_not_know_are_named_without_their_values(
     [(key, value)] = settings.items()
     path = tmp_path / "config.yaml"
     path.write_text(f"config_version: 1\nmodels: [{{name: m, use: '{OPENAI}', {key}: '{value}'}}]\n")
-    with pytest.raises(ModelUnavailable, match="does not know"):
+    with pytest.raises(ModelUnavailable, match="does not support"):
         ModelSource(path, environ={}, cwd=tmp_path).verify()
 
 
@@ -110,12 +110,12 @@ def test_settings_are_known_by_field_alias_argument_or_as_others() -> None:
 def test_settings_that_a_class_refuses_are_named_without_their_values() -> None:
     with pytest.raises(ModelUnavailable) as caught:
         build_model(spec(OPENAI, settings={"api_key": "k", "temperature": "sk-secret"}))
-    assert str(caught.value) == f'The model "m" has settings that {OPENAI} refuses: temperature.'
+    assert str(caught.value) == f'The model "m" has settings that {OPENAI} rejects: temperature.'
 
 
 def test_a_class_that_fails_in_its_own_way_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(ModelUnavailable, match=r"can't be made by .* \(OpenAIError: .*api_key"):
+    with pytest.raises(ModelUnavailable, match=r"can't be created by .* \(OpenAIError: .*api_key"):
         build_model(spec(OPENAI))
 
 
@@ -177,7 +177,7 @@ def test_categories(error: Exception, category: Category) -> None:
 def test_details_that_help_are_passed_on_without_keys() -> None:
     body = {"message": "Unknown parameter: 'foo' for key sk-live-0123456789abcdef\nsee docs"}
     assert describe_error(http(400, body), model="m").message.endswith(
-        "refused the request (Unknown parameter: 'foo' for key … see docs)."
+        "rejected the request (Unknown parameter: 'foo' for key … see docs)."
     )
     limited = describe_error(http(429, **{"retry-after": "20"}), model="m").message
     assert limited.endswith("(retry after 20 s).")
@@ -186,7 +186,7 @@ def test_details_that_help_are_passed_on_without_keys() -> None:
     assert dated.message.endswith("(retry after 30 s).")
     assert (dated.retry_after, dated.to_error().retry_after) == (30.0, 30.0)
     alone = describe_error(http(429, **{"retry-after": until}), model="m").message
-    assert alone.endswith("its provider's rate limit is reached; try again later.")
+    assert alone.endswith("its provider's rate limit has been reached; try again later.")
     assert describe_error(http(404, {"message": 3}), model="m").message.endswith("Check the model's name.")
 
 

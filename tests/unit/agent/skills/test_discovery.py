@@ -77,9 +77,9 @@ def test_without_folders_there_are_none(tmp_path: Path) -> None:
 
 
 BAD = [
-    ("", "x/SKILL.md:1: does not begin with front matter"),
-    ("# Title\n", "does not begin with front matter; its first line must be ---"),
-    ("---\nname: x\n", "its front matter has no end; close it with a line ---"),
+    ("", "x/SKILL.md:1: does not start with front matter"),
+    ("# Title\n", "does not start with front matter; its first line must be ---"),
+    ("---\nname: x\n", "its front matter does not end; add a line --- after it"),
     ("---\n---\nbody", "name: is missing; add it"),
     ("---\nname: x\n---\nbody", "description: is missing; add it"),
     (text("x").replace(BODY, "  \n"), "has no instructions after its front matter"),
@@ -87,17 +87,17 @@ BAD = [
     ("---\n- a\n---\nb", "expected a mapping"),
     (text("x", "colour: red\n"), "SKILL.md:4: colour: unknown key"),
     (text("x", "allowed_tools: a\n"), "unknown key; did you mean allowed-tools?"),
-    (text("x", "name: y\n"), "SKILL.md:4: name: is here twice; first on line 2"),
-    (text("X"), "name: expected lower-case letters, digits and single hyphens"),
-    (text("a--b"), "name: expected lower-case letters"),
-    (text("a" * 65), "64 at most"),
-    (text("y"), "name: is y, its folder x; give both the same name"),
-    (text("x", description="'  '"), "description: expected some text"),
+    (text("x", "name: y\n"), "SKILL.md:4: name: appears twice; first on line 2"),
+    (text("X"), "name: expected at most 64 lowercase letters, digits and single hyphens"),
+    (text("a--b"), "name: expected at most 64 lowercase letters"),
+    (text("a" * 65), "at most 64"),
+    (text("y"), "name: is y, but the folder is named x; use the same name for both"),
+    (text("x", description="'  '"), "description: expected text"),
     (text("x", description="d" * 1025), "description: expected at most 1,024 characters, got 1,025"),
     (text("x", description="4"), "description: expected a string, got a whole number"),
     (text("x", "allowed-tools: [1]\n"), "allowed-tools[0]: expected a string"),
     (text("x", "allowed-tools: a b;c\n"), "expected tool names separated by spaces, got 'b;c'"),
-    (text("x", "license: !!python/object:os.system x\n"), "has a YAML tag that is not used here"),
+    (text("x", "license: !!python/object:os.system x\n"), "has an unsupported YAML tag"),
     (text("x", "metadata: &a {b: *a}\n"), "refers to itself"),
     ("---\nname: x\nda\x07\n---\n", "a character that YAML does not allow"),
 ]
@@ -136,7 +136,7 @@ def test_a_custom_one_stands_for_a_public_one(tmp_path: Path) -> None:
     [found] = SkillDiscovery(roots(tmp_path)).find_skills().skills
     assert (found.category, found.version) == ("custom", "2")
     skill(tmp_path / "custom", "zz/x")
-    assert "the name x is taken by /mnt/skills/custom/x/SKILL.md" in why(tmp_path)
+    assert "the name x is already used by /mnt/skills/custom/x/SKILL.md" in why(tmp_path)
 
 
 def test_nothing_is_read_again_that_did_not_change(tmp_path: Path) -> None:

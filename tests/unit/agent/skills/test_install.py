@@ -98,7 +98,7 @@ class _quiet:
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK])
 def test_links_and_devices(tmp_path: Path, kind: int) -> None:
     error = refusal(tmp_path, with_skill((entry("link", kind | 0o777), "/etc/passwd")))
-    assert str(error) == "The archive has a link or a device: link."
+    assert str(error) == "The archive contains a link or a device: link."
 
 
 def test_a_folder_that_is_said_to_be_a_file(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_bomb_by_ratio(tmp_path: Path) -> None:
 def test_many_small_bombs(tmp_path: Path) -> None:
     limits = ArchiveLimits(ratio=20, ratio_from=60_000)
     error = refusal(tmp_path, with_skill(*((f"z{i}", b"\0" * 50_000) for i in range(40))), limits)
-    assert (error.status, str(error)) == (413, "The archive's content is too large.")
+    assert (error.status, str(error)) == (413, "The archive's contents are too large.")
 
 
 def test_small_files_of_spaces_are_no_bomb(tmp_path: Path) -> None:
@@ -125,12 +125,12 @@ def test_a_bomb_by_size(tmp_path: Path) -> None:
     limits = ArchiveLimits(file_bytes=6_000, total_bytes=12_000)
     assert refusal(tmp_path, with_skill(("big", noise * 2)), limits).status == 413
     error = refusal(tmp_path, with_skill(*((f"n{i}", noise) for i in range(3))), limits)
-    assert str(error) == "The archive's content is too large."
+    assert str(error) == "The archive's contents are too large."
 
 
 def test_a_bomb_by_count(tmp_path: Path) -> None:
     error = refusal(tmp_path, with_skill(*((f"f{i}", "") for i in range(500))))
-    assert (error.status, str(error)) == (413, "The archive has more than 500 entries.")
+    assert (error.status, str(error)) == (413, "The archive contains more than 500 entries.")
 
 
 def test_an_archive_that_is_too_large_itself(tmp_path: Path) -> None:
@@ -181,8 +181,8 @@ def test_other_ways_to_pack_and_secrets(tmp_path: Path) -> None:
         ({"a/SKILL.md": text("good"), "b/x": ""}, "The archive has no SKILL.md at its top"),
         ({"skill.md": text("good")}, "The archive has no SKILL.md at its top"),
         ({"SKILL.md": text("good"), "b/SKILL.md": text("b")}, "more than one SKILL.md"),
-        ({"SKILL.md": "x"}, "SKILL.md:1: does not begin with front matter"),
-        ({"SKILL.md": text("../x")}, "SKILL.md:2: name: expected lower-case letters"),
+        ({"SKILL.md": "x"}, "SKILL.md:1: does not start with front matter"),
+        ({"SKILL.md": text("../x")}, "SKILL.md:2: name: expected at most 64 lowercase letters"),
         ({"SKILL.md": b"---\n\xff"}, "is not UTF-8"),
         ({"SKILL.md": text("good") + str(list(range(40_000)))}, "SKILL.md is larger than"),
     ],

@@ -129,7 +129,7 @@ async def test_the_doctor_says_where_no_command_can_run(tmp_path: Path) -> None:
     async with world(tmp_path, extra=f"{MODEL}\n{containers}") as service:
         write_service_file(tmp_path, service.url, tmp_path / "config.yaml")
         found = await asyncio.to_thread(_told, tmp_path, None)
-        where, what = "sandbox", "No container can be started here: no-such-engine is missing."
+        where, what = "sandbox", "Containers can't be started here: no-such-engine is not installed."
         assert Finding(None, f"{where}: {what}") in found
         assert await service.service.list_config_problems() == [
             ConfigProblem(where=where, what=what, serious=False)

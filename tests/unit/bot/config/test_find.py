@@ -59,13 +59,14 @@ def test_a_folder_of_that_name_is_passed_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("explicit", "env", "message"),
     [
-        ("no.yaml", {}, "no.yaml: there is no such file; remove the option or make the file"),
+        ("no.yaml", {}, "no.yaml: there is no such file; remove the option or create the file"),
         (
             None,
             {"ROEBOT_CONFIG_PATH": "no.yaml"},
-            "no.yaml: there is no such file; ROEBOT_CONFIG_PATH names it; unset it or make the file",
+            "no.yaml: there is no such file; ROEBOT_CONFIG_PATH names it; "
+            "unset the variable or create the file",
         ),
-        (".", {}, ".: is a folder; name the file in it"),
+        (".", {}, ".: is a folder; name a file in it"),
     ],
 )
 def test_a_given_path_must_be_a_file(

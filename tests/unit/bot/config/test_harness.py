@@ -79,7 +79,7 @@ def test_without_models_a_name_is_looked_for_later(folder: Folder) -> None:
         (
             "tools: [{name: t, group: g, use: 'a:b'}]\ntool_groups: [{name: h}]",
             "tool_groups",
-            "the tool t is of the group g, which is not here; add it",
+            "the tool t belongs to the group g, which is not listed; add it",
         ),
         ("tool_groups: [{name: g}, {name: g}]", "tool_groups", "two groups have the name g; rename one"),
         ("tool_groups: [{name: g, x: 1}]", "tool_groups[0].x", "unknown key; known here: name"),

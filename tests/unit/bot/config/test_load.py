@@ -151,7 +151,7 @@ def test_the_fingerprint_follows_the_content(folder: Folder) -> None:
 
 
 NUMBER = "expected a whole number, got"
-NOT_YET = "is not in this version"
+NOT_YET = "is not supported in this version"
 
 REFUSED = [
     ("server: {port: '2026'}", "server.port", f"{NUMBER} a string; remove the quotes"),
@@ -161,7 +161,7 @@ REFUSED = [
     ("server: {port: $WORD}", "server.port", f"{NUMBER} other text in the environment variable WORD"),
     ("server: {port: 70000}", "server.port", "expected at most 65535, got 70000"),
     ("server: {port: -1}", "server.port", "expected at least 0, got -1"),
-    ("server: {host: ''}", "server.host", "expected some text, got an empty one"),
+    ("server: {host: ''}", "server.host", "expected text, got an empty string"),
     ("server: {host: [127.0.0.1]}", "server.host", "expected a string, got a list"),
     ("server: {host: 1}", "server.host", "expected a string, got a whole number"),
     (
@@ -338,7 +338,7 @@ REFUSED = [
     (
         "config_version: 2",
         "config_version",
-        "is 2, made for a newer release; this one knows up to 1: update Roebot",
+        "is 2, which is for a newer release; this one supports up to 1: update Roebot",
     ),
     (
         "checkpointer: {connection_string: null}",
@@ -348,7 +348,7 @@ REFUSED = [
     (
         "checkpointer: {type: postgres}",
         "checkpointer.type",
-        f"postgres {NOT_YET}; choose another or remove it",
+        f"postgres {NOT_YET}; choose another one or remove it",
     ),
     ("channels: {slack: {bot_token: x}}", "channels.slack.app_token", None),
     ("channels: {slack: {bot_token: x, mode: http}}", "channels.slack.signing_secret", None),

@@ -131,8 +131,8 @@ def test_every_section_of_the_bot_is_known_to_the_agent() -> None:
         ),
         (
             "checkpointer: {connection_string: x}",
-            "config.yaml:2: checkpointer.connection_string: connection_string is not in this version; "
-            "remove it",
+            "config.yaml:2: checkpointer.connection_string: connection_string is not supported in this "
+            "version; remove it",
         ),
         (
             "memory: {fact_confidence_threshold: 2}",
@@ -145,7 +145,8 @@ def test_every_section_of_the_bot_is_known_to_the_agent() -> None:
         ),
         (
             "checkpointer: {type: postgres}",
-            "config.yaml:2: checkpointer.type: postgres is not in this version; choose another or remove it",
+            "config.yaml:2: checkpointer.type: postgres is not supported in this version; "
+            "choose another one or remove it",
         ),
         (
             "models: [{name: m, use: 5}]",

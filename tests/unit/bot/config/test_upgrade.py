@@ -210,9 +210,9 @@ def test_a_byte_order_mark_stays(path: Path) -> None:
     ("text", "message"),
     [
         ("server: [\n", "is not valid YAML"),
-        ("a: 1\na: 2\n", "is here twice"),
+        ("a: 1\na: 2\n", "appears twice"),
         ("- a\n", "expected a mapping"),
-        ("config_version: 7\n", "made for a newer release"),
+        ("config_version: 7\n", "for a newer release"),
         ("config_version: soon\n", "expected a whole number"),
         ("channels: {telegram: {token: a, bot_token: b}}\n", "is the old name of"),
         ("runtime: &r {langgraph_url: 'http://a'}\nlimits: *r\n", "cannot be upgraded safely"),

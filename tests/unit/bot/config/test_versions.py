@@ -48,7 +48,7 @@ def test_what_is_not_a_version(folder: Folder, version: str) -> None:
 def test_a_newer_version_is_refused(folder: Folder, version: str) -> None:
     (line,) = folder.refuse(f"\nconfig_version: {version}\n")
     assert line.startswith("config.yaml:2: config_version: is ")
-    assert line.endswith("this one knows up to 1: update Roebot")
+    assert line.endswith("this one supports up to 1: update Roebot")
 
 
 def test_renamed_keys_of_an_older_file_hold(folder: Folder) -> None:
@@ -74,7 +74,7 @@ def test_old_and_new_name_together_are_refused(folder: Folder) -> None:
     (line,) = folder.refuse("channels:\n  telegram:\n    token: a\n    bot_token: b\n")
     assert line == (
         "config.yaml:3: channels.telegram.token: is the old name of channels.telegram.bot_token, "
-        "which is set too; remove this one"
+        "which is also set; remove this one"
     )
 
 

@@ -107,7 +107,7 @@ async def test_one_address_inside_is_enough_to_refuse_a_host(here: Site) -> None
 
 async def test_a_host_that_is_not_there(here: Site) -> None:
     for known in ({}, {"site.test": [[]]}):
-        with pytest.raises(WebFailed, match=r"site\.test can't be found"):
+        with pytest.raises(WebFailed, match=r"site\.test was not found"):
             await text_of(here.url(), guard(Names(known)))  # type: ignore[arg-type]
 
 
@@ -158,7 +158,7 @@ async def test_redirects_are_followed_so_far(here: Site) -> None:
     by = guard(site_test=PUBLIC)
     found = await fetch(here.url("/0"), guard=by, limits=LIMITS)
     assert (found.body, found.url) == (b"there", here.url("/3"))
-    with pytest.raises(WebFailed, match="more than 2 times"):
+    with pytest.raises(WebFailed, match=r"too many redirects \(more than 2\)"):
         await text_of(here.url("/0"), by, FetchLimits(redirects=2))
 
 
@@ -189,5 +189,5 @@ async def test_the_system_is_asked_for_names() -> None:
 
 
 async def test_a_name_that_is_none_is_not_found() -> None:
-    with pytest.raises(WebFailed, match="can't be found"):
+    with pytest.raises(WebFailed, match="was not found"):
         await text_of("http://a..b/", Guard())

@@ -70,7 +70,7 @@ class TestTavily:
     async def test_a_search_that_finds_nothing(self, api: respx.MockRouter) -> None:
         api.post(self.SEARCH).respond(json={"results": []})
         text = await used(tavily.web_search_tool(api_key="k", max_results=2), query="q")
-        assert text == "Nothing was found."
+        assert text == "No results found."
 
     def reader(self, **more: Any) -> BaseTool:
         service = WebService("Tavily", "https://api.tavily.com", 5.0, bearer("k"))
@@ -81,7 +81,7 @@ class TestTavily:
         route = api.post(self.EXTRACT).respond(json={"results": [page], "failed_results": []})
         text = await used(self.reader(), url=f" {PAGE} ")
         assert text.startswith("# A page\n\nword word")
-        assert text.endswith("[5,913 more characters are left out]")
+        assert text.endswith("[5,913 more characters omitted]")
         assert len(text) < 4_200
         assert sent(route)[0] == {"urls": [PAGE], "extract_depth": "basic", "format": "markdown"}
 
@@ -94,8 +94,8 @@ class TestTavily:
             ),
             ({"results": [], "failed_results": [{"url": PAGE}]}, "no reason given"),
             ({"results": []}, "found no text"),
-            ({"results": [{"url": PAGE, "raw_content": None}]}, "no text on this page"),
-            ([], "can't be read"),
+            ({"results": [{"url": PAGE, "raw_content": None}]}, "page contains no text"),
+            ([], "unreadable response"),
         ],
     )
     async def test_a_page_that_it_cannot_read(self, api: respx.MockRouter, answer: Any, why: str) -> None:
@@ -158,8 +158,11 @@ class TestFirecrawl:
         [
             ({"success": False, "error": "This website is not supported"}, "not supported"),
             ({"success": True}, "no reason given"),
-            ({"success": True, "data": {"markdown": "x", "metadata": {"statusCode": 404}}}, "answered 404"),
-            ({"success": True, "data": {"markdown": ""}}, "no text on this page"),
+            (
+                {"success": True, "data": {"markdown": "x", "metadata": {"statusCode": 404}}},
+                "returned status 404",
+            ),
+            ({"success": True, "data": {"markdown": ""}}, "page contains no text"),
         ],
     )
     async def test_a_page_that_it_cannot_read(self, api: respx.MockRouter, answer: Any, why: str) -> None:
@@ -206,12 +209,12 @@ class TestDuckDuckGo:
         api.get(self.PAGE).respond(text="vqd=4-1234567&")
         route = api.get(self.LIST).respond(json={"results": []})
         tool = duckduckgo.image_search_tool(safe_search=False, max_results=1)
-        assert await used(tool, query="cats") == "Nothing was found."
+        assert await used(tool, query="cats") == "No results found."
         assert route.calls.last.request.url.params["p"] == "-1"
 
     async def test_a_page_without_a_token(self, api: respx.MockRouter) -> None:
         api.get(self.PAGE).respond(text="<p>vqd</p>")
-        with pytest.raises(WebFailed, match="no token"):
+        with pytest.raises(WebFailed, match="did not return a search token"):
             await used(duckduckgo.image_search_tool(), query="cats")
 
 
@@ -243,13 +246,13 @@ class TestTrouble:
                 {"code": 402, "message": "Account balance not enough"},
                 "quota .* used up: Account balance",
             ),
-            (403, {}, "check `api_key`"),
+            (403, {}, "check the `api_key`"),
             (429, {"detail": {"error": "Too many\n requests"}}, "try again later: Too many requests"),
             (432, {"detail": {"error": "over the limit"}}, "quota"),
-            (400, {"error": "bad " * 100}, "S answered 400: bad bad"),
-            (404, ["x"], "S answered 404$"),
-            (302, {}, "S answered 302$"),
-            (503, {"error": 5}, r"out of order \(it answered 503\)$"),
+            (400, {"error": "bad " * 100}, "S returned status 400: bad bad"),
+            (404, ["x"], "S returned status 404$"),
+            (302, {}, "S returned status 302$"),
+            (503, {"error": 5}, r"unavailable \(status 503\)$"),
         ],
     )
     async def test_a_refusal(self, api: respx.MockRouter, status: int, body: Any, told: str) -> None:
@@ -263,14 +266,14 @@ class TestTrouble:
     @pytest.mark.parametrize("body", [b"<html>", b"", b"[]", b'"x"', b"{"])
     async def test_an_answer_that_is_no_object(self, api: respx.MockRouter, body: bytes) -> None:
         api.get("https://s.test/x").respond(content=body)
-        with pytest.raises(WebFailed, match="can't be read"):
+        with pytest.raises(WebFailed, match="unreadable response"):
             await self.service.json("GET", "/x")
 
     @pytest.mark.parametrize(
         ("error", "told"),
         [
             (httpx.ConnectError("x"), r"can't be reached \(ConnectError\)"),
-            (httpx.ReadTimeout("x"), "did not answer within 5 seconds"),
+            (httpx.ReadTimeout("x"), "did not respond within 5 seconds"),
             (httpx.ReadError("x"), r"can't be reached \(ReadError\)"),
         ],
     )

@@ -89,7 +89,7 @@ async def test_a_document_that_can_not_be_read_is_kept(store: UploadStore, folde
     assert locked.markdown is not None
     assert (locked.markdown.path, locked.markdown.artifact_url, locked.markdown.note) == (None, None, LOCKED)
     assert old.markdown is not None
-    assert old.markdown.note == ".doc files can't be read here; save it as .docx and send that."
+    assert old.markdown.note == ".doc files can't be read here; save the document as .docx and send it again."
     assert fine.markdown is not None
     assert fine.markdown.path
     assert await on_disk(folders) == ["a.docx", "b.doc", "c.csv", "c.md"]
@@ -158,7 +158,7 @@ async def shown(files: Mapping[str, bytes], *names: str, **limits: int) -> str:
     for name, content in files.items():
         store.put(THREAD, name, content)
     [copy] = await with_uploads([message(*names)], THREAD, store, ShowLimits(**limits))
-    return copy.text.partition("Files that came with this message:\n")[2]
+    return copy.text.partition("Files sent with this message:\n")[2]
 
 
 @pytest.mark.may_block
@@ -175,7 +175,7 @@ async def test_the_model_is_told_what_is_in_a_large_one() -> None:
     book = documents.workbook(**{f"s{number}": [["x" * 400]] for number in range(OUTLINE + 2)})
     lines = (await shown({"a.xlsx": book}, "a.xlsx")).splitlines()
     assert lines[1] == "  As Markdown: /mnt/user-data/uploads/a.md (210 lines)"
-    assert lines[2:5] == ['<file name="a.md, its headings">', "line 1: Sheet: s0", "line 6: Sheet: s1"]
+    assert lines[2:5] == ['<file name="a.md, headings">', "line 1: Sheet: s0", "line 6: Sheet: s1"]
     assert lines[-2:] == ["and 2 more", "</file>"]
     plain = b"<p>" + b"word " * 9_000
     assert await shown({"a.html": plain}, "a.html") == (
@@ -190,9 +190,9 @@ async def test_the_model_is_told_what_is_missing_and_what_can_not_be_read() -> N
     assert told.splitlines() == [
         "- a.csv (2402 bytes)",
         "  As Markdown: /mnt/user-data/uploads/a.md (1,005 lines)",
-        "  Of longer tables only the first 1,000 rows are in it; the file itself has all.",
+        "  Longer tables are cut off after 1,000 rows; the file itself contains all rows.",
         "- b.docx (608 bytes)",
-        f"  It can't be read: {LOCKED} Say so to who sent it.",
+        f"  It can't be read: {LOCKED} Tell the person who sent it.",
     ]
 
 

@@ -66,10 +66,14 @@ def test_documents_are_known_by_their_ending(name: str, kind: DocumentKind | Non
 
 def test_other_formats_are_told_what_helps() -> None:
     assert (
-        explain_unsupported("Letter.DOC") == ".doc files can't be read here; save it as .docx and send that."
+        explain_unsupported("Letter.DOC")
+        == ".doc files can't be read here; save the document as .docx and send it again."
     )
     assert kind_of("Letter.DOC") is None
-    assert explain_unsupported("talk.odp") == ".odp files can't be read here; save it as .pptx and send that."
+    assert (
+        explain_unsupported("talk.odp")
+        == ".odp files can't be read here; save the document as .pptx and send it again."
+    )
 
 
 def test_a_workbook_is_a_table_for_each_sheet() -> None:
@@ -110,8 +114,8 @@ def test_long_and_wide_sheets_are_cut_and_say_so() -> None:
     assert f"| {ROWS} |" not in text
     assert f"c{COLUMNS - 1} |" in text
     assert f"c{COLUMNS} " not in text
-    assert f"(The first {ROWS:,} rows; the file itself has more.)" in text
-    assert [note.partition(" only")[0] for note in report.notes] == ["Of longer tables", "Of wider tables"]
+    assert f"(Only the first {ROWS:,} rows; the file itself contains more.)" in text
+    assert [note.partition(" are")[0] for note in report.notes] == ["Longer tables", "Wider tables"]
     assert "## Sheet: Short\n\n| a |" in text
 
 
@@ -119,7 +123,7 @@ def test_only_so_many_sheets() -> None:
     sheets = {f"s{number}": [[number]] for number in range(SHEETS + 2)}
     report, text = read(DocumentKind.WORKBOOK, documents.workbook(**sheets))
     assert text.count("## Sheet: ") == SHEETS
-    assert report.notes == ["Only the first 50 of 52 sheets are in it; the file itself has all."]
+    assert report.notes == ["Only the first 50 of 52 sheets are included; the file itself contains all."]
 
 
 def test_an_old_workbook_is_read_too() -> None:
@@ -158,7 +162,7 @@ def test_a_long_table_is_cut() -> None:
         DocumentKind.DELIMITED, b"n\n" + b"".join(b"%d\n" % number for number in range(ROWS + 1))
     )
     assert len(text.splitlines()) == ROWS + 5
-    assert report.notes == ["Of longer tables only the first 1,000 rows are in it; the file itself has all."]
+    assert report.notes == ["Longer tables are cut off after 1,000 rows; the file itself contains all rows."]
 
 
 def test_a_word_document() -> None:
@@ -209,9 +213,7 @@ def test_a_pdf_file() -> None:
 
 
 def test_a_scan_says_that_it_has_no_text() -> None:
-    assert read(DocumentKind.PDF, documents.pdf("", ""))[0].problem.startswith(
-        "It has no text, only pictures"
-    )
+    assert read(DocumentKind.PDF, documents.pdf("", ""))[0].problem.startswith("It contains only pictures")
 
 
 def test_a_web_page() -> None:
@@ -242,7 +244,7 @@ def test_nothing_at_all(kind: DocumentKind) -> None:
 def test_bytes_that_are_something_else(kind: DocumentKind) -> None:
     report, _ = read(kind, b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" * 9)
     if kind is not DocumentKind.WEB:
-        assert report.problem in {DAMAGED, "It is not a text file, whatever its name says."}
+        assert report.problem in {DAMAGED, "It is not a text file, despite its name."}
 
 
 def test_what_is_locked() -> None:
