@@ -133,7 +133,7 @@ async def test_only_requested_files_are_stored(tmp_path: Path) -> None:
     async with Stranger(tree(*asked), files=stream).serving() as url:
         sandbox = await one(remote(tmp_path, url))
         result = await sandbox.execute_command("true")
-    assert "2 files are not kept" in result.output
+    assert "2 files were not stored" in result.output
     assert [entry.name for entry in await sandbox.list_dir(".")] == ["good"]
     assert await sandbox.read_file("good") == b"ok"
 
