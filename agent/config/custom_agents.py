@@ -281,7 +281,7 @@ def delete_custom_agent(home: Path, name: str) -> OperationResult:
             aside = folder.with_name(f"{_STAGING_PREFIX}{secrets.token_hex(8)}")
             folder.rename(aside)
             shutil.rmtree(aside)
-    return OperationResult(success=True, message=f'The agent "{folder.name}" is deleted.')
+    return OperationResult(success=True, message=f'The agent "{folder.name}" was deleted.')
 
 
 def _load_stored(

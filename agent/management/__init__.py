@@ -1,1 +1,1 @@
-"""Management of a data directory: routes, configuration checks and files of threads."""
+"""Manage a data directory: routes, configuration checks and thread files."""

@@ -1,4 +1,4 @@
-"""Resume memory updates of an earlier process at the start of a server, and stop them at its end."""
+"""Resume an earlier process's memory updates when a server starts, and stop them when it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of threads for the management API: uploads, artifacts and all local data."""
+"""Thread files for the management API: uploads, artifacts and all local data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILES_PER_BATCH = 10
 
 
 class ThreadFiles:
-    """Files of threads in a data directory; `limits.file_mb` limits their sizes."""
+    """Thread files in a data directory; `limits.file_mb` limits their sizes."""
 
     def __init__(self, home: Path, source: ModelSource) -> None:
         self._folders = ThreadFolders(home)
@@ -37,7 +37,7 @@ class ThreadFiles:
     async def delete(self, thread_id: str, filename: str) -> OperationResult:
         """Delete one upload. Raises BadIdentifier or FileMissing."""
         await UploadStore(self._folders).delete(thread_id, filename)
-        return OperationResult(success=True, message=f"{filename} is deleted.")
+        return OperationResult(success=True, message=f"{filename} was deleted.")
 
     async def artifact(self, thread_id: str, path: str) -> tuple[bytes, str]:
         """Return content and MIME type of a file. Raises BadIdentifier or FileMissing."""

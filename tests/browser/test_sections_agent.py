@@ -199,5 +199,5 @@ async def test_agents_are_created_edited_and_deleted(
         await tab.row("poet", "default")
         assert (tmp_path / "agents" / "poet" / "SOUL.md").read_text() == "You rhyme.\n"
         await tab.press("Delete: poet", sure=True)
-        await expect(tab.said).to_have_text('The agent "poet" is deleted.')
+        await expect(tab.said).to_have_text('The agent "poet" was deleted.')
         assert not (tmp_path / "agents" / "poet").exists()

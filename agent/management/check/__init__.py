@@ -1,1 +1,1 @@
-"""Checks of a configuration before it is used: models, tools, guardrail, sandbox and custom agents."""
+"""Check a configuration before it is used: models, tools, guardrail, sandbox and custom agents."""

@@ -59,11 +59,11 @@ def _with_address(found: ProviderFailure, error: BaseException, spec: ModelSpec)
     address = next(_request_hosts(error, spec), "") if found.category in _ON_THE_WAY else ""
     if not address:
         return found
-    return replace(found, message=f"{found.message.removesuffix('.')} (asked: {address}).")
+    return replace(found, message=f"{found.message.removesuffix('.')} (address: {address}).")
 
 
 def _request_hosts(error: BaseException, spec: ModelSpec) -> Iterator[str]:
-    """Yield the host of the failed request, then those of the settings."""
+    """Yield the host of the failed request, then the hosts from the settings."""
     cause: BaseException | None = error
     while cause is not None:
         # `httpx.RequestError.request` raises if there is none; other clients have it as a plain attribute.

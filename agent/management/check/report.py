@@ -1,4 +1,4 @@
-"""Report problems of the configuration that a runtime works with, or would work with, and of its sandbox."""
+"""Report problems with the configuration that a runtime uses or would use, and with its sandbox."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def report(
 
 
 def _of_extensions(extensions: ExtensionsSource) -> list[ConfigProblem]:
-    """Return the problems of the extensions file, whose last valid version may still be in force."""
+    """Return the problems with the extensions file, whose last valid version may still be in use."""
     try:
         extensions.reload()
     except ConfigErrors as errors:
@@ -103,7 +103,9 @@ def _provider(config: SandboxConfig, home: Path, folder: Path) -> SandboxProvide
 
 
 async def _missing(provider: SandboxProvider) -> str:
-    """Return what the provider lacks, or "". Only providers with a method `missing`, as ours, can tell."""
+    """Return what the provider lacks, or "". Only providers with a `missing` method, such as ours, report
+    this.
+    """
     ask = getattr(provider, "missing", None)
     try:
         return str(await ask()) if ask else ""

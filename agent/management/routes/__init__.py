@@ -28,9 +28,9 @@ def management_routes(home: Path, config_path: Path | None = None) -> list[BaseR
     """Return the routes of health, models, configuration, agents, MCP servers, skills, memory and files.
 
     `home` is the data directory; without `config_path` the configuration file is looked up as usual. The
-    configuration and the classes of its models are loaded at once, so that an invalid one stops the start.
-    Raises ConfigErrors or ModelUnavailable. A tool or guardrail that can't be loaded is only logged; each run
-    that needs it fails.
+    configuration and the classes of its models are loaded at once, so that an invalid one prevents the server
+    from starting. Raises ConfigErrors or ModelUnavailable. A tool or guardrail that can't be loaded is only
+    logged; each run that needs it fails.
     """
     source = register_source(home, ModelSource(config_path))
     for error in refused(source.verify()):

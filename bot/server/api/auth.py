@@ -46,8 +46,8 @@ class AuthMethod(StrEnum):
 class Principal:
     """An authenticated caller.
 
-    `sender` is the author of what the caller does; `session` is the hash of the session key, "" for a caller
-    without a sign-in link.
+    `sender` is the author recorded for the caller's actions; `session` is the hash of the session key ("" if
+    the caller did not use a sign-in link).
     """
 
     role: Role
@@ -66,7 +66,7 @@ class Principal:
         return self.sender.account or WEB
 
     def sender_on(self, platform: str) -> Sender:
-        """Return the author of what the caller does on that platform from the web console."""
+        """Return the author recorded for the caller's actions on that platform from the web console."""
         known_here = self.sender.account or platform in LOCAL
         return self.sender if known_here else Sender(self.person, account=WEB)
 
@@ -87,7 +87,7 @@ class Principal:
         return tuple(person_of(platform, self.sender) for platform in LOCAL)
 
     def can_reach(self, account: str, platform: str) -> bool:
-        """Return whether the caller can use their own data of that account here."""
+        """Return whether the caller can use their own data on that account here."""
         return platform == WEB or account == self.account or not self.sender.account
 
     def owns_conversation(self, of: ConversationView) -> bool:
@@ -105,7 +105,7 @@ def attach_principal(scope: Scope, caller: Principal | None) -> None:
 
 
 def find_caller(request: Request) -> Principal | None:
-    """Return the caller of a request, None if unauthenticated."""
+    """Return the caller of a request, or None if it is not authenticated."""
     found: Principal | None = request.scope.get(_CALLER)
     return found
 
@@ -167,7 +167,7 @@ HOUR = 3600.0
 
 
 async def record_conversation_read(services: ApiServices, by: Principal, of: ConversationView) -> None:
-    """Record that the caller read a conversation of someone else."""
+    """Record that the caller read someone else's conversation."""
     if not by.owns_conversation(of):
         whose = f"{of.key.account} {of.key.chat}" + (f" of {of.owner}" if of.owner else "")
         await record_read(services, by, f"conversation {of.id}", whose)
@@ -179,7 +179,7 @@ async def record_turns_read(services: ApiServices, by: Principal) -> None:
 
 
 async def record_read(services: ApiServices, by: Principal, subject: str, detail: str) -> None:
-    """Record that the caller read data of someone else."""
+    """Record that the caller read someone else's data."""
     now = services.clock.now()
     reader = audit_actor(services, by, f"{READ}:{by.person}:{subject}:{now // HOUR:.0f}")
     await services.db.run(record_event, reader, AuditEvent(READ, subject, detail), now)

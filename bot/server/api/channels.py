@@ -1,4 +1,4 @@
-"""Routes for accounts with their state, slash commands, and the webhooks of platforms."""
+"""Routes for account states, slash commands and platform webhooks."""
 
 from __future__ import annotations
 

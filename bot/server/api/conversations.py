@@ -65,7 +65,7 @@ class PostedMessage:
 
 @asynccontextmanager
 async def read_message(request: Request, services: ApiServices) -> AsyncIterator[PostedMessage]:
-    """Read the message of a request; its files are deleted if the body of the context fails.
+    """Read the message in a request. Its files are deleted if the body of the context fails.
 
     Raises 413 for a file over the limit and 422 for an invalid message.
     """

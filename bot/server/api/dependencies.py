@@ -29,10 +29,10 @@ from bot.wiring import Core
 class ApiServices:
     """Services that the routes use.
 
-    `runtime_client` creates an HTTP client of the agent runtime (with its address and the service token) for
-    proxied calls, `management_client` one of its management routes if they are served elsewhere.
+    `runtime_client` creates an HTTP client for proxied calls to the agent runtime (with its address and the
+    service token); `management_client` creates one for its management routes if they are served elsewhere.
     `runtime_trouble` returns why the bundled runtime exited ("" if it did not, or gave no reason). `port` is
-    the port that is listened on (0: taken from the connection), `file_bytes` the size limit of one file.
+    the listening port (0: taken from the connection); `file_bytes` is the size limit for one file.
     """
 
     core: Core
@@ -62,7 +62,7 @@ class ApiServices:
 
     @property
     def server(self) -> ServerConfig:
-        """Return the configuration of the port."""
+        """Return the server configuration."""
         return self.core.server
 
     def inbox(self, account: str) -> Inbox | None:

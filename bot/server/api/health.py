@@ -65,7 +65,7 @@ async def get_readiness(request: Request, services: Services, response: Response
 @router.get("/api/openapi.json", include_in_schema=False)
 @open_to(Role.MEMBER)
 async def get_openapi(request: Request) -> Response:
-    """Return the OpenAPI document of these routes."""
+    """Return the OpenAPI document for these routes."""
     return JSONResponse(request.app.openapi())
 
 
@@ -97,7 +97,7 @@ class Gauges:
         self.accepted[turn.kind.value, turn.refused] += 1
 
     async def measure_lag(self, clock: Clock) -> None:
-        """Measure the event loop's lag until cancelled: the delay after which a sleep ends (s)."""
+        """Measure the event loop's lag until cancelled, that is, by how much a sleep overruns (s)."""
         loop = asyncio.get_running_loop()
         while True:
             asked = loop.time()
@@ -123,7 +123,7 @@ async def get_metrics(request: Request, services: Services) -> Response:
 
 
 def _render_metrics(found: Iterable[Metric]) -> bytes:
-    """Render the metrics and those of the process. Blocking: it reads /proc."""
+    """Render these metrics and the process metrics. Blocking: it reads /proc."""
     registry = CollectorRegistry()
     registry.register(MetricsSnapshot(found))
     ProcessCollector(registry=registry)

@@ -1,4 +1,4 @@
-"""Open, find and write to the conversations of local chats (web console and terminal)."""
+"""Open, find and write to conversations in local chats (web console and terminal)."""
 
 from __future__ import annotations
 

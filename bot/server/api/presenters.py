@@ -72,7 +72,7 @@ def visible_turns(found: Iterable[TurnView]) -> list[TurnView]:
 
 
 async def present_turn(services: ApiServices, of: ConversationView, view: TurnView) -> schemas.TurnInfo:
-    """Return a turn as the API shows it; a reply in progress has its newest text."""
+    """Return a turn as the API shows it, including the newest text of a reply in progress."""
     growing: Mapping[int, ReplyFrame] = {}
     adapter = local_adapter(services, of.key.account)
     if adapter is not None and is_growing(view):

@@ -77,7 +77,7 @@ class RuntimeClients:
 @router.api_route(LANGGRAPH + "/{path:path}", methods=METHODS, operation_id=None, include_in_schema=False)
 @open_to(Role.ADMIN)
 async def proxy_langgraph(path: str, request: Request, services: Services, by: By) -> Response:
-    """Proxy the LangGraph API of the runtime; use and changes are recorded in the audit log."""
+    """Proxy the runtime's LangGraph API. Its use and changes are recorded in the audit log."""
     await record_read(services, by, "agent runtime", "")
     watch = AccessWatch(services, request.app.state.links, by) if by.session else None
     answer = await forward_request(request, request.app.state.runtime.langgraph, f"/{path}", watch)
@@ -94,7 +94,7 @@ async def proxy_langgraph(path: str, request: Request, services: Services, by: B
 async def proxy_management(
     area: str, request: Request, services: Services, by: By, path: str = ""
 ) -> Response:
-    """Proxy the management routes of the agent runtime."""
+    """Proxy the agent runtime's management routes."""
     if area not in AREAS:
         raise HTTPException(404, "Route not found.")
     call = ProxiedCall(request.method, area, path, request.query_params.getlist("scope"))
@@ -111,7 +111,7 @@ async def proxy_management(
 
 @dataclass(slots=True)
 class AccessWatch:
-    """Check of a caller's access during a long response."""
+    """Checks a caller's access during a long response."""
 
     services: ApiServices
     known: LinkSessions
@@ -216,7 +216,7 @@ class ProxiedCall:
 async def check_call(services: ApiServices, by: Principal, call: ProxiedCall) -> None:
     """Check that the caller may make a call.
 
-    Raises 403, 404 for data of someone else, and 429 for a model call if a limit is used up.
+    Raises 403, 404 for someone else's data, and 429 for a model call if a limit is used up.
     """
     least = least_for(call)
     if by.role < least:

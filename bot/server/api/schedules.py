@@ -1,4 +1,4 @@
-"""Routes to create, show and change schedules, by the same rules as `/digest`, and for their calendar."""
+"""Routes to create, show and change schedules under the same rules as `/digest`, and to show a calendar."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class NewSchedule(BaseModel):
 
 
 class ScheduleChange(BaseModel):
-    """Fields to change; absent fields stay as they are."""
+    """Fields to change; omitted fields keep their values."""
 
     when: When | None = None
     text: Words | None = None
@@ -147,7 +147,7 @@ async def get_schedule(schedule: Number, services: Services, by: By) -> schemas.
 async def update_schedule(
     schedule: Number, body: ScheduleChange, services: Services, by: By
 ) -> schemas.PreviewedSchedule:
-    """Change the time or text of a schedule."""
+    """Change a schedule's time or text."""
     found = await _load_schedule(services, by, schedule)
     schedules = services.schedules
     try:
@@ -190,7 +190,7 @@ async def resume_schedule(schedule: Number, services: Services, by: By) -> schem
 @router.post("/{schedule}/trigger", status_code=202)
 @open_to(Role.MEMBER)
 async def trigger_schedule(schedule: Number, services: Services, by: By) -> schemas.ScheduleInfo:
-    """Run a schedule now, in addition to its times (409: an earlier run is in progress)."""
+    """Run a schedule now, in addition to its usual times (409: an earlier run is in progress)."""
     found = await _load_schedule(services, by, schedule)
     try:
         await services.schedules.trigger(found, audit_actor(services, by))
@@ -211,8 +211,8 @@ async def delete_schedule(schedule: Number, services: Services, by: By) -> None:
 async def get_scheduled_runs(
     schedule: Number, services: Services, by: By, limit: Limit = DEFAULT, cursor: Cursor = ""
 ) -> schemas.Runs:
-    """List the runs of a schedule, newest first, with their results and whether each was delivered (that is,
-    all its messages have a platform id).
+    """List a schedule's runs, newest first, with their results and whether each was delivered (that is, all
+    its messages have a platform id).
     """
     await _load_schedule(services, by, schedule)
     found = await services.db.run(list_scheduled_runs, schedule, parse_cursor(cursor), limit)

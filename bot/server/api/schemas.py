@@ -58,7 +58,7 @@ class Conversations(ApiModel):
 
 
 class File(ApiModel):
-    """A file attached to a message; `size` in bytes, -1 if unknown."""
+    """A file attached to a message; `size` is in bytes, or -1 if unknown."""
 
     kind: AttachmentKind
     filename: str
@@ -146,7 +146,7 @@ class DayUsage(UsageTotals):
 
 
 class DaysUsage(ApiModel):
-    """Tokens used by turns accepted since `since`, by day, without unused days."""
+    """Tokens used by turns accepted since `since`, by day. Days without usage are omitted."""
 
     since: float
     days: list[DayUsage]
@@ -260,7 +260,7 @@ class Ready(ApiModel):
 
 
 class Readiness(ApiModel):
-    """Readiness to answer messages, with details; the state of accounts does not affect `ready`."""
+    """Readiness to answer messages, with details. Account states don't affect `ready`."""
 
     ready: bool
     database: Check
@@ -289,7 +289,7 @@ class ConfiguredRole(ApiModel):
 
 
 class AccountDefault(ApiModel):
-    """The default access of an account that overrides the general one."""
+    """An account's default access, which overrides the general one."""
 
     account: str
     default: str

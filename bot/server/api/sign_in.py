@@ -23,8 +23,8 @@ PERSON_COOKIE = "roebot_person"
 
 
 class LinkSessions:
-    """Personal sessions of sign-in links. The role is looked up for each request, so a revoked role takes
-    effect at once.
+    """Personal sessions created with sign-in links. The role is looked up for each request, so a revoked role
+    takes effect at once.
     """
 
     def __init__(self, services: ApiServices) -> None:

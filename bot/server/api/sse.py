@@ -1,9 +1,9 @@
 """Stream one conversation as server-sent events.
 
 Every connection begins with a snapshot and every event is complete (a turn, or the current text of a part),
-so a reload, a second tab or a lost connection shows the same. The text of a reply in progress comes from the
-hub; the state of a turn comes from the store, which is read after a change and, while a turn is open, a few
-times a second.
+so the result is the same after a reload, in a second tab or after a lost connection. The text of a reply in
+progress comes from the hub; the state of a turn comes from the store, which is read after a change and, while
+a turn is open, a few times a second.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from bot.store.read_models import TurnView, list_turns
 
 @dataclass(frozen=True, slots=True)
 class PendingChanges:
-    """Changes not yet taken: newest frames, typing, and whether rows changed."""
+    """Pending changes: newest frames, typing, and whether rows changed."""
 
     frames: tuple[ReplyFrame, ...] = ()
     typing: bool = False
@@ -143,7 +143,7 @@ class ServerSentEvent:
 
 
 class ConversationFeed:
-    """Event source of one connection to a conversation."""
+    """Event source for one connection to a conversation."""
 
     def __init__(
         self,
@@ -234,7 +234,7 @@ class ConversationFeed:
 
 
 def _may_grow(view: TurnView) -> bool:
-    """Return whether a frame of this turn is new; a late one is not once the final text is composed."""
+    """Return whether a frame of this turn is new. After the final text is composed, late frames are not."""
     return presenters.is_growing(view) or view.state is TurnState.ACCEPTED
 
 

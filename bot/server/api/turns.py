@@ -74,7 +74,7 @@ async def open_retry(services: ApiServices, by: Principal, of: ConversationView,
 
 
 def _caller_limits(services: ApiServices, by: Principal, of: ConversationView) -> tuple[UsageLimit, ...]:
-    """Return the limits of the caller in that chat."""
+    """Return the caller's limits in that chat."""
     key, sender = of.key, by.sender_on(of.platform)
     origin = Origin(key.account, of.platform, key.chat, ChatKind(of.chat_kind), "", sender, key.topic)
     return services.core.budgets.limits_for(origin, by.role, services.core.account(key.account).texts)
@@ -122,8 +122,8 @@ def _question_part(view: TurnView, index: int) -> Part:
 async def _may_decide(services: ApiServices, by: Principal, of: ConversationView, view: TurnView) -> None:
     """Check that the caller may answer the question.
 
-    In someone else's conversation an admin may decide approvals; other questions are for its owner. Raises
-    403.
+    In someone else's conversation, admins may decide on approvals, but only its owner may answer other
+    questions. Raises 403.
     """
     if by.owns_conversation(of):
         return
@@ -168,7 +168,7 @@ async def _submit_click(
 
 
 def _click_sender(by: Principal, of: ConversationView) -> Sender:
-    """Return the caller as a sender of that account.
+    """Return the caller as a sender on that account.
 
     The name is never empty, because a message in a group carries its author's name.
     """

@@ -178,7 +178,7 @@ async def test_one_is_removed_with_its_folder(http: httpx.AsyncClient, agents: P
     (agents / "linked").symlink_to(elsewhere)
     for name in ("coder", "linked"):
         done = OperationResult.model_validate_json((await http.delete(f"/api/agents/{name}")).content)
-        assert done.message == f'The agent "{name}" is deleted.'
+        assert done.message == f'The agent "{name}" was deleted.'
         assert (await http.delete(f"/api/agents/{name}")).status_code == 404
     assert list(agents.iterdir()) == []
     assert (elsewhere / "SOUL.md").read_text() == "Kept."

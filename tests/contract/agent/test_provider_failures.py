@@ -149,7 +149,7 @@ async def test_a_probe_says_which_host_was_asked_and_nothing_else_of_the_address
         port = taken.getsockname()[1]
     found = await probe_model(spec(provider, f"http://somebody:hidden-word@127.0.0.1:{port}/v1"))
     assert found.detail is not None
-    assert found.detail.endswith(f"or the connection broke (asked: 127.0.0.1:{port}).")
+    assert found.detail.endswith(f"or the connection broke (address: 127.0.0.1:{port}).")
     assert "hidden-word" not in found.detail
 
 
@@ -158,7 +158,7 @@ async def test_a_probe_of_an_overloaded_provider_says_it_too(llmock: LLMock) -> 
     url = llmock.base_url()
     found = await probe_model(spec("openai", url))
     assert found.detail is not None
-    assert found.detail.endswith(f"unavailable (asked: {urlsplit(url).netloc}).")
+    assert found.detail.endswith(f"unavailable (address: {urlsplit(url).netloc}).")
 
 
 async def test_a_probe_that_runs_out_of_time_says_what_the_settings_say() -> None:
@@ -166,7 +166,7 @@ async def test_a_probe_that_runs_out_of_time_says_what_the_settings_say() -> Non
         port = silent.getsockname()[1]
         found = await probe_model(spec("openai", f"http://127.0.0.1:{port}/v1"), seconds=0.2)
     assert found.detail is not None
-    assert found.detail.endswith(f"in time (asked: 127.0.0.1:{port}).")
+    assert found.detail.endswith(f"in time (address: 127.0.0.1:{port}).")
 
 
 async def test_a_refusal_is_not_about_the_address(llmock: LLMock) -> None:
