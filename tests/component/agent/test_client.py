@@ -342,14 +342,14 @@ def test_every_result_is_what_the_api_answers(client: AgentClient, tmp_path: Pat
     assert (changed.model, changed.skills, changed.personality) == (None, ["x"], "Be terse.")
     assert (
         OperationResult.model_validate(client.delete_agent("coder")).message
-        == 'The agent "coder" is deleted.'
+        == 'The agent "coder" was deleted.'
     )
     uploaded = UploadResult.model_validate(client.upload_files("t", [source, str(source)]))
     assert [file.filename for file in uploaded.files] == ["a.txt", "a-2.txt"]
     assert uploaded.message == "2 files uploaded."
     assert UploadList.model_validate(client.list_uploads("t")).count == 2
     assert (
-        OperationResult.model_validate(client.delete_upload("t", "a-2.txt")).message == "a-2.txt is deleted."
+        OperationResult.model_validate(client.delete_upload("t", "a-2.txt")).message == "a-2.txt was deleted."
     )
     assert client.get_artifact("t", "/mnt/user-data/uploads/a.txt") == (b"hello", "text/plain")
     assert DeletionResult.model_validate(client.delete_thread_data("t")).success
