@@ -113,7 +113,7 @@ class RuntimeRefused(RuntimeProblem):
     """The agent runtime responded with an error."""
 
     def __init__(self, status: int, detail: str) -> None:
-        super().__init__(f"the agent runtime answered {status}: {detail}")
+        super().__init__(f"the agent runtime returned status {status}: {detail}")
         self.status = status
         self.detail = detail
 
