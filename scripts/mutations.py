@@ -30,7 +30,7 @@ COPIED = ("agent", "bot", "tests", "pyproject.toml", "config.example.yaml")
 NOBODY = 65534
 HEAD = """# Sandbox guards
 
-To check the guards of the sandbox, each one is removed on its own; the test listed here must then fail.
+To verify the sandbox guards, each one is removed individually; the test listed next to it must then fail.
 `python -m scripts.mutations` generates this page. With `--containers`, it also checks the container guards.
 Guards: {count}, caught: {caught}.
 

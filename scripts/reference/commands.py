@@ -25,14 +25,20 @@ def render_chat_commands() -> str:
     registry = build_registry()
     everybody = [command for command in registry.for_role(Role.OWNER) if command.role < Role.ADMIN]
     admins = [command for command in registry.for_role(Role.OWNER) if command.role >= Role.ADMIN]
-    plain = ", ".join(f"`{word}` means `/{name}`" for word, name in PLAIN.items())
+    words: dict[str, list[str]] = {}
+    for word, name in PLAIN.items():
+        words.setdefault(name, []).append(f"`{word}`")
+    plain = " ".join(
+        f"Instead of `/{name}`, you can also send one of these words: {', '.join(found)}."
+        for name, found in words.items()
+    )
     return page(
         "Chat commands",
         INTRO,
         _table(everybody),
         "## Admin commands",
         _table(admins),
-        f"Plain words: {plain}.",
+        plain,
     )
 
 

@@ -42,7 +42,7 @@ KINDS = {
     "integer": "whole number",
     "number": "number",
     "boolean": "true or false",
-    "string": "text",
+    "string": "string",
     "object": "mapping",
     "null": "null",
 }
@@ -174,8 +174,8 @@ def _expects(shape: Json) -> str:
     ways = [_way(way) for way in shape.get("anyOf", [shape])]
     named = dict.fromkeys(way for way in ways if way and way != "null")
     if any(way.startswith("list of ") for way in named):
-        named.pop("text", None)
-    return ", ".join(named)
+        named.pop("string", None)
+    return " or ".join(named)
 
 
 def _way(way: Json) -> str:
@@ -186,10 +186,7 @@ def _way(way: Json) -> str:
     if "const" in way:
         return code(way["const"])
     if "$ref" in way:
-        return {"AccessOverrides": "see below"}.get(way["$ref"].rpartition("/")[2], "an entry")
+        return {"AccessOverrides": "see below"}.get(way["$ref"].rpartition("/")[2], "mapping")
     if way.get("type") == "array":
-        return f"list of {_way(way['items']) or 'text'}"
-    kinds = {"integer": "whole number", "number": "number", "boolean": "true or false", "string": "text"}
-    return kinds.get(
-        str(way.get("type")), {"object": "mapping", "null": "null"}.get(str(way.get("type")), "")
-    )
+        return f"list of {_way(way['items']) or 'string'}s"
+    return KINDS.get(str(way.get("type")), "")
