@@ -87,7 +87,7 @@ class ThreadStatus(StrEnum):
 
 
 class MultitaskStrategy(StrEnum):
-    """Treatment of a new run when its thread is busy."""
+    """Handling of a new run whose thread is busy."""
 
     REJECT = "reject"
     INTERRUPT = "interrupt"
@@ -96,7 +96,7 @@ class MultitaskStrategy(StrEnum):
 
 
 class CancelAction(StrEnum):
-    """Treatment of a cancelled run: stored as interrupted, or rolled back."""
+    """Handling of a cancelled run: store it as interrupted, or roll it back."""
 
     INTERRUPT = "interrupt"
     ROLLBACK = "rollback"

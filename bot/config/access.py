@@ -26,8 +26,8 @@ _WANTED = "expected platform:id or account:id, such as telegram:123456789 or sla
 class AccessEntry:
     """A person, chat or group of people that a rule applies to.
 
-    `scope` is a platform or an account, `id` the platform's own id, `kind` "" for a person or a chat, else
-    one of `KINDS`, which covers all members.
+    `scope` is a platform or an account; `id` is the platform's own id; `kind` is "" for a person or a chat,
+    or else one of `KINDS`, which covers all its members.
     """
 
     scope: str

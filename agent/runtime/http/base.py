@@ -33,7 +33,7 @@ JSON: Final = "application/json"
 
 @dataclass(slots=True)
 class OpenRuntime:
-    """Databases, graphs and runs of one running runtime."""
+    """Databases, graphs and runs of a running runtime."""
 
     settings: RuntimeSettings
     database: RuntimeDatabase
@@ -144,7 +144,7 @@ class ClosingStream(StreamingResponse):
         self._complete = False
 
     async def stream_response(self, send: Send) -> None:
-        """Send every chunk, and close the generator in any case."""
+        """Send every chunk, then close the generator even after an error."""
         async with aclosing(self._chunks):
             await super().stream_response(send)
         self._complete = True

@@ -16,7 +16,7 @@ class _Body(BaseModel):
 
 
 class RunCreate(_Body):
-    """Run to start: in the background, streamed or waited for."""
+    """Run to start, whether in the background, as a stream or to wait for."""
 
     assistant_id: str
     input: Any = None
@@ -75,7 +75,7 @@ class ThreadPatch(_Body):
 
 
 class ThreadSearch(_Body):
-    """Conditions, order and page of a thread search."""
+    """Filters, sort order and page for a thread search."""
 
     metadata: Json | None = None
     values: Json | None = None
@@ -114,7 +114,7 @@ class ThreadStateRead(_Body):
 
 
 class ThreadHistory(_Body):
-    """Conditions and page of a thread's history."""
+    """Filters and page for a thread's history."""
 
     limit: int = Limit
     before: str | Json | None = None
@@ -145,7 +145,7 @@ class AssistantCreate(_Body):
 
 
 class AssistantPatch(_Body):
-    """Fields of an assistant to change; null keeps a field."""
+    """Assistant fields to change; null leaves a field unchanged."""
 
     graph_id: str | None = None
     config: Json | None = None
@@ -156,7 +156,7 @@ class AssistantPatch(_Body):
 
 
 class AssistantSearch(_Body):
-    """Conditions, order and page of an assistant search."""
+    """Filters, sort order and page for an assistant search."""
 
     metadata: Json | None = None
     graph_id: str | None = None
@@ -186,7 +186,7 @@ class StoreDelete(_Body):
 
 
 class StoreSearch(_Body):
-    """Conditions and page of an item search."""
+    """Filters and page for an item search."""
 
     namespace_prefix: list[str] = Field(default_factory=list)
     filter: Json | None = None
@@ -196,7 +196,7 @@ class StoreSearch(_Body):
 
 
 class StoreListNamespaces(_Body):
-    """Conditions and page of a namespace list."""
+    """Filters and page for a namespace list."""
 
     prefix: list[str] | None = None
     suffix: list[str] | None = None

@@ -59,7 +59,7 @@ class EventStreamResponse(Response):
 
 
 class RunCreation(NamedTuple):
-    """Dependencies and headers of a request that creates a run."""
+    """Dependencies and headers for a request that creates a run."""
 
     runtime: OpenRuntime
     model_name: str | None
@@ -357,7 +357,7 @@ async def _keep_alive(
 ) -> AsyncGenerator[bytes]:
     """Yield white space every `heartbeat` seconds until `done`, then the result.
 
-    Raises `ConnectionAbortedError` if the process stops first, so that the client sees a truncated response.
+    Raises `ConnectionAbortedError` if the process stops first, so the client sees a truncated response.
     """
     while not done.done():
         await asyncio.wait([done], timeout=heartbeat)

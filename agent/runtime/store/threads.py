@@ -81,7 +81,7 @@ _SELECT_INFLIGHT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ThreadQuery:
-    """Conditions, order and page of a thread search."""
+    """Filters, sort order and page for a thread search."""
 
     metadata: Json | None = None
     values: Json | None = None

@@ -5,7 +5,7 @@ import { $ } from "./dom.js";
 
 const { role, home, platform } = $("app").dataset;
 
-/** True for owners, who may install programs on the machine. */
+/** True for owners, who can install programs on the machine. */
 export const isOwner = role === "owner";
 
 /** True for admins and owners; members see only their own data. */

@@ -1,4 +1,4 @@
-// Retry of the last answer of a conversation.
+// Retry the last answer of a conversation.
 
 import { post } from "./api.js";
 import { actionButton } from "./components.js";

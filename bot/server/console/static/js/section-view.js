@@ -20,7 +20,7 @@ export class View {
     this.closed = false;
   }
 
-  /** Load and draw. Of several concurrent calls the last one wins. */
+  /** Load and draw. If several calls run at once, the last one wins. */
   async load() {
     const turn = (this.reads += 1);
     let nodes;

@@ -1,4 +1,4 @@
-// The messages of one conversation. Turns are redrawn from the state that the service sends.
+// The messages in one conversation. Turns are redrawn from the state that the service sends.
 
 import { $, el, fileLabel, say, show } from "./dom.js";
 import { copyButtons, render } from "./markdown.js";

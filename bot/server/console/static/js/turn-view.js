@@ -1,4 +1,4 @@
-// Turns as table rows and as a transcript. Messages of people are inserted as text.
+// Turns as table rows and as a transcript. People's messages are inserted as text.
 
 import { post } from "./api.js";
 import { el } from "./dom.js";
