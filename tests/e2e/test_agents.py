@@ -101,7 +101,7 @@ async def test_an_agent_that_is_gone_loses_nothing(
         before = ["hello"]
     await asyncio.to_thread(shutil.rmtree, tmp_path / "agents" / "coder")
     said = await told(person, "remember 4711")
-    assert 'There is no agent named "coder". Known: poet.' in said
+    assert 'There is no agent named "coder". Available: poet.' in said
     assert "/agent" in said
     assert "/retry" in said
     assert "no longer exists" in await told(person, "/agent")

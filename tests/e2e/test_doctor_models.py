@@ -62,7 +62,7 @@ def test_each_that_does_not_is_named_without_its_key(tmp_path: Path, llmock: LLM
     done = roebot("doctor", "--home", str(tmp_path / "home"), cwd=tmp_path, timeout=100.0)
     said = done.stdout + done.stderr
     assert done.returncode == 1, said
-    assert "FAIL model locked: its provider refused the API key." in said
+    assert "FAIL model locked: its provider rejected the API key." in said
     assert "ok   model good, answered in" in said
     assert "FAIL model gone: " in said
     assert "no_such_provider" in said

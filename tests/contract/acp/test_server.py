@@ -187,7 +187,7 @@ async def test_a_client_that_goes_ends_its_turn(tmp_path: Path) -> None:
 
 async def test_a_failure_is_told_in_a_line(tmp_path: Path) -> None:
     async with connected(tmp_path, {"fail": "auth"}, {"reply": "again"}) as stage:
-        with pytest.raises(acp.RequestError, match='The model "m" failed: its provider refused the API key'):
+        with pytest.raises(acp.RequestError, match='The model "m" failed: its provider rejected the API key'):
             await stage.ask("go")
         assert await stage.ask("go") == "end_turn"
         assert stage.editor.said == "again"

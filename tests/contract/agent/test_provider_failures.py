@@ -149,7 +149,7 @@ async def test_a_probe_says_which_host_was_asked_and_nothing_else_of_the_address
         port = taken.getsockname()[1]
     found = await probe_model(spec(provider, f"http://somebody:hidden-word@127.0.0.1:{port}/v1"))
     assert found.detail is not None
-    assert found.detail.endswith(f"or the connection broke (address: 127.0.0.1:{port}).")
+    assert found.detail.endswith(f"or the connection was lost (address: 127.0.0.1:{port}).")
     assert "hidden-word" not in found.detail
 
 
