@@ -277,4 +277,4 @@ async def test_a_fallback_gets_what_it_can_take(tmp_path: Path, llmock: LLMock, 
     assert "AAAA" in str(asked)
     assert bool(told.get("tools")) is able
     assert ("AAAA" in str(told)) is able
-    assert ("can't see" in str(told)) is not able
+    assert ("this model can't see" in str(told)) is not able
