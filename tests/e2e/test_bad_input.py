@@ -129,7 +129,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         ("channels: {telegram: {bot_token: $NOT_SET_ANYWHERE}}", ("config.yaml:1", "NOT_SET_ANYWHERE")),
         ("config_version: 1\nserver: {prot: 1}", ("config.yaml:2", "prot")),
         ("server: [", ("config.yaml:1",)),
-        ("checkpointer: {type: postgres}", ("not in this version",)),
+        ("checkpointer: {type: postgres}", ("not supported in this version",)),
         ('access: {owners: ["ann"]}', ("access.owners", "platform:id")),
         ("server: {host: 0.0.0.0}", ("token",)),
         ("channels: {slack: {bot_token: xapp-1, app_token: xapp-1}}", ("bot_token", "xoxb-…")),
