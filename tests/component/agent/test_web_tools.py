@@ -88,7 +88,7 @@ def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     text = PAGE.read_text()
     settings = direct.DirectSettings()
     assert f"`max_characters: {settings.max_characters}`, `max_bytes: {settings.max_bytes}`" in text
-    assert f"(default: {settings.timeout_seconds:g}, Firecrawl: 40)" in text
+    assert f"(default: {settings.timeout_seconds:g}; Firecrawl: 40)" in text
 
 
 async def test_a_run_reads_a_page_and_hears_why_it_cannot(tmp_path: Path) -> None:
