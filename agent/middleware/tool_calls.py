@@ -43,7 +43,7 @@ class ToolErrorHandlingMiddleware(ToolErrorMiddleware[Any, Any]):
     The text names the exception's class and its message without keys and host paths. `retry` is langchain's
     ToolRetryMiddleware, or the number of retries of a call that raised; retries count as one recorded call.
     The journal (see the module docstring) is stored in the graph's store, or in memory without one. A call
-    that was started before gets "interrupted, outcome unknown" as its result, unless its tool declares
+    that was started before gets "interrupted (outcome unknown)" as its result, unless its tool declares
     `{"idempotent": True}` in its metadata. Interrupts pass. Hooks: `wrap_tool_call`, and `wrap_model_call` to
     delete calls whose results a model has answered.
     """

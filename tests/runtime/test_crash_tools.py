@@ -18,7 +18,7 @@ from tests.runtime.processes import Process, runtime
 pytestmark = [pytest.mark.fault, pytest.mark.may_block]
 
 THREAD = "0b1f9c3e-0000-4000-8000-000000000002"
-UNKNOWN = "interrupted, outcome unknown"
+UNKNOWN = "interrupted (outcome unknown)"
 
 
 def ran(home: Path) -> list[str]:

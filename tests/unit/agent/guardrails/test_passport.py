@@ -271,7 +271,7 @@ def test_a_provider_is_loaded_by_name() -> None:
         (
             "tests.unit.agent.guardrails.test_passport:Checked",
             {"level": "secret", "kind": "secret"},
-            r"fit: level: Input should be a valid integer.*; kind: invalid \(literal_error\)",
+            r"are invalid: level: Input should be a valid integer.*; kind: invalid \(literal_error\)",
         ),
         ("os:sep", {"key": "secret"}, r"are invalid \(TypeError\)"),
         ("agent.core.run_context:RunContext", {}, "no method evaluate"),

@@ -138,7 +138,7 @@ async def test_a_call_that_was_running_is_not_run_again(with_store: bool) -> Non
     assert works.runs == 1
     told = values["messages"][2]
     assert told.status == "error"
-    assert "interrupted, outcome unknown" in told.text
+    assert "interrupted (outcome unknown)" in told.text
     assert texts(values)[-1] == "I'll look"
     if store is not None:
         assert await store.asearch((NAMESPACE,)) == [], "nothing is left once a model has seen the result"
