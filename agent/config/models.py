@@ -158,7 +158,7 @@ class AgentConfig(Section):
     )
     memory: MemoryConfig = Field(
         default_factory=MemoryConfig,
-        description="Memory about people and group chats that outlasts a thread.",
+        description="Memory of people and group chats, kept across threads.",
     )
     subagents: SubagentsConfig = Field(
         default_factory=SubagentsConfig,

@@ -1,4 +1,4 @@
-"""Briefly connect an account to find out its identity and who writes to it, without consuming messages."""
+"""Briefly connect an account to identify it and see who is messaging it, without consuming messages."""
 
 from __future__ import annotations
 

@@ -56,7 +56,9 @@ async def test_they_are_listed_switched_and_asked_for(
                 pass  # the runtime is still starting
             await hears(person, "/thread_summary of today", NOTE, "of today")
             await hears(
-                person, "/skill thread-summary off", "thread-summary is off, starting with the next answer"
+                person,
+                "/skill thread-summary off",
+                "thread-summary will be off starting with the next answer",
             )
             await hears(person, "/thread_summary of today", "thread-summary is switched off")
             await hears(person, "/thread_sumary", "There is no /thread_sumary command")

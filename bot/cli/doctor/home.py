@@ -89,7 +89,7 @@ def held(folder: Path) -> Iterator[Finding]:
 
 
 def backup(folder: Path, now: float | None = None) -> Iterator[Finding]:
-    """Check the age of the newest archive, if there is data to lose."""
+    """Check the age of the newest backup; skipped if there is nothing to back up yet."""
     now = time.time() if now is None else now
     made = last_backup(folder)
     if made is not None:

@@ -62,7 +62,7 @@ def content(run: ScriptedRun) -> list[str]:
         ),
         (
             "/skill `meeting_actions` OFF",
-            ["The skill `meeting-actions` is off, starting with the next answer."],
+            ["The skill `meeting-actions` will be off starting with the next answer."],
         ),
         ("/skill meeting-action off", ["no skill named `meeting-action`. Did you mean `meeting-actions`"]),
         ("/skill lame on", ["There is no skill named `lame`."]),

@@ -89,7 +89,7 @@ async def test_here_holds_in_its_conversation(asking: Bench, restart: bool) -> N
         assert "1: `delete` in this conversation, approved by `recording:7 (P7)`" in said
         assert (
             await says(asking, "/approved forget 1", kind=PRIVATE)
-            == "`delete` now asks for approval before each call again."
+            == "`delete` will ask for approval before each call again."
         )
         assert "Approval needed" in await says(asking, "go", kind=PRIVATE)
     deeds = [(one.deed.action, one.deed.detail) for one in await asking.db.run(list_audit_entries)]
@@ -113,7 +113,7 @@ async def test_always_is_for_admins(asking: Bench) -> None:
         assert "for the whole account, approved by `recording:9 (P9)`" in said
         assert "Only admins" in await says(asking, "/approved forget 1", chat="other", kind=PRIVATE)
         gone = await says(asking, "/approved forget 1", chat="eve", person=EVE, kind=PRIVATE)
-        assert gone == "`delete` now asks for approval before each call again."
+        assert gone == "`delete` will ask for approval before each call again."
         assert "no standing approvals" in await says(
             asking, "/approved", chat="eve", person=EVE, kind=PRIVATE
         )
