@@ -32,7 +32,7 @@ TALK = (
     "Draft the release note for 2.4, three sentences.",
 )
 SCHEDULES = (
-    ("weekdays 9:00", "What is new in the open incidents?", "prompt"),
+    ("weekdays 9:00", "What's new with the open incidents?", "prompt"),
     ("every monday at 10:00", "Stand-up in ten minutes", "message"),
     ("monthly on the 1st 8:30", "Which invoices are older than 30 days?", "prompt"),
 )

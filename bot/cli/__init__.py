@@ -1,4 +1,4 @@
-"""Command-line interface `roebot`."""
+"""The `roebot` command-line interface."""
 
 from __future__ import annotations
 

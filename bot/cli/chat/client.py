@@ -1,4 +1,4 @@
-"""API client of the terminal chat: open a chat, send messages, follow replies and stop runs."""
+"""API client for the terminal chat. It opens chats, sends messages, follows replies and stops runs."""
 
 from __future__ import annotations
 

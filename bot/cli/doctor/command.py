@@ -150,7 +150,7 @@ def _port(config: Config) -> Finding:
 
 
 def _identify_roebot(host: str, port: int) -> str:
-    """Describe the Roebot that uses the port, or return "" if it is another program."""
+    """Describe the Roebot service that uses the port, or return "" if another program does."""
     try:
         answer = httpx.get(f"http://{host}:{port}/health", timeout=2.0, trust_env=False)
         if answer.is_success and answer.json().get("status") == "ok":

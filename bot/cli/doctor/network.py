@@ -42,7 +42,7 @@ ASKEW, WRONG = 30.0, 120.0
 
 
 def accounts(config: Config) -> Iterator[Finding]:
-    """Check that each platform accepts its account, if this is possible without a running service."""
+    """Check each account's credentials with its platform, where possible without a running service."""
     there: list[AccountConfig] = []
     for account in config.accounts:
         try:
