@@ -165,7 +165,7 @@ async def test_full_folders_can_only_be_emptied(tmp_path: Path) -> None:
     (workspace / "big").write_bytes(bytes(31_000_000))
     result = await sandbox.execute_command("echo x > small; cat small; sleep 1; rm big")
     assert "x\n" not in result.output
-    assert "are full (30 MB)" in result.output
+    assert "folders (30 MB) or the disk is full" in result.output
     assert result.exit_code == 0, "who tidies up is not stopped"
     assert (await sandbox.execute_command("echo x > small; cat small")).output == "x\n"
 
@@ -268,7 +268,7 @@ async def test_without_bubblewrap_nothing_runs(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("version", "told"),
     [
-        ("bubblewrap 0.6.1", "too old \\(0.6; 0.8 is needed\\)"),
+        ("bubblewrap 0.6.1", "too old \\(0.6; 0.8 is required\\)"),
         ("bubblewrap 0.9.0", "No permissions to create"),
     ],
 )
