@@ -19,7 +19,7 @@ CAPABILITIES = """
 Each capability is an optional protocol in `bot.platforms.base`. The conformance suite
 (`bot.testing.conformance`) tests every capability that an adapter implements.
 """
-_PACED = "as often as the limits allow."
+_PACED = "as often as the platform's limits allow."
 MANNERS = """
 ## Where an answer appears
 
@@ -71,7 +71,7 @@ def _first_frame(manifest: Manifest) -> str:
 def _numbers(manifest: Manifest) -> str:
     lines = [
         f"## {manifest.title}",
-        f"The first text appears {_first_frame(manifest)}; after that, it is updated "
+        f"A reply first appears {_first_frame(manifest)}, and is then updated "
         + (f"every {manifest.frame_interval:g} s." if manifest.frame_interval else _PACED),
     ]
     rows = [[_limit(budget), _what(budget), _where(budget), budget.source] for budget in manifest.budgets]

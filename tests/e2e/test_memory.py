@@ -67,7 +67,7 @@ async def test_it_is_shown_handed_out_and_forgotten_by_command(tmp_path: Path) -
         assert (
             await told(person, "/memory") == "I don't remember anything about you beyond this conversation."
         )
-        assert (await told(person, "/memory burn")).startswith("Send /memory")
+        assert (await told(person, "/memory burn")).startswith("Use /memory")
 
 
 async def test_kill_9_after_the_answer_and_before_the_update(tmp_path: Path) -> None:
