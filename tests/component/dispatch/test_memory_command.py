@@ -116,7 +116,7 @@ async def test_a_runtime_without_memory_or_without_an_answer(at: Bench) -> None:
     for text in ("/memory", "/memory export", "/memory forget", "/memory forget x"):
         assert await told(at, text) == "This agent runtime doesn't have a memory that I can show."
     at.runtime.down = True
-    assert (await told(at, "/memory")).startswith("I can't access the memory right now")
+    assert (await told(at, "/memory")).startswith("I can't access my memory right now")
 
 
 async def test_the_agent_hears_whose_words_they_are(at: Bench) -> None:
