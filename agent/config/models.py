@@ -140,7 +140,7 @@ class AgentConfig(Section):
     )
     tools: tuple[ToolEntry, ...] = Field((), description="Tools of the agent.")
     tool_groups: tuple[ToolGroup, ...] = Field(
-        (), description="Groups of tools; if there are any, each tool must belong to one."
+        (), description="Tool groups; if there are any, each tool must belong to one."
     )
     sandbox: SandboxConfig = Field(
         default_factory=SandboxConfig, description="Sandbox for the agent's commands and files."
