@@ -1,4 +1,4 @@
-"""A pytest plugin that runs test files from a queue which several processes share.
+"""A pytest plugin that runs test files, or shares of them, from a queue for several processes.
 
 Each process imports and collects a file only when it takes it. pytest-xdist collects every file in every
 worker, which took a quarter of the whole run here. Options: `-p scripts.file_queue --file-queue=QUEUE FILES`.
@@ -15,25 +15,30 @@ from typing import Any
 import pytest
 
 
+def shares(name: str, count: int) -> list[str]:
+    """Return the entries of a file whose tests are taken in `count` shares: `NAME 1/COUNT` and so on."""
+    return [name] if count == 1 else [f"{name} {number}/{count}" for number in range(1, count + 1)]
+
+
 class FileQueue:
-    """Names of test files, one a line, in a file that every process opens."""
+    """Entries of `shares`, one a line, in a file that every process opens."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def fill(self, names: Sequence[str]) -> None:
+    def fill(self, entries: Sequence[str]) -> None:
         """Replace the content."""
-        self._path.write_text("".join(f"{name}\n" for name in names))
+        self._path.write_text("".join(f"{entry}\n" for entry in entries))
 
     def take(self) -> str | None:
-        """Remove the first name and return it, None if the queue is empty."""
+        """Remove the first entry and return it, None if the queue is empty."""
         with self._path.open("r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            names = file.read().splitlines()
+            entries = file.read().splitlines()
             file.seek(0)
             file.truncate()
-            file.writelines(f"{name}\n" for name in names[1:])
-        return names[0] if names else None
+            file.writelines(f"{entry}\n" for entry in entries[1:])
+        return entries[0] if entries else None
 
     def __len__(self) -> int:
         return len(self._path.read_text().splitlines())
@@ -75,11 +80,15 @@ class QueueRunner:
         return True
 
     def _collect(self, session: pytest.Session) -> list[pytest.Item]:
-        while name := self._queue.take():
+        while entry := self._queue.take():
+            name, _, share = entry.partition(" ")
             tests = list(session.genitems((self._modules or {})[name]))
             session.config.hook.pytest_collection_modifyitems(
                 session=session, config=session.config, items=tests
             )
+            if share:
+                number, count = map(int, share.split("/"))
+                tests = tests[number - 1 :: count]
             if tests:
                 return tests
         return []

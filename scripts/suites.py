@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from scripts.file_queue import FileQueue
+from scripts.file_queue import FileQueue, shares
 
 ROOT = Path(__file__).parent.parent
 # The options that work without systemd; the storage driver is the one that the engine finds.
@@ -111,8 +111,8 @@ LONG = (
 )
 
 
-# Files that take longest begin, so that no process works on one while the others have ended.
-LONGEST = ("test_kill_steps.py", "test_random_kills.py", "test_memory.py")
+# Files that take longest begin, in shares, so that no process works on one while the others have ended.
+SHARES = {"test_kill_steps.py": 8, "test_random_kills.py": 2, "test_memory.py": 1}
 LONG_FOLDERS = ("e2e", "docs", "contract")
 
 
@@ -139,7 +139,7 @@ def files(suite: Suite, expression: str) -> list[str]:
     excluded = "|".join(re.findall(r"not (\w+)", expression)) or "$^"
     deselected = re.compile(rf"^pytestmark = .*mark\.({excluded})\b", re.MULTILINE)
     found = [file.relative_to(ROOT) for file in sorted((ROOT / "tests").rglob("test_*.py"))]
-    found.sort(key=lambda file: (file.name not in LONGEST, file.parts[1] not in LONG_FOLDERS))
+    found.sort(key=lambda file: (file.name not in SHARES, file.parts[1] not in LONG_FOLDERS))
     texts = {str(file): (ROOT / file).read_text() for file in found}
     return [name for name, text in texts.items() if named.search(text) and not deselected.search(text)]
 
@@ -148,7 +148,7 @@ def run_side_by_side(call: list[str], names: list[str], processes: int) -> int:
     """Run the files in several processes that take them from one queue. Return 0 if every test passed."""
     with tempfile.TemporaryDirectory(prefix="roebot-tests-") as folder:
         queue = FileQueue(Path(folder, "queue"))
-        queue.fill(names)
+        queue.fill([entry for name in names for entry in shares(name, SHARES.get(Path(name).name, 1))])
         call = [
             *call,
             "-o",

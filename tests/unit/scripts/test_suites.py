@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scripts import suites
-from scripts.file_queue import FileQueue
+from scripts.file_queue import FileQueue, shares
 
 pytestmark = pytest.mark.may_block
 
@@ -79,6 +79,18 @@ def test_the_queue_gives_each_name_once(tmp_path: Path) -> None:
     queue = FileQueue(tmp_path / "queue")
     queue.fill(["a", "b"])
     assert (len(queue), queue.take(), queue.take(), queue.take(), len(queue)) == (2, "a", "b", None, 0)
+
+
+def test_a_file_in_shares_runs_each_test_once(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shares("a", 1) == ["a"] and shares("a", 2) == ["a 1/2", "a 2/2"]
+    monkeypatch.setitem(suites.SHARES, "test_a.py", 2)
+    ran = root / "ran"
+    text = PASSES.replace("pass", f"open({str(ran)!r}, 'a').write(str(number))")
+    assert run(root, {"test_a": text, "test_b": PASSES}) == 0
+    assert "all processes: 6 passed" in capsys.readouterr().out
+    assert sorted(ran.read_text()) == ["0", "1", "2"]
 
 
 def test_files_are_left_out_by_their_markers(root: Path) -> None:
