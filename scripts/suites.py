@@ -149,6 +149,7 @@ def run_side_by_side(call: list[str], names: list[str], processes: int) -> int:
     with tempfile.TemporaryDirectory(prefix="roebot-tests-") as folder:
         queue = FileQueue(Path(folder, "queue"))
         queue.fill([entry for name in names for entry in shares(name, SHARES.get(Path(name).name, 1))])
+        total = len(queue)
         call = [
             *call,
             "-o",
@@ -163,14 +164,14 @@ def run_side_by_side(call: list[str], names: list[str], processes: int) -> int:
         for log in logs:
             with log.open("w") as out:
                 running.append(subprocess.Popen(call, cwd=ROOT, env=environment(), stdout=out))
-        show_progress(queue, len(names), running)
+        show_progress(queue, total, running)
         codes = [process.wait() for process in running]
         print_summary([log.read_text() for log in logs])
     return int(any(code not in (0, NOTHING_COLLECTED) for code in codes))
 
 
 def show_progress(queue: FileQueue, total: int, running: list[subprocess.Popen[bytes]]) -> None:
-    """Print every SHOW_EVERY seconds how many files were begun, until all processes have ended."""
+    """Print every SHOW_EVERY seconds how many files, or shares of files, have begun, until the end."""
     shown = time.monotonic()
     while any(process.poll() is None for process in running):
         time.sleep(0.2)
