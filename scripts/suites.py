@@ -92,6 +92,7 @@ PARTS = (
         "sandbox",
         "bubblewrap",
         "bubblewrap",
+        processes=1,
         left_for_all="long",
         missing=program("bwrap", hint="Debian: apt install bubblewrap"),
     ),
