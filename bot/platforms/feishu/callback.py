@@ -24,7 +24,14 @@ log = structlog.get_logger(__name__)
 
 FRESH_SECONDS = 300.0
 """A request whose time stamp is further away is a replay."""
+SIGNATURE_HEADERS = ("x-lark-request-timestamp", "x-lark-request-nonce", "x-lark-signature")
+UNSIGNED_BYTES = 4096
+"""Maximum size of an unsigned request: Feishu does not sign the check of a new URL, which is a few hundred
+bytes (github.com/larksuite/oapi-sdk-python/issues/79).
+"""
 _BLOCK = 16
+_REFUSED = {"detail": "The request is not from Feishu. Check encrypt_key and verification_token."}
+"""The same answer for every refusal: different ones would tell a stranger how close a forgery came."""
 
 
 class BadCipher(ValueError):
@@ -67,14 +74,12 @@ def encrypt(content: bytes, encrypt_key: str, vector: bytes) -> str:
 
 
 class _Refused(Exception):
-    def __init__(self, status: int, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
+    """A request that is not from Feishu; the message is for the log only."""
 
 
 class FeishuCallback:
-    """Receives events over HTTP. With an encrypt key every request must be encrypted and signed; without one,
-    it must carry the verification token.
+    """Receives events over HTTP. With an encrypt key every event must be signed and encrypted; without one,
+    it must carry the verification token. The signature is checked before the body is decrypted or parsed.
     """
 
     def __init__(
@@ -100,13 +105,13 @@ class FeishuCallback:
         await asyncio.Event().wait()
 
     async def receive(self, request: WebhookRequest) -> WebhookAnswer:
-        """Answer one request. 400: not an event; 401: not from Feishu; 503: not stored, send it again."""
+        """Answer one request. 401: refused, for whatever reason; 503: not stored, send it again."""
         try:
             answer = await self._handle(request)
         except _Refused as refused:
             self._events.counts.refused += 1
             log.warning("feishu.callback_refused", account=self._account, reason=str(refused))
-            return _json_answer(refused.status, {"detail": str(refused)})
+            return _json_answer(401, _REFUSED)
         except RoebotError as error:
             log.warning("feishu.event_not_stored", account=self._account, reason=str(error))
             return _json_answer(503, {"detail": "not stored"})
@@ -114,16 +119,17 @@ class FeishuCallback:
         return _json_answer(200, answer)
 
     async def _handle(self, request: WebhookRequest) -> Json:
+        signed = self._check_signature(request)
         payload = self._decode_body(request.body)
         try:
             kind = get_string(payload, "type")
             token = get_string(payload, "token") or get_string(get_object(payload, "header"), "token")
         except Malformed as error:
-            raise _Refused(400, str(error)) from None
-        if kind != "url_verification":
-            self._check_signature(request)
+            raise _Refused(str(error)) from None
+        if not signed and kind != "url_verification":
+            raise _Refused("an event without a signature")
         if self._token and not hmac.compare_digest(token.encode(), self._token.encode()):
-            raise _Refused(401, "the verification token is wrong")
+            raise _Refused("the verification token is wrong")
         if kind == "url_verification":
             return {"challenge": payload.get("challenge")}
         return await self._events.store_event(payload)
@@ -136,21 +142,25 @@ class FeishuCallback:
                 return payload
             return parse_object(decrypt(get_string(payload, "encrypt"), self._key))
         except (Malformed, BadCipher) as error:
-            raise _Refused(401 if self._key else 400, f"not readable: {error}") from None
+            raise _Refused(f"not readable: {error}") from None
 
-    def _check_signature(self, request: WebhookRequest) -> None:
+    def _check_signature(self, request: WebhookRequest) -> bool:
+        """Return True if the request may carry an event, False if it has no signature and may only check the
+        URL. Raises _Refused for a signature that is wrong or too old.
+        """
         if not self._key:
-            return
+            return True
         # Feishu writes X-Lark-…; servers and proxies hand names over in any case.
         headers = {name.lower(): value for name, value in request.headers.items()}
-        stamp = headers.get("x-lark-request-timestamp", "")
-        nonce = headers.get("x-lark-request-nonce", "")
-        received = headers.get("x-lark-signature", "")
+        if headers.keys().isdisjoint(SIGNATURE_HEADERS) and len(request.body) <= UNSIGNED_BYTES:
+            return False
+        stamp, nonce, received = (headers.get(name, "") for name in SIGNATURE_HEADERS)
         if not is_signed(received, stamp, nonce, self._key, request.body):
-            raise _Refused(401, "the signature is wrong")
+            raise _Refused("the signature is wrong")
         fresh = stamp.isascii() and stamp.isdecimal() and len(stamp) < 12
         if not fresh or abs(self._clock.now() - int(stamp)) > FRESH_SECONDS:
-            raise _Refused(401, "the time stamp is too old or too new")
+            raise _Refused("the time stamp is too old or too new")
+        return True
 
 
 def _json_answer(status: int, content: Json) -> WebhookAnswer:

@@ -14,7 +14,7 @@ from bot.domain import Live
 from bot.errors import AccountRefused
 from bot.platforms.base import ReceivesWebhooks, WebhookAnswer, WebhookRequest
 from bot.platforms.feishu.adapter import FeishuAdapter
-from bot.platforms.feishu.callback import encrypt, signature
+from bot.platforms.feishu.callback import decrypt, encrypt, signature
 from bot.testing.emulators.feishu import FeishuEmulator
 from tests.harness.platforms import Port
 
@@ -153,31 +153,75 @@ async def test_headers_in_any_case(running: Running, case: str) -> None:
     assert running.shelf.texts == ["hi"]
 
 
-@pytest.mark.parametrize(
-    "forged",
-    [
-        request(GOOD, key="another-key"),
-        request(GOOD, **{"X-Lark-Signature": "0" * 64}),
-        request(GOOD, **{"X-Lark-Signature": "é"}),
-        request(GOOD, **{"X-Lark-Signature": ""}),
-        request(GOOD, **{"X-Lark-Request-Nonce": "other"}),
-        request(GOOD, **{"X-Lark-Request-Timestamp": "1"}),
-        WebhookRequest({}, request(GOOD).body),
-        plain(GOOD),
-        plain({"encrypt": "AAAA"}),
-        plain({"encrypt": "no base64 at all"}),
-        plain({"encrypt": 5}),
-        plain([]),
-        WebhookRequest({}, b"\xff\x00"),
-        WebhookRequest({}, b""),
-    ],
+def unsigned(content: Any, *, key: str = KEY) -> WebhookRequest:
+    """An encrypted request without the signature's headers."""
+    return WebhookRequest({}, request(content, key=key).body)
+
+
+def challenge(**changes: Any) -> dict[str, Any]:
+    """The check of an address, as Feishu sends it."""
+    return {"type": "url_verification", "challenge": "c", "token": TOKEN, **changes}
+
+
+FORGED = (
+    request(GOOD, key="another-key"),
+    request(GOOD, **{"X-Lark-Signature": "0" * 64}),
+    request(GOOD, **{"X-Lark-Signature": "é"}),
+    request(GOOD, **{"X-Lark-Signature": ""}),
+    request(GOOD, **{"X-Lark-Request-Nonce": "other"}),
+    request(GOOD, **{"X-Lark-Request-Timestamp": "1"}),
+    request(challenge(), **{"X-Lark-Signature": "0" * 64}),
+    request(challenge(token="wrong")),
+    request({"type": 5}),
+    request({"header": 5}),
+    request({"token": []}),
+    request([]),
+    request({**GOOD, "token": "wrong"}),
+    unsigned(GOOD),
+    unsigned(GOOD, key="another-key"),
+    unsigned(challenge(token="wrong")),
+    unsigned(challenge(token="")),
+    unsigned(challenge(), key="another-key"),
+    unsigned(challenge(challenge="c" * 4096)),
+    plain(GOOD),
+    plain(challenge()),
+    plain({"encrypt": "AAAA"}),
+    plain({"encrypt": "no base64 at all"}),
+    plain({"encrypt": 5}),
+    plain([]),
+    WebhookRequest({}, b"\xff\x00"),
+    WebhookRequest({}, b""),
 )
-async def test_forged_requests_are_refused(running: Running, forged: WebhookRequest) -> None:
+
+
+@pytest.mark.parametrize("forged", FORGED)
+async def test_every_refusal_is_the_same_answer(running: Running, forged: WebhookRequest) -> None:
     answer = await running.adapter.webhook(forged)
+    nothing = await running.adapter.webhook(WebhookRequest({}, b""))
     assert answer.status == 401
+    assert answer == nothing
     assert running.shelf.messages == []
-    assert running.adapter.counts.refused == 1
+    assert running.adapter.counts.refused == 2
     assert KEY.encode() not in answer.body
+    assert TOKEN.encode() not in answer.body
+
+
+async def test_nothing_is_decrypted_before_its_signature_holds(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    def spy(encrypted: str, key: str) -> bytes:
+        opened.append(encrypted)
+        return decrypt(encrypted, key)
+
+    monkeypatch.setattr("bot.platforms.feishu.callback.decrypt", spy)
+    stale = str(int(time.time()) - 3600)
+    for forged in (request(GOOD, **{"X-Lark-Signature": "0" * 64}), request(GOOD, stamp=stale)):
+        assert (await running.adapter.webhook(forged)).status == 401
+    assert opened == []
+    assert (await running.adapter.webhook(request(GOOD))).status == 200
+    assert len(opened) == 1
 
 
 @pytest.mark.parametrize("age", [-3600, -301, 301, 30 * 86400])
@@ -193,10 +237,9 @@ async def test_time_stamps_that_are_none(running: Running, stamp: str) -> None:
     assert (await running.adapter.webhook(request(GOOD, stamp=stamp))).status == 401
 
 
-async def test_a_wrong_verification_token_is_refused(running: Running) -> None:
-    challenge = {"type": "url_verification", "challenge": "c", "token": "wrong"}
-    assert (await running.adapter.webhook(request(challenge))).status == 401
-    answer = await running.adapter.webhook(request({**challenge, "token": TOKEN}))
+@pytest.mark.parametrize("ask", [request, unsigned])
+async def test_the_check_of_an_address_is_answered(running: Running, ask: Any) -> None:
+    answer = await running.adapter.webhook(ask(challenge()))
     assert orjson.loads(answer.body) == {"challenge": "c"}
 
 
@@ -204,8 +247,3 @@ async def test_a_signed_event_that_is_malformed_is_not_sent_again(running: Runni
     broken = {"header": {"event_type": "im.message.receive_v1"}, "event": 5}
     assert (await running.adapter.webhook(request(broken))).status == 200
     assert running.adapter.counts.malformed == 1
-
-
-@pytest.mark.parametrize("content", [{"type": 5}, {"header": 5}, {"token": []}])
-async def test_what_is_no_event_at_all(running: Running, content: dict[str, Any]) -> None:
-    assert (await running.adapter.webhook(request(content, key=KEY))).status in (400, 401)

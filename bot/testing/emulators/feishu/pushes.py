@@ -144,21 +144,22 @@ class Hooks:
         return _json(response) if response.status_code == 200 else None
 
     async def verify(self) -> bool:
-        """Ask the URL to echo a challenge, as Feishu's console does when it is saved."""
+        """Ask the URL to echo an unsigned challenge, as Feishu's console does when it is saved."""
         challenge = secrets.token_hex(8)
         body = {"challenge": challenge, "token": self.token, "type": "url_verification"}
-        response = await self._post(body, 3.0)
+        response = await self._post(body, 3.0, signed=False)
         return response.status_code == 200 and _json(response).get("challenge") == challenge
 
     async def close(self) -> None:
         """Close the connections."""
         await self._http.aclose()
 
-    async def _post(self, content: dict[str, Any], seconds: float) -> httpx.Response:
+    async def _post(self, content: dict[str, Any], seconds: float, *, signed: bool = True) -> httpx.Response:
         body = orjson.dumps(content)
         headers = {"content-type": "application/json; charset=utf-8"}
         if self.encrypt_key:
             body = orjson.dumps({"encrypt": encrypt(body, self.encrypt_key, os.urandom(16))})
+        if self.encrypt_key and signed:
             stamp, nonce = str(int(time.time())), secrets.token_hex(8)
             headers["X-Lark-Request-Timestamp"], headers["X-Lark-Request-Nonce"] = stamp, nonce
             headers["X-Lark-Signature"] = signature(stamp, nonce, self.encrypt_key, body)
