@@ -28,6 +28,11 @@ ACCOUNT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 BUILT_IN = ("web", "terminal")
 """Platforms whose single account always exists, unless it has `enabled: false`."""
 
+LINK_PREVIEWS = (
+    "true: the platform may fetch links in messages to show previews, which tells the linked server what the "
+    "link contains, without a click."
+)
+
 
 class AccountConfig(Section):
     """Keys that accounts have on every platform."""
@@ -138,6 +143,7 @@ class TelegramAccount(AccountConfig):
 
     platform: Literal["telegram"] = "telegram"
     bot_token: Secret | None = Field(None, description="The token from @BotFather.")
+    link_previews: Switch = Field(False, description=LINK_PREVIEWS)
     streaming: Literal["edit", "draft", "off"] = Field(
         "edit",
         description="edit: keep editing one message; draft: show a draft, then send a new message; off: send "
@@ -198,6 +204,7 @@ class SlackAccount(AccountConfig):
     mode: Literal["socket", "http"] = Field(
         "socket", description="socket: the service opens a connection; http: Slack calls the service."
     )
+    link_previews: Switch = Field(False, description=LINK_PREVIEWS)
     threads_in_dm: Switch = Field(
         False, description="true: each thread in a direct message is a separate conversation."
     )
@@ -280,6 +287,7 @@ class DiscordAccount(AccountConfig):
 
     platform: Literal["discord"] = "discord"
     bot_token: Secret | None = Field(None, description="The bot's token from the developer portal.")
+    link_previews: Switch = Field(False, description=LINK_PREVIEWS)
 
     def needs(self) -> Mapping[str, str]:
         return {"bot_token": "add the bot's token from the developer portal"}

@@ -52,6 +52,8 @@ class DiscordSession:
         cursor: str,
         context: AdapterContext,
         health: AccountHealth,
+        *,
+        previews: bool = False,
     ) -> None:
         self.application = application
         self._name = name
@@ -70,7 +72,9 @@ class DiscordSession:
         self.receiver = DiscordReceiver(
             name, inbound, places, gaps, self.asks, clicks, context, health, stored
         )
-        self.outbound = DiscordOutbound(name, identity.id, rest, self.asks, signs, health, context.clock)
+        self.outbound = DiscordOutbound(
+            name, identity.id, rest, self.asks, signs, health, context.clock, previews=previews
+        )
         self.files = DiscordFiles(rest, self.outbound)
         self.threads = DiscordThreads(self.outbound, inbound, places)
         self.watch = HeartbeatWatchdog(context.clock, health, self.asks)
@@ -165,7 +169,10 @@ class DiscordAdapter(ConnectedAdapter[DiscordSession]):
             identity, application = await self._sign_in(rest, token.get_secret_value())
             health.identity = f"@{identity.name}"
             cursor = await context.inbox.cursor()
-            session = DiscordSession(self.name, rest, identity, application, cursor, context, health)
+            previews = self._config.link_previews
+            session = DiscordSession(
+                self.name, rest, identity, application, cursor, context, health, previews=previews
+            )
             try:
                 yield session
             finally:

@@ -110,7 +110,8 @@ class CommandUses:
             "POST", "/webhooks/{webhook_id}/{webhook_token}",
             webhook_id=self._application, webhook_token=ask.token,
         )  # fmt: skip
-        return await self._rest.request(route, json={**body, "flags": FOR_ONE}, params={"wait": "true"})
+        flags = body.get("flags", 0) | FOR_ONE
+        return await self._rest.request(route, json={**body, "flags": flags}, params={"wait": "true"})
 
     def release(self, ask: CommandUse) -> None:
         """Drop a use that cannot be answered: the reply goes out as an ordinary message."""

@@ -24,10 +24,12 @@ from bot.render.discord import render_discord
 _QUIET: dict[str, Any] = {"parse": [], "replied_user": True}
 """A reply pings who is answered, never whoever a text names."""
 REMEMBERED = 500
+NO_EMBEDS = 1 << 2
+"""Flag SUPPRESS_EMBEDS: Discord fetches no link of the message for a preview."""
 
 
 class DiscordOutbound:
-    """Sends to the bot's chats."""
+    """Sends to the bot's chats. `previews`: Discord may fetch links to show previews."""
 
     def __init__(
         self,
@@ -38,8 +40,11 @@ class DiscordOutbound:
         signs: ChoiceMarkers,
         health: AccountHealth,
         clock: Clock,
+        *,
+        previews: bool = False,
     ) -> None:
         self._account = account
+        self._previews = previews
         self.leftovers = EarlierPosts(own_id, clock, self._read_page_after)
         self._rest = rest
         self._asks = asks
@@ -61,7 +66,7 @@ class DiscordOutbound:
         self.leftovers.note_posted(number)
         self._note_growth(message, number)
         same = posted.get("content", text).strip() == text.strip()
-        if not same or list_button_ids(posted) != list_button_ids(_message_body(message, text)):
+        if not same or list_button_ids(posted) != list_button_ids(self._build_body(message, text)):
             # The nonce found what an earlier try has posted.
             await self.edit(message, number)
         return number
@@ -71,7 +76,7 @@ class DiscordOutbound:
         route = _message_route("PATCH", message.address, message_id)
         try:
             async with self._signs.guard_edit(message_id, message):
-                await self._rest.request(route, json=_message_body(message, render_discord(message.text)))
+                await self._rest.request(route, json=self._build_body(message, render_discord(message.text)))
         except discord.DiscordException as error:
             if isinstance(error, discord.HTTPException) and error.code == UNKNOWN_MESSAGE:
                 self._next_nonce(message.key)
@@ -123,6 +128,11 @@ class DiscordOutbound:
         digest = hashlib.blake2b(named, digest_size=15).digest()
         return {"nonce": base64.b32encode(digest).decode(), "enforce_nonce": True}
 
+    def _build_body(self, message: OutboundMessage, text: str) -> dict[str, Any]:
+        buttons = stop_button() if _grows(message) else choice_rows(message.choices)
+        body = {"content": text, "allowed_mentions": _QUIET, "components": buttons}
+        return body if self._previews else {**body, "flags": NO_EMBEDS}
+
     def _note_growth(self, message: OutboundMessage, message_id: str) -> None:
         if _grows(message):
             self._growing.add(message_id)
@@ -131,7 +141,7 @@ class DiscordOutbound:
 
     async def _post(self, message: OutboundMessage, channel: str, text: str) -> Any:
         route = Route("POST", "/channels/{channel_id}/messages", channel_id=channel)
-        body = {**_message_body(message, text), **reply_reference(message.address)}
+        body = {**self._build_body(message, text), **reply_reference(message.address)}
         try:
             return await self._rest.request(route, json={**body, **self.build_nonce(message.key)})
         except discord.DiscordException as error:
@@ -161,7 +171,7 @@ class DiscordOutbound:
         except discord.DiscordException as error:
             raise self.to_delivery_error(error, posting=False) from None
         try:
-            return await self._asks.answer(ask, _message_body(message, text))
+            return await self._asks.answer(ask, self._build_body(message, text))
         except discord.HTTPException as error:
             if error.code in TOKEN_OVER or error.status == 404:
                 self._asks.release(ask)
@@ -172,7 +182,7 @@ class DiscordOutbound:
 
     async def _post_followup(self, ask: CommandUse, message: OutboundMessage, text: str) -> Any:
         try:
-            return await self._asks.post_followup(ask, _message_body(message, text))
+            return await self._asks.post_followup(ask, self._build_body(message, text))
         except discord.DiscordException as error:
             if isinstance(error, discord.HTTPException) and (error.code in TOKEN_OVER or error.status == 404):
                 self._asks.release(ask)
@@ -211,11 +221,6 @@ def check_id(value: str) -> str:
     if not value.isascii() or not value.isdecimal():
         raise DeliveryError(DeliveryCategory.NOT_FOUND, f"{value!r} is no id of Discord")
     return value
-
-
-def _message_body(message: OutboundMessage, text: str) -> dict[str, Any]:
-    buttons = stop_button() if _grows(message) else choice_rows(message.choices)
-    return {"content": text, "allowed_mentions": _QUIET, "components": buttons}
 
 
 def _grows(message: OutboundMessage) -> bool:

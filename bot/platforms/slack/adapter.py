@@ -129,7 +129,8 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
             async with open_task_group() as group:
                 watch = CredentialWatch(self._refuse_token)
                 group.create_task(watch.run(), name=f"slack-refused:{self.name}")
-                calls = SlackWebApi(self.name, client, health, watch.report)
+                previews = config.link_previews
+                calls = SlackWebApi(self.name, client, health, watch.report, previews=previews)
                 streams = SlackStreams(calls, context.clock, group, config.rate_scale)
                 outbound = SlackOutbound(
                     client, calls, streams, directory, identity, context.clock, config.rate_scale

@@ -36,6 +36,7 @@ FRAME_LIMIT = 4 * 1024 * 1024
 EVENT_TYPE = "roebot_part"
 """Marks our messages, so that one of unknown outcome is found again."""
 PAGE, PAGES = 200, 5
+UNKNOWN_ARGUMENTS = "invalid_arguments"
 
 
 class SlackClient:
@@ -104,11 +105,22 @@ class StreamOver(DeliveryError):
 
 
 class SlackWebApi:
-    """Posts, updates and streams of one account. Raises DeliveryError; `on_refused` hears of a dead token."""
+    """Posts, updates and streams of one account. Raises DeliveryError; `on_refused` hears of a dead token.
+
+    `previews`: Slack may fetch links to show previews. It decides about that when a message is posted.
+    """
 
     def __init__(
-        self, account: str, client: SlackClient, health: AccountHealth, on_refused: Callable[[str], None]
+        self,
+        account: str,
+        client: SlackClient,
+        health: AccountHealth,
+        on_refused: Callable[[str], None],
+        *,
+        previews: bool = False,
     ) -> None:
+        self.unfurl: Json = {"unfurl_links": previews, "unfurl_media": previews}
+        self._unfurl_stream = self.unfurl
         self._account = account
         self._on_refused = on_refused
         self._client = client
@@ -125,7 +137,7 @@ class SlackWebApi:
             channel=address.chat,
             thread_ts=address.topic or None,
             metadata=self.build_metadata(message.key),
-            unfurl_links=False,
+            **self.unfurl,
             **message_content(message.text, message.choices),
         )
         return _read_ts(await self.await_call(call, posting=True))
@@ -150,6 +162,7 @@ class SlackWebApi:
             channel=message.address.chat,
             ts=ts,
             metadata=self.build_metadata(message.key),
+            **self.unfurl,
             **message_content(message.text, message.choices),
         )
         await self.await_call(call, posting=False)
@@ -170,7 +183,8 @@ class SlackWebApi:
     ) -> str:
         """Open a native stream; return its ts."""
         user, team = recipient
-        call = self._client.web.chat_startStream(
+        answer = await self._call_stream(
+            self._client.web.chat_startStream,
             channel=address.chat,
             thread_ts=address.topic,
             chunks=chunks,
@@ -178,25 +192,41 @@ class SlackWebApi:
             recipient_user_id=user or None,
             recipient_team_id=team or None,
         )
-        return _read_ts(await self.await_call(call, posting=True))
+        return _read_ts(answer)
 
     async def append_to_stream(self, chat: str, ts: str, chunks: Sequence[Chunk]) -> None:
         """Append to a stream. Raises StreamOver."""
-        call = self._client.web.chat_appendStream(channel=chat, ts=ts, chunks=chunks)
-        await self.await_call(call, posting=True)
+        await self._call_stream(self._client.web.chat_appendStream, channel=chat, ts=ts, chunks=chunks)
 
     async def stop_stream(
         self, chat: str, ts: str, key: str, chunks: Sequence[Chunk] = (), choices: tuple[str, ...] = ()
     ) -> None:
         """Append the last chunks and close the stream. Raises StreamOver."""
-        call = self._client.web.chat_stopStream(
+        await self._call_stream(
+            self._client.web.chat_stopStream,
             channel=chat,
             ts=ts,
             chunks=chunks or None,
             blocks=button_blocks(choices) or None,
             metadata=self.build_metadata(key),
         )
-        await self.await_call(call, posting=True)
+
+    async def _call_stream(
+        self, method: Callable[..., Awaitable[AsyncSlackResponse]], **arguments: Any
+    ) -> AsyncSlackResponse:
+        """Call a method of a native stream, without previews where Slack knows the arguments for that.
+
+        They were in Slack's SDKs for streams and are gone again (slackapi/node-slack-sdk#2389), so a call
+        that is refused for its arguments is repeated without them, and later calls go without.
+        """
+        if self._unfurl_stream:
+            try:
+                return await self.await_call(method(**arguments, **self._unfurl_stream), posting=True)
+            except DeliveryError as error:
+                if not error.detail.startswith(UNKNOWN_ARGUMENTS):
+                    raise
+            self._unfurl_stream = {}
+        return await self.await_call(method(**arguments), posting=True)
 
     async def set_status(self, address: ReplyAddress, text: str) -> None:
         """Set the status line of a thread, shown until the next message there."""

@@ -296,6 +296,7 @@ class SlackOutbound:
         text = _as_whole(message).text
         blocks = [{"type": "markdown", "text": text}, *button_blocks(message.choices)]
         body = {"response_type": "ephemeral", "text": text[:FALLBACK_LIMIT], "blocks": blocks}
+        body = {**body, **self._web_api.unfurl}
         try:
             status = await self._client.respond(url, body)
         except CALL_ERRORS as problem:

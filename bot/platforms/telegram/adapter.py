@@ -125,7 +125,8 @@ class TelegramAdapter(ConnectedAdapter[TelegramSession]):
             await client.open()
             identity, rich = await self._sign_in(client)
             health.identity = f"@{identity.username}"
-            outbound = TelegramOutbound(client, context.inbox, health, rich=rich)
+            previews = self._config.link_previews
+            outbound = TelegramOutbound(client, context.inbox, health, rich=rich, previews=previews)
             handler = TelegramUpdateHandler(
                 self.name,
                 TelegramInbound(self.name, identity),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import structlog
@@ -20,11 +21,27 @@ from bot.render.telegram import Entity, render_entities
 log = structlog.get_logger(__name__)
 
 
-class TelegramOutbound:
-    """Sends to the bot's chats. `rich`: the server knows rich messages (Bot API 10.1)."""
+_NO_PREVIEW: Mapping[str, Any] = {"link_preview_options": {"is_disabled": True}}
+_PREVIEWING = ("sendMessage", "editMessageText")
+"""Methods that take `link_preview_options` with a text. Drafts and rich messages have no previews."""
 
-    def __init__(self, client: TelegramClient, inbox: Inbox, health: AccountHealth, *, rich: bool) -> None:
+
+class TelegramOutbound:
+    """Sends to the bot's chats. `rich`: the server knows rich messages (Bot API 10.1); `previews`: it may
+    fetch links to show previews.
+    """
+
+    def __init__(
+        self,
+        client: TelegramClient,
+        inbox: Inbox,
+        health: AccountHealth,
+        *,
+        rich: bool,
+        previews: bool = False,
+    ) -> None:
         self.rich = rich
+        self._previews = previews
         self._client = client
         self._inbox = inbox
         self._health = health
@@ -115,12 +132,14 @@ class TelegramOutbound:
                 return answer
         rendered = render_entities(message.text)
         entities = [_entity_json(entity) for entity in rendered.entities]
+        previews = {} if self._previews or plain not in _PREVIEWING else _NO_PREVIEW
         return await self.call_chat(
             plain,
             message.address,
             posting=posting,
             text=rendered.text,
             entities=entities or None,
+            **previews,
             **parameters,
         )
 

@@ -114,6 +114,7 @@ async def test_everything_carries_the_protective_headers(client: httpx.AsyncClie
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
+        assert "img-src 'self' blob:;" in policy, "a picture of another host would tell it that it was read"
         assert "frame-ancestors 'none'" in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["referrer-policy"] == "no-referrer"

@@ -295,3 +295,38 @@ async def test_a_token_that_is_reset_ends_the_account(running: Running) -> None:
     await eventually(lambda: running.ended)
     assert running.state.live is Live.FAILED
     assert "Reset Token" in running.state.reason
+
+
+LEAK = "see https://evil.example/?d=secret"
+
+
+async def _write_with_links(running: Running, shelf: Shelf) -> None:
+    shelf.private = {"/whoami"}
+    people = running.emulator.people
+    chat = people.make_group()
+    message_id = await running.adapter.send(says("plain", group(chat), "1:0"))
+    await running.adapter.edit(says(LEAK, group(chat), "1:0"), message_id)
+    await running.adapter.send(says(LEAK, group(chat), "2:0"))
+    used = people.uses("whoami", chat=chat)
+    await shelf.until(1)
+    await running.adapter.send(says(LEAK, group(chat, reply_to=used), "3:0"))
+    await running.adapter.send(says(f"{LEAK} too", group(chat, reply_to=used), "3:1"))
+
+
+async def test_discord_fetches_no_link_of_an_answer(running: Running, shelf: Shelf) -> None:
+    await _write_with_links(running, shelf)
+    called = running.emulator.transcript.calls
+    assert {"createMessage", "editMessage", "editAnswer", "followup"} <= set(called)
+    assert running.emulator.counters()["previews"] == []
+    hidden = [one for chat in running.emulator.views() for one in chat["messages"] if one["ephemeral"]]
+    assert [one["text"] for one in hidden] == [LEAK, f"{LEAK} too"]
+
+
+async def test_link_previews_are_there_where_the_configuration_wants_them(emulator: DiscordEmulator) -> None:
+    shelf = Shelf()
+    wanted = account(emulator, link_previews=True)
+    running = Running(DiscordAdapter("dc", wanted), emulator, shelf, QuickClock())
+    await running.start()
+    await _write_with_links(running, shelf)
+    assert "https://evil.example/?d=secret" in emulator.counters()["previews"]
+    await running.stop()

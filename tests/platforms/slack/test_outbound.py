@@ -345,3 +345,38 @@ async def test_an_answer_without_a_message_is_of_unknown_outcome(running: Runnin
     with pytest.raises(DeliveryError) as strange:
         await running.adapter.send(message)
     assert strange.value.unknown_outcome
+
+
+LEAK = "see https://evil.example/?d=secret"
+
+
+async def _write_with_links(running: Running) -> None:
+    threaded = await running.asked()
+    ts = await running.adapter.send(frame(LEAK, threaded, "1:0"))
+    await running.adapter.edit(frame(f"{LEAK} more", threaded, "1:0"), ts)
+    await running.adapter.edit(final(f"{LEAK} more https://evil.example/2", threaded, "1:0"), ts)
+    ts = await running.adapter.send(final("plain", threaded, "2:0"))
+    await running.adapter.edit(final(LEAK, threaded, "2:0"), ts)
+    await running.adapter.send(replace(final(LEAK, threaded, "3:0"), alone=PERSON))
+
+
+async def test_slack_fetches_no_link_of_an_answer(running: Running) -> None:
+    await _write_with_links(running)
+    called = running.emulator.transcript.calls
+    assert {"chat.startStream", "chat.appendStream", "chat.stopStream", "chat.update"} <= set(called)
+    assert running.emulator.counters()["previews"] == []
+
+
+async def test_a_stream_works_where_slack_refuses_the_arguments(running: Running) -> None:
+    running.emulator.fault("error", method="chat.startStream", status=200, description="invalid_arguments")
+    await _write_with_links(running)
+    assert running.shown()[0]["text"] == f"{LEAK} more https://evil.example/2"
+    assert running.emulator.transcript.calls["chat.startStream"] == 2
+
+
+async def test_link_previews_are_there_where_the_configuration_wants_them(emulator: SlackEmulator) -> None:
+    running = Running(emulator, link_previews=True)
+    await running.start()
+    await _write_with_links(running)
+    assert "https://evil.example/?d=secret" in emulator.counters()["previews"]
+    await running.stop()

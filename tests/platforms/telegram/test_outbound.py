@@ -324,3 +324,36 @@ def test_it_has_every_capability_but_safe_repeats() -> None:
 def _offers(adapter: object, protocol: type) -> bool:
     names = [name for name in vars(protocol) if not name.startswith("_")]
     return all(hasattr(type(adapter), name) for name in names)
+
+
+LEAK = "see [this](https://evil.example/?d=secret) and https://evil.example/2"
+
+
+async def _write_with_links(running: Running, emulator: TelegramEmulator) -> None:
+    emulator.people.says("go", user=7)
+    message_id = await running.adapter.send(says(LEAK))
+    await running.adapter.edit(says(f"{LEAK} again"), message_id)
+    await running.adapter.draft(says(LEAK), 5)
+
+
+async def test_telegram_fetches_no_link_of_an_answer(running: Running, emulator: TelegramEmulator) -> None:
+    await _write_with_links(running, emulator)
+    running.adapter.session.outbound.rich = False
+    await _write_with_links(running, emulator)
+    assert emulator.counters()["previews"] == []
+
+
+async def test_an_image_in_an_answer_is_a_link(running: Running, emulator: TelegramEmulator) -> None:
+    emulator.people.says("go", user=7)
+    await running.adapter.send(says("![x](https://evil.example/pixel.png?d=secret)"))
+    assert emulator.counters()["previews"] == []
+
+
+async def test_link_previews_are_there_where_the_configuration_wants_them(emulator: TelegramEmulator) -> None:
+    wanted = account(emulator, link_previews=True)
+    running = Running(TelegramAdapter("tg", wanted), emulator, Shelf(), QuickClock())
+    await running.start()
+    running.adapter.session.outbound.rich = False
+    await _write_with_links(running, emulator)
+    assert "https://evil.example/?d=secret" in emulator.counters()["previews"]
+    await running.stop()

@@ -96,6 +96,7 @@ class DiscordEmulator(Misbehaviour, Emulator):
             "identified": self.gateway.identified,
             "resumed": self.gateway.resumed,
             "heartbeats": self.gateway.heartbeats,
+            "previews": list(self.world.previews.fetched),
         }
 
     async def _close(self) -> None:
@@ -105,6 +106,7 @@ class DiscordEmulator(Misbehaviour, Emulator):
         for kept in (self.world.channels, self.world.users, self.world.guilds, self.world.files):
             kept.clear()
         self.world.interactions.clear()
+        self.world.previews.fetched.clear()
         self.come_back()
 
     def _handlers(self, messages: Messages, interactions: Interactions) -> dict[str, MethodHandler]:

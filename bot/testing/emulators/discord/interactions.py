@@ -15,7 +15,7 @@ from bot.testing.emulators.discord.errors import (
     unknown_message,
     unknown_webhook,
 )
-from bot.testing.emulators.discord.messages import Emit, Messages, content_of, done
+from bot.testing.emulators.discord.messages import NO_EMBEDS, Emit, Messages, content_of, done
 from bot.testing.emulators.discord.state import COMMAND_REPLY, EPHEMERAL, LOADING, DiscordMessage, Interaction
 from bot.testing.emulators.discord.wire import message_wire
 from bot.testing.emulators.discord.workspace import DiscordWorkspace
@@ -65,10 +65,10 @@ class Interactions:
         if kind in (_LATER, _UPDATE) and interaction.pressed is not None:
             interaction.answer = self._update(interaction.pressed, data if kind == _UPDATE else {}, call)
         elif kind == _DEFERRED:
-            flags = int(data.get("flags", 0)) & EPHEMERAL
+            flags = int(data.get("flags", 0)) & (EPHEMERAL | NO_EMBEDS)
             interaction.answer = self._answer(interaction, "", call, LOADING | flags)
         elif kind == _MESSAGE:
-            flags = int(data.get("flags", 0)) & EPHEMERAL
+            flags = int(data.get("flags", 0)) & (EPHEMERAL | NO_EMBEDS)
             interaction.answer = self._answer(interaction, content_of(data, call), call, flags)
         else:
             raise invalid(type="The emulator knows types 4 and 5, of buttons 6 and 7 too.")
@@ -81,7 +81,7 @@ class Interactions:
         interaction = self._open(call)
         if interaction.answer is not None and interaction.answer.flags & LOADING:
             return self._messages.change(interaction.answer, call)
-        flags = int(call.json.get("flags", 0)) & EPHEMERAL
+        flags = int(call.json.get("flags", 0)) & (EPHEMERAL | NO_EMBEDS)
         return done(self._answer(interaction, content_of(call.json, call), call, flags))
 
     def edit(self, call: DiscordCall) -> CallResult:

@@ -34,6 +34,8 @@ UPLOAD_LIMIT = 10 * 1024 * 1024
 NONCE_LIMIT = 25
 NONCE_SECONDS = 300.0
 PAGE = 100
+NO_EMBEDS = 1 << 2
+"""SUPPRESS_EMBEDS, the only flag of these that an edit can change."""
 
 Emit = Callable[[str, dict[str, Any]], None]
 
@@ -59,7 +61,10 @@ class Messages:
             return done(known)
         replied = self._replied(channel, body.get("message_reference"))
         kind, components = REPLY if replied else DEFAULT, components_of(body)
-        message = self.post(channel, text, call, kind=kind, reply_to=replied, components=components)
+        flags = int(body.get("flags", 0)) & NO_EMBEDS
+        message = self.post(
+            channel, text, call, kind=kind, reply_to=replied, components=components, flags=flags
+        )
         message.nonce = nonce
         if nonce:
             self._nonces[channel.id, nonce] = (message, self._world.wall())
@@ -73,7 +78,9 @@ class Messages:
         if sum(len(file.data) for file in call.files) > UPLOAD_LIMIT:
             raise DiscordApiError(413, 40005, "Request entity too large")
         files = [self._world.store(file.name, file.mime, file.data) for file in call.files]
-        return self._world.add(channel, self._world.bot, text, files=files, **content)
+        message = self._world.add(channel, self._world.bot, text, files=files, **content)
+        self._embed(message)
+        return message
 
     def edit(self, call: DiscordCall) -> CallResult:
         """Edit Message: only the bot's own."""
@@ -96,8 +103,16 @@ class Messages:
         else:
             message.edits.append(message.text)
         message.text, message.files = text, message.files + files
+        if "flags" in call.json:
+            message.flags = message.flags & ~NO_EMBEDS | int(call.json["flags"]) & NO_EMBEDS
+        self._embed(message)
         self._emit("MESSAGE_UPDATE", message_wire(message, event=True))
         return done(message)
+
+    def _embed(self, message: DiscordMessage) -> None:
+        """Fetch the links of a message for embeds, unless its flag suppresses them."""
+        if not message.flags & NO_EMBEDS:
+            self._world.previews.show(message.text)
 
     def delete(self, call: DiscordCall) -> CallResult:
         """Delete Message: the bot's own."""

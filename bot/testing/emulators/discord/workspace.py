@@ -24,6 +24,7 @@ from bot.testing.emulators.discord.state import (
     Guild,
     Interaction,
 )
+from bot.testing.emulators.link_previews import LinkPreviews
 
 DEFAULT_TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4.emulated.token-for-loopback-only"  # noqa: S105 - no secret
 BOT_ID = 123456789012345678
@@ -46,6 +47,7 @@ class DiscordWorkspace:
     files: dict[str, DiscordFile] = field(default_factory=dict)
     interactions: dict[str, Interaction] = field(default_factory=dict)
     commands: list[dict[str, Any]] = field(default_factory=list)
+    previews: LinkPreviews = field(default_factory=LinkPreviews)
     _last_id: int = 0
 
     def snowflake(self) -> int:

@@ -70,6 +70,11 @@ class SlackCall(ApiCall):
         """Return a switch as forms write it."""
         return self.text(key).lower() in ("1", "true")
 
+    @property
+    def unfurls(self) -> bool:
+        """True unless the call suppresses previews of both pages and media."""
+        return any(self.text(key).lower() not in ("0", "false") for key in ("unfurl_links", "unfurl_media"))
+
     def json(self, key: str) -> Any:
         """Return an object or list that came as such or as JSON text. Raises SlackApiError."""
         value = self.values.get(key)

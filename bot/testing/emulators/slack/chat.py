@@ -31,7 +31,9 @@ def post_message(call: SlackCall) -> CallResult:
         thread_ts=_thread(call, channel),
         blocks=blocks_of(call),
         metadata=call.json("metadata") or {},
+        unfurls=call.unfurls,
     )
+    _preview(call, message)
     return _posted(call, channel, message)
 
 
@@ -63,6 +65,7 @@ def update(call: SlackCall) -> CallResult:
     message.metadata = call.json("metadata") or message.metadata
     message.edits += 1
     message.edited_by = call.world.bot.id
+    _preview(call, message)
     return CallResult({"channel": channel.id, "ts": message.ts, "text": text}, channel.id, message.ts, text)
 
 
@@ -92,8 +95,10 @@ def start_stream(call: SlackCall) -> CallResult:
         raise SlackApiError("invalid_arguments")
     delta = delta_of(call)
     stream = Stream(call.now, call.text("recipient_user_id"))
-    message = call.world.add(channel, call.world.bot, "", markdown=True, thread_ts=thread, stream=stream)
+    more = {"markdown": True, "thread_ts": thread, "stream": stream, "unfurls": call.unfurls}
+    message = call.world.add(channel, call.world.bot, "", **more)
     grow(message, delta)
+    _preview(call, message)
     return _posted(call, channel, message)
 
 
@@ -104,6 +109,7 @@ def append_stream(call: SlackCall) -> CallResult:
     if not delta.mode:
         raise SlackApiError("no_text")
     grow(message, delta)
+    _preview(call, message)
     return CallResult({"channel": channel.id, "ts": message.ts}, channel.id, message.ts, message.text)
 
 
@@ -111,6 +117,7 @@ def stop_stream(call: SlackCall) -> CallResult:
     """chat.stopStream: the last addition, and the end."""
     channel, message = _streaming(call)
     grow(message, delta_of(call))
+    _preview(call, message)
     message.metadata = call.json("metadata") or message.metadata
     message.blocks = blocks_of(call) or message.blocks
     if message.stream:
@@ -133,6 +140,12 @@ def _streaming(call: SlackCall) -> tuple[SlackChannel, SlackChatMessage]:
     if message.stream is None or _expired(call, message):
         raise SlackApiError("message_not_in_streaming_state")
     return channel, message
+
+
+def _preview(call: SlackCall, message: SlackChatMessage) -> None:
+    """Fetch the links of a message, unless it was posted or is now changed without previews."""
+    if message.unfurls and call.unfurls:
+        call.world.previews.show(message.text)
 
 
 def _expired(call: SlackCall, message: SlackChatMessage) -> bool:

@@ -140,6 +140,7 @@ class SlackEmulator(Emulator):
             "connections": self.socket.connections,
             "unacked_events": self.outbox.unacked,
             "acked_events": self.outbox.acked,
+            "previews": list(self.world.previews.fetched),
         }
 
     async def _close(self) -> None:
@@ -151,6 +152,7 @@ class SlackEmulator(Emulator):
         self.world.channels.clear()
         self.world.users.clear()
         self.world.files.clear()
+        self.world.previews.fetched.clear()
         self.outbox.reset()
 
     def _carry(self, envelope: Envelope) -> bool:

@@ -83,6 +83,7 @@ class SlackChatMessage:
     visible_to: str = ""
     tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
     plan: str = ""
+    unfurls: bool = True
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from bot.testing.emulators.link_previews import LinkPreviews
 from bot.testing.emulators.slack.errors import SlackApiError
 from bot.testing.emulators.slack.state import (
     CHANNEL,
@@ -41,6 +42,7 @@ class SlackWorkspace:
     channels: dict[str, SlackChannel] = field(default_factory=dict)
     files: dict[str, SlackFile] = field(default_factory=dict)
     scopes: str = SCOPES
+    previews: LinkPreviews = field(default_factory=LinkPreviews)
     usergroups: dict[str, list[str]] = field(default_factory=dict)
     """Members of each user group."""
     _serial: int = 0

@@ -114,7 +114,11 @@ class TelegramEmulator(Emulator):
         return [view(chat, now) for chat in self.world.chats.values()]
 
     def _own_counters(self) -> dict[str, Any]:
-        return {"pending_updates": self.queue.pending, "confirmed_updates": self.queue.confirmed}
+        return {
+            "pending_updates": self.queue.pending,
+            "confirmed_updates": self.queue.confirmed,
+            "previews": list(self.world.previews.fetched),
+        }
 
     async def _close(self) -> None:
         await self.api.pusher.close()
@@ -124,6 +128,7 @@ class TelegramEmulator(Emulator):
         self.world.users.clear()
         self.world.files.clear()
         self.world.files_by_path.clear()
+        self.world.previews.fetched.clear()
         self.queue.reset()
 
     def _record(self, message: TelegramMessage, method: str) -> None:

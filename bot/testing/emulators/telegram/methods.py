@@ -66,13 +66,16 @@ def send_message(world: TelegramWorkspace, params: Params) -> CallResult:
     text, found = _text(params, "text", "entities", TEXT_LIMIT)
     if not text:
         raise bad_request("message text is empty")
+    _preview(world, params, text, found)
     return _posted(_add(world, chat, params, text=text, entities=found))
 
 
 def send_rich_message(world: TelegramWorkspace, params: Params) -> CallResult:
     """`sendRichMessage` (Bot API 10.1): the Markdown is stored as the text."""
     chat = world.reachable(params.chat_id())
-    return _posted(_add(world, chat, params, text=_rich(params), rich=True))
+    text = _rich(params)
+    world.previews.show_images(text)
+    return _posted(_add(world, chat, params, text=text, rich=True))
 
 
 def edit_message_text(world: TelegramWorkspace, params: Params) -> CallResult:
@@ -88,6 +91,10 @@ def edit_message_text(world: TelegramWorkspace, params: Params) -> CallResult:
     markup = params.object("reply_markup")
     if (text, found, markup, rich) == (message.text, message.entities, message.markup, message.rich):
         raise bad_request(NOT_MODIFIED)
+    if rich:
+        world.previews.show_images(text)
+    else:
+        _preview(world, params, text, found)
     now = time.time()
     message.edits.append(Edit(message.text, now))
     message.text, message.entities, message.markup, message.rich = text, found, markup, rich
@@ -262,6 +269,12 @@ def _text(params: Params, text: str, entities: str, limit: int) -> tuple[str, li
     if text_entities.units(kept) > limit:
         raise bad_request("message is too long" if limit == TEXT_LIMIT else "message caption is too long")
     return kept, found
+
+
+def _preview(world: TelegramWorkspace, params: Params, text: str, entities: list[dict[str, Any]]) -> None:
+    """Fetch the links of a text, unless `link_preview_options` disables that."""
+    if not (params.object("link_preview_options") or {}).get("is_disabled"):
+        world.previews.show(" ".join([text, *(str(one.get("url", "")) for one in entities)]))
 
 
 def _rich(params: Params) -> str:

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from bot.testing.emulators.link_previews import LinkPreviews
 from bot.testing.emulators.telegram.errors import TelegramApiError, bad_request, forbidden
 from bot.testing.emulators.telegram.state import (
     GROUP,
@@ -40,6 +41,7 @@ class TelegramWorkspace:
     commands: list[dict[str, Any]] = field(default_factory=list)
     profile: dict[str, str] = field(default_factory=dict)
     answered: dict[str, str] = field(default_factory=dict)
+    previews: LinkPreviews = field(default_factory=LinkPreviews)
     _message_id: int = 0
     _serial: int = 0
 
