@@ -36,6 +36,7 @@ from bot.config import (
 from bot.dispatch.dispatcher import Dispatcher
 from bot.errors import RoebotError, RuntimeProblem
 from bot.platforms.base import CommandHint
+from bot.privacy.audit_seals import AuditSealer
 from bot.privacy.retention import RetentionJob
 from bot.runtime.child import RuntimeChild
 from bot.runtime.client import READ_TIMEOUT, LangGraphRuntime
@@ -98,6 +99,7 @@ class BotService:
         self.scheduler = Scheduler(core, self._dispatch_turn)
         self.schedules = ScheduleService(core, self.scheduler)
         self.retention = RetentionJob(db, self.runtime, clock, self._retention_days, core.new_id)
+        self.audit_sealer = AuditSealer(db, clock, settings.home)
         self.dispatcher = Dispatcher(
             core,
             self.accounts,
@@ -133,6 +135,7 @@ class BotService:
                 group.create_task(self.accounts.run(self.command_hints), name="accounts")
                 group.create_task(self._follow_config(), name="config")
                 group.create_task(self._purge_expired(), name="housekeeping")
+                group.create_task(self.audit_sealer.run(), name="audit")
                 group.create_task(self.scheduler.run(), name="schedules")
                 group.create_task(self.retention.run(), name="forgetting")
                 if self.child is not None:

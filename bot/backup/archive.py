@@ -18,6 +18,10 @@ DATABASES = ("bot.db", "agent.db", "checkpoints.db")
 """Databases in copy order: each is copied before those that it refers to, so that references resolve. The
 later ones may be ahead, as after a crash; recovery handles that.
 """
+FIRST_COPIES = ("audit.head",)
+"""Files that are copied before the databases: the recorded end of the audit log may be behind the log, but
+never ahead of it.
+"""
 LAST = "last-backup.json"
 """File with the time of the last backup."""
 EXCLUDED = frozenset({"logs", "sandbox", "service.json", ".write-probe", LAST})

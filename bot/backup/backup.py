@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import sqlite3
 import stat
 import tarfile
@@ -16,7 +17,16 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 
-from bot.backup.archive import DATABASES, FORMAT, INSIDE, LAST, MANIFEST, ArchiveManifest, is_excluded
+from bot.backup.archive import (
+    DATABASES,
+    FIRST_COPIES,
+    FORMAT,
+    INSIDE,
+    LAST,
+    MANIFEST,
+    ArchiveManifest,
+    is_excluded,
+)
 from bot.errors import BackupFailed
 
 PAGES = 2_000
@@ -63,14 +73,18 @@ def last_backup(home: Path) -> float | None:
 
 
 def _write_archive(home: Path, archive: Path, folder: Path, tell: Callable[[str], None]) -> BackupResult:
-    copies = []
+    copies: list[str] = []
+    early = [name for name in FIRST_COPIES if (home / name).is_file()]
+    for name in early:
+        shutil.copyfile(home / name, folder / name)
     for name in DATABASES:
         if (home / name).is_file():
             _copy_database(home / name, folder / name)
             tell(f"{name}: {(folder / name).stat().st_size / 1e6:.1f} MB")
             copies.append(name)
     files, folders, skipped = _collect_files(home)
-    sizes = [(folder / name).stat().st_size for name in copies] + [size for _, size in files]
+    files = [(path, size) for path, size in files if str(path) not in early]
+    sizes = [(folder / name).stat().st_size for name in (*copies, *early)] + [size for _, size in files]
     manifest = ArchiveManifest(
         FORMAT, version("roebot"), time.time(), len(sizes), sum(sizes), tuple(copies), len(folders)
     )
@@ -78,7 +92,7 @@ def _write_archive(home: Path, archive: Path, folder: Path, tell: Callable[[str]
     with waiting.open("xb") as raw, tarfile.open(fileobj=raw, mode="w:gz") as tar:
         waiting.chmod(0o600)
         _add_member(tar, MANIFEST, io.BytesIO(manifest.to_text()), len(manifest.to_text()))
-        for name in copies:
+        for name in (*copies, *early):
             with (folder / name).open("rb") as file:
                 _add_member(tar, f"{INSIDE}/{name}", file, (folder / name).stat().st_size)
         for path in folders:

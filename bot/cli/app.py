@@ -24,6 +24,8 @@ config = typer.Typer(
 app.add_typer(agent, name="agent")
 app.add_typer(emulate, name="emulate")
 app.add_typer(config, name="config")
+audit = typer.Typer(help="Verify the audit log.", no_args_is_help=True)
+app.add_typer(audit, name="audit")
 
 Home = Annotated[Path | None, typer.Option(readable=False, help="Data directory (default: .roebot).")]
 Port = Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")]
@@ -274,3 +276,20 @@ def config_upgrade(file: File = None) -> None:
     from bot.cli.config import upgrade_command
 
     upgrade_command(file)
+
+
+@audit.command("verify")
+def audit_verify(
+    home: Home = None,
+    file: File = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the result as JSON, for monitoring.")
+    ] = False,
+) -> None:
+    """Verify that no audit event was changed, inserted or deleted in the database.
+
+    The exit code is 1 if one was. The service can keep running.
+    """
+    from bot.cli.audit import verify_command
+
+    raise SystemExit(verify_command(home, file, as_json=as_json))

@@ -32,8 +32,6 @@ STEP = 2000
 """Number of ids that one transaction covers."""
 NOBODY = Sender("")
 KNOWN_MESSAGES_KEPT = 90 * 24 * 3600.0
-AUDIT_KEPT = 400 * 24 * 3600.0
-"""Retention of audit events in seconds (400 days)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +101,6 @@ PURGE_MESSAGE_HISTORY = [
     sql("DELETE FROM known_messages WHERE seen_at < :before"),
     sql("DELETE FROM changes WHERE changed_at < :before"),
 ]
-PURGE_AUDIT = sql("DELETE FROM audit WHERE at < :before")
 # Read the last turn whose texts were deleted.
 GET_MARK = sql("SELECT turn_id FROM forgotten WHERE account = :account")
 # Store the last turn whose texts were deleted.
@@ -408,10 +405,9 @@ async def erase_person(
 
 
 async def purge_expired(db: Database, now: float) -> None:
-    """Delete known message ids and message edits after 90 days and audit events after 400 days."""
+    """Delete known message ids and message edits after 90 days."""
     for statement in PURGE_MESSAGE_HISTORY:
         await db.run(_purge, statement, now - KNOWN_MESSAGES_KEPT)
-    await db.run(_purge, PURGE_AUDIT, now - AUDIT_KEPT)
 
 
 def _purge(connection: Connection, statement: Statement, before: float) -> None:

@@ -256,7 +256,8 @@ pairings = Table(
     UniqueConstraint("account", "person"),
 )
 
-# Audit log. `key` is unique, so that each event is recorded once.
+# Audit log. `key` is unique, so that each event is recorded once. `position` (0: not sealed yet), `seal` and
+# `commitments` belong to the hash chain (bot.store.audit_chain).
 audit = Table(
     "audit",
     metadata,
@@ -270,7 +271,21 @@ audit = Table(
     _text("action"),
     Column("subject", Text, nullable=False, server_default=""),
     Column("detail", Text, nullable=False, server_default=""),
+    _number("position"),
+    _text("seal"),
+    Column("commitments", Text, nullable=False, server_default=""),
     Index("audit_of_person", "person", "action", "at"),
+    Index("audit_in_order", "position", "id"),
+)
+
+# Start of the chain, one row: the last audit event that was deleted because of its age, with a MAC.
+audit_anchor = Table(
+    "audit_anchor",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    _number("position"),
+    _text("seal"),
+    _text("mac"),
 )
 
 # Tools that need no approval in a conversation (0: on the whole account).
@@ -418,7 +433,7 @@ leaving_threads = Table(
 forgotten = Table("forgotten", metadata, Column("account", String, primary_key=True), _number("turn_id"))
 
 
-REVISIONS = tuple(f"{number:04}" for number in range(1, 18))
+REVISIONS = tuple(f"{number:04}" for number in range(1, 19))
 HEAD = REVISIONS[-1]
 VERSION_TABLE = "alembic_version"
 _versions = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))

@@ -137,8 +137,7 @@ def check_database(url: str, home: Path) -> Finding:
     """Check the database at `url`, or the one in the data directory."""
     place = f"database at {urlsplit(url).hostname}" if url else f"database {home / 'bot.db'}"
     try:
-        engine = _remote(url) if url else _local(home / "bot.db")
-        with engine.connect() as connection:
+        with open_engine(url, home).connect() as connection:
             found = current(connection)
     except ModuleNotFoundError as error:
         command = install_command(own_extra("postgres"))
@@ -161,6 +160,11 @@ def check_database(url: str, home: Path) -> Finding:
         )
     behind = f"; the next start upgrades it from schema {found} to {HEAD}" if found not in {"", HEAD} else ""
     return Finding(True, f"{place} can be read{behind}")
+
+
+def open_engine(url: str, home: Path) -> Engine:
+    """Return an engine for the database at `url`, or for the one in the data directory, read-only."""
+    return _remote(url) if url else _local(home / "bot.db")
 
 
 def _remote(url: str) -> Engine:

@@ -16,7 +16,6 @@ from bot.store.people import (
     list_role_grants,
     revoke_role,
 )
-from bot.store.retention import purge_expired
 from bot.store.turns import list_open_control_turns, load_turn
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, message
 
@@ -162,14 +161,6 @@ async def test_deeds_by_and_to_somebody_page_by_page(db: Database) -> None:
     assert [one.deed.subject[-1] for one in await db.run(list_audit_entries, person="telegram:4")] == ["4"]
     assert await db.run(count_audit_events, "telegram:1", "give", 102.0) == 2
     assert await db.run(count_audit_events, "telegram:1", "take", 0.0) == 0
-
-
-async def test_old_deeds_are_forgotten(db: Database) -> None:
-    await db.run(record_event, BOSS, AuditEvent("command"), 100.0)
-    await purge_expired(db, 100.0 + 399 * 24 * HOUR)
-    assert len(await db.run(list_audit_entries)) == 1
-    await purge_expired(db, 100.0 + 401 * 24 * HOUR)
-    assert await db.run(list_audit_entries) == []
 
 
 async def test_what_people_belong_to_is_kept_with_their_message(db: Database) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from agent.client import AgentClient
 from bot.app.home import lock_home, prepare_home
+from bot.backup import backup
 from bot.backup.archive import FORMAT, INSIDE, MANIFEST, ArchiveManifest
 from bot.backup.backup import back_up
 from bot.backup.restore import restore
@@ -283,3 +284,23 @@ def test_one_of_a_newer_version_is_left_alone(home: Path, tmp_path: Path) -> Non
     with pytest.raises(BackupFailed, match="which is newer"):
         restore(archive, tmp_path / "new", replace=False, tell=SILENT)
     assert INSIDE not in [path.name for path in tmp_path.iterdir() if path != home]
+
+
+def test_the_recorded_end_of_the_audit_log_is_copied_before_the_log(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "audit.head").write_text("before")
+    copy = backup._copy_database
+
+    def later(database: Path, target: Path) -> None:
+        (home / "audit.head").write_text("after")
+        copy(database, target)
+
+    monkeypatch.setattr(backup, "_copy_database", later)
+    back_up(home, tmp_path / "a.tar.gz", SILENT)
+    with tarfile.open(tmp_path / "a.tar.gz") as tar:
+        members = [member.name for member in tar if member.name.endswith("audit.head")]
+        assert len(members) == 1
+        content = tar.extractfile(members[0])
+        assert content is not None
+        assert content.read() == b"before"
