@@ -194,6 +194,7 @@ class MemoryUpdateQueue:
         )
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA secure_delete = ON")
         connection.executescript(_SCHEMA)
         connection.execute(_PRUNE_SEEN, (MAX_SEEN_THREADS,))
         self._connection = connection

@@ -25,7 +25,7 @@ from agent.runtime.executor import Executor
 from agent.runtime.failures import log_failure
 from agent.runtime.faults import Faults
 from agent.runtime.graphs import GraphRegistry
-from agent.runtime.http import assistants, runs, store, threads
+from agent.runtime.http import assistants, erasure, runs, store, threads
 from agent.runtime.http.base import OpenRuntime, error_response, json_response
 from agent.runtime.manager import RunManager
 from agent.runtime.saver import RuntimeSaver
@@ -34,6 +34,7 @@ from agent.runtime.states import ThreadStates
 from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.events import DatabaseEventLog, prune_logs
 from agent.runtime.store.items import ItemStore
+from agent.runtime.thread_erasure import ThreadErasure
 from agent.shared.http_guard import (
     LOOPBACK_NAMES,
     HostCheck,
@@ -105,9 +106,12 @@ async def open_runtime(
         )
         await stack.enter_async_context(manager)
         states = ThreadStates(database=database, saver=saver, graphs=graphs, clock=clock)
+        erasing = ThreadErasure(database=database, saver=saver, items=items, manager=manager, faults=faults)
         pruner = asyncio.create_task(_prune_logs(database, settings, clock))
         stack.push_async_callback(_cancel_task, pruner)
-        yield OpenRuntime(settings, database, event_log, saver, items, graphs, manager, states, clock)
+        yield OpenRuntime(
+            settings, database, event_log, saver, items, graphs, manager, states, erasing, clock
+        )
 
 
 async def _prune_logs(database: RuntimeDatabase, settings: RuntimeSettings, clock: Clock) -> None:
@@ -218,7 +222,14 @@ def create_app(
             Exception: _on_unexpected_error,
         },
     )
-    for router in (server_routes, runs.router, threads.router, assistants.router, store.router):
+    for router in (
+        server_routes,
+        runs.router,
+        threads.router,
+        erasure.router,
+        assistants.router,
+        store.router,
+    ):
         app.router.routes += router.routes
     app.router.routes += extra_routes or health_route.routes
     _serve_openapi(app)

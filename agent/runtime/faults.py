@@ -1,4 +1,4 @@
-"""Named steps of a run at which a test may kill the process.
+"""Named steps of a run or an erasure at which a test may kill the process.
 
 `ROEBOT_AGENT_FAULT=<step>[:count]` kills it by SIGKILL the count-th time (first by default) that
 the step is reached.
@@ -27,6 +27,13 @@ class RunStep(StrEnum):
     FINISHED = "finished"
 
 
+class ErasureStep(StrEnum):
+    """Points in the erasure of a person's messages from a thread."""
+
+    RUNS_ERASED = "runs_erased"
+    CHECKPOINTS_ERASED = "checkpoints_erased"
+
+
 def _die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -37,7 +44,10 @@ class Faults:
     def __init__(self, plan: str | None = None, *, kill: Callable[[], None] = _die) -> None:
         """`plan` has the form of the environment variable. Raises `ValueError` for a bad step or count."""
         name, _, count = (plan or "").partition(":")
-        self._step = RunStep(name) if name else None
+        steps: dict[str, RunStep | ErasureStep] = {step.value: step for step in (*RunStep, *ErasureStep)}
+        if name and name not in steps:
+            raise ValueError(f"{name} is not a step")
+        self._step = steps[name] if name else None
         self._remaining = int(count or "1")
         self._kill = kill
 
@@ -46,7 +56,7 @@ class Faults:
         """Read the plan of this process from the environment."""
         return cls(os.environ.get(VARIABLE))
 
-    def reach(self, step: RunStep) -> None:
+    def reach(self, step: RunStep | ErasureStep) -> None:
         """Kill the process if the plan says so at this step."""
         if step is self._step:
             self._remaining -= 1

@@ -208,6 +208,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         "journal_mode=WAL",
         "synchronous=NORMAL",
         "foreign_keys=ON",
+        "secure_delete=ON",
     ):
         connection.execute(f"PRAGMA {pragma}")
     return connection

@@ -41,9 +41,16 @@ OnCommit = Callable[[T | None, BaseException | None], None]
 """Called on the event loop with the result or the error of a job."""
 
 JOBS_PER_COMMIT = 64
-PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=10000", "cache_size=-256")
-"""Settings of every connection of the runtime. The page cache has 256 KiB because the operating system caches
-the pages that matter; SQLite's default of 2 MB per connection would stay allocated.
+PRAGMAS = (
+    "journal_mode=WAL",
+    "synchronous=NORMAL",
+    "busy_timeout=10000",
+    "cache_size=-256",
+    "secure_delete=ON",
+)
+"""Settings of every connection of the runtime. Deleted rows are overwritten. The page cache has 256 KiB
+because the operating system caches the pages that matter; the 2 MB that are the default would stay
+allocated for each connection.
 """
 
 

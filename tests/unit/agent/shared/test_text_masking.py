@@ -1,0 +1,67 @@
+"""Quotations that are masked, and words that stay."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.shared.text_masking import MASK, TextMask, mask_sentences
+
+SAID = "My sister Paula moved to a flat near the harbour, code 4711zebra."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (SAID, f"{MASK}."),
+        ("You wrote: “my sister paula\nmoved to a flat”. Nice.", f"You wrote: “{MASK}”. Nice."),
+        ("The code is 4711zebra, as you said.", f"The code is {MASK}, as you said."),
+        ("Call the sister in the flat.", "Call the sister in the flat."),
+        ("Near the sea.", "Near the sea."),
+        ("", ""),
+    ],
+)
+def test_long_literal_passages_are_masked(text: str, expected: str) -> None:
+    assert TextMask([SAID]).apply(text) == expected
+
+
+def test_quotations_in_json_are_masked() -> None:
+    line = '- 2026-01-01 10:00 "Ann" "My sister Paula \\"moved to a flat" https://example.org/1'
+    assert TextMask([SAID]).apply(line) == f'- 2026-01-01 10:00 "Ann" "{MASK}" https://example.org/1'
+
+
+def test_a_cut_quotation_is_masked() -> None:
+    assert TextMask([SAID]).apply('"My sister Paula moved to a fl…"') == f'"{MASK} fl…"'
+
+
+def test_a_complete_short_message_is_masked() -> None:
+    mask = TextMask(["Plum tree"])
+    assert mask.apply("He said: plum tree!") == f"He said: {MASK}!"
+    assert mask.apply("A tree with a plum.") == "A tree with a plum."
+    assert mask.masked == 1
+
+
+def test_a_very_short_message_stays_in_other_texts() -> None:
+    assert TextMask(["yes"]).apply("yes, we can") == "yes, we can"
+
+
+def test_chinese_passages_are_masked() -> None:
+    mask = TextMask(["我下周要去上海做心脏手术，请不要告诉别人。"])
+    assert mask.apply("他说：我下周要去上海做心脏手术。天气很好。") == f"他说：{MASK}。天气很好。"
+    assert mask.apply("我要去上海。") == "我要去上海。"
+
+
+def test_addresses_are_masked() -> None:
+    mask = TextMask(["write to a.b@example.org please"])
+    assert mask.apply("Sent to A.B@example.org.").startswith(f"Sent to {MASK}")
+
+
+def test_no_texts_mask_nothing() -> None:
+    mask = TextMask([])
+    assert not mask
+    assert mask.apply(SAID) == SAID
+
+
+def test_sentences_about_the_person_are_left_out() -> None:
+    about = "The group plans a trip. Ann brings the tent. The code is 4711zebra. Annabel drives."
+    assert mask_sentences(about, TextMask([SAID]), ["Ann"]) == "The group plans a trip. Annabel drives."
+    assert mask_sentences("Ann said it.", TextMask([]), ["Ann"]) == ""
