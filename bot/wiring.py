@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from bot.access import AccessPolicy, GrantedRoles, Role
+from bot.access import AccessPolicy, Caller, GrantedRoles, Permission, PermissionPolicy, Role, Target
 from bot.access.budgets import Budgets
+from bot.access.permissions import home_origin
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.clock import Clock
 from bot.config import AccessConfig, AccessEntry, AccessOverrides, Config, masked, secrets_of
@@ -96,6 +97,7 @@ class AccountView:
     model: str = ""
     retention_days: int = 0
     configured: bool = True
+    permissions: PermissionPolicy = field(default_factory=lambda: PermissionPolicy(dict, _no_policy))
 
     def isolation_of(self, message: InboundMessage) -> IsolationPolicy:
         """Return the isolation policy for the chat of a message."""
@@ -110,6 +112,15 @@ class AccountView:
         """Return the budgets of a sender with this role in their chat."""
         return self.budgets.limits_for(origin, role, self.texts)
 
+    def may(self, origin: Origin, permission: Permission) -> bool:
+        """Return True if a sender has a permission on this account; in the console, if they have it on their
+        own platform, as only its conversations are open to them.
+        """
+        home = home_origin(origin.platform, origin.account, origin.sender)
+        caller = Caller(self.policy.role_of(origin), home)
+        scope = home.platform if self.platform in LOCAL_PLATFORMS else self.name
+        return self.permissions.decide(caller, permission, Target(scope))
+
     def role_in(self, turn: Turn) -> Role:
         """Return the current role of a turn's author."""
         return self.policy.role_in(turn) if self.configured else Role.STRANGER
@@ -121,6 +132,10 @@ class AccountView:
     def is_covered_by(self, entry: AccessEntry) -> bool:
         """Return True if an access entry covers this account."""
         return entry.scope in (self.name, self.platform)
+
+
+def _no_policy(_account: str) -> AccessPolicy:
+    return AccessPolicy(AccessConfig(default="closed"))
 
 
 class Core:
@@ -150,6 +165,7 @@ class Core:
         self.people = GrantedRoles(db)
         self.recorded = RecordSettings(db)
         self.budgets = Budgets(db, lambda: self.config.budgets)
+        self.permissions = PermissionPolicy(self._platforms, self.policy)
         self._views: dict[str, AccountView] = {}
 
     @property
@@ -176,9 +192,8 @@ class Core:
         config = self.config
         found = config.channels.get(name)
         if found is None:
-            nobody = AccessPolicy(AccessConfig(default="closed"))
             return AccountView(
-                name, "", nobody, texts_for("en"), self.recorded, self.budgets, configured=False
+                name, "", _no_policy(name), texts_for("en"), self.recorded, self.budgets, configured=False
             )
         rules = config.access_for(name)
         view = self._views[name] = AccountView(
@@ -196,6 +211,7 @@ class Core:
             busy=Busy(found.busy),
             model=found.model or "",
             retention_days=config.kept_days(name),
+            permissions=self.permissions,
         )
         return view
 
@@ -226,6 +242,10 @@ class Core:
             AccessPolicy(self.config.access).configured_role_of_entry(entry),
             self.people.highest_granted_role(entry),
         )
+
+    def _platforms(self) -> Mapping[str, str]:
+        """Return the platform of each account, those included that are switched off or broken."""
+        return {name: platform for name, (platform, _) in self.accounts.states().items()}
 
     def mask_secrets(self, text: str) -> str:
         """Return a text without the secrets of the configuration."""

@@ -1,19 +1,25 @@
-"""Permissions beyond a command's least role, and the accounts that an admin administers."""
+"""The one policy of every action: who may do what, on which account, to whose data.
+
+Chat commands, buttons, the console, the API and calls proxied to the agent runtime ask it; nothing else
+compares roles.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum, auto
 from types import MappingProxyType
 
-from bot.access.policy import AccessPolicy, Role
-from bot.domain import ChatKind, Origin, Sender
+from bot.access.policy import LOCAL_PLATFORMS, AccessPolicy, Role
+from bot.domain import ChatKind, Origin, Sender, Turn
 
 
 class Permission(StrEnum):
-    """A permission in addition to the least role of a command, button or route."""
+    """An action that not everybody may do."""
 
+    USE = auto()
+    """Talk to the bot, and use what is one's own."""
     DECIDE = auto()
     """Decide approvals of other people's work, and allow a tool on the whole account."""
     WITHDRAW = auto()
@@ -32,17 +38,66 @@ class Permission(StrEnum):
     """See everyone's usage."""
     READ = auto()
     """Read other people's conversations, turns, files and memory."""
+    CHANGE = auto()
+    """Change or delete other people's files and memory."""
+    PERSONAL_DATA = auto()
+    """Export or erase a person's data."""
+    GRANT = auto()
+    """Grant and revoke roles, and approve access requests."""
+    LIMIT = auto()
+    """Set limits of messages and tokens."""
+    AUDIT = auto()
+    """Read the audit log."""
+    ACCOUNTS = auto()
+    """See the state of an account, and restart it."""
+    ANNOUNCE = auto()
+    """Send an announcement to chats."""
+    INSPECT = auto()
+    """See the details of skills, MCP servers, models and agents."""
+    EXTEND = auto()
+    """Change skills, MCP servers and agents, and send test prompts to models."""
+    CONFIGURE = auto()
+    """See and reload the configuration, and the settings of the agent's memory."""
     HEALTH = auto()
-    """See why the service is not ready."""
+    """See why the service is not ready, and its metrics."""
+    PROGRAMS = auto()
+    """Install programs on the machine."""
+    RAW_RUNS = auto()
+    """Call the agent runtime's own API."""
 
 
-LEAST: Mapping[Permission, Role] = MappingProxyType(dict.fromkeys(Permission, Role.ADMIN))
-"""Least role of each permission; admins have all of them."""
+@dataclass(frozen=True, slots=True)
+class PermissionRule:
+    """Who has a permission.
+
+    `least` is the least role on each account concerned; with `everywhere`, that is every account of the
+    service, whatever the target. `own` is the least role for one's own data; with `own_only`, nobody has the
+    permission for anything else.
+    """
+
+    least: Role = Role.ADMIN
+    everywhere: bool = False
+    own: Role | None = None
+    own_only: bool = False
 
 
-def has_permission(role: Role, power: Permission) -> bool:
-    """Return whether a role has a permission."""
-    return role >= LEAST[power]
+EVERYWHERE = PermissionRule(everywhere=True)
+RULES: Mapping[Permission, PermissionRule] = MappingProxyType(
+    {
+        **dict.fromkeys(Permission, PermissionRule()),
+        Permission.USE: PermissionRule(Role.MEMBER),
+        Permission.DIGESTS: PermissionRule(own=Role.MEMBER),
+        Permission.USAGE: PermissionRule(own=Role.MEMBER),
+        Permission.READ: PermissionRule(own=Role.MEMBER),
+        Permission.CHANGE: PermissionRule(own=Role.MEMBER),
+        Permission.PERSONAL_DATA: PermissionRule(own=Role.MEMBER),
+        Permission.EXTEND: EVERYWHERE,
+        Permission.CONFIGURE: EVERYWHERE,
+        Permission.HEALTH: EVERYWHERE,
+        Permission.PROGRAMS: PermissionRule(Role.OWNER, everywhere=True),
+        Permission.RAW_RUNS: PermissionRule(Role.OWNER, own=Role.OWNER, own_only=True),
+    }
+)
 
 
 def home_origin(platform: str, account: str, sender: Sender) -> Origin:
@@ -57,25 +112,89 @@ def home_origin(platform: str, account: str, sender: Sender) -> Origin:
     return Origin(sender.account, home, "", ChatKind.PRIVATE, "", known)
 
 
-def administers_scope(
-    role: Role,
-    home: Origin,
-    scope: str,
-    states: Mapping[str, tuple[str, object]],
-    policy: Callable[[str], AccessPolicy],
-) -> bool:
-    """Return whether a sender with this role at `home` is an admin of every account that `scope` covers.
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Somebody who wants to do something: their role, and a private chat with them on their own account."""
 
-    Owners are admins of all accounts. `states` maps account names to their platform and state.
+    role: Role
+    home: Origin
+
+    @classmethod
+    def of_turn(cls, turn: Turn, role: Role) -> Caller:
+        """Return the author of a command."""
+        return cls(role, home_origin(turn.platform, turn.address.account, turn.messages[-1].sender))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What an action concerns: `scope` is an account or a platform ("": every account), `own` marks the
+    caller's own data, and `rank` is the highest role among the people and grants concerned.
     """
-    if role is Role.OWNER:
-        return True
-    if role < Role.ADMIN:
-        return False
-    if scope == home.account:
-        return True
-    covered = [(account, on) for account, (on, _) in states.items() if scope in (account, on)]
-    return bool(covered) and all(
-        on == home.platform and policy(account).role_of(replace(home, account=account)) >= Role.ADMIN
-        for account, on in covered
-    )
+
+    scope: str = ""
+    own: bool = False
+    rank: Role = Role.STRANGER
+
+
+def owner_scope(account: str, platform: str, owner: str) -> str:
+    """Return whose admins are those of a conversation: its account's; in the console, those of the platform
+    of its owner (`platform:id`), who came by a link from one of its accounts.
+    """
+    home = owner.partition(":")[0]
+    return home if platform in LOCAL_PLATFORMS and home else account
+
+
+class PermissionPolicy:
+    """Decides every action. `platforms` returns the platform of each account by name, `policy` its rules."""
+
+    def __init__(
+        self, platforms: Callable[[], Mapping[str, str]], policy: Callable[[str], AccessPolicy]
+    ) -> None:
+        self._platforms = platforms
+        self._policy = policy
+
+    def decide(self, caller: Caller, permission: Permission, target: Target = Target()) -> bool:
+        """Return whether a caller may do something to a target.
+
+        Owners may do everything on every account. Others need the rule's role on each account concerned, and
+        cannot act on admins and owners, nor grant those roles.
+        """
+        rule = RULES[permission]
+        if rule.own is not None and target.own:
+            return caller.role >= rule.own
+        if rule.own_only or caller.role < rule.least:
+            return False
+        if caller.role is Role.OWNER:
+            return True
+        if target.rank >= Role.ADMIN:
+            return False
+        covered = self._covered_accounts(caller, "" if rule.everywhere else target.scope)
+        return bool(covered) and all(self._has_role(caller, account, rule.least) for account in covered)
+
+    def accounts_with(self, caller: Caller, permission: Permission) -> frozenset[str] | None:
+        """Return the accounts on which a caller has a permission; None for every account, those included
+        that are no longer configured.
+        """
+        if caller.role is Role.OWNER:
+            return None
+        accounts: Iterable[str] = {caller.home.account, *self._platforms()}
+        return frozenset(one for one in accounts if self.decide(caller, permission, Target(one)))
+
+    def _covered_accounts(self, caller: Caller, scope: str) -> list[str]:
+        """Return the accounts that a scope covers. Accounts of this machine belong to owners only, so they
+        do not count among "every account".
+        """
+        if scope == caller.home.account:
+            return [scope]
+        known = self._platforms()
+        if not scope:
+            return [account for account, platform in known.items() if platform not in LOCAL_PLATFORMS]
+        return [account for account, platform in known.items() if scope in (account, platform)]
+
+    def _has_role(self, caller: Caller, account: str, least: Role) -> bool:
+        """Return whether a caller has a role on an account. Nobody is known on two platforms."""
+        home = caller.home
+        if account == home.account:
+            return caller.role >= least
+        known = self._platforms().get(account) == home.platform
+        return known and self._policy(account).role_of(replace(home, account=account)) >= least

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from enum import IntEnum
 from types import MappingProxyType
 
@@ -29,13 +30,6 @@ class Role(IntEnum):
         """
         included = (role for role in reversed(Role) if Role.MEMBER <= role <= self)
         return tuple(role.name.lower() for role in included)
-
-    def may_give(self, role: Role, held: Role) -> bool:
-        """Return whether this role may grant `role` to a person who has `held`, or revoke it.
-
-        Owners may grant any role, admins roles below admin to people below admin.
-        """
-        return self is Role.OWNER or (self is Role.ADMIN and role < Role.ADMIN and held < Role.ADMIN)
 
     def outranks_grant(self, granted: Role) -> bool:
         """Return whether this configured role overrides a role that was granted to the same person."""
@@ -75,7 +69,7 @@ class AccessPolicy:
         if (origin.sender.account or origin.platform) in LOCAL_PLATFORMS:
             return Role.OWNER
         if origin.sender.account:
-            return self._linked(origin.sender)
+            return self._linked_role(origin)
         configured = self.configured_role(origin)
         own = [self._given[entry] for entry in _person_entries(origin) if entry in self._given]
         if configured is Role.BLOCKED or (Role.BLOCKED in own and configured < Role.OWNER):
@@ -83,6 +77,18 @@ class AccessPolicy:
         found = max(configured, self._as_everybody(origin), *own)
         blocked = any(self._given.get(entry) is Role.BLOCKED for entry in _place_entries(origin))
         return Role.BLOCKED if blocked and found < Role.ADMIN else found
+
+    def _linked_role(self, origin: Origin) -> Role:
+        """Return the role of a caller who signed in by a link: in the console that of the account of the
+        link; on another account their own role there, unless they are an owner, as owners are of all.
+        """
+        linked, sender = self._linked(origin.sender), origin.sender
+        if linked is Role.OWNER or origin.platform in LOCAL_PLATFORMS or origin.account == sender.account:
+            return linked
+        platform, _, id_ = sender.id.partition(":")
+        if linked < Role.MEMBER or platform != origin.platform:
+            return min(linked, Role.STRANGER)
+        return self.role_of(replace(origin, sender=replace(sender, id=id_, account="")))
 
     def role_in(self, turn: Turn) -> Role:
         """Return the current role of a turn's author; STRANGER if no person wrote it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from bot.access import Permission, Role, has_permission
+from bot.access import Permission, Role
 from bot.access.one_time_codes import GOOD_FOR, create_code
 from bot.commands.registry import Registry
 from bot.domain import ChatKind, InboundChange, InboundEvent, InboundMessage, Origin
@@ -90,9 +90,8 @@ class AdmissionPolicy:
         if refusal:
             return self._make_admission(message, Verdict.NOTICE, notice=refusal)
         budgets = self._account.limits_for(message.origin, role)
-        return self._make_admission(
-            message, Verdict.CHAT, is_admin=has_permission(role, Permission.DECIDE), budgets=budgets
-        )
+        is_admin = self._account.may(message.origin, Permission.DECIDE)
+        return self._make_admission(message, Verdict.CHAT, is_admin=is_admin, budgets=budgets)
 
     def _admit_change(self, happened: InboundChange) -> InboundChange | None:
         """Admit a change. A person without access can delete messages, but not write by editing them."""

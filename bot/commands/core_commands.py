@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from urllib.parse import urlsplit
 
-from bot.access import AccessPolicy, Role
+from bot.access import AccessPolicy, Permission, Role
 from bot.access.one_time_codes import CODE_LASTS, create_secret, hash_secret
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.commands.agents import agent, agent_of
@@ -48,6 +48,7 @@ async def help_(call: Invocation) -> Result:
         f"- {texts('help_line', usage=command.usage, summary=texts(f'cmd_{command.name}'))}"
         + (f" {texts('help_admin')}" if command.role >= Role.ADMIN else "")
         for command in registry.for_role(call.role)
+        if call.may_use(command)
     ]
     return Result("\n".join([texts("help_title"), "", *lines, "", texts("help_more")]))
 
@@ -152,6 +153,30 @@ async def _tokens(call: Invocation, thread_id: str) -> list[str]:
     return [call.texts("status_tokens", **counts)]
 
 
+_ADMIN_COMMANDS = (
+    Command("allow", allow, argument="[WHO]", most_words=1, permission=Permission.GRANT),
+    Command("revoke", revoke, argument="WHO", most_words=1, permission=Permission.GRANT),
+    Command("role", role, argument="[WHO] [ROLE]", most_words=2, permission=Permission.GRANT, private=True),
+    Command("pair", pair, argument="[CODE] [ROLE]", most_words=3, permission=Permission.GRANT, private=True),
+    Command(
+        "budget", budget, argument="[WHO] [LIMIT]", most_words=3, permission=Permission.LIMIT, private=True
+    ),
+    Command("audit", audit, argument="[WHO]", most_words=1, permission=Permission.AUDIT, private=True),
+    Command("accounts", accounts, permission=Permission.ACCOUNTS, private=True),
+    Command("restart", restart, argument="ACCOUNT", most_words=1, permission=Permission.ACCOUNTS),
+    Command("reload", reload, permission=Permission.CONFIGURE),
+    Command(
+        "announce",
+        announce,
+        argument="TEXT",
+        permission=Permission.ANNOUNCE,
+        matches_word=is_announcement,
+    ),
+    Command("skill", skill, argument="NAME [on/off]", most_words=2, permission=Permission.INSPECT),
+    Command("mcp", mcp, argument="[NAME] [on/off]", most_words=2, permission=Permission.INSPECT),
+)
+
+
 def build_registry() -> Registry:
     """Return the registry of all commands."""
     return Registry(
@@ -187,18 +212,7 @@ def build_registry() -> Registry:
             Command("approved", approved, argument="[forget NUMBER]", with_slash=True),
             Command("whoami", whoami, private=True),
             Command("page", page, with_slash=True, private=True),
-            Command("allow", allow, argument="[WHO]", most_words=1, role=Role.ADMIN),
-            Command("revoke", revoke, argument="WHO", most_words=1, role=Role.ADMIN),
-            Command("role", role, argument="[WHO] [ROLE]", most_words=2, role=Role.ADMIN, private=True),
-            Command("pair", pair, argument="[CODE] [ROLE]", most_words=3, role=Role.ADMIN, private=True),
-            Command("budget", budget, argument="[WHO] [LIMIT]", most_words=3, role=Role.ADMIN, private=True),
-            Command("audit", audit, argument="[WHO]", most_words=1, role=Role.ADMIN, private=True),
-            Command("accounts", accounts, role=Role.ADMIN, private=True),
-            Command("restart", restart, argument="ACCOUNT", most_words=1, role=Role.ADMIN),
-            Command("reload", reload, role=Role.ADMIN),
-            Command("announce", announce, argument="TEXT", role=Role.ADMIN, matches_word=is_announcement),
-            Command("skill", skill, argument="NAME [on/off]", most_words=2, role=Role.ADMIN),
-            Command("mcp", mcp, argument="[NAME] [on/off]", most_words=2, role=Role.ADMIN),
+            *_ADMIN_COMMANDS,
         ],
         fallback=use_skill_or_suggest,
     )

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from bot.access import Permission
+from bot.access import Permission, Target
 from bot.commands.escaping import quoted
 from bot.commands.registry import Invocation, Result, nearest, nearest_line, number_in, text_after
 from bot.domain import ChatKind
@@ -175,7 +175,7 @@ async def _load_permitted(call: Invocation, verb: str, number: int) -> Schedule:
     schedules of every chat.
     """
     one = await call.core.db.run(load_schedule, number)
-    is_admin = call.may(Permission.DIGESTS)
+    is_admin = one is not None and call.may(Permission.DIGESTS, Target(one.account))
     anywhere = is_admin and call.turn.address.chat_kind is ChatKind.PRIVATE
     if one is None or not (_belongs(one, call) or anywhere):
         raise ScheduleRefused("schedule_gone", number=number)

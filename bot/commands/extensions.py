@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from agent.shared.schemas import McpServerState, ServerState, SkillInfo
-from bot.access import Role
+from bot.access import Permission, Target
 from bot.commands.registry import NAME, SWITCH, Invocation, Result, nearest, nearest_line
 from bot.domain import Busy
 from bot.errors import RuntimeProblem, RuntimeRefused
@@ -29,7 +29,7 @@ async def skills(call: Invocation) -> Result:
     except RuntimeProblem:
         return Result(texts("skills_unreachable"))
     lines = [_skill_line(texts, one) for one in found.skills]
-    if call.role >= Role.ADMIN:
+    if call.may(Permission.INSPECT, Target(call.caller.home.account)):
         lines += [texts("skills_broken", name=one.path, reason=one.error) for one in found.problems]
     hint = texts("skills_hint") if lines else texts("skills_none")
     return Result("\n".join([texts("skills_title"), "", *lines, *([""] if lines else []), hint]))
@@ -54,8 +54,15 @@ async def skill(call: Invocation) -> Result:
         return Result(texts("skill_unknown", name=name, nearest=nearest_line(texts, near, mark="")))
     if wanted is None:
         return Result(_format_skill(texts, found))
-    await runtime.switch_skill(found.name, enabled=wanted)
-    return Result(texts("skill_on" if wanted else "skill_off", name=found.name, command=command_of(found)))
+    return await _switch_skill(call, found, enabled=wanted)
+
+
+async def _switch_skill(call: Invocation, one: SkillInfo, *, enabled: bool) -> Result:
+    if not call.may(Permission.EXTEND):
+        return Result(call.texts("all_accounts_only", name=call.name))
+    await call.core.runtime.switch_skill(one.name, enabled=enabled)
+    key = "skill_on" if enabled else "skill_off"
+    return Result(call.texts(key, name=one.name, command=command_of(one)))
 
 
 async def use_skill_or_suggest(call: Invocation) -> Result:
@@ -156,6 +163,8 @@ async def _show_or_switch(call: Invocation, found: Sequence[McpServerState], wan
         return Result(
             "\n\n".join(filter(None, [_server_line(texts, one, most=len(one.tools)), one.description]))
         )
+    if not call.may(Permission.EXTEND):
+        return Result(texts("all_accounts_only", name=call.name))
     await call.core.runtime.switch_server(one.name, enabled=wanted)
     return Result(texts("mcp_on" if wanted else "mcp_off", name=one.name))
 

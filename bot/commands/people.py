@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.access import Role
+from bot.access import Permission, Role, Target
 from bot.access.one_time_codes import is_code, normalize_code
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.commands.escaping import quoted, quoted_person
 from bot.commands.registry import Invocation, Result
-from bot.commands.targets import HERE, account_of, home_of, reaches, twin, whom
+from bot.commands.targets import HERE, account_of, home_of, own_accounts, reaches, twin, whom
 from bot.config import AccessEntry
 from bot.store.audit import AuditEvent, author_of, count_audit_events, record_event
 from bot.store.people import (
@@ -55,7 +55,7 @@ async def revoke(call: Invocation) -> Result:
     if isinstance(entry, Result):
         return entry
     highest, configured, other = _highest_role(call, entry), _configured_role(call, entry), twin(call, entry)
-    if not call.role.may_give(Role.STRANGER, highest):
+    if not call.may(Permission.GRANT, own_accounts(call, highest)):
         return Result(texts("role_too_high", who=entry, role=call.role_label(highest)))
     if not reaches(call, entry):
         return Result(texts("role_beyond", who=entry, account=account_of(call)))
@@ -108,7 +108,7 @@ def _parse_code_and_role(call: Invocation) -> tuple[str, Role | Result]:
     if role is None and is_code(before) and not is_code(whole):
         return before, _unknown_role(call, last)
     wanted = role or Role.MEMBER
-    if not call.role.may_give(wanted, Role.STRANGER):
+    if not call.may(Permission.GRANT, own_accounts(call, wanted)):
         return before, Result(call.texts("role_not_yours", role=call.role_label(wanted)))
     return (whole if role is None else before), wanted
 
@@ -141,7 +141,7 @@ def _refusal(call: Invocation, entry: AccessEntry, wanted: Role, *, whole: bool)
     if whole and wanted > Role.MEMBER:
         return texts("role_for_people", role=call.role_label(wanted))
     highest, configured = _highest_role(call, entry), _configured_role(call, entry)
-    if not call.role.may_give(wanted, highest):
+    if not call.may(Permission.GRANT, own_accounts(call, max(wanted, highest))):
         key = "role_not_yours" if wanted >= Role.ADMIN else "role_too_high"
         return texts(key, who=entry, role=call.role_label(max(wanted, highest)))
     if not reaches(call, entry):
@@ -156,10 +156,11 @@ def _refusal(call: Invocation, entry: AccessEntry, wanted: Role, *, whole: bool)
 
 
 async def _requests_here(call: Invocation, now: float, code: str = "") -> list[PairingRequest]:
-    """Return the pending requests of this account; the console and the terminal see those of all accounts."""
+    """Return the pending requests of this account; an owner in the console sees those of all accounts."""
     found = await call.core.db.run(list_pairing_requests, now, code)
     sees_all = home_of(call) in LOCAL_PLATFORMS
-    return [one for one in found if sees_all or one.account == account_of(call)]
+    here = [one for one in found if sees_all or one.account == account_of(call)]
+    return [one for one in here if call.may(Permission.GRANT, Target(one.account))]
 
 
 def _configured_role(call: Invocation, entry: AccessEntry) -> Role:
@@ -190,6 +191,7 @@ def _show_role(call: Invocation, who: str) -> Result:
 async def _list_roles(call: Invocation) -> str:
     """List the granted roles; configured ones are in the configuration file."""
     texts, grants = call.texts, await call.core.db.run(list_role_grants)
+    grants = [one for one in grants if _is_visible(call, one.entry)]
     if not grants:
         return texts("people_none")
     lines = [texts("people_title"), ""]
@@ -199,6 +201,13 @@ async def _list_roles(call: Invocation) -> str:
     if len(grants) > MOST_SHOWN:
         lines.append(texts("people_more", count=len(grants) - MOST_SHOWN))
     return "\n".join(lines)
+
+
+def _is_visible(call: Invocation, entry: str) -> bool:
+    """Return True if a grant covers an account that the caller administers."""
+    accounts = call.core.permissions.accounts_with(call.caller, Permission.GRANT)
+    scope = entry.partition(":")[0]
+    return accounts is None or any(scope in (one, call.core.account(one).platform) for one in accounts)
 
 
 def _list_requests(call: Invocation, requests: Sequence[PairingRequest]) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.access import Permission, Role, has_permission
+from bot.access import Caller, Permission, Role, Target
+from bot.access.permissions import RULES
 from bot.config import Rejected, Reloaded
 from bot.domain import ChatKind, Origin, Turn, TurnKind
 from bot.platforms.base import CommandHint
@@ -107,9 +108,26 @@ class Invocation:
         """Return the name of a role in the language of the answer."""
         return self.texts.label("role_name", role.name.lower())
 
-    def may(self, permission: Permission) -> bool:
-        """Return True if the caller has the permission."""
-        return has_permission(self.role, permission)
+    @property
+    def caller(self) -> Caller:
+        """Return who uses the command."""
+        return Caller.of_turn(self.turn, self.role)
+
+    def may(self, permission: Permission, target: Target | None = None) -> bool:
+        """Return True if the caller has the permission, on the account of the turn unless one is named."""
+        on = target or Target(self.turn.address.account)
+        return self.core.permissions.decide(self.caller, permission, on)
+
+    def may_use(self, command: Command) -> bool:
+        """Return True if the caller may use a command at all: on their own account."""
+        return self.may(command.permission, Target(self.caller.home.account))
+
+    def refusal_of(self, command: Command) -> str:
+        """Return why the caller may not use a command, "" if they may."""
+        if self.may_use(command):
+            return ""
+        key = "admins_only" if self.role < command.role else "all_accounts_only"
+        return self.texts(key, name=self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +177,7 @@ class Command:
     name: str
     handler: Handler
     argument: str = ""
-    role: Role = Role.MEMBER
+    permission: Permission = Permission.USE
     most_words: int = 0
     starts_thread: bool = False
     resumes_thread: bool = False
@@ -175,6 +193,11 @@ class Command:
     administrative answers, never for a change that concerns the group."""
     public: tuple[str, ...] = ()
     """First arguments with which everybody sees the answer of a private command."""
+
+    @property
+    def role(self) -> Role:
+        """Return the least role that allows the command."""
+        return RULES[self.permission].least
 
     @property
     def usage(self) -> str:

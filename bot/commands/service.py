@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from bot.access import Role
+from bot.access import Permission, Role, Target
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.commands.escaping import quoted, quoted_person
 from bot.commands.registry import COLONS, Invocation, Result, nearest, nearest_line, text_after
@@ -32,6 +32,8 @@ async def accounts(call: Invocation) -> Result:
     now = call.core.clock.now()
     lines = []
     for name, (platform, state) in sorted(call.core.accounts.states().items()):
+        if not call.may(Permission.ACCOUNTS, Target(name)):
+            continue
         last = texts("accounts_last", seconds=now - state.last_event) if state.last_event else ""
         lines.append(
             "- "
@@ -50,12 +52,15 @@ async def accounts(call: Invocation) -> Result:
 
 async def restart(call: Invocation) -> Result:
     """Restart an account; accepted messages continue once it is connected again."""
-    known = sorted(call.core.accounts.states())
+    states = call.core.accounts.states()
+    known = sorted(one for one in states if call.may(Permission.ACCOUNTS, Target(one)))
     name = call.words[0] if call.words else ""
     if not name:
         return Result(
             call.texts("restart_which", accounts=call.texts("list_separator").join(map(quoted, known)))
         )
+    if name in states and name not in known:
+        return Result(call.texts("account_beyond", account=name))
     if not call.core.accounts.restart(name):
         near = nearest_line(call.texts, nearest(name, known), mark="")
         return Result(call.texts("restart_unknown", account=quoted(name), nearest=near))
@@ -109,6 +114,8 @@ def _is_reachable(call: Invocation, one: Audience) -> bool:
         return False
     if call.core.accounts.get(there.account) is None:
         return False
+    if not call.may(Permission.ANNOUNCE, Target(there.account)):
+        return False
     origin = Origin(there.account, one.platform, there.chat, there.chat_kind, "", one.sender)
     return call.core.policy(there.account).role_of(origin) >= Role.MEMBER
 
@@ -120,7 +127,8 @@ async def audit(call: Invocation) -> Result:
     person = call.words[0] if call.words else ""
     if person and ":" not in person:
         person = f"{home_of(call)}:{person}"
-    found = await call.core.db.run(list_audit_entries, limit=AUDIT_SHOWN, person=person)
+    accounts = call.core.permissions.accounts_with(call.caller, Permission.AUDIT)
+    found = await call.core.db.run(list_audit_entries, limit=AUDIT_SHOWN, person=person, accounts=accounts)
     if not found:
         return Result(call.texts("audit_none"))
     lines = [f"- {_audit_line(call.texts, one)}" for one in found]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.access.permissions import administers_scope, home_origin
+from bot.access import Permission, Role, Target
 from bot.commands.escaping import quoted
 from bot.commands.registry import Invocation, Result, nearest, nearest_line
 from bot.config import AccessEntry, wrong_entry
@@ -70,8 +70,11 @@ def twin(call: Invocation, entry: AccessEntry) -> AccessEntry:
     return replace(entry, scope=platform if entry.scope == account else account)
 
 
-def reaches(call: Invocation, entry: AccessEntry) -> bool:
-    """Return True if the caller is an admin of every account that the entry covers; owners always are."""
-    turn, core = call.turn, call.core
-    home = home_origin(turn.platform, turn.address.account, turn.messages[-1].sender)
-    return administers_scope(call.role, home, entry.scope, core.accounts.states(), core.policy)
+def own_accounts(call: Invocation, rank: Role) -> Target:
+    """Return people of this rank on the caller's own account."""
+    return Target(call.caller.home.account, rank=rank)
+
+
+def reaches(call: Invocation, entry: AccessEntry, permission: Permission = Permission.GRANT) -> bool:
+    """Return True if the caller has a permission on every account that the entry covers."""
+    return call.may(permission, Target(entry.scope))

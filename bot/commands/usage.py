@@ -6,14 +6,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from bot.access import Permission, Role
+from bot.access import Permission, Role, Target
 from bot.commands.escaping import quoted, quoted_person
 from bot.commands.registry import Invocation, Result
-from bot.commands.targets import account_of, entry_of, home_of, twin
+from bot.commands.targets import account_of, entry_of, home_of, reaches, twin
 from bot.config import AccessEntry
 from bot.domain import ChatKind, turn_author
 from bot.store.audit import author_of
 from bot.store.budgets import EntryBudget, measure_limits
+from bot.store.connection import Accounts
 from bot.store.usage import PersonTotals, TurnUsage, UsageSum, list_top_usage, load_last_usage, sum_usage
 from bot.texts import Texts
 
@@ -31,7 +32,7 @@ async def usage(call: Invocation) -> Result:
     sections += await _usage_section(call, "usage_you", person=turn_author(call.turn))
     sections += await _usage_section(call, "usage_here", conversation=here)
     sections += await _limit_section(call)
-    if call.may(Permission.USAGE):
+    if call.may(Permission.USAGE, Target(call.caller.home.account)):
         is_private = call.turn.address.chat_kind is ChatKind.PRIVATE
         sections += await _total_sections(call) if is_private else [texts("usage_private")]
     return Result("\n\n".join(sections))
@@ -54,21 +55,29 @@ async def _limit_section(call: Invocation) -> list[str]:
 
 async def _total_sections(call: Invocation) -> list[str]:
     since = call.core.clock.now() - PERIODS["usage_month"]
-    people = await call.core.db.run(list_top_usage, since, MOST_PEOPLE)
+    accounts = call.core.permissions.accounts_with(call.caller, Permission.USAGE)
+    people = await call.core.db.run(list_top_usage, since, MOST_PEOPLE, accounts)
     listed = "\n".join(f"- {_person_line(call.texts, one)}" for one in people)
     return [
-        *await _usage_section(call, "usage_all"),
+        *await _usage_section(call, "usage_all" if accounts is None else "usage_accounts", accounts=accounts),
         *([call.texts("usage_people"), listed] if people else []),
     ]
 
 
 async def _usage_section(
-    call: Invocation, title: str, *, person: str | None = None, conversation: int | None = None
+    call: Invocation,
+    title: str,
+    *,
+    person: str | None = None,
+    conversation: int | None = None,
+    accounts: Accounts = None,
 ) -> list[str]:
     """Format a title and the usage per period, or a line that says there was none."""
     texts, db, now = call.texts, call.core.db, call.core.clock.now()
     found = {
-        name: await db.run(sum_usage, now - seconds, person=person, conversation=conversation)
+        name: await db.run(
+            sum_usage, now - seconds, person=person, conversation=conversation, accounts=accounts
+        )
         for name, seconds in PERIODS.items()
     }
     if not found["usage_month"].turns:
@@ -98,11 +107,14 @@ async def budget(call: Invocation) -> Result:
     """Set a limit, or list the limits that were set."""
     if not call.words:
         return Result(_list_limits(call))
-    entry = entry_of(call, call.words[0], home_of(call))
+    wide = call.may(Permission.LIMIT, Target(home_of(call)))
+    entry = entry_of(call, call.words[0], home_of(call) if wide else account_of(call))
     if isinstance(entry, Result):
         return entry
     if entry.kind:
         return Result(call.texts("budget_kind", who=entry))
+    if not reaches(call, entry, Permission.LIMIT):
+        return Result(call.texts("role_beyond", who=entry, account=account_of(call)))
     return Result(await _apply_limits(call, entry))
 
 
@@ -146,7 +158,11 @@ def _parse_limit(known: EntryBudget, word: str) -> EntryBudget | None:
 
 
 def _list_limits(call: Invocation) -> str:
-    granted = call.core.budgets.list_granted()
+    granted = [
+        one
+        for one in call.core.budgets.list_granted()
+        if call.may(Permission.LIMIT, Target(one.entry.partition(":")[0]))
+    ]
     if not granted:
         return call.texts("budget_none")
     lines = [

@@ -402,12 +402,8 @@ class Dispatcher:
         command = self._commands.get(name)
         if command is None:
             return await self._run_handler(self._commands.fallback, call)
-        refused = call.role < command.role
-        result = (
-            Result(texts("admins_only", name=name))
-            if refused
-            else await self._run_handler(command.handler, call)
-        )
+        refused = call.refusal_of(command)
+        result = Result(refused) if refused else await self._run_handler(command.handler, call)
         if command.role > Role.MEMBER:
             event = AuditEvent("refused" if refused else "command", f"/{name}", " ".join(words))
             await self._db.run(record_event, author_of(turn), event, self._clock.now())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain import Origin, Turn, person_of
-from bot.store.connection import NEWEST, Connection, sql
+from bot.store.connection import NEWEST, Accounts, Connection, sql
 
 MOST_TEXT = 500
 
@@ -61,6 +61,14 @@ LIST_AUDIT_OF_PERSON = sql(
     OR subject IN (SELECT account || CAST(:on_account AS TEXT) FROM conversations WHERE platform = :platform))
     ORDER BY id DESC LIMIT :limit"""
 )
+# List the audit events on some accounts, newest first.
+LIST_AUDIT_ON_ACCOUNTS = sql(
+    "SELECT * FROM audit WHERE id < :before AND account IN :accounts ORDER BY id DESC LIMIT :limit",
+    "accounts",
+)
+LIST_AUDIT_OF_PERSON_ON_ACCOUNTS = sql(
+    LIST_AUDIT_OF_PERSON.text.replace("WHERE", "WHERE account IN :accounts AND", 1), "accounts"
+)
 # Count the recent audit events of a person with an action.
 COUNT_AUDIT = sql("SELECT COUNT(*) FROM audit WHERE person = :person AND action = :action AND at > :since")
 
@@ -72,10 +80,12 @@ def actor_of(origin: Origin, key: str) -> Actor:
 
 
 def author_of(turn: Turn) -> Actor:
-    """Return the author of a command; the command's turn is the key of its event."""
+    """Return the author of a command; the command's turn is the key of its event, and somebody who signed in
+    to the console by a link acts on the account of the link.
+    """
     sender, address = turn.messages[-1].sender, turn.address
-    person = person_of(turn.platform, sender)
-    return Actor(f"turn:{turn.id}", person, sender.name, address.account, address.chat)
+    person, account = person_of(turn.platform, sender), sender.account or address.account
+    return Actor(f"turn:{turn.id}", person, sender.name, account, address.chat)
 
 
 def record_event(connection: Connection, actor: Actor, deed: AuditEvent, now: float) -> None:
@@ -102,13 +112,22 @@ def is_recorded(connection: Connection, actor: Actor) -> bool:
 
 
 def list_audit_entries(
-    connection: Connection, before: int = NEWEST, limit: int = 50, person: str = ""
+    connection: Connection,
+    before: int = NEWEST,
+    limit: int = 50,
+    person: str = "",
+    accounts: Accounts = None,
 ) -> list[AuditEntry]:
-    """Return the newest events with ids below `before`: by or about a person, or ("") all."""
+    """Return the newest events with ids below `before`: by or about a person, or ("") all, of those who acted
+    on the accounts.
+    """
     statement = LIST_AUDIT_OF_PERSON if person else LIST_AUDIT
     platform, _, id_ = person.partition(":")
     whose = {"person": person, "platform": platform, "on_account": f":{id_}"}
-    given = {"before": before, "limit": limit, **(whose if person else {})}
+    given: dict[str, Any] = {"before": before, "limit": limit, **(whose if person else {})}
+    if accounts is not None:
+        statement = LIST_AUDIT_OF_PERSON_ON_ACCOUNTS if person else LIST_AUDIT_ON_ACCOUNTS
+        given["accounts"] = sorted(accounts)
     return [_entry(row) for row in connection.execute(statement, given).all()]
 
 

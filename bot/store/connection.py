@@ -52,6 +52,10 @@ def sql(text: str, *lists: str) -> Statement:
     return Statement(" ".join(text.split()), lists)
 
 
+Accounts = frozenset[str] | None
+"""Accounts to which a query is restricted; None: all."""
+
+
 class Rows(Protocol):
     """The result of a statement. Columns are available as attributes and by position."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,13 @@ LIST_OWNED_TURNS = sql(
     WHERE owner = :owner AND (account = :account OR platform = 'web')) AND id < :before
     ORDER BY id DESC LIMIT :limit"""
 )
+# List the turns of all conversations on some accounts, and of a person's own conversations.
+LIST_TURNS_ON_ACCOUNTS = sql(
+    f"""SELECT {TURN_VIEW} FROM turns WHERE conversation_id IN (SELECT id FROM conversations
+    WHERE account IN :accounts OR (owner = :owner AND (account = :account OR platform = 'web')))
+    AND id < :before ORDER BY id DESC LIMIT :limit""",
+    "accounts",
+)
 # List all turns, newest first.
 LIST_TURNS = sql(f"SELECT {TURN_VIEW} FROM turns WHERE id < :before ORDER BY id DESC LIMIT :limit")
 MESSAGES_OF_TURNS = sql(
@@ -84,11 +91,21 @@ def list_turns(
 
 
 def list_turns_of_owner(
-    connection: Connection, owner: str, account: str, before: int = NEWEST, limit: int = 50
+    connection: Connection,
+    owner: str,
+    account: str,
+    before: int = NEWEST,
+    limit: int = 50,
+    accounts: Collection[str] = (),
 ) -> list[TurnView]:
-    """Return turns of a person's own conversations on an account and in the web console, newest first."""
-    given = {"owner": owner, "account": account, "before": before, "limit": limit}
-    return _whole(connection, connection.execute(LIST_OWNED_TURNS, given).all())
+    """Return turns of a person's own conversations on an account and in the web console, and of all
+    conversations on `accounts`, newest first.
+    """
+    given: dict[str, Any] = {"owner": owner, "account": account, "before": before, "limit": limit}
+    if not accounts:
+        return _whole(connection, connection.execute(LIST_OWNED_TURNS, given).all())
+    found = connection.execute(LIST_TURNS_ON_ACCOUNTS, {**given, "accounts": sorted(accounts)})
+    return _whole(connection, found.all())
 
 
 def _whole(connection: Connection, found: Sequence[Any]) -> list[TurnView]:

@@ -4,6 +4,7 @@ each instant runs once even with several schedulers.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -207,6 +208,13 @@ LIST_PERSON_RUNS_BETWEEN = sql(
     WHERE f.due_at >= :begin AND f.due_at < :end AND f.schedule_id IN (SELECT id FROM schedules
     WHERE person = :person) ORDER BY f.due_at, f.id LIMIT :limit"""
 )
+# List the runs of a person's schedules, and of everybody's on some accounts, that were due in a period.
+LIST_RUNS_ON_ACCOUNTS_BETWEEN = sql(
+    f"""SELECT {RUN_COLUMNS} FROM firings f LEFT JOIN turns t ON t.id = f.turn_id AND f.turn_id > 0
+    WHERE f.due_at >= :begin AND f.due_at < :end AND f.schedule_id IN (SELECT id FROM schedules
+    WHERE account IN :accounts OR person = :person) ORDER BY f.due_at, f.id LIMIT :limit""",
+    "accounts",
+)
 # Find the private chat in which a person was answered last.
 PRIVATE_CHAT_OF = sql(
     """SELECT c.id, c.platform, c.account, c.chat, c.chat_kind FROM turns t
@@ -381,11 +389,21 @@ def list_scheduled_runs(
 
 
 def list_runs_between(
-    connection: Connection, begin: float, end: float, limit: int, person: str = ""
+    connection: Connection,
+    begin: float,
+    end: float,
+    limit: int,
+    person: str = "",
+    accounts: Collection[str] = (),
 ) -> list[ScheduledRun]:
-    """Return runs due from `begin` until before `end`, by time: of all people, or of one."""
-    given = {"begin": begin, "end": end, "limit": limit, **({"person": person} if person else {})}
+    """Return runs due from `begin` until before `end`, by time: of all people, or of one and of everybody on
+    `accounts`.
+    """
+    given: dict[str, Any] = {"begin": begin, "end": end, "limit": limit}
+    given |= {"person": person} if person else {}
     statement = LIST_PERSON_RUNS_BETWEEN if person else LIST_RUNS_BETWEEN
+    if person and accounts:
+        statement, given = LIST_RUNS_ON_ACCOUNTS_BETWEEN, {**given, "accounts": sorted(accounts)}
     return [decode_scheduled_run(row) for row in connection.execute(statement, given).all()]
 
 

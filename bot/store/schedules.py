@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -104,6 +105,12 @@ LIST_PERSON_SCHEDULES = sql(
     f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE person = :person AND id < :before AND state <> 'draft'
     ORDER BY id DESC LIMIT :limit"""
 )
+# List the schedules of a person, and of everybody on some accounts.
+LIST_SCHEDULES_ON_ACCOUNTS = sql(
+    f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE (account IN :accounts OR person = :person)
+    AND id < :before AND state <> 'draft' ORDER BY id DESC LIMIT :limit""",
+    "accounts",
+)
 LIST_CHAT_SCHEDULES = sql(
     f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE account = :account AND chat = :chat AND state <>
     'draft'
@@ -176,11 +183,17 @@ def load_schedule(connection: Connection, schedule: int) -> Schedule | None:
 
 
 def list_schedules(
-    connection: Connection, before: int = NEWEST, limit: int = 50, person: str = ""
+    connection: Connection,
+    before: int = NEWEST,
+    limit: int = 50,
+    person: str = "",
+    accounts: Collection[str] = (),
 ) -> list[Schedule]:
-    """Return schedules, newest first: of all people, or of one."""
-    given = {"before": before, "limit": limit, **({"person": person} if person else {})}
+    """Return schedules, newest first: of all people, or of one and of everybody on `accounts`."""
+    given: dict[str, Any] = {"before": before, "limit": limit, **({"person": person} if person else {})}
     statement = LIST_PERSON_SCHEDULES if person else LIST_SCHEDULES
+    if person and accounts:
+        statement, given = LIST_SCHEDULES_ON_ACCOUNTS, {**given, "accounts": sorted(accounts)}
     return [decode_schedule(row) for row in connection.execute(statement, given).all()]
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
-from bot.store.connection import Connection, decode_sender, sql
+from bot.store.connection import Accounts, Connection, Rows, Statement, decode_sender, sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ USAGE_SUMS = (
     " COALESCE(SUM(total_tokens), 0) AS total"
 )
 HAS_USAGE = "total_tokens > 0 AND created_at >= :since"
+ON_ACCOUNTS = "conversation_id IN (SELECT id FROM conversations WHERE account IN :accounts)"
 USAGE_OF_ALL = sql(f"SELECT {USAGE_SUMS} FROM turns WHERE {HAS_USAGE}")
 USAGE_OF_PERSON = sql(f"SELECT {USAGE_SUMS} FROM turns WHERE person = :person AND {HAS_USAGE}")
 USAGE_OF_CONVERSATION = sql(
@@ -107,6 +109,28 @@ NAME_OF_PERSON = sql(
 )
 
 
+def _restricted(statement: Statement) -> Statement:
+    """Return a statement that counts only the turns on `:accounts`."""
+    return sql(statement.text.replace(HAS_USAGE, f"{HAS_USAGE} AND {ON_ACCOUNTS}"), "accounts")
+
+
+ON_SOME_ACCOUNTS: Mapping[Statement, Statement] = MappingProxyType(
+    {
+        one: _restricted(one)
+        for one in (
+            *(USAGE_OF_ALL, USAGE_OF_PERSON, USAGE_OF_CONVERSATION, USAGE_BY_DAY),
+            *(USAGE_OF_PERSON_BY_DAY, USAGE_BY_PERSON, TOP_USAGE),
+        )
+    }
+)
+
+
+def _query(connection: Connection, statement: Statement, accounts: Accounts, **given: Any) -> Rows:
+    if accounts is None:
+        return connection.execute(statement, given)
+    return connection.execute(ON_SOME_ACCOUNTS[statement], {**given, "accounts": sorted(accounts)})
+
+
 def save_usage(connection: Connection, turn: int, spent: TurnUsage) -> None:
     """Store the token usage of a turn."""
     counts = {"input": spent.input_tokens, "output": spent.output_tokens, "total": spent.total_tokens}
@@ -121,35 +145,45 @@ def decode_usage(row: Any) -> TurnUsage | None:
 
 
 def sum_usage(
-    connection: Connection, since: float, person: str | None = None, conversation: int | None = None
+    connection: Connection,
+    since: float,
+    person: str | None = None,
+    conversation: int | None = None,
+    accounts: Accounts = None,
 ) -> UsageSum:
-    """Sum the usage since an instant: of a person, else of a conversation, else of all."""
+    """Sum the usage since an instant: of a person, else of a conversation, else of all, on the accounts."""
     if person is not None:
-        found = connection.execute(USAGE_OF_PERSON, {"since": since, "person": person})
+        found = _query(connection, USAGE_OF_PERSON, accounts, since=since, person=person)
     elif conversation is not None:
-        given = {"since": since, "conversation": conversation}
-        found = connection.execute(USAGE_OF_CONVERSATION, given)
+        found = _query(connection, USAGE_OF_CONVERSATION, accounts, since=since, conversation=conversation)
     else:
-        found = connection.execute(USAGE_OF_ALL, {"since": since})
+        found = _query(connection, USAGE_OF_ALL, accounts, since=since)
     return _spending(found.one())
 
 
-def load_person_usage(connection: Connection, since: float, person: str) -> PersonTotals:
-    """Return a person's usage since an instant."""
-    return PersonTotals(person, _name(connection, person), sum_usage(connection, since, person, None))
+def load_person_usage(
+    connection: Connection, since: float, person: str, accounts: Accounts = None
+) -> PersonTotals:
+    """Return a person's usage since an instant, on the accounts."""
+    spent = sum_usage(connection, since, person, None, accounts)
+    return PersonTotals(person, _name(connection, person), spent)
 
 
 def sum_usage_by_day(
-    connection: Connection, since: float, ahead: float, person: str | None = None
+    connection: Connection,
+    since: float,
+    ahead: float,
+    person: str | None = None,
+    accounts: Accounts = None,
 ) -> list[DayTotals]:
-    """Return the usage per day since an instant, of a person or of all; days begin at midnight of a zone that
-    is `ahead` seconds ahead of UTC.
+    """Return the usage per day since an instant, of a person or of all, on the accounts; days begin at
+    midnight of a zone that is `ahead` seconds ahead of UTC.
     """
-    given = {"since": since, "ahead": ahead}
+    given: dict[str, Any] = {"since": since, "ahead": ahead}
     if person is None:
-        found = connection.execute(USAGE_BY_DAY, given).all()
+        found = _query(connection, USAGE_BY_DAY, accounts, **given).all()
     else:
-        found = connection.execute(USAGE_OF_PERSON_BY_DAY, {**given, "person": person}).all()
+        found = _query(connection, USAGE_OF_PERSON_BY_DAY, accounts, **given, person=person).all()
     return [DayTotals(int(row.day), _spending(row)) for row in found]
 
 
@@ -160,17 +194,18 @@ def load_last_usage(connection: Connection, conversation: int) -> TurnUsage | No
 
 
 def list_person_usage(
-    connection: Connection, since: float, after: str = "", limit: int = 50
+    connection: Connection, since: float, after: str = "", limit: int = 50, accounts: Accounts = None
 ) -> list[PersonTotals]:
-    """Return the usage per person since an instant, by person, starting after `after`."""
-    given = {"since": since, "after": after, "limit": limit}
-    return _named(connection, connection.execute(USAGE_BY_PERSON, given).all())
+    """Return the usage per person since an instant on the accounts, by person, starting after `after`."""
+    found = _query(connection, USAGE_BY_PERSON, accounts, since=since, after=after, limit=limit)
+    return _named(connection, found.all())
 
 
-def list_top_usage(connection: Connection, since: float, limit: int) -> list[PersonTotals]:
-    """Return the people with the highest usage since an instant."""
-    given = {"since": since, "limit": limit}
-    return _named(connection, connection.execute(TOP_USAGE, given).all())
+def list_top_usage(
+    connection: Connection, since: float, limit: int, accounts: Accounts = None
+) -> list[PersonTotals]:
+    """Return the people with the highest usage since an instant, on the accounts."""
+    return _named(connection, _query(connection, TOP_USAGE, accounts, since=since, limit=limit).all())
 
 
 def _named(connection: Connection, found: Sequence[Any]) -> list[PersonTotals]:

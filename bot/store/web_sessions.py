@@ -53,6 +53,12 @@ OWNED_BEFORE = sql(
     FROM turns t WHERE t.conversation_id = c.id AND t.thread_id = :thread)""",
     "owners",
 )
+# List the conversations that are on a thread, or were on it earlier.
+THREAD_CONVERSATIONS = sql(
+    """SELECT account, platform, owner FROM conversations WHERE thread_id = :thread UNION
+    SELECT c.account, c.platform, c.owner FROM conversations c JOIN turns t ON t.conversation_id = c.id
+    WHERE t.thread_id = :thread"""
+)
 # Find the owner of a private chat.
 FIND_OWNER = sql(
     """SELECT owner FROM conversations WHERE account = :account AND chat = :chat AND owner <> ''
@@ -126,6 +132,14 @@ def find_owned_conversations(
     given = {"thread": thread, "owners": list(owners)}
     found = connection.execute(OWNED_NOW, given).all()
     return [(row.account, row.platform) for row in found or connection.execute(OWNED_BEFORE, given).all()]
+
+
+def find_thread_conversations(connection: Connection, thread: str) -> list[tuple[str, str, str]]:
+    """Return account, platform and owner ("" for groups) of all conversations that use a thread or used
+    it.
+    """
+    found = connection.execute(THREAD_CONVERSATIONS, {"thread": thread}).all()
+    return sorted((row.account, row.platform, row.owner) for row in found)
 
 
 def find_chat_owner(connection: Connection, account: str, chat: str) -> str:

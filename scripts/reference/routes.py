@@ -30,7 +30,7 @@ from scripts.reference.markdown import code, first_line, page, table
 INTRO = """
 The service listens on a single port (`server.port`, default 2026). The OpenAPI document of its routes is at
 `/api/openapi.json`. It links to the agent runtime's own document, `/api/langgraph/openapi.json` (for
-admins), which lists the LangGraph API without a prefix. The runtime's management routes have the same paths
+owners), which lists the LangGraph API without a prefix. The runtime's management routes have the same paths
 in the service.
 
 - With `server.token` set, every route whose role is not `anyone` requires `Authorization: Bearer TOKEN`, or
@@ -53,7 +53,7 @@ directly, but only for callers that present its token.
 LANGGRAPH = """
 ## LangGraph API
 
-The service provides this API to admins under `/api/langgraph`. `roebot agent serve` and the bundled runtime
+The service provides this API to owners under `/api/langgraph`. `roebot agent serve` and the bundled runtime
 provide it at the root. Use `langgraph-sdk` as the client.
 """
 PLACE = re.compile(r"\{[^}]*\}")

@@ -8,12 +8,21 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Path, Query
 from pydantic import BaseModel, Field
 
-from bot.access import AccessPolicy, Role
+from bot.access import AccessPolicy, Permission, Role, Target
 from bot.access.one_time_codes import normalize_code
 from bot.commands.people import MOST_WRONG, WRONG_CODE, WRONG_WITHIN
 from bot.config import AccessConfig, AccessEntry, wrong_entry
 from bot.server.api import schemas
-from bot.server.api.auth import NOT_YOURS, By, Principal, audit_actor, check_scope, is_in_scope
+from bot.server.api.auth import (
+    By,
+    Principal,
+    accounts_with,
+    audit_actor,
+    check,
+    check_scope,
+    may,
+    requires,
+)
 from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Names, Services, parse_cursor
 from bot.server.api.errors import not_found
 from bot.store.audit import AuditEvent, count_audit_events, list_audit_entries, record_event
@@ -54,14 +63,22 @@ class NewRole(BaseModel):
 
 
 @router.get("/access")
+@requires(Permission.GRANT)
 async def get_access(
     services: Services, by: By, limit: Limit = DEFAULT, cursor: Names = ""
 ) -> schemas.Access:
-    """List the configured roles, the granted roles (ordered by entry, in pages) and the access requests that
-    the caller may approve.
+    """List the configured roles, the granted roles (ordered by entry, in pages) and the access requests of
+    the accounts that the caller administers.
     """
     rules, own, now = services.core.config.access, services.core.configured_accounts(), services.clock.now()
-    grants = [one for one in await services.db.run(list_role_grants) if one.entry > cursor]
+    reached = accounts_with(services, by, Permission.GRANT)
+    own = [one for one in own if reached is None or one.name in reached]
+    shown = reached if reached is None else {*reached, *(one.platform for one in own)}
+    grants = [
+        one
+        for one in await services.db.run(list_role_grants)
+        if one.entry > cursor and (shown is None or one.entry.partition(":")[0] in shown)
+    ]
     return schemas.Access(
         default=rules.default,
         defaults=[
@@ -69,18 +86,23 @@ async def get_access(
             for one in own
             if one.own_rules.default is not None
         ],
-        configured=_configured_roles(rules, own),
+        configured=[
+            one
+            for one in _configured_roles(rules, own)
+            if shown is None or one.entry.partition(":")[0] in shown
+        ],
         given=[present_grant(services, by, one) for one in grants[:limit]],
         next=grants[limit - 1].entry if len(grants) > limit else None,
         waiting=[
             one
             for one in await services.db.run(list_pairing_requests, now)
-            if is_in_scope(services, by, one.account)
+            if may(services, by, Permission.GRANT, Target(one.account))
         ],
     )
 
 
 @router.put("/access/{entry}")
+@requires(Permission.GRANT)
 async def put_role(entry: Entry, body: NewRole, services: Services, by: By) -> schemas.RoleGrantInfo:
     """Grant a role to a person, or access to a group or workspace (403: the caller is neither an owner nor an
     admin of every account that the entry covers; 409: the configuration overrides it).
@@ -102,6 +124,7 @@ async def put_role(entry: Entry, body: NewRole, services: Services, by: By) -> s
 
 
 @router.delete("/access/{entry}", status_code=204)
+@requires(Permission.GRANT)
 async def delete_role(entry: Entry, services: Services, by: By) -> None:
     """Revoke a granted role (403: the caller is neither an owner nor an admin of every account that the entry
     covers).
@@ -115,19 +138,21 @@ async def delete_role(entry: Entry, services: Services, by: By) -> None:
 
 
 @router.get("/audit")
+@requires(Permission.AUDIT)
 async def list_audit_events(
-    services: Services, person: Person = "", limit: Limit = DEFAULT, cursor: Cursor = ""
+    services: Services, by: By, person: Person = "", limit: Limit = DEFAULT, cursor: Cursor = ""
 ) -> schemas.Audit:
-    """List audit events, newest first."""
-    found = await services.db.run(list_audit_entries, parse_cursor(cursor), limit, person)
+    """List audit events, newest first: of the accounts that the caller administers."""
+    accounts = accounts_with(services, by, Permission.AUDIT)
+    found = await services.db.run(list_audit_entries, parse_cursor(cursor), limit, person, accounts)
     next_cursor = str(found[-1].id) if len(found) == limit else None
     return schemas.Audit(entries=found, next=next_cursor)
 
 
 def _check_grant(services: ApiServices, by: Principal, who: AccessEntry, role: Role) -> None:
     """Check that the caller may grant or revoke this role, as in the chat. Raises 403."""
-    if not by.role.may_give(role, services.core.highest_role(who)):
-        raise HTTPException(403, NOT_YOURS)
+    rank = max(role, services.core.highest_role(who))
+    check(services, by, Permission.GRANT, Target(by.caller.home.account, rank=rank))
     check_scope(services, by, who)
 
 
@@ -184,9 +209,8 @@ def parse_entry(text: str) -> AccessEntry:
 def present_grant(services: ApiServices, by: Principal, one: RoleGrant) -> schemas.RoleGrantInfo:
     """Return a granted role as the API shows it to the caller."""
     who = parse_entry(one.entry)
-    changeable = by.role.may_give(Role.STRANGER, services.core.highest_role(who)) and is_in_scope(
-        services, by, who.scope
-    )
+    target = Target(who.scope, rank=services.core.highest_role(who))
+    changeable = may(services, by, Permission.GRANT, target)
     return schemas.RoleGrantInfo(
         entry=one.entry, role=one.role, name=one.name, by=one.by, at=one.at, changeable=changeable
     )
@@ -200,30 +224,33 @@ class PairingApproval(BaseModel):
 
 
 @router.post("/access/pair")
+@requires(Permission.GRANT)
 async def approve_by_code(body: PairingApproval, services: Services, by: By) -> schemas.RoleGrantInfo:
     """Approve access by pairing code and notify the person (404: no request with this code on the caller's
     accounts; 429: too many wrong codes).
     """
     db, now = services.db, services.clock.now()
-    _check_role(by, body.role)
+    _check_role(services, by, body.role)
     if await db.run(count_audit_events, by.person, WRONG_CODE, now - WRONG_WITHIN) >= MOST_WRONG:
         raise HTTPException(429, "code: too many wrong codes; try again in an hour")
     found = await db.run(list_pairing_requests, now, normalize_code(body.code))
-    within = [one for one in found if is_in_scope(services, by, one.account)]
+    within = [one for one in found if may(services, by, Permission.GRANT, Target(one.account))]
     grant = await _grant_access(services, by, within[0], body.role) if within else None
     if grant is None:
         await db.run(record_event, audit_actor(services, by), AuditEvent(WRONG_CODE), now)
-        raise HTTPException(404, NOBODY if by.role is Role.OWNER else f"{NOBODY} {ELSEWHERE}")
+        sees_all = accounts_with(services, by, Permission.GRANT) is None
+        raise HTTPException(404, NOBODY if sees_all else f"{NOBODY} {ELSEWHERE}")
     return grant
 
 
 @router.post("/access/waiting/{entry}")
+@requires(Permission.GRANT)
 async def approve_by_person(entry: Entry, body: NewRole, services: Services, by: By) -> schemas.RoleGrantInfo:
     """Approve the access request from `account:id` and notify the person (403: the caller is neither an owner
     nor an admin of that account; 404: no pending request).
     """
     who = parse_entry(entry)
-    _check_role(by, body.role)
+    _check_role(services, by, body.role)
     check_scope(services, by, who)
     found = [
         one
@@ -256,7 +283,6 @@ async def _grant_access(
     )
 
 
-def _check_role(by: Principal, role: str) -> None:
+def _check_role(services: ApiServices, by: Principal, role: str) -> None:
     """Check that the caller may grant this role to people without access. Raises 403."""
-    if not by.role.may_give(Role[role.upper()], Role.STRANGER):
-        raise HTTPException(403, NOT_YOURS)
+    check(services, by, Permission.GRANT, Target(by.caller.home.account, rank=Role[role.upper()]))

@@ -57,7 +57,7 @@ def create_app(services: ApiServices) -> FastAPI:
         openapi_url=None,
         description="Requests to `/api/agents`, `/api/config`, `/api/mcp`, `/api/memory`, `/api/models`, "
         "`/api/skills` and `/api/threads` are forwarded to the agent runtime, whose routes are described in "
-        f"`{LANGGRAPH}/openapi.json` (for admins).",
+        f"`{LANGGRAPH}/openapi.json` (for owners).",
         lifespan=_lifespan,
         dependencies=[Depends(authorize)],
         middleware=[

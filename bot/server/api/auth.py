@@ -1,6 +1,7 @@
-"""Authenticate callers, check their role and scope, and record in the audit log when they read others' data.
+"""Authenticate callers, check their permissions, and record in the audit log when they read others' data.
 
-A route sets its minimum role with `open_to`; the default is admin.
+A route names its permission with `requires`, or is open to everyone with access or to anyone (`open_to`); by
+default it is for admins of all accounts.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Depends, HTTPException, Request
 from starlette.types import Scope
 
-from bot.access import Permission, Role, has_permission
-from bot.access.permissions import administers_scope, home_origin
+from bot.access import Caller, Permission, Role, Target
+from bot.access.permissions import RULES, home_origin
 from bot.config import AccessEntry
 from bot.domain import Sender, person_of
 from bot.platforms.local.adapter import OWNER
 from bot.server.api.dependencies import ApiServices
 from bot.store.audit import Actor, AuditEvent, record_event
+from bot.store.connection import Accounts
 from bot.store.conversations import ConversationView
 from bot.store.schedules import Schedule
 
@@ -27,8 +29,10 @@ WEB = "web"
 """Platform and account name of the web console."""
 LOCAL = ("web", "terminal")
 NOT_YOURS = "Your role does not allow this."
+FOR_ALL_ACCOUNTS = "Only admins of all accounts can do this, because it affects everybody."
+FOR_OWNERS = "Only owners can do this."
 NOT_KNOWN = "Sign in first."
-_CALLER, _LEAST = "roebot.caller", "__roebot_least__"
+_CALLER, _LEAST, _PERMISSION = "roebot.caller", "__roebot_least__", "__roebot_permission__"
 HERE = Sender(OWNER)
 """Sender that represents callers with the service token and callers on loopback."""
 Route = TypeVar("Route", bound=Callable[..., Any])
@@ -70,9 +74,10 @@ class Principal:
         known_here = self.sender.account or platform in LOCAL
         return self.sender if known_here else Sender(self.person, account=WEB)
 
-    def has_permission(self, power: Permission) -> bool:
-        """Return whether the caller's role has a permission."""
-        return has_permission(self.role, power)
+    @property
+    def caller(self) -> Caller:
+        """Return the caller as the permission policy knows them."""
+        return Caller(self.role, home_origin(WEB, WEB, self.sender))
 
     @property
     def memory_scope(self) -> str:
@@ -131,17 +136,63 @@ def open_to(least: Role) -> Callable[[Route], Route]:
     return marked
 
 
+def requires(permission: Permission) -> Callable[[Route], Route]:
+    """Set the permission that a route requires: on the caller's own account, or on all accounts if it
+    concerns everybody. The route itself checks whom its parameters name.
+    """
+
+    def marked(route: Route) -> Route:
+        setattr(route, _PERMISSION, permission)
+        return route
+
+    return marked
+
+
+def is_open(endpoint: object) -> bool:
+    """Return whether a route admits callers that are not signed in."""
+    return getattr(endpoint, _LEAST, None) is Role.BLOCKED
+
+
+def required_permission(endpoint: object) -> Permission:
+    """Return the permission that a route requires of callers that are signed in."""
+    default = Permission.USE if getattr(endpoint, _LEAST, None) is not None else Permission.CONFIGURE
+    found: Permission = getattr(endpoint, _PERMISSION, default)
+    return found
+
+
 def least_role(endpoint: object) -> Role:
     """Return the minimum role that a route requires."""
-    found: Role = getattr(endpoint, _LEAST, Role.ADMIN)
-    return found
+    return Role.BLOCKED if is_open(endpoint) else RULES[required_permission(endpoint)].least
+
+
+def may(services: ApiServices, by: Principal, permission: Permission, target: Target | None = None) -> bool:
+    """Return whether the caller may do something; without a target, on their own account."""
+    on = target or Target(by.caller.home.account)
+    return services.core.permissions.decide(by.caller, permission, on)
+
+
+def check(services: ApiServices, by: Principal, permission: Permission, target: Target | None = None) -> None:
+    """Check that the caller may do something. Raises 403."""
+    if may(services, by, permission, target):
+        return
+    rule = RULES[permission]
+    if rule.least is Role.OWNER:
+        raise HTTPException(403, FOR_OWNERS)
+    raise HTTPException(403, FOR_ALL_ACCOUNTS if rule.everywhere and by.role >= rule.least else NOT_YOURS)
+
+
+def accounts_with(services: ApiServices, by: Principal, permission: Permission) -> frozenset[str] | None:
+    """Return the accounts on which the caller has a permission; None for all."""
+    return services.core.permissions.accounts_with(by.caller, permission)
 
 
 def authorize(request: Request) -> None:
     """Check that the caller may use the route. Raises 401 and 403."""
-    least = least_role(request.scope.get("endpoint"))
-    if least > Role.BLOCKED and require_caller(request).role < least:
-        raise HTTPException(403, NOT_YOURS)
+    endpoint = request.scope.get("endpoint")
+    if not is_open(endpoint):
+        by = require_caller(request)
+        own = Target(by.caller.home.account, own=True)
+        check(request.app.state.services, by, required_permission(endpoint), own)
 
 
 def audit_actor(services: ApiServices, by: Principal, key: str = "") -> Actor:
@@ -149,15 +200,9 @@ def audit_actor(services: ApiServices, by: Principal, key: str = "") -> Actor:
     return Actor(key or f"api:{services.core.new_id()}", by.person, by.sender.name, by.account, "")
 
 
-def is_in_scope(services: ApiServices, by: Principal, scope: str) -> bool:
-    """Return whether a caller administers every account that an entry's scope covers."""
-    home = home_origin(WEB, WEB, by.sender)
-    return administers_scope(by.role, home, scope, services.core.accounts.states(), services.core.policy)
-
-
 def check_scope(services: ApiServices, by: Principal, who: AccessEntry) -> None:
-    """Check that the caller administers the accounts that an entry covers. Raises 403."""
-    if not is_in_scope(services, by, who.scope):
+    """Check that the caller may grant roles on the accounts that an entry covers. Raises 403."""
+    if not may(services, by, Permission.GRANT, Target(who.scope)):
         reason = f"you are not an admin of every account that {who} covers; name a person on your account"
         raise HTTPException(403, f"{reason} ({by.account}:ID), or ask an owner")
 
@@ -173,9 +218,9 @@ async def record_conversation_read(services: ApiServices, by: Principal, of: Con
         await record_read(services, by, f"conversation {of.id}", whose)
 
 
-async def record_turns_read(services: ApiServices, by: Principal) -> None:
-    """Record that the caller read the latest turns of all conversations."""
-    await record_read(services, by, "turns of all conversations", "")
+async def record_turns_read(services: ApiServices, by: Principal, accounts: Accounts) -> None:
+    """Record that the caller read the latest turns of all conversations, on these accounts."""
+    await record_read(services, by, "turns of all conversations", " ".join(sorted(accounts or ())))
 
 
 async def record_read(services: ApiServices, by: Principal, subject: str, detail: str) -> None:

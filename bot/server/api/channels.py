@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
-from bot.access import Role
+from bot.access import Permission, Role, Target
 from bot.domain import AccountState
 from bot.platforms.base import ReceivesWebhooks, WebhookRequest
 from bot.server.api import schemas
-from bot.server.api.auth import By, audit_actor, open_to
+from bot.server.api.auth import By, accounts_with, audit_actor, check, may, open_to, requires
 from bot.server.api.dependencies import DEFAULT, Cursor, Limit, Services
 from bot.server.api.errors import not_found
 from bot.store.audit import AuditEvent, record_event
@@ -17,17 +17,24 @@ router = APIRouter(tags=["channels"])
 
 
 @router.get("/api/channels")
-async def list_channels(services: Services, limit: Limit = DEFAULT, cursor: Cursor = "") -> schemas.Channels:
-    """List accounts with their state, ordered by name."""
-    known = services.core.accounts.states()
-    names = [name for name in sorted(known) if name > cursor]
+@requires(Permission.ACCOUNTS)
+async def list_channels(
+    services: Services, by: By, limit: Limit = DEFAULT, cursor: Cursor = ""
+) -> schemas.Channels:
+    """List the accounts that the caller administers with their state, ordered by name."""
+    known, reached = services.core.accounts.states(), accounts_with(services, by, Permission.ACCOUNTS)
+    names = [name for name in sorted(known) if name > cursor and (reached is None or name in reached)]
     shown = [_present_channel(name, *known[name]) for name in names[:limit]]
     return schemas.Channels(channels=shown, next=names[limit - 1] if len(names) > limit else None)
 
 
 @router.post("/api/channels/{account}/restart", status_code=202)
+@requires(Permission.ACCOUNTS)
 async def restart_account(account: str, services: Services, by: By) -> schemas.Restarted:
-    """Restart an account."""
+    """Restart an account (403: the caller is no admin of it)."""
+    if account not in services.core.accounts.states():
+        raise not_found("account")
+    check(services, by, Permission.ACCOUNTS, Target(account))
     if not services.core.accounts.restart(account):
         raise not_found("account")
     await services.db.run(
@@ -50,6 +57,7 @@ async def list_commands(services: Services, by: By, account: str = "web") -> sch
                 role=command.role.name.lower(),
             )
             for command in services.commands.for_role(by.role)
+            if may(services, by, command.permission)
         ]
     )
 

@@ -17,11 +17,11 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from starlette.datastructures import FormData, UploadFile
 
-from bot.access import Permission, Role
+from bot.access import Permission, Role, Target
 from bot.domain import Attachment, AttachmentKind
 from bot.platforms.local.files import FileTooLarge, InboxFiles
 from bot.server.api import local_chats, presenters, schemas
-from bot.server.api.auth import By, open_to, record_conversation_read
+from bot.server.api.auth import By, may, open_to, record_conversation_read
 from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Services, parse_cursor
 from bot.server.api.sign_in import LinkSessions
 from bot.server.api.sse import ConversationFeed, encode_events
@@ -163,7 +163,8 @@ async def list_conversations(
     cursor: Cursor = "",
 ) -> schemas.Conversations:
     """List the conversations of an account, newest first; members see only their own."""
-    owners = by.owner_ids if mine or not by.has_permission(Permission.READ) else ()
+    reads_all = may(services, by, Permission.READ, Target(account))
+    owners = by.owner_ids if mine or not reads_all else ()
     if owners and not by.can_reach(account, _platform_of(services, account)):
         return schemas.Conversations(conversations=[], next=None)
     found = await services.db.run(
@@ -252,7 +253,7 @@ async def watch_conversation(
 
     async def allowed() -> bool:
         now = await known.refresh_caller(by)
-        return now is not None and (now.has_permission(Permission.READ) or now.owns_conversation(of))
+        return now is not None and local_chats.may_read(services, now, of)
 
     feed = ConversationFeed(services, request.app.state.feeds, of, by, allowed)
     return StreamingResponse(

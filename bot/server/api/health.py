@@ -17,7 +17,7 @@ from bot.clock import Clock
 from bot.domain import Live, TurnState
 from bot.errors import StoreError
 from bot.server.api import schemas
-from bot.server.api.auth import find_caller, open_to
+from bot.server.api.auth import find_caller, may, open_to, requires
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import UNREACHABLE
 from bot.store.admission_types import Accepted
@@ -57,9 +57,8 @@ async def get_readiness(request: Request, services: Services, response: Response
     )
     response.status_code = 200 if found.ready else 503
     by = find_caller(request)
-    return (
-        found if by is not None and by.has_permission(Permission.HEALTH) else schemas.Ready(ready=found.ready)
-    )
+    detailed = by is not None and may(services, by, Permission.HEALTH)
+    return found if detailed else schemas.Ready(ready=found.ready)
 
 
 @router.get("/api/openapi.json", include_in_schema=False)
@@ -116,6 +115,7 @@ class MetricsSnapshot:
 
 
 @router.get("/metrics", response_class=Response)
+@requires(Permission.HEALTH)
 async def get_metrics(request: Request, services: Services) -> Response:
     """Return the metrics in the Prometheus text format."""
     found = await _collect_metrics(services, request.app.state.gauges)

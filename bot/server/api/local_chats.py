@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from fastapi import HTTPException
 
-from bot.access import Permission
+from bot.access import Permission, Target
+from bot.access.permissions import owner_scope
 from bot.domain import Attachment, ChatKind, Origin, person_of
 from bot.platforms.local.adapter import LocalAdapter
 from bot.server.api import presenters, schemas
-from bot.server.api.auth import Principal
+from bot.server.api.auth import Principal, may
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.errors import not_found
 from bot.store.conversations import ConversationView, ensure_private_conversation, load_conversation
@@ -44,12 +45,25 @@ async def open_chat(services: ApiServices, by: Principal, account: str, chat: st
     return await visible_conversation(services, by, found)
 
 
+def conversation_target(by: Principal, of: ConversationView) -> Target:
+    """Return a conversation as the permission policy knows it."""
+    scope = owner_scope(of.key.account, of.platform, of.owner)
+    return Target(scope, own=by.owns_conversation(of))
+
+
+def may_read(services: ApiServices, by: Principal, of: ConversationView) -> bool:
+    """Return whether the caller may see a conversation."""
+    return may(services, by, Permission.READ, conversation_target(by, of))
+
+
 async def visible_conversation(
     services: ApiServices, by: Principal, conversation_id: int
 ) -> ConversationView:
-    """Load a conversation that the caller may see: their own, or any for admins. Raises 404."""
+    """Load a conversation that the caller may see: their own, or for admins any of their account. Raises
+    404.
+    """
     found = await services.db.run(load_conversation, conversation_id)
-    if found is None or not (by.has_permission(Permission.READ) or by.owns_conversation(found)):
+    if found is None or not may_read(services, by, found):
         raise not_found("conversation")
     return found
 
@@ -62,7 +76,7 @@ async def visible_turn(
     if stored is None:
         raise not_found("turn")
     of = await services.db.run(load_conversation, stored.turn.conversation)
-    if of is None or not (by.has_permission(Permission.READ) or by.owns_conversation(of)):
+    if of is None or not may_read(services, by, of):
         raise not_found("turn")
     found = await services.db.run(list_turns, of.id, before=turn_id + 1, limit=1)
     return of, found[0]

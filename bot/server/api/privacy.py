@@ -6,12 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Response
 
-from bot.access import Role
+from bot.access import Permission, Role, Target
 from bot.config import AccessEntry, wrong_person
 from bot.config.accounts import PLATFORMS
 from bot.privacy.data_export import export_person, memory_scopes
 from bot.server.api import schemas
-from bot.server.api.auth import NOT_YOURS, By, Principal, audit_actor, open_to
+from bot.server.api.auth import NOT_YOURS, By, Principal, audit_actor, may, open_to
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import not_found
 from bot.store.audit import AuditEvent, record_event
@@ -24,8 +24,8 @@ Whom = Annotated[str, Path(alias="person", max_length=256, description="`platfor
 @router.get("/{person}/data", response_class=Response, responses={200: {"content": {"application/json": {}}}})
 @open_to(Role.MEMBER)
 async def export_data(target: Whom, services: Services, by: By) -> Response:
-    """Export a person's stored data as one JSON document. Members can export their own data, admins also the
-    data of people who are not admins, and owners anyone's data.
+    """Export a person's stored data as one JSON document. Members can export their own data, admins of all
+    accounts on the person's platform also the data of people who are not admins, and owners anyone's data.
     """
     person, now = _parse_person(services, by, target), services.clock.now()
     found = await export_person(
@@ -61,6 +61,8 @@ def _parse_person(services: ApiServices, by: Principal, text: str) -> PersonKey:
     platform, _, id_ = text.partition(":")
     if not platform or not id_:
         raise HTTPException(422, "person: expected platform:id, such as telegram:123456789")
+    if not may(services, by, Permission.PERSONAL_DATA, Target(platform, own=text == by.person)):
+        raise not_found("person") if by.role < Role.ADMIN else HTTPException(403, NOT_YOURS)
     if text != by.person:
         _check_person(services, by, AccessEntry(platform, id_))
     return PersonKey(platform, id_)
@@ -71,8 +73,9 @@ def _check_person(services: ApiServices, by: Principal, who: AccessEntry) -> Non
 
     An impossible id is rejected, because success would suggest that data was erased.
     """
-    if not by.role.may_give(Role.STRANGER, services.core.highest_role(who)):
-        raise not_found("person") if by.role < Role.ADMIN else HTTPException(403, NOT_YOURS)
+    target = Target(who.scope, rank=services.core.highest_role(who))
+    if not may(services, by, Permission.PERSONAL_DATA, target):
+        raise HTTPException(403, NOT_YOURS)
     known = {*PLATFORMS, *(platform for platform, _ in services.core.accounts.states().values())}
     if who.scope not in known:
         expected = ", ".join(sorted(known))

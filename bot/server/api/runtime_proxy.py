@@ -1,8 +1,8 @@
 """Proxy calls to the agent runtime, unbuffered, with the service's token instead of the client's.
 
-Admins may make every call except those that install programs on the machine, which are reserved for owners;
-calls that concern others are audited. Members may read the lists, manage the agent's memory about themselves,
-and use the files in the threads of their own conversations.
+Each call needs a permission (`permission_for`), on the accounts whose memory or threads it concerns; calls
+that concern others are audited. Members may read the lists, manage the agent's memory about themselves, and
+use the files in the threads of their own conversations.
 """
 
 from __future__ import annotations
@@ -18,15 +18,26 @@ import structlog
 from fastapi import APIRouter, HTTPException, Request
 from starlette.responses import Response, StreamingResponse
 
-from bot.access import Permission, Role
+from bot.access import Permission, Role, Target
+from bot.access.permissions import RULES, owner_scope
 from bot.domain import ChatKind, Origin
-from bot.server.api.auth import NOT_YOURS, WEB, By, Principal, audit_actor, open_to, record_read
+from bot.server.api.auth import (
+    WEB,
+    By,
+    Principal,
+    audit_actor,
+    check,
+    may,
+    open_to,
+    record_read,
+    requires,
+)
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import UNREACHABLE, error_response, not_found
 from bot.server.api.sign_in import LinkSessions
 from bot.store.audit import AuditEvent, record_event
 from bot.store.budgets import count_or_refuse
-from bot.store.web_sessions import find_owned_conversations
+from bot.store.web_sessions import find_owned_conversations, find_thread_conversations
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["agent runtime"])
@@ -55,8 +66,10 @@ AREAS = frozenset({"models", "threads", "skills", "mcp", "memory", "agents", "co
 PROGRAMS = frozenset({("PUT", "mcp", "config"), ("POST", "skills", "install")})
 MANAGED = frozenset({"agents", "skills", "mcp"})
 LISTS = frozenset({"models", "skills", "agents"})
-FOR_OWNERS = "Only owners can do this, because it installs programs on the machine."
 OWN_MEMORY = re.compile(r"|reload|status|facts|facts/[^/]+")
+_OTHERS = frozenset({Permission.READ, Permission.CHANGE})
+# No account has this name, so that only owners administer it.
+UNKNOWN_ACCOUNT = "?"
 OWN_FILES = re.compile(r"[^/]+/(?:uploads|uploads/[^/]+|artifacts/.+|suggestions)")
 
 
@@ -75,7 +88,7 @@ class RuntimeClients:
 
 
 @router.api_route(LANGGRAPH + "/{path:path}", methods=METHODS, operation_id=None, include_in_schema=False)
-@open_to(Role.ADMIN)
+@requires(Permission.RAW_RUNS)
 async def proxy_langgraph(path: str, request: Request, services: Services, by: By) -> Response:
     """Proxy the runtime's LangGraph API. Its use and changes are recorded in the audit log."""
     await record_read(services, by, "agent runtime", "")
@@ -218,17 +231,34 @@ async def check_call(services: ApiServices, by: Principal, call: ProxiedCall) ->
 
     Raises 403, 404 for someone else's data, and 429 for a model call if a limit is used up.
     """
-    least = least_for(call)
-    if by.role < least:
-        raise HTTPException(403, FOR_OWNERS if least is Role.OWNER else NOT_YOURS)
-    if by.has_permission(Permission.READ):
-        await _audit_read(services, by, call)
-    elif call.area == "memory" and any(scope != by.memory_scope for scope in call.scopes):
-        raise not_found("memory")
-    elif call.area == "threads" and not await _owns_thread(services, by, call.path.partition("/")[0]):
-        raise not_found("thread")
+    permission = permission_for(call)
+    if permission not in _OTHERS or not _is_for_members(call):
+        check(services, by, permission)
+    for target in await _targets(services, by, call):
+        if permission in _OTHERS and not may(services, by, permission, target):
+            raise not_found("memory" if call.area == "memory" else "thread")
+    await _audit_read(services, by, call)
     if call.area == "threads" and call.path.endswith("/suggestions"):
         await _count_model_call(services, by)
+
+
+async def _targets(services: ApiServices, by: Principal, call: ProxiedCall) -> list[Target]:
+    """Return whose memory or thread a call concerns; what no account is known of belongs to owners."""
+    if call.area == "memory":
+        return [Target(_scope_account(scope), own=scope == by.memory_scope) for scope in call.scopes]
+    if call.area != "threads":
+        return []
+    thread = call.path.partition("/")[0]
+    own = await _owns_thread(services, by, thread) and _is_for_members(call)
+    found = await services.db.run(find_thread_conversations, thread)
+    scopes = {owner_scope(*one) for one in found} or {UNKNOWN_ACCOUNT}
+    return [Target(scope, own=own) for scope in sorted(scopes)]
+
+
+def _scope_account(scope: str) -> str:
+    """Return the account in a memory scope, `person:account:…` or `group:account:…`."""
+    kind, _, rest = scope.partition(":")
+    return rest.partition(":")[0] if kind in {"person", "group"} and rest else UNKNOWN_ACCOUNT
 
 
 async def _count_model_call(services: ApiServices, by: Principal) -> None:
@@ -239,14 +269,32 @@ async def _count_model_call(services: ApiServices, by: Principal) -> None:
         raise HTTPException(429, refused)
 
 
+def permission_for(call: ProxiedCall) -> Permission:
+    """Return the permission that a call requires: of everybody for what affects everybody."""
+    reads = call.method == "GET"
+    if (call.method, call.area, call.path.strip("/")) in PROGRAMS:
+        return Permission.PROGRAMS
+    if call.area == "threads" or (call.area == "memory" and OWN_MEMORY.fullmatch(call.path)):
+        return Permission.READ if reads or call.path.endswith("/suggestions") else Permission.CHANGE
+    if call.area in {"memory", "config"}:
+        return Permission.CONFIGURE
+    if reads and call.area in LISTS and not call.path:
+        return Permission.USE
+    # The configuration of MCP servers holds commands and may hold secrets.
+    return Permission.INSPECT if reads and call.path != "config" else Permission.EXTEND
+
+
+def _is_for_members(call: ProxiedCall) -> bool:
+    """Return whether members may make a call about their own memory or threads."""
+    return call.area == "memory" or OWN_FILES.fullmatch(call.path) is not None
+
+
 def least_for(call: ProxiedCall) -> Role:
     """Return the minimum role for a call. Members are limited to their own data."""
-    if (call.method, call.area, call.path.strip("/")) in PROGRAMS:
-        return Role.OWNER
-    is_list = call.area in LISTS and call.method == "GET" and not call.path
-    is_memory = call.area == "memory" and OWN_MEMORY.fullmatch(call.path)
-    is_file = call.area == "threads" and OWN_FILES.fullmatch(call.path)
-    return Role.MEMBER if is_list or is_memory or is_file else Role.ADMIN
+    permission = permission_for(call)
+    rule = RULES[permission]
+    own = permission in _OTHERS and rule.own is not None and _is_for_members(call)
+    return rule.own if own and rule.own is not None else rule.least
 
 
 async def record_change(services: ApiServices, by: Principal, call: ProxiedCall, location: str = "") -> None:

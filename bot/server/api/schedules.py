@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Query
 from pydantic import BaseModel, Field
 
-from bot.access import Permission, Role
+from bot.access import Permission, Role, Target
 from bot.errors import ScheduleRefused
 from bot.schedules.parse_when import ParsedTime
 from bot.schedules.service import LONGEST_TEXT, ScheduleDraft, SchedulePreview
 from bot.schedules.upcoming import upcoming_runs
 from bot.schedules.wall_clock import parse_recurrence
 from bot.server.api import local_chats, schemas
-from bot.server.api.auth import By, Principal, audit_actor, open_to
+from bot.server.api.auth import By, Principal, accounts_with, audit_actor, may, open_to
 from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Services, parse_cursor
 from bot.server.api.errors import not_found
 from bot.store.scheduled_runs import ScheduledRun, list_runs_between, list_scheduled_runs
@@ -69,9 +69,10 @@ async def get_schedules(
     services: Services, by: By, limit: Limit = DEFAULT, cursor: Cursor = ""
 ) -> schemas.Schedules:
     """List the schedules of all chats, newest first; members see only their own."""
-    found = await services.db.run(list_schedules, parse_cursor(cursor), limit, schedule_owner_filter(by))
+    whose = visible_owners(services, by)
+    found = await services.db.run(list_schedules, parse_cursor(cursor), limit, *whose)
     next_cursor = str(found[-1].id) if len(found) == limit else None
-    return schemas.Schedules(schedules=visible_schedules(by, found), next=next_cursor)
+    return schemas.Schedules(schedules=visible_schedules(services, by, found), next=next_cursor)
 
 
 @router.post("", status_code=201)
@@ -116,11 +117,12 @@ async def list_calendar(services: Services, by: By, begin: Instant, end: Instant
     if not begin < end <= begin + LONGEST:
         raise HTTPException(422, "end: must be later than begin, by at most 100 days")
     db, now = services.db, services.clock.now()
-    found = await db.run(list_schedules, limit=MOST_SCHEDULES, person=schedule_owner_filter(by))
-    schedules = visible_schedules(by, found)
+    person, accounts = visible_owners(services, by)
+    found = await db.run(list_schedules, limit=MOST_SCHEDULES, person=person, accounts=accounts)
+    schedules = visible_schedules(services, by, found)
     hidden = {one.id for one in found} - {one.id for one in schedules}
     active = [one for one in schedules if one.state is ScheduleState.ACTIVE]
-    past = await db.run(list_runs_between, begin, end, MOST_PAST, schedule_owner_filter(by))
+    past = await db.run(list_runs_between, begin, end, MOST_PAST, person, accounts)
     # A run that is due exactly at `begin` is included.
     upcoming = await asyncio.to_thread(upcoming_runs, active, max(begin - 1, now), end)
     return schemas.Calendar(
@@ -220,19 +222,24 @@ async def get_scheduled_runs(
     return schemas.Runs(runs=found, next=next_cursor)
 
 
-def visible_schedules(by: Principal, found: Sequence[Schedule]) -> list[Schedule]:
+def visible_schedules(services: ApiServices, by: Principal, found: Sequence[Schedule]) -> list[Schedule]:
     """Return the schedules that the caller may open."""
-    return [one for one in found if by.has_permission(Permission.DIGESTS) or by.created_schedule(one)]
+    return [one for one in found if _may_open(services, by, one)]
 
 
-def schedule_owner_filter(by: Principal) -> str:
-    """Return the person whose schedules the caller can see, or "" for everyone's."""
-    return "" if by.has_permission(Permission.DIGESTS) else by.person
+def visible_owners(services: ApiServices, by: Principal) -> tuple[str, Collection[str]]:
+    """Return the person ("" for everyone) and the accounts whose schedules the caller can see."""
+    accounts = accounts_with(services, by, Permission.DIGESTS)
+    return ("", ()) if accounts is None else (by.person, accounts)
+
+
+def _may_open(services: ApiServices, by: Principal, one: Schedule) -> bool:
+    return may(services, by, Permission.DIGESTS, Target(one.account, own=by.created_schedule(one)))
 
 
 async def _load_schedule(services: ApiServices, by: Principal, schedule: int) -> Schedule:
     found = await services.db.run(load_schedule, schedule)
-    visible = found is not None and (by.has_permission(Permission.DIGESTS) or by.created_schedule(found))
+    visible = found is not None and _may_open(services, by, found)
     if found is None or found.state is ScheduleState.DRAFT or not visible:
         raise not_found("schedule")
     return found

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.access import Permission, Role
+from bot.access import Permission, Role, Target
 from bot.commands.retry import find_fork
 from bot.dispatch.reply.sender import DOCUMENT_TYPE
 from bot.domain import ChatKind, InboundMessage, Origin, Part, PartKind, Sender, TurnKind
@@ -18,7 +18,10 @@ from bot.server.api.auth import (
     NOT_YOURS,
     By,
     Principal,
+    accounts_with,
     audit_actor,
+    check,
+    may,
     open_to,
     record_conversation_read,
     record_turns_read,
@@ -105,6 +108,10 @@ async def click_button(
     if click.choice not in part.choices:
         raise not_found("choice")
     await _may_decide(services, by, of, view)
+    texts = services.core.account(of.key.account).texts
+    whole_account = Target(of.key.account)
+    if click.choice == texts("approve_always") and not may(services, by, Permission.DECIDE, whole_account):
+        raise HTTPException(403, texts("approval_foreign"))
     refused = await _submit_click(services, by, of, view, part, click.choice, PRESSED + event_id)
     if refused is not None:
         rejected = refused not in ("", services.core.account(of.key.account).texts("approval_foreign"))
@@ -127,6 +134,7 @@ async def _may_decide(services: ApiServices, by: Principal, of: ConversationView
     """
     if by.owns_conversation(of):
         return
+    check(services, by, Permission.DECIDE, local_chats.conversation_target(by, of))
     lane = await services.db.run(load_lane, of.id)
     if lane.asked_by != view.id:
         raise HTTPException(403, local_chats.NOT_THEIRS)
@@ -210,10 +218,13 @@ async def list_turns(
     if conversation is not None:
         known[conversation] = await local_chats.visible_conversation(services, by, conversation)
         await record_conversation_read(services, by, known[conversation])
-    elif by.has_permission(Permission.READ):
-        await record_turns_read(services, by)
-    if conversation is None and not by.has_permission(Permission.READ):
-        found = await services.db.run(list_turns_of_owner, by.person, by.account, parse_cursor(cursor), limit)
+    accounts = accounts_with(services, by, Permission.READ)
+    if conversation is None and (accounts is None or accounts):
+        await record_turns_read(services, by, accounts)
+    if conversation is None and accounts is not None:
+        found = await services.db.run(
+            list_turns_of_owner, by.person, by.account, parse_cursor(cursor), limit, accounts
+        )
     else:
         found = await services.db.run(read_models.list_turns, conversation, parse_cursor(cursor), limit)
     for view in found:

@@ -9,9 +9,10 @@ from fastapi import APIRouter, Query
 
 from bot.access import Permission, Role
 from bot.server.api import presenters, schemas
-from bot.server.api.auth import By, Principal, open_to
+from bot.server.api.auth import By, Principal, accounts_with, may, open_to
 from bot.server.api.dependencies import DEFAULT, ApiServices, Limit, Names, Services
 from bot.server.api.errors import not_found
+from bot.store.connection import Accounts
 from bot.store.usage import (
     PersonTotals,
     UsageSum,
@@ -40,15 +41,17 @@ async def get_usage(
     cursor: Names = "",
 ) -> schemas.UsageReport:
     """Return the tokens used in recent days, by everyone or by one person (`platform:id`); members see only
-    their own usage.
+    their own usage, admins that of their accounts.
     """
-    begin, person = period_start(services, days), _person_filter(by, person)
+    begin, person = period_start(services, days), _person_filter(services, by, person)
+    accounts = _visible_accounts(services, by, person)
     if person:
-        one = await services.db.run(load_person_usage, begin, person)
+        one = await services.db.run(load_person_usage, begin, person, accounts)
         return _present_usage(begin, one.spending, [one], next_cursor=None)
-    found = await services.db.run(list_person_usage, begin, cursor, limit)
+    found = await services.db.run(list_person_usage, begin, cursor, limit, accounts)
     next_cursor = found[-1].person if len(found) == limit else None
-    return _present_usage(begin, await services.db.run(sum_usage, begin), found, next_cursor=next_cursor)
+    total = await services.db.run(sum_usage, begin, accounts=accounts)
+    return _present_usage(begin, total, found, next_cursor=next_cursor)
 
 
 @router.get("/days")
@@ -57,22 +60,28 @@ async def get_usage_by_day(
     services: Services, by: By, days: Days = DAYS, person: Person = "", ahead: Ahead = 0
 ) -> schemas.DaysUsage:
     """Return the tokens used per day in recent days, by everyone or by one person; members see only their own
-    usage.
+    usage, admins that of their accounts.
     """
-    begin, person = period_start(services, days), _person_filter(by, person)
-    found = await services.db.run(sum_usage_by_day, begin, ahead * 60.0, person or None)
+    begin, person = period_start(services, days), _person_filter(services, by, person)
+    accounts = _visible_accounts(services, by, person)
+    found = await services.db.run(sum_usage_by_day, begin, ahead * 60.0, person or None, accounts)
     return schemas.DaysUsage(since=begin, days=[presenters.present_day_usage(one) for one in found])
 
 
-def _person_filter(by: Principal, person: str) -> str:
+def _person_filter(services: ApiServices, by: Principal, person: str) -> str:
     """Return the person whose usage is shown, or "" for everyone. Raises 404 if a member asks for someone
     else's.
     """
-    if by.has_permission(Permission.USAGE):
+    if may(services, by, Permission.USAGE):
         return person
     if person not in ("", by.person):
         raise not_found("person")
     return by.person
+
+
+def _visible_accounts(services: ApiServices, by: Principal, person: str) -> Accounts:
+    """Return the accounts whose usage is shown; one's own is shown for all."""
+    return None if person == by.person else accounts_with(services, by, Permission.USAGE)
 
 
 def period_start(services: ApiServices, days: int) -> float:

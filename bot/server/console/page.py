@@ -10,8 +10,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from bot.access import Role
-from bot.server.api.auth import AuthMethod, find_caller, open_to
+from bot.access import Permission, Role
+from bot.server.api.auth import AuthMethod, find_caller, may, open_to
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.sign_in import TokenSessions
 
@@ -31,20 +31,20 @@ _TEMPLATES = Environment(
 CHAT = _TEMPLATES.get_template("chat.html")
 SIGN_IN = _TEMPLATES.get_template("sign_in.html")
 SECTIONS = (
-    ("schedules", "Schedules", Role.MEMBER),
-    ("accounts", "Accounts", Role.ADMIN),
-    ("conversations", "Conversations", Role.MEMBER),
-    ("turns", "Turns", Role.MEMBER),
-    ("people", "People", Role.ADMIN),
-    ("audit", "Audit log", Role.ADMIN),
-    ("usage", "Usage", Role.MEMBER),
-    ("memory", "Memory", Role.MEMBER),
-    ("skills", "Skills", Role.MEMBER),
-    ("mcp", "MCP servers", Role.ADMIN),
-    ("models", "Models", Role.MEMBER),
-    ("agents", "Agents", Role.MEMBER),
+    ("schedules", "Schedules", Permission.USE),
+    ("accounts", "Accounts", Permission.ACCOUNTS),
+    ("conversations", "Conversations", Permission.USE),
+    ("turns", "Turns", Permission.USE),
+    ("people", "People", Permission.GRANT),
+    ("audit", "Audit log", Permission.AUDIT),
+    ("usage", "Usage", Permission.USE),
+    ("memory", "Memory", Permission.USE),
+    ("skills", "Skills", Permission.USE),
+    ("mcp", "MCP servers", Permission.INSPECT),
+    ("models", "Models", Permission.USE),
+    ("agents", "Agents", Permission.USE),
 )
-"""Sections besides the chat: name in the URL, title, and the minimum role that sees it."""
+"""Sections besides the chat: name in the URL, title, and the permission that shows it."""
 for _name in _TEMPLATES.list_templates():
     _TEMPLATES.get_template(_name)
 
@@ -59,7 +59,11 @@ def add_console(app: FastAPI) -> None:
         services: ApiServices = request.app.state.services
         sessions: TokenSessions = request.app.state.sessions
         by = find_caller(request)
-        sections = [(name, label) for name, label, least in SECTIONS if by is not None and by.role >= least]
+        sections = [
+            (name, label)
+            for name, label, permission in SECTIONS
+            if by is not None and may(services, by, permission)
+        ]
         shown = (SIGN_IN if by is None else CHAT).render(
             version=services.version,
             asks_token=sessions.is_required,

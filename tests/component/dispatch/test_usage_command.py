@@ -266,7 +266,8 @@ class TestCommand:
             at.runtime.script = costing(200)
             await asks(at)
             text = await usage(at)
-        everybody = text.partition("**Everyone**")[2]
+        title = "**Everyone**" if role is Role.OWNER else "**Everyone on the accounts you administer**"
+        everybody = text.partition(title)[2]
         assert "- 30 days: 1,320 (1,200 in, 120 out), answers: 2" in everybody
         listed = everybody.partition("**Top users of the last 30 days**\n\n")[2]
         assert listed.splitlines() == [

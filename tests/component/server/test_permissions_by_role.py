@@ -13,6 +13,7 @@ import pytest
 
 from agent.shared.schemas import AgentInfo
 from bot.access import Permission, Role
+from bot.access.permissions import RULES
 from bot.domain import ChatKind
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.audit import Actor
@@ -38,6 +39,8 @@ LEAST = {
     Permission.READ: Role.ADMIN,
     Permission.HEALTH: Role.ADMIN,
 }
+ELSEWHERE = frozenset(Permission) - set(LEAST)
+"""What whole commands and routes need (tests/component/server/test_access_table.py)."""
 COMMANDS = {
     Permission.DECIDE: (
         ("/approve 1", "Only the person who asked"),
@@ -139,8 +142,9 @@ async def refused(at: Bench, power: Permission, person: str) -> list[bool]:
 
 
 def test_every_power_has_a_line_and_a_door() -> None:
-    assert set(LEAST) == set(Permission)
-    assert {*COMMANDS, *PAGE, Permission.HEALTH} == set(Permission)
+    assert {*COMMANDS, *PAGE, Permission.HEALTH} == set(LEAST)
+    assert {*LEAST, *ELSEWHERE} == set(Permission)
+    assert all(RULES[power].least is role for power, role in LEAST.items())
 
 
 @pytest.mark.parametrize("role", TOLD)
@@ -156,7 +160,9 @@ async def test_what_everybody_used_is_shown_in_private(at: Bench, role: Role) ->
     async with at.running():
         await at.adapter.hears("/usage", chat="private", person=TOLD[role])
         await at.rest(1.5)
-    assert ("**Everyone**" in at.adapter.texts("private")[-1]) is (role >= LEAST[Permission.USAGE])
+    said = at.adapter.texts("private")[-1]
+    assert ("**Everyone**" in said) is (role is Role.OWNER)
+    assert ("**Everyone on the accounts you administer**" in said) is (role is Role.ADMIN)
 
 
 @pytest.mark.parametrize("role", TOLD)

@@ -133,7 +133,7 @@ MANAGEMENT = {
 }
 """What is passed on to the agent's management routes, call by call."""
 LANGGRAPH = {
-    Role.ADMIN: """
+    Role.OWNER: """
     GET /ok
     GET /info
     POST /assistants

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.access import AccessPolicy, Role
+from bot.access import AccessPolicy, Caller, Permission, PermissionPolicy, Role, Target
+from bot.access.permissions import home_origin
 from bot.config import AccessConfig, AccessEntry
 from bot.domain import ChatKind, Origin, Sender
 from tests.unit.bot.access.test_policy import entries
@@ -118,7 +119,10 @@ def test_a_guest_is_let_in_by_name() -> None:
     ],
 )
 def test_who_may_give_what(giver: Role, role: Role, held: Role, *, may: bool) -> None:
-    assert giver.may_give(role, held) is may
+    permissions = PermissionPolicy(dict, lambda _account: AccessPolicy(AccessConfig()))
+    caller = Caller(giver, home_origin("telegram", "tg", Sender("7")))
+    target = Target("tg", rank=max(role, held))
+    assert permissions.decide(caller, Permission.GRANT, target) is may
 
 
 @pytest.mark.parametrize("listed", [None, "owners", "admins", "members", "blocked"])
