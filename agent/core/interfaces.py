@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from agent.errors import AgentError
 
@@ -208,6 +208,24 @@ StepListener = Callable[[SubagentStep], None]
 """Called at each step of a subagent."""
 
 
+class SubagentWaiting(Protocol):
+    """Lets a subagent wait for a person, over the end of the lead agent's run."""
+
+    saver: Any
+    """Saver of langgraph with the subagent's state."""
+
+    async def store(self) -> None:
+        """Store the state durably."""
+        ...
+
+    async def ask(self, questions: Sequence[Any]) -> Mapping[str, Any]:
+        """Ask one of these interrupts in the lead agent's run and return its answer by the interrupt's id.
+
+        Raises langgraph's GraphInterrupt while there is no answer.
+        """
+        ...
+
+
 class SubagentRunner(Protocol):
     """Runs tasks to completion."""
 
@@ -217,11 +235,17 @@ class SubagentRunner(Protocol):
         ...
 
     async def run(
-        self, task: SubagentTask, context: RunContext, on_step: StepListener | None = None
+        self,
+        task: SubagentTask,
+        context: RunContext,
+        on_step: StepListener | None = None,
+        waiting: SubagentWaiting | None = None,
     ) -> SubagentResult:
-        """Run a task for a run of the lead agent. An unknown kind fails; nothing is raised.
+        """Run a task for a run of the lead agent. An unknown kind fails; nothing but what `waiting.ask`
+        raises is raised.
 
-        Cancelling it stops the subagent.
+        With `waiting`, a subagent that asks a person waits for the answer, and a later call goes on from
+        there; without it, the task fails. Cancelling the call stops the subagent.
         """
         ...
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import Context
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -18,6 +18,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
+from langgraph.types import Command, Interrupt
 
 from agent.core.interfaces import (
     StepListener,
@@ -26,6 +27,7 @@ from agent.core.interfaces import (
     SubagentStatus,
     SubagentStep,
     SubagentTask,
+    SubagentWaiting,
 )
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState, UsageCounts
@@ -149,14 +151,23 @@ class GraphSubagents:
         return [SubagentKind(kind.name, kind.description) for kind in self._kinds.values()]
 
     async def run(
-        self, task: SubagentTask, context: RunContext, on_step: StepListener | None = None
+        self,
+        task: SubagentTask,
+        context: RunContext,
+        on_step: StepListener | None = None,
+        waiting: SubagentWaiting | None = None,
     ) -> SubagentResult:
         kind = self._kinds.get(task.kind)
         if kind is None:
             text = UNKNOWN.format(kind=task.kind[:100], known=", ".join(self._kinds))
             return SubagentResult(SubagentStatus.FAILED, text)
-        async with self._acquire_slot(context.thread_id or task.id):
-            return await self._run_with_timeout(task, kind, context, SubagentProgress(on_step))
+        work = _Work(task, kind, context, SubagentProgress(on_step), waiting)
+        while True:
+            async with self._acquire_slot(context.thread_id or task.id):
+                result = await self._run_with_timeout(work)
+            if waiting is None or not work.questions:
+                return result
+            work.answers = await waiting.ask(work.questions)
 
     @asynccontextmanager
     async def _acquire_slot(self, thread_id: str) -> AsyncIterator[None]:
@@ -166,13 +177,9 @@ class GraphSubagents:
         async with places:
             yield
 
-    async def _run_with_timeout(
-        self, task: SubagentTask, kind: SubagentType, context: RunContext, progress: SubagentProgress
-    ) -> SubagentResult:
-        loop = asyncio.get_running_loop()
-        work = loop.create_task(
-            self._run_graph(task, kind, context, progress), name=f"subagent:{task.id}", context=Context()
-        )
+    async def _run_with_timeout(self, wanted: _Work) -> SubagentResult:
+        loop, progress = asyncio.get_running_loop(), wanted.progress
+        work = loop.create_task(self._run_graph(wanted), name=f"subagent:{wanted.task.id}", context=Context())
         timer = asyncio.ensure_future(self._sleep(self._seconds))
         try:
             await asyncio.wait([work, timer], return_when=asyncio.FIRST_COMPLETED)
@@ -199,15 +206,13 @@ class GraphSubagents:
                 self._unfinished.add(work)
                 work.add_done_callback(self._unfinished.discard)
 
-    async def _run_graph(
-        self, task: SubagentTask, kind: SubagentType, context: RunContext, progress: SubagentProgress
-    ) -> SubagentResult:
-        turns = min(max(task.max_turns or kind.turns, 1), MAX_TURNS)
+    async def _run_graph(self, work: _Work) -> SubagentResult:
+        task, progress = work.task, work.progress
+        turns = min(max(task.max_turns or work.kind.turns, 1), MAX_TURNS)
+        work.questions = ()
         try:
-            graph = await self._get_graph(kind, turns)
-            given = {"messages": [HumanMessage(task.prompt)]}
-            async for values in graph.astream(given, _run_config(context, turns), stream_mode="values"):
-                progress.update(values)
+            graph = await self._get_graph(work.kind, turns)
+            await _follow_graph(graph, work, _run_config(work.context, turns))
         except ModelCallLimitExceededError:
             text = OUT_OF_TURNS.format(turns=turns, said=progress.last_text)
             return progress.finish(SubagentStatus.FAILED, text)
@@ -240,9 +245,40 @@ class GraphSubagents:
         )
 
 
+@dataclass(slots=True)
+class _Work:
+    """A task and how far it is: the open `questions` of its subagent, and the `answers` to resume it with."""
+
+    task: SubagentTask
+    kind: SubagentType
+    context: RunContext
+    progress: SubagentProgress
+    waiting: SubagentWaiting | None
+    questions: Sequence[Interrupt] = ()
+    answers: Mapping[str, Any] = field(default_factory=dict)
+
+
+async def _follow_graph(graph: Any, work: _Work, config: RunnableConfig) -> None:
+    """Start or resume the subagent and follow it to its end or its next question."""
+    given: Any = {"messages": [HumanMessage(work.task.prompt)]}
+    waiting = work.waiting
+    if waiting is not None:
+        graph = graph.copy(update={"checkpointer": waiting.saver})
+        known = await graph.aget_state(config)
+        if known.interrupts and not work.answers:
+            work.questions = known.interrupts
+            return
+        given = Command(resume=dict(work.answers)) if known.interrupts else given
+    async for values in graph.astream(given, config, stream_mode="values"):
+        work.progress.update(values)
+    if waiting is not None and (state := await graph.aget_state(config)).interrupts:
+        await waiting.store()
+        work.questions = state.interrupts
+
+
 def _run_config(context: RunContext, turns: int) -> RunnableConfig:
     """Return the config of a subagent's run: only the run context of the lead agent."""
-    known = {field.name: getattr(context, field.name) for field in fields(context)}
+    known = {one.name: getattr(context, one.name) for one in fields(context)}
     told = {
         name: list(value) if isinstance(value, tuple) else value for name, value in known.items() if value
     }

@@ -30,6 +30,7 @@ from agent.core.interfaces import (
 )
 from agent.core.run_context import RunContext
 from agent.subagents.kinds import GENERAL_PURPOSE, TASK
+from agent.subagents.pause import SubagentPause
 
 ERROR_CHARS = 200
 DESCRIPTION = """Delegate a task to a subagent and get its result.
@@ -74,7 +75,9 @@ def make_task_tool(runner: SubagentRunner) -> BaseTool:
 
         runtime.stream_writer({"type": "task_started", **about, "subagent_type": subagent_type})
         wanted = SubagentTask(call, description, prompt, subagent_type, max_turns)
-        result = await runner.run(wanted, RunContext.of(runtime), report_step)  # type: ignore[arg-type]
+        waiting = await SubagentPause.open(runtime, description)
+        context = RunContext.of(runtime)  # type: ignore[arg-type]
+        result = await runner.run(wanted, context, report_step, waiting)
         problem = {} if result.status is SubagentStatus.COMPLETED else {"error": _one_line(result.text)}
         runtime.stream_writer({"type": _ENDS[result.status], **about, **problem})
         return _to_command(call, result)

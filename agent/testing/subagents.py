@@ -11,6 +11,7 @@ from agent.core.interfaces import (
     SubagentStatus,
     SubagentStep,
     SubagentTask,
+    SubagentWaiting,
 )
 from agent.core.run_context import RunContext
 
@@ -32,7 +33,11 @@ class ScriptedSubagents:
         return KINDS
 
     async def run(
-        self, task: SubagentTask, context: RunContext, on_step: StepListener | None = None
+        self,
+        task: SubagentTask,
+        context: RunContext,
+        on_step: StepListener | None = None,
+        waiting: SubagentWaiting | None = None,
     ) -> SubagentResult:
         self.tasks.append(task)
         if on_step is not None:

@@ -210,8 +210,8 @@ def read_question(value: Any, texts: Texts, mask: Callable[[str], str]) -> Quest
     """Return the question in an interrupt's value; `mask` hides secrets.
 
     The value is a mapping with `question` (or `message`) and `options`. If its `type` is "approval" it also
-    has `tool` and `args`, and `remember` if the approval may cover later calls; otherwise it may have `kind`
-    and `context`. Any other value is the question itself.
+    has `tool` and `args`, `subagent` (its task) if a subagent asks, and `remember` if the approval may cover
+    later calls; otherwise it may have `kind` and `context`. Any other value is the question itself.
     """
     if not isinstance(value, Mapping):
         return Question(mask(str(value)))
@@ -243,8 +243,10 @@ def _tool_lines(value: Mapping[str, Any], texts: Texts, mask: Callable[[str], st
     They may come from anybody whose text the agent has read, so they are shown literally and never as markup.
     """
     shown = render_arguments(value.get("args"), mask)
+    task = one_line(mask(_read_text(value.get("subagent"))), MAX_LINE)
     return [
         texts("approval_title", tool=render_tool_name(value.get("tool"))),
+        texts("approval_subagent", task=quoted(task, MAX_LINE)) if task else "",
         shown.block or texts("approval_bare"),
         texts("approval_cut", count=shown.omitted) if shown.omitted else "",
     ]

@@ -45,6 +45,7 @@ ENGLISH: Mapping[str, str] = {
     "ask_risk": "⚠️ **Please confirm before I continue.**",
     "ask_suggestion": "💡 **Suggestion**",
     "approval_title": "🔐 **Approval needed:** {tool}",
+    "approval_subagent": "Requested by a subagent: {task}",
     "approval_bare": "Called without arguments.",
     "approval_cut": "⚠️ Not everything is shown. Characters omitted: {count:,}.",
     "answered_with": "✓ {choice} (answered by {who})",

@@ -45,6 +45,7 @@ CHINESE: Mapping[str, str] = {
     "ask_risk": "⚠️ **此操作有风险，请先确认。**",
     "ask_suggestion": "💡 **建议**",
     "approval_title": "🔐 **待审批：** {tool}",
+    "approval_subagent": "由子智能体发起：{task}",
     "approval_bare": "本次调用不带参数。",
     "approval_cut": "⚠️ 内容未完整显示，省略了 {count:,} 个字符。",
     "answered_with": "✓ {who} 选择了 {choice}",

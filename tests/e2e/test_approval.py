@@ -10,10 +10,12 @@ import pytest
 from langchain_core.tools import tool
 
 from agent.factory import create_agent_graph
+from agent.features import RuntimeFeatures
 from agent.guardrails import AllowlistProvider, Decision, ToolRequest
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.models.calls import ModelCalls
 from bot.testing.emulators.telegram import TelegramEmulator
+from tests.component.agent.test_subagents import both, tasks
 from tests.harness.agents import calls, says, scripted
 from tests.harness.people import Driver, at_work
 from tests.harness.service_with_real_runtime import running
@@ -126,3 +128,33 @@ access: {{default: allow, admins: ["telegram:{EVE}"]}}
         assert texts()[2:] == ["That is done."] * 2
     assert deleted == effect
     assert judged == [(f"telegram:{ANN}", ("member",))] * 2, "an admin's word lends nobody their roles"
+
+
+def delegating() -> object:
+    """An agent whose subagent may delete only when somebody says so."""
+    call = calls("delete", path="/tmp/all", header="h")
+    model = both(
+        [tasks("clean"), says("The subagent is done.")],
+        [call, says("deleted it")],
+    )
+    guardrail = GuardrailMiddleware(provider=Noting(ask=["delete"]))
+    features = RuntimeFeatures(sandbox=False, subagent=True, guardrail=guardrail)
+    return create_agent_graph(model, [delete], features=features, name="guarded")
+
+
+async def test_a_subagent_waits_for_the_word(tmp_path: Path, driver: Driver) -> None:
+    deleted.clear()
+    graph = delegating()
+    async with (
+        serve(tmp_path / "agent", sources={"guarded": lambda: graph}) as served,
+        at_work(tmp_path, driver, f'runtime: {{url: "{served.url}", assistant_id: guarded}}'),
+    ):
+        driver.writes("clean up")
+        await until(lambda: len(driver.texts()) == 1, 20.0, lambda: f"{driver.texts()}")
+        assert "Requested by a subagent: do clean" in driver.texts()[0].replace("`", "")
+        assert deleted == []
+        driver.writes("approve")
+        await until(lambda: len(driver.texts()) == 2, 20.0, lambda: f"{driver.texts()}")
+        await asyncio.sleep(0.3)
+        assert "The subagent is done." in driver.texts()[1]
+    assert deleted == ["/tmp/all"]

@@ -346,9 +346,9 @@ async def test_a_model_or_tool_that_fails_is_told_to_the_lead_agent() -> None:
     assert results(values)[0].text == "It ended without a result."
 
 
-async def test_it_cannot_ask_a_person() -> None:
+async def test_it_cannot_ask_a_person_where_no_run_can_wait() -> None:
     model = both([tasks("a"), says("ok")], [calls("ask_a_person"), says("never")])
-    values, events = await done(agent(model, ask_a_person))
+    values, events = await done(agent(model, ask_a_person, checkpointer=None))
     assert results(values)[0].text.startswith("It needed a person's answer")
     assert events[-1]["type"] == "task_failed"
     assert "__interrupt__" not in values
