@@ -26,6 +26,8 @@ app.add_typer(emulate, name="emulate")
 app.add_typer(config, name="config")
 audit = typer.Typer(help="Verify the audit log.", no_args_is_help=True)
 app.add_typer(audit, name="audit")
+security = typer.Typer(help="Review who can reach the service and what they can do.", no_args_is_help=True)
+app.add_typer(security, name="security")
 
 Home = Annotated[Path | None, typer.Option(readable=False, help="Data directory (default: .roebot).")]
 Port = Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")]
@@ -293,3 +295,20 @@ def audit_verify(
     from bot.cli.audit import verify_command
 
     raise SystemExit(verify_command(home, file, as_json=as_json))
+
+
+@security.command("audit")
+def security_audit(
+    home: Home = None,
+    file: File = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the report as JSON, for monitoring.")
+    ] = False,
+) -> None:
+    """List entrances, the powers of members and admins, and weaknesses of the configuration and its files.
+
+    The exit code is 2 if a finding is critical, 1 if there is a warning, else 0. Nothing is changed.
+    """
+    from bot.cli.security.command import audit_command
+
+    raise SystemExit(audit_command(home, file, as_json=as_json))

@@ -28,7 +28,8 @@ _VARIABLE = {"type": "string", "pattern": r"^\$[A-Za-z_][A-Za-z0-9_]*$"}
 _NULL = {"type": "null"}
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback_host(host: str) -> bool:
+    """Return True for a loopback address, and for `localhost`."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -74,12 +75,12 @@ class ServerConfig(Section):
     @property
     def is_loopback(self) -> bool:
         """Return True if only this machine can reach the service."""
-        return _is_loopback(self.host)
+        return is_loopback_host(self.host)
 
     @property
     def is_public(self) -> bool:
         """Return True if the advertised address is reachable from other machines."""
-        return self.public_url is not None and not _is_loopback(urlsplit(self.public_url).hostname or "")
+        return self.public_url is not None and not is_loopback_host(urlsplit(self.public_url).hostname or "")
 
 
 class RuntimeConfig(Section):

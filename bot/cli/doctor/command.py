@@ -17,14 +17,12 @@ from bot.cli.common import configuration, home_folder, service_token
 from bot.cli.doctor import Finding, agent, label_findings, network
 from bot.cli.doctor import home as doctor_home
 from bot.cli.doctor.service import service
+from bot.cli.security.command import doctor_findings, load_installation
 from bot.config import Config, LoadedConfig
-from bot.config.models import secrets_of
 
 OLDEST_SQLITE = (3, 35, 0)  # RETURNING
 MARKS = {True: "ok  ", False: "FAIL", None: "note"}
 STATES = {True: "ok", False: "bad", None: "note"}
-SHORT_TOKEN = 16
-"""Tokens shorter than this (characters) can be guessed."""
 
 
 def doctor_command(home: Path | None, file: Path | None, *, as_json: bool = False) -> int:
@@ -62,6 +60,7 @@ def run_checks(home: Path | None, file: Path | None) -> Iterator[Finding]:
         yield from label_findings("configuration", _unusable(errors, folder, file))
         return
     yield from label_findings("configuration", _configured(loaded, followed))
+    yield from doctor_findings(load_installation(loaded, folder))
     yield from label_findings("database", network.database(loaded.config, folder))
     if found is None:
         yield from _without_service(loaded, folder)
@@ -84,16 +83,6 @@ def _configured(loaded: LoadedConfig, followed: str | None) -> Iterator[Finding]
         yield Finding(None, f"the running service uses a different configuration: {followed or 'no file'}")
     for warning in loaded.warnings:
         yield Finding(None, str(warning))
-    yield from doctor_home.private(loaded.path, secrets_of(loaded.config))
-    server = loaded.config.server
-    reached = not server.is_loopback or bool(server.allowed_hosts)
-    if reached and server.token and len(server.token.get_secret_value()) < SHORT_TOKEN:
-        yield Finding(
-            False,
-            f"server.token has fewer than {SHORT_TOKEN} characters, but other machines can reach the "
-            "service; generate a longer one with `openssl rand -hex 24`",
-            "token",
-        )
 
 
 def _without_service(loaded: LoadedConfig, folder: Path) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Check that the data directory is usable, private and unlocked, with free space and a recent backup."""
+"""Check that the data directory is usable and unlocked, with free space and a recent backup."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ DATABASES = ("bot.db", "agent.db", "checkpoints.db")
 LITTLE_ROOM, NO_ROOM = 1_000_000_000, 100_000_000
 DAY = 86_400.0
 OLD_BACKUP = 7 * DAY
-OTHERS, GROUP = 0o007, 0o070
 
 
 def usable(folder: Path) -> Iterator[Finding]:
@@ -44,22 +43,6 @@ def usable(folder: Path) -> Iterator[Finding]:
         yield Finding(False, f"home: {error}")
         return
     yield Finding(True, f"home: {folder}")
-    yield from _read_by_others(folder)
-
-
-def _read_by_others(folder: Path) -> Iterator[Finding]:
-    """Report whether other users can read stored messages. If they can only list file names, it is a note."""
-    mode = folder.stat().st_mode & 0o777
-    if not mode & (OTHERS | GROUP):
-        return
-    whom = "every user on this machine" if mode & OTHERS else "its group"
-    inside = [folder / name for name in DATABASES if (folder / name).exists()]
-    bare = [path.name for path in inside if mode & path.stat().st_mode & OTHERS]
-    what = f"{', '.join(bare)} in it" if bare else "its file names"
-    yield Finding(
-        False if bare else None,
-        f"home: {whom} can read {what} (mode {mode:o}); to make it private, run chmod -R go= {folder}",
-    )
 
 
 def room(folder: Path) -> Finding:
@@ -105,22 +88,6 @@ def backup(folder: Path, now: float | None = None) -> Iterator[Finding]:
             yield Finding(
                 None, "backup: none yet; `roebot backup` creates one, even while the service is running"
             )
-
-
-def private(config: Path | None, secrets: frozenset[str]) -> Iterator[Finding]:
-    """Check that a configuration with secrets is not readable by other users."""
-    if config is None:
-        return
-    try:
-        mode, text = config.stat().st_mode & 0o777, config.read_text(encoding="utf-8")
-    except (OSError, UnicodeError):
-        return
-    if mode & OTHERS and any(secret in text for secret in secrets):
-        yield Finding(
-            None,
-            f"configuration: every user on this machine can read the secrets in {config} (mode {mode:o}); "
-            f"run chmod 600 {config}, or move the secrets to environment variables",
-        )
 
 
 def _readable(path: Path) -> None:

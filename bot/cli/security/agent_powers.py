@@ -1,0 +1,227 @@
+"""What the agent can do with its tools, and findings about tools, sandbox, MCP and external agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from agent.config.harness import ALLOWLIST, LOCAL_SANDBOX
+from bot.cli.security import Installation, SecurityFinding, Severity, is_plain_http
+from bot.cli.security.entrances import SHORT_SECRET, is_weak
+from bot.config import Config
+
+REMOTE_SANDBOX = "agent.sandbox.remote:RemoteSandboxProvider"
+BUNDLED_TOOLS = "agent.tools."
+SHELL = "bash"
+WRITE = "write_file"
+ACP_TOOL = "invoke_acp_agent"
+
+
+def describe_tools(found: Installation) -> Iterator[str]:
+    """Describe what the agent does for members, with the approval that each kind of tool requires."""
+    config = found.config
+    if config.sandbox.enabled:
+        where = "without isolation" if is_unconfined(config) else "in the sandbox"
+        network = config.sandbox.extra.get("network", False)
+        reach = f", network: {network}" if network else ", no network"
+        yield f"have the agent run commands {where}{reach}: {approval_of(config, SHELL)}"
+        yield f"have the agent read and write files of the conversation: {approval_of(config, WRITE)}"
+    for tool in config.tools:
+        yield f"have the agent use the tool {tool.name}: {approval_of(config, tool.name)}"
+    for name in enabled_servers(found):
+        yield f"have the agent use the MCP server {name}: {approval_of(config, f'{name}_*')}"
+    for name, agent in config.acp_agents.items():
+        if agent.enabled:
+            yield f"have the agent delegate to {name}, outside the sandbox: {approval_of(config, ACP_TOOL)}"
+    if config.memory.enabled:
+        yield "have the agent remember facts about them, and about their groups"
+    if config.subagents.enabled:
+        yield f"have the agent start up to {config.subagents.max_concurrent} subagents with the same tools"
+
+
+def approval_of(config: Config, tool: str) -> str:
+    """Return in words whether a tool needs an approval."""
+    guard = config.guardrails
+    if not guard.enabled:
+        return "without approval"
+    if guard.provider.use != ALLOWLIST:
+        return f"as {guard.provider.use.rpartition(':')[2]} decides"
+    lists = guard.provider.extra_arguments()
+    if _is_listed(tool, lists.get("denied")):
+        return "never"
+    if _is_listed(tool, lists.get("ask")):
+        return "after approval"
+    if "allowed" in lists and not _is_listed(tool, lists["allowed"]):
+        return "never"
+    return "without approval"
+
+
+def _is_listed(tool: str, patterns: object) -> bool:
+    return isinstance(patterns, list | tuple) and any(fnmatchcase(tool, str(one)) for one in patterns)
+
+
+def is_unconfined(config: Config) -> bool:
+    """Return True if commands run with the permissions of the service."""
+    local = config.sandbox.use == LOCAL_SANDBOX
+    return config.sandbox.enabled and local and config.sandbox.extra.get("isolation") == "none"
+
+
+def enabled_servers(found: Installation) -> Mapping[str, Mapping[str, Any]]:
+    """Return the enabled MCP servers by name."""
+    servers = found.extensions.get("mcpServers")
+    known = servers if isinstance(servers, Mapping) else {}
+    return {
+        name: server
+        for name, server in known.items()
+        if isinstance(server, Mapping) and server.get("enabled", True) is not False
+    }
+
+
+def has_host_access(found: Installation) -> bool:
+    """Return True if the agent can reach beyond its sandbox without an approval."""
+    config = found.config
+    ways = [SHELL] if is_unconfined(config) or config.sandbox.extra.get("network") is True else []
+    ways += [f"{name}_*" for name in enabled_servers(found)]
+    ways += [ACP_TOOL] if any(one.enabled for one in config.acp_agents.values()) else []
+    ways += [tool.name for tool in config.tools if not tool.use.startswith(BUNDLED_TOOLS)]
+    return any(approval_of(config, way) == "without approval" for way in ways)
+
+
+def check_agent(found: Installation) -> Iterator[SecurityFinding]:
+    """Check the tools of the agent, and what runs them."""
+    yield from _check_approvals(found)
+    yield from _check_sandbox(found.config)
+    yield from _check_remote_sandbox(found.config)
+    yield from _check_acp(found.config)
+    yield from _check_mcp(found)
+    yield from _check_models(found.config)
+
+
+def _check_approvals(found: Installation) -> Iterator[SecurityFinding]:
+    guard = found.config.guardrails
+    if guard.enabled or found.config.runtime.url:
+        return
+    powerful = has_host_access(found)
+    yield SecurityFinding(
+        "approvals-off",
+        Severity.WARNING if powerful else Severity.NOTE,
+        "the agent uses its tools without approval (guardrails.enabled: false)",
+        "A message, page or file with hidden instructions can have the agent use tools that reach beyond its "
+        "sandbox."
+        if powerful
+        else "Commands are isolated in a sandbox; tools that you add later need no approval either.",
+        "Enable guardrails, and list the tools to approve under guardrails.provider.ask "
+        "(docs/howto/approve-tool-calls.md).",
+    )
+
+
+def _check_sandbox(config: Config) -> Iterator[SecurityFinding]:
+    if not config.sandbox.enabled:
+        return
+    if is_unconfined(config):
+        yield SecurityFinding(
+            "sandbox-off",
+            Severity.CRITICAL,
+            "commands run without isolation (sandbox.isolation: none)",
+            "Every member can have the agent read the service's secrets and data, and change its files.",
+            "Remove sandbox.isolation, or set sandbox.enabled to false.",
+        )
+    network = config.sandbox.extra.get("network", False)
+    if network is True:
+        yield SecurityFinding(
+            "sandbox-network",
+            Severity.CRITICAL,
+            "commands have the network of this machine (sandbox.network: true)",
+            "They reach services on this machine and in its network that trust local callers, and can send "
+            "data anywhere.",
+            "Set sandbox.network to false.",
+        )
+    elif network:
+        yield SecurityFinding(
+            "sandbox-network",
+            Severity.NOTE,
+            f"commands can reach other machines (sandbox.network: {_format_network(network)})",
+            "The agent can send what it reads there, for instance when a page tells it to.",
+            "List the hosts that are needed, or set sandbox.network to false.",
+        )
+
+
+def _format_network(network: object) -> str:
+    return ", ".join(map(str, network)) if isinstance(network, list | tuple) else str(network)
+
+
+def _check_remote_sandbox(config: Config) -> Iterator[SecurityFinding]:
+    if not config.sandbox.enabled or config.sandbox.use != REMOTE_SANDBOX:
+        return
+    options = config.sandbox.extra_arguments()
+    token = str(options.get("token") or "")
+    if is_weak(token, SHORT_SECRET):
+        yield SecurityFinding(
+            "sandbox-token-weak",
+            Severity.CRITICAL,
+            f"sandbox.token is missing, shorter than {SHORT_SECRET} characters or copied from an example",
+            "Whoever guesses it can run commands there and read the files of conversations.",
+            "Generate one with `openssl rand -hex 32` for both services.",
+        )
+    if is_plain_http(str(options.get("url") or "")):
+        yield SecurityFinding(
+            "sandbox-http",
+            Severity.WARNING,
+            f"sandbox.url is {options['url']}, without TLS",
+            "Commands, files and the token can be read and changed on the way.",
+            "Use https, or a network that encrypts.",
+        )
+
+
+def _check_acp(config: Config) -> Iterator[SecurityFinding]:
+    for name, agent in config.acp_agents.items():
+        if not agent.enabled:
+            continue
+        automatic = agent.auto_approve_permissions
+        yield SecurityFinding(
+            "acp-automatic" if automatic else "acp-agent",
+            Severity.CRITICAL if automatic else Severity.WARNING,
+            f"the external agent {name} runs outside the sandbox"
+            + (", and every permission that it asks for is granted" if automatic else ""),
+            "It can do what the service's user can; members direct it through the agent.",
+            f"Set acp_agents.{name}.auto_approve_permissions to false."
+            if automatic
+            else f"Let {ACP_TOOL} be approved (guardrails.provider.ask), or run the service as its own user.",
+        )
+
+
+def _check_mcp(found: Installation) -> Iterator[SecurityFinding]:
+    for name, server in enabled_servers(found).items():
+        url = str(server.get("url") or "")
+        if is_plain_http(url):
+            secret = bool(server.get("headers") or server.get("oauth"))
+            yield SecurityFinding(
+                "mcp-http",
+                Severity.CRITICAL if secret else Severity.WARNING,
+                f"the MCP server {name} is called at {url}, without TLS",
+                "Its credentials, calls and results can be read and changed on the way.",
+                "Use an https address.",
+            )
+        if server.get("command") and approval_of(found.config, f"{name}_*") == "without approval":
+            yield SecurityFinding(
+                "mcp-program",
+                Severity.WARNING,
+                f"the MCP server {name} is a program of the service's user, used without approval",
+                "It runs outside the sandbox; members use all of its tools through the agent.",
+                "Let its tools be approved (guardrails.provider.ask), or use a server with fewer rights.",
+            )
+
+
+def _check_models(config: Config) -> Iterator[SecurityFinding]:
+    for model in config.models:
+        for key in ("base_url", "openai_api_base", "anthropic_api_url", "endpoint"):
+            url = str(model.extra.get(key) or "")
+            if is_plain_http(url):
+                yield SecurityFinding(
+                    "model-http",
+                    Severity.WARNING,
+                    f"the model {model.name} is called at {url}, without TLS",
+                    "Messages and the API key can be read on the way.",
+                    "Use an https address, or a network that encrypts.",
+                )

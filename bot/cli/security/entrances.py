@@ -1,0 +1,201 @@
+"""Entrances of the service, and findings about their credentials and transport."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import parse_qs, urlsplit
+
+from bot.cli.security import Entrance, Installation, SecurityFinding, Severity, is_plain_http
+from bot.config import AccountConfig, Config
+from bot.config.accounts import FeishuAccount, SlackAccount, TelegramAccount
+from bot.config.models import is_loopback_host
+
+SHORT_TOKEN = 24
+"""Tokens with fewer characters can be guessed."""
+SHORT_SECRET = 16
+"""Webhook secrets with fewer characters can be guessed."""
+EXAMPLE = re.compile(
+    r"change.?me.*|example.*|secret|token|password|test|roebot|admin|your.*|.*[-_]here|(.)\1*|0?123456.*",
+    re.IGNORECASE,
+)
+"""Values that people copy from examples."""
+VERIFIED_TLS = frozenset({"verify-ca", "verify-full", "require"})
+INSIDE, OUTSIDE = "programs on this machine", "everyone who can reach this machine"
+REMOTE = "other machines"
+
+
+def is_weak(secret: str, least: int) -> bool:
+    """Return True for a secret that is short, or that looks copied from an example."""
+    return len(secret) < least or EXAMPLE.fullmatch(secret) is not None
+
+
+def list_entrances(found: Installation) -> Iterator[Entrance]:
+    """List all entrances: the port, the webhooks, and the connections that the service opens itself."""
+    config = found.config
+    server = config.server
+    address = f"{server.host}:{server.port}"
+    where = INSIDE if server.is_loopback else OUTSIDE
+    if server.allowed_hosts or server.is_public:
+        names = ", ".join(filter(None, (server.public_url, *server.allowed_hosts)))
+        where = f"{where}; through a proxy, everyone who can reach {names}"
+    yield Entrance("web console and API", address, where, "service token, or a single-use sign-in link")
+    yield Entrance("/health", address, where, "none; shows only whether the service is up")
+    for account in config.accounts:
+        yield from _platform_entrances(account, address, where)
+    if config.runtime.url:
+        key = "API key (runtime.api_key)" if config.runtime.api_key else "none"
+        yield Entrance("agent runtime", config.runtime.url, "as configured there", key)
+    else:
+        yield Entrance("agent runtime", "a free loopback port", INSIDE, "token that changes at each start")
+    if not config.database.url:
+        yield Entrance("databases", str(found.home), "the service's user and root", "file permissions")
+
+
+def _platform_entrances(account: AccountConfig, address: str, where: str) -> Iterator[Entrance]:
+    if account.platform in ("web", "terminal"):
+        return
+    name = f"account {account.name} ({account.platform})"
+    if not _is_called(account):
+        yield Entrance(
+            name,
+            "a connection opened by the service",
+            f"people on {account.platform}",
+            "the platform's identity",
+        )
+        return
+    yield Entrance(
+        f"webhook of {name}", f"{address}/webhooks/{account.name}", where, _webhook_credential(account)
+    )
+
+
+def _is_called(account: AccountConfig) -> bool:
+    return getattr(account, "mode", "socket") in ("webhook", "http")
+
+
+def _webhook_credential(account: AccountConfig) -> str:
+    if isinstance(account, TelegramAccount):
+        return "secret token in a header"
+    if isinstance(account, SlackAccount):
+        return "signature with the signing secret, at most 5 min old"
+    return "signature with the encrypt key, at most 5 min old"
+
+
+def check_entrances(found: Installation) -> Iterator[SecurityFinding]:
+    """Check the credentials, addresses and transport of all entrances."""
+    config = found.config
+    yield from _check_server(found)
+    yield from _check_runtime(config)
+    yield from _check_database(config)
+    for account in config.accounts:
+        yield from _check_webhook(account)
+        yield from _check_base_url(account)
+
+
+def _check_server(found: Installation) -> Iterator[SecurityFinding]:
+    server = found.config.server
+    reached = not server.is_loopback or bool(server.allowed_hosts) or server.is_public
+    token = server.token.get_secret_value() if server.token else ""
+    if token and is_weak(token, SHORT_TOKEN):
+        yield SecurityFinding(
+            "token-weak",
+            Severity.CRITICAL if reached else Severity.WARNING,
+            f"server.token is shorter than {SHORT_TOKEN} characters or copied from an example",
+            "Whoever guesses it owns the bot and can run programs as the service's user.",
+            "Generate one with `openssl rand -hex 24`, or remove server.token.",
+        )
+    if not server.is_loopback:
+        yield SecurityFinding(
+            "server-address",
+            Severity.NOTE if found.in_container else Severity.WARNING,
+            f"the service listens on {server.host}, without TLS",
+            "Tokens, session cookies and messages can be read by others on the network.",
+            "Listen on 127.0.0.1, with a reverse proxy for TLS before it (deploy/proxy)."
+            if not found.in_container
+            else "Publish the port on 127.0.0.1 only, with a reverse proxy for TLS before it (deploy/proxy).",
+        )
+    if server.public_url and is_plain_http(server.public_url):
+        yield SecurityFinding(
+            "public-url-http",
+            Severity.CRITICAL,
+            f"server.public_url is {server.public_url}, without TLS",
+            "Sign-in links and session cookies can be read on the way and used by others.",
+            "Serve the web console over https (deploy/proxy), and change server.public_url.",
+        )
+
+
+def _check_runtime(config: Config) -> Iterator[SecurityFinding]:
+    for key, url in (("url", config.runtime.url), ("management_url", config.runtime.management_url)):
+        if url and is_plain_http(url):
+            yield SecurityFinding(
+                f"runtime-{key.replace('_', '-')}-http",
+                Severity.CRITICAL,
+                f"runtime.{key} is {url}, without TLS",
+                "Messages, files and the API key can be read and changed on the way.",
+                f"Serve the agent runtime over https, and change runtime.{key}.",
+            )
+    if config.runtime.url and not config.runtime.api_key:
+        yield SecurityFinding(
+            "runtime-no-key",
+            Severity.WARNING,
+            f"the agent runtime at {config.runtime.url} is called without an API key",
+            "If the server does not require one, everyone who can reach it can run the agent and read its "
+            "threads.",
+            "Require a key on that server, and set runtime.api_key.",
+        )
+
+
+def _check_database(config: Config) -> Iterator[SecurityFinding]:
+    parts = urlsplit(config.database.url.get_secret_value() if config.database.url else "")
+    if not parts.hostname or is_loopback_host(parts.hostname):
+        return
+    if not VERIFIED_TLS & set(parse_qs(parts.query).get("sslmode", ())):
+        yield SecurityFinding(
+            "database-no-tls",
+            Severity.WARNING,
+            f"the connection to the database at {parts.hostname} does not require TLS",
+            "Messages and the password can be read on the way.",
+            "Add ?sslmode=verify-full to database.url.",
+        )
+
+
+def _check_webhook(account: AccountConfig) -> Iterator[SecurityFinding]:
+    if not _is_called(account):
+        return
+    secret = getattr(account, "webhook_secret", None) or getattr(account, "encrypt_key", None)
+    if secret and is_weak(secret.get_secret_value(), SHORT_SECRET):
+        key = "webhook_secret" if isinstance(account, TelegramAccount) else "encrypt_key"
+        yield SecurityFinding(
+            "webhook-secret-weak",
+            Severity.CRITICAL,
+            f"channels.{account.name}.{key} is shorter than {SHORT_SECRET} characters or an example",
+            "Whoever guesses it can write messages in the name of everyone, including owners.",
+            f"Generate one with `openssl rand -hex 24`, and set it on {account.platform} too.",
+        )
+    if isinstance(account, FeishuAccount) and not account.verification_token:
+        yield SecurityFinding(
+            "webhook-unverified",
+            Severity.NOTE,
+            f"channels.{account.name}.verification_token is not set",
+            "The check of a new callback address is accepted from everyone who has seen one.",
+            "Copy the verification token from the Feishu console.",
+        )
+    if isinstance(account, TelegramAccount) and account.webhook_url and is_plain_http(account.webhook_url):
+        yield SecurityFinding(
+            "webhook-http",
+            Severity.CRITICAL,
+            f"channels.{account.name}.webhook_url is {account.webhook_url}, without TLS",
+            "Messages and the webhook's secret can be read on the way.",
+            "Serve the webhook over https (deploy/proxy).",
+        )
+
+
+def _check_base_url(account: AccountConfig) -> Iterator[SecurityFinding]:
+    if account.base_url and is_plain_http(account.base_url):
+        yield SecurityFinding(
+            "platform-http",
+            Severity.CRITICAL,
+            f"channels.{account.name}.base_url is {account.base_url}, without TLS",
+            "The bot's token can be read on the way, and used to read and write its chats.",
+            "Use an https address, or remove base_url.",
+        )
