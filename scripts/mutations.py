@@ -23,8 +23,11 @@ sys.path.insert(0, str(ROOT))
 
 from tests.sandbox.mutation import Mutation  # noqa: E402
 from tests.sandbox.mutations import CONTAINER_MUTATIONS, MUTATIONS  # noqa: E402
+from tests.sandbox.mutations_egress import EGRESS_CONTAINER_MUTATIONS, EGRESS_MUTATIONS  # noqa: E402
 from tests.sandbox.mutations_remote import REMOTE_MUTATIONS  # noqa: E402
 
+LOCAL = (*MUTATIONS, *EGRESS_MUTATIONS, *REMOTE_MUTATIONS)
+CONTAINERS = (*CONTAINER_MUTATIONS, *EGRESS_CONTAINER_MUTATIONS)
 PAGE = ROOT / "docs" / "reference" / "sandbox-guards.md"
 COPIED = ("agent", "bot", "tests", "pyproject.toml", "config.example.yaml")
 NOBODY = 65534
@@ -107,7 +110,7 @@ def caught(mutation: Mutation, folder: Path) -> str:
 
 def page(results: Sequence[tuple[Mutation, str]]) -> str:
     """The page with the table: these results, and what it says of the guards that were not run."""
-    known = [*MUTATIONS, *REMOTE_MUTATIONS, *CONTAINER_MUTATIONS]
+    known = [*LOCAL, *CONTAINERS]
     before = PAGE.read_text().splitlines() if PAGE.exists() else []
     lines = {
         guard: line for line in before for guard in [one.guard for one in known] if f"| {guard} |" in line
@@ -126,7 +129,7 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--containers", action="store_true")
     given = parser.parse_args()
-    wanted = [*MUTATIONS, *REMOTE_MUTATIONS, *(CONTAINER_MUTATIONS if given.containers else ())]
+    wanted = [*LOCAL, *(CONTAINERS if given.containers else ())]
     wanted = [one for one in wanted if given.only in one.guard]
     results: list[tuple[Mutation, str]] = []
     with tempfile.TemporaryDirectory(prefix="roebot-mutations-") as made:

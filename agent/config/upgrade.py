@@ -1,8 +1,8 @@
-"""Versions of a configuration file: renamed keys, reading an older file, and upgrading it.
+"""Versions of a configuration file: renamed keys and values, reading an older file, and upgrading it.
 
-An upgrade renames keys that have a new name and sets `config_version`. Every other byte of the file stays,
-and a copy of the old file is kept as a backup. A key that the file does not have keeps its default. The
-result is parsed and compared with the old file before it is written.
+An upgrade renames keys and values that have a new name and sets `config_version`. Every other byte of the
+file stays, and a copy of the old file is kept as a backup. A key that the file does not have keeps its
+default. The result is parsed and compared with the old file before it is written.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from agent.config.document import ConfigDocument, decode_text, parse_document
+from agent.config.document import ConfigDocument, SwitchWord, decode_text, parse_document
 from agent.config.edit import (
     add_paragraphs,
     find_entry,
@@ -24,6 +24,7 @@ from agent.config.edit import (
     replace_value,
     root_mapping,
 )
+from agent.config.env import parse_switch
 from agent.config.errors import ConfigErrors, ConfigWarning, KeyPath, Problems, format_key, one_error
 from agent.config.models import CONFIG_VERSION
 from agent.shared.atomic_file import replace_file
@@ -43,6 +44,27 @@ RENAMES: tuple[KeyRename, ...] = (
     KeyRename(1, ("channels", "*"), "token", "bot_token"),
     KeyRename(1, ("runtime",), "langgraph_url", "url"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ValueChange:
+    """A switch that is a word now. The old value stays readable in every version."""
+
+    path: tuple[str, ...]
+    old: bool
+    new: str
+
+
+CHANGES: tuple[ValueChange, ...] = (ValueChange(("sandbox", "network"), True, "public"),)
+
+
+def find_changes(data: dict[str, Any]) -> Iterator[ValueChange]:
+    """Yield the changes of values that are in the data."""
+    for change in CHANGES:
+        for _, mapping in _find_matches(data, change.path, ()):
+            value = mapping[change.path[-1]]
+            if isinstance(value, bool | SwitchWord) and parse_switch(value) is change.old:
+                yield change
 
 
 def read_version(document: ConfigDocument, problems: Problems) -> int:
@@ -77,7 +99,7 @@ def find_renames(data: dict[str, Any], version: int) -> Iterator[tuple[KeyPath, 
 def modernize_document(
     document: ConfigDocument, problems: Problems
 ) -> tuple[ConfigDocument, tuple[ConfigWarning, ...]]:
-    """Apply the renames, and warn about an outdated file.
+    """Apply the renames and the changes of values, and warn about them.
 
     An old name next to its new one is a problem.
     """
@@ -87,12 +109,23 @@ def modernize_document(
     for old, new in list(find_renames(data, version)):
         apply_rename(data, old, new, problems)
         document.lines[new] = document.lines[old]
+    warnings = tuple(_apply_changes(document, data))
     if version == CONFIG_VERSION or not document.data:
-        return replace(document, data=data), ()
+        return replace(document, data=data), warnings
     line = document.line_of(("config_version",))
     message = f"the file is outdated (version {version}, now {CONFIG_VERSION}): run `roebot config upgrade`"
-    warning = ConfigWarning(document.file, line, "config_version", message)
-    return replace(document, data=data), (warning,)
+    outdated = ConfigWarning(document.file, line, "config_version", message)
+    return replace(document, data=data), (outdated, *warnings)
+
+
+def _apply_changes(document: ConfigDocument, data: dict[str, Any]) -> Iterator[ConfigWarning]:
+    for change in list(find_changes(data)):
+        mapping: Any = data
+        for part in change.path[:-1]:
+            mapping = mapping[part]
+        mapping[change.path[-1]] = change.new
+        message = f"true means {change.new} now: run `roebot config upgrade`"
+        yield ConfigWarning(document.file, document.line_of(change.path), format_key(change.path), message)
 
 
 def apply_rename(data: dict[str, Any], old: KeyPath, new: KeyPath, problems: Problems) -> None:
@@ -208,7 +241,7 @@ def upgrade_file(path: Path) -> UpgradeResult:
 
 
 def upgrade_text(text: str, file: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return the upgraded text, and the (old, new) names of the renamed keys.
+    """Return the upgraded text, and the (old, new) names of the renamed keys and values.
 
     Raises ConfigErrors, as upgrade_file does.
     """
@@ -218,14 +251,17 @@ def upgrade_text(text: str, file: str) -> tuple[str, tuple[tuple[str, str], ...]
     expected, _ = modernize_document(document, problems)
     problems.raise_if_any()
     pairs = tuple(find_renames(document.data, version))
+    changes = tuple(find_changes(document.data))
     try:
-        new = _set_version(_rename_keys(text, file, pairs), document)
+        new = _set_version(_change_values(_rename_keys(text, file, pairs), file, changes), document)
         is_safe = parse_document(new, file).data == {**expected.data, _VERSION: CONFIG_VERSION}
     except ConfigErrors:
         is_safe = False
     if not is_safe:
         raise one_error(file, "is written in a way that cannot be upgraded safely; it is unchanged")
-    return new, tuple((format_key(old), format_key(new)) for old, new in pairs)
+    names = [(format_key(old), format_key(new)) for old, new in pairs]
+    names += [(f"{format_key(one.path)}: {str(one.old).lower()}", one.new) for one in changes]
+    return new, tuple(names)
 
 
 def _rename_keys(text: str, file: str, pairs: Sequence[tuple[KeyPath, KeyPath]]) -> str:
@@ -235,6 +271,14 @@ def _rename_keys(text: str, file: str, pairs: Sequence[tuple[KeyPath, KeyPath]])
         # A key that an anchor shares with another place has its new name already.
         if entry is not None:
             text = rename_key(text, entry, str(new[-1]))
+    return text
+
+
+def _change_values(text: str, file: str, changes: Sequence[ValueChange]) -> str:
+    for change in changes:
+        root = root_mapping(text, file)
+        if root and (entry := find_entry(root, change.path)):
+            text = replace_value(text, entry, change.new)
     return text
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from agent.core.interfaces import SandboxUnavailable
+from agent.sandbox.egress.gate import opening_words, proxy_environment
 from agent.sandbox.options import MEGABYTE, SandboxLimits
 from agent.sandbox.paths import WORKSPACE, Mount
 
@@ -44,7 +45,6 @@ _SETTINGS = (
     "pki/tls/certs",
     "pki/ca-trust",
 )
-_NETWORK_SETTINGS = ("resolv.conf", "hosts", "nsswitch.conf", "services", "protocols", "gai.conf")
 _INSTEAD = (
     "Until this is fixed, no command runs. Alternatively, use the container provider (sandbox.use), or set "
     "sandbox.isolation: none, which gives no protection."
@@ -81,14 +81,15 @@ def find_python(folder: Path) -> SandboxPython | None:
 class Job:
     """A command's mounts and limits. `user` is its user id on the host, `file_bytes` the largest file.
 
-    The system call filter and /etc/passwd are read from the descriptors `filter_fd` and `passwd_fd`.
+    The system call filter and /etc/passwd are read from the descriptors `filter_fd` and `passwd_fd`. With
+    `gate_fd`, the command reaches the egress proxy (see `agent.sandbox.egress.gate`), otherwise no network.
     """
 
     mounts: Sequence[Mount]
     user: int
     limits: SandboxLimits
     file_bytes: int
-    network: bool = False
+    gate_fd: int | None = None
     filter_fd: int | None = None
     passwd_fd: int | None = None
     python: SandboxPython | None = None
@@ -117,16 +118,17 @@ def arguments(job: Job, command: Sequence[str]) -> list[str]:
     """Return the command line that runs `command` in a sandbox."""
     line = ["bwrap", *_namespaces(job), *_system(job), *_devices(job), *_folders(job)]
     line += ["--remount-ro", "/", "--chdir", WORKSPACE]
-    for name, value in environment(job.python).items():
+    proxy = {} if job.gate_fd is None else proxy_environment()
+    for name, value in {**environment(job.python), **proxy}.items():
         line += ["--setenv", name, value]
     if job.filter_fd is not None:
         line += ["--seccomp", str(job.filter_fd)]
-    return [*line, "--", *_drop_root(job.user), *_set_limits(job), *command]
+    return [*line, "--", *_drop_root(job.user), *_set_limits(job), *_open_gate(job), *command]
 
 
 def _namespaces(job: Job) -> list[str]:
     own = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox"]
-    own += [] if job.network else ["--unshare-net"]
+    own += ["--unshare-net"]
     # The PID namespace ends with this process, and every process in it with the namespace.
     own += ["--die-with-parent"]
     if os.geteuid():
@@ -145,7 +147,7 @@ def _system(job: Job) -> list[str]:
         elif path.is_dir():
             line += ["--ro-bind", str(path), str(path)]
     line += _create_folders("/etc", "/etc/ssl", "/etc/pki", "/etc/pki/tls")
-    for name in (*_SETTINGS, *(_NETWORK_SETTINGS if job.network else ())):
+    for name in _SETTINGS:
         line += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     if job.passwd_fd is not None:
         line += ["--perms", "0644", "--ro-bind-data", str(job.passwd_fd), "/etc/passwd"]
@@ -217,6 +219,17 @@ def _set_limits(job: Job) -> list[str]:
         "--core=0",
         "--",
     ]
+
+
+def _open_gate(job: Job) -> list[str]:
+    if job.gate_fd is None:
+        return []
+    python = f"{PYTHON_ROOT}/bin/python" if job.python else shutil.which("python3", path=PATHS)
+    if python is None:
+        raise SandboxUnavailable(
+            "The sandbox has no network: its Python is missing. Install it with `make setup-sandbox`."
+        )
+    return opening_words(python, str(job.gate_fd))
 
 
 def missing() -> str:

@@ -18,7 +18,7 @@ from agent.core.interfaces import CommandResult, SandboxUnavailable
 from agent.sandbox import engine
 from agent.sandbox.engine import Command
 from agent.sandbox.folder import MAX_HELD, FolderProvider, FolderSandbox
-from agent.sandbox.options import ContainerOptions, SandboxLimits, Surroundings, read_options
+from agent.sandbox.options import ContainerOptions, SandboxLimits, Surroundings, make_proxy, read_options
 from agent.sandbox.resource_watch import DiskUse, ResourceWatch, namespace_processes
 from agent.sandbox.running import run
 from agent.sandbox.warm_container import ContainerSetup, WarmContainer
@@ -50,7 +50,7 @@ class ContainerSandbox(FolderSandbox):
         """Run a command. Raises SandboxUnavailable."""
         self.check()
         await asyncio.to_thread(self.ready)
-        async with self._containers.borrow(self) as container:
+        async with self._containers.borrow(self) as container, container.open_gate(self.thread_id):
             held, room = await asyncio.to_thread(self._measure)
             start = ProgramStart(
                 container.command_line(command, room), engine.engine_environment(), container.folder
@@ -180,7 +180,8 @@ class ContainerSandboxProvider(FolderProvider[ContainerSandbox]):
         """Create the provider from the keys of the section `sandbox`. Raises SandboxUnavailable."""
         options = read_options(ContainerOptions, keys)
         command: Command = tuple(shlex.split(options.command)) if options.command else engine.find_engine()
-        setup = ContainerSetup(command, options.image, around.home, options.limits(), options.network)
+        egress = make_proxy(options.network)
+        setup = ContainerSetup(command, options.image, around.home, options.limits(), egress)
         containers = ContainerPool(setup, idle_seconds=options.idle_seconds)
         return cls(around.folders, containers, limits=options.limits(), read_only=around.read_only)
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from agent.core.interfaces import CommandResult
 from agent.sandbox import bubblewrap, seccomp
 from agent.sandbox.bubblewrap import PYTHON_FOLDER, SandboxPython, find_python
+from agent.sandbox.egress.gate import make_pair, open_gate
+from agent.sandbox.egress.proxy import EgressProxy
 from agent.sandbox.folder import MAX_HELD, FolderProvider, FolderSandbox
-from agent.sandbox.options import LocalOptions, SandboxLimits, Surroundings, read_options
+from agent.sandbox.options import LocalOptions, SandboxLimits, Surroundings, make_proxy, read_options
 from agent.sandbox.paths import WORKSPACE
 from agent.sandbox.resource_watch import DiskUse, ResourceWatch
 from agent.sandbox.running import run
@@ -31,11 +34,12 @@ Isolation = Literal["bubblewrap", "none"]
 class Host:
     """Settings for commands of all threads. `python` is the folder of the sandbox's Python environment.
 
-    With `isolation` "none", commands can do everything that the service can.
+    Without `egress` commands have no network. With `isolation` "none", commands can do everything that the
+    service can.
     """
 
     isolation: Isolation = "bubblewrap"
-    network: bool = False
+    egress: EgressProxy | None = None
     python: Path | None = None
     _works: bool = field(default=False, init=False)
 
@@ -68,13 +72,23 @@ class LocalSandbox(FolderSandbox):
     async def execute_command(self, command: str, *, seconds: float | None = None) -> CommandResult:
         """Run a command, without the service's environment variables. Raises SandboxUnavailable."""
         self.check()
-        with ExitStack() as stack:
-            prepared = await asyncio.to_thread(self._prepare, command, stack)
+        async with AsyncExitStack() as stack:
+            gate = await self._open_gate(stack)
+            prepared = await asyncio.to_thread(self._prepare, command, stack, gate)
             watch = ResourceWatch(self.limits, self.own_folders, held=prepared.held)
             result = await run(prepared.start, self.limits, seconds=seconds, over=watch.over)
         return self.mask_result(result, prepared.room)
 
-    def _prepare(self, command: str, stack: ExitStack) -> _Prepared:
+    async def _open_gate(self, stack: AsyncExitStack) -> socket.socket | None:
+        """Return the socket by which the command opens its way to the proxy, None without network."""
+        if self._host.egress is None or self._host.isolation == "none":
+            return None
+        ours, theirs = make_pair()
+        stack.callback(theirs.close)
+        await stack.enter_async_context(open_gate(self._host.egress, self.thread_id, ours))
+        return theirs
+
+    def _prepare(self, command: str, stack: AsyncExitStack, gate: socket.socket | None) -> _Prepared:
         held = self.ready()
         room = self.room(held)
         if self._host.isolation == "none":
@@ -87,7 +101,8 @@ class LocalSandbox(FolderSandbox):
         with self._job(room, python) as job:
             self._host.check(job, env)
         job = stack.enter_context(self._job(room, python))
-        fds = [fd for fd in (job.filter_fd, job.passwd_fd) if fd is not None]
+        job = replace(job, gate_fd=gate.fileno() if gate else None)
+        fds = [fd for fd in (job.filter_fd, job.passwd_fd, job.gate_fd) if fd is not None]
         argv = bubblewrap.arguments(job, [_SHELL, "-c", command])
         return _Prepared(ProgramStart(argv, env, fds=fds), held, room)
 
@@ -101,7 +116,6 @@ class LocalSandbox(FolderSandbox):
                 user=self.user,
                 limits=self.limits,
                 file_bytes=room,
-                network=self._host.network,
                 filter_fd=filter_fd,
                 passwd_fd=passwd_fd,
                 python=python,
@@ -155,7 +169,7 @@ class LocalSandboxProvider(FolderProvider[LocalSandbox]):
         python = Path(options.python) if options.python else around.home / PYTHON_FOLDER
         return cls(
             around.folders,
-            host=Host(isolation=options.isolation, network=options.network, python=python),
+            host=Host(isolation=options.isolation, egress=make_proxy(options.network), python=python),
             limits=options.limits(),
             read_only=around.read_only,
         )

@@ -6,13 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
+from agent.config.document import SwitchWord
+from agent.config.env import EnvText, parse_switch
 from agent.config.reader import unknown_key_message
 from agent.config.types import Count, Number, Secret, Section, Switch, Text, Url
 from agent.core.interfaces import SandboxProvider, SandboxUnavailable
+from agent.sandbox.egress.proxy import EgressProxy
+from agent.sandbox.egress.rules import EgressRules, parse_hosts
 
 if TYPE_CHECKING:
     from agent.core.state import ThreadData
@@ -56,6 +60,37 @@ class Surroundings:
     read_only: Mapping[str, Path] = field(default_factory=dict)
 
 
+PUBLIC: Literal["public"] = "public"
+NetworkSetting = Literal[False, "public"] | tuple[str, ...]
+"""Value of `sandbox.network`: false, public, or host names and private networks."""
+
+
+def _parse_network(value: object) -> NetworkSetting:
+    """Check the value. The `true` of earlier versions, which meant every host, is now `public`."""
+    if isinstance(value, EnvText | SwitchWord):
+        value = parse_switch(value)
+    if value is False:
+        return False
+    if value is True or value == PUBLIC:
+        return PUBLIC
+    entries = (value,) if isinstance(value, str) else value
+    if not isinstance(entries, list | tuple) or not all(isinstance(entry, str) for entry in entries):
+        raise ValueError("expected false, public or a list of host names")
+    hosts: tuple[str, ...] = tuple(entries)
+    parse_hosts(hosts)
+    return hosts
+
+
+NetworkAccess = Annotated[NetworkSetting, BeforeValidator(_parse_network)]
+
+
+def make_proxy(network: NetworkSetting) -> EgressProxy | None:
+    """Return the proxy for a value of `sandbox.network`, None without network."""
+    if network is False:
+        return None
+    return EgressProxy(EgressRules() if network == PUBLIC else parse_hosts(network))
+
+
 class CommandLimits(Section):
     """Limits of commands on any machine."""
 
@@ -79,8 +114,10 @@ class CommandLimits(Section):
 class LimitOptions(CommandLimits):
     """Options of sandboxes on this machine."""
 
-    network: Switch = Field(
-        False, description="true: commands can reach the network, including the host's own."
+    network: NetworkAccess = Field(
+        False,
+        description="false: no network; public: hosts on the public internet; or a list of allowed hosts, "
+        "such as example.org or *.example.org. Ports 80 and 443 unless an entry has another one.",
     )
 
 

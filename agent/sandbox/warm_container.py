@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +16,8 @@ from agent.core.interfaces import SandboxUnavailable
 from agent.core.paths import make_private_folder
 from agent.sandbox import engine
 from agent.sandbox.bubblewrap import environment
+from agent.sandbox.egress.gate import SOCKET_NAME, bind_in_folder, open_gate, opening_words, proxy_environment
+from agent.sandbox.egress.proxy import EgressProxy
 from agent.sandbox.engine import HOME_LABEL, LABEL, SETUP_LABEL, Command, call_engine
 from agent.sandbox.options import MEGABYTE, SandboxLimits
 from agent.sandbox.paths import WORKSPACE, Mount
@@ -24,6 +27,7 @@ FILTER = Path("sandbox", "seccomp.json")
 """Path in the data directory."""
 OLDEST = 12 * 3_600
 SWEEP_SECONDS = 20.0
+_GATE = "/opt/roebot-egress"
 # The first process reaps orphans, survives `kill -1`, and ends after some hours.
 _FIRST = 'end=$(($(date +%s)+{seconds})); while [ "$(date +%s)" -lt "$end" ]; do sleep 60 & wait $!; done'
 
@@ -36,7 +40,7 @@ class ContainerSetup:
     image: str
     home_folder: Path
     limits: SandboxLimits
-    network: bool = False
+    egress: EgressProxy | None = None
 
     @property
     def home(self) -> str:
@@ -89,6 +93,21 @@ class WarmContainer:
         """Folder in which the engine is called."""
         return self._setup.home_folder / FILTER.parent
 
+    @property
+    def gate_folder(self) -> Path:
+        """Folder for the socket by which a command opens its way to the egress proxy."""
+        return self.folder.absolute() / "egress" / self.name
+
+    @asynccontextmanager
+    async def open_gate(self, thread_id: str) -> AsyncIterator[None]:
+        """Let the next command open its way to the egress proxy, if there is one."""
+        if self._setup.egress is None:
+            yield
+            return
+        receiver = await asyncio.to_thread(bind_in_folder, self.gate_folder)
+        async with open_gate(self._setup.egress, thread_id, receiver):
+            yield
+
     async def sweep(self) -> None:
         """Kill all processes of a command; if that fails, remove the container."""
         words = ("exec", self.name, "sh", "-c", "kill -9 -1")
@@ -103,8 +122,11 @@ class WarmContainer:
         words = ["run", "--detach", "--rm", "--name", self.name, "--user", f"{self._user}:{self._user}"]
         words += ["--label", f"{LABEL}=1", "--label", f"{HOME_LABEL}={setup.home}"]
         words += ["--label", f"{SETUP_LABEL}={self._fingerprint()}", "--memory", f"{setup.limits.memory_mb}m"]
-        words += [] if setup.network else ["--network", "none"]
+        words += ["--network", "none"]
         words += [] if engine.is_apple(setup.command) else self._hardening_options()
+        if setup.egress:
+            self.gate_folder.mkdir(parents=True, exist_ok=True)
+            words += ["--mount", f"type=bind,source={self.gate_folder},target={_GATE},readonly"]
         for mount in self._mounts:
             if mount.host.exists():
                 kind = "" if mount.writable else ",readonly"
@@ -139,7 +161,10 @@ class WarmContainer:
         """Return the command line that runs a command in the container."""
         limits = self._setup.limits
         line = [*self._setup.command, "exec", "--workdir", WORKSPACE]
-        for name, value in environment(None).items():
+        gate, proxy = [], {}
+        if self._setup.egress:
+            gate, proxy = opening_words("python3", f"{_GATE}/{SOCKET_NAME}"), proxy_environment()
+        for name, value in {**environment(None), **proxy}.items():
             line += ["--env", f"{name}={value}"]
         line += [
             self.name,
@@ -150,7 +175,7 @@ class WarmContainer:
             f"--data={limits.memory_mb * MEGABYTE}",
             "--",
         ]
-        return [*line, "bash", "-c", command]
+        return [*line, *gate, "bash", "-c", command]
 
     async def _is_current(self) -> bool:
         state = await engine.inspect_container(self._setup.command, self.name)
@@ -160,7 +185,7 @@ class WarmContainer:
     def _fingerprint(self) -> str:
         """Return a hash of everything that a container is started with."""
         setup = self._setup
-        settings = (setup.image, setup.limits, setup.network, self._user)
+        settings = (setup.image, setup.limits, setup.egress is not None, self._user)
         mounts = [mount for mount in self._mounts if mount.host.exists()]
         return sha256(repr((settings, mounts)).encode()).hexdigest()[:16]
 

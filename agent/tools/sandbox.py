@@ -59,7 +59,8 @@ def current_sandbox() -> Sandbox:
 async def bash(command: str, seconds: float | None = None) -> str:
     """Run a shell command in the sandbox, starting in the workspace.
 
-    It has no network access unless the configuration allows it. Background processes end with the command.
+    It has no network access unless the configuration allows it, and then only HTTP and HTTPS through the
+    proxy that its environment variables name. Background processes end with the command.
 
     Args:
         command: A command, or a script of several lines.

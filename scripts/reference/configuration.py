@@ -178,13 +178,18 @@ def _expects(shape: Json) -> str:
     return " or ".join(named)
 
 
+def _word(value: object) -> str:
+    """Return a value as the file has it."""
+    return json.dumps(value) if isinstance(value, bool) else str(value)
+
+
 def _way(way: Json) -> str:
     if str(way.get("pattern", "")).startswith(r"^\$[A-Za-z_]"):
         return ""
     if "enum" in way:
-        return " or ".join(code(word) for word in way["enum"] if word is not None)
+        return " or ".join(code(_word(word)) for word in way["enum"] if word is not None)
     if "const" in way:
-        return code(way["const"])
+        return code(_word(way["const"]))
     if "$ref" in way:
         return {"AccessOverrides": "see below"}.get(way["$ref"].rpartition("/")[2], "mapping")
     if way.get("type") == "array":

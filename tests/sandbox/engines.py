@@ -7,6 +7,8 @@ import shlex
 from pathlib import Path
 
 from agent.sandbox.container import ContainerPool, ContainerSandboxProvider
+from agent.sandbox.egress.proxy import EgressProxy
+from agent.sandbox.egress.rules import EgressRules
 from agent.sandbox.options import IMAGE, SandboxLimits
 from agent.sandbox.warm_container import ContainerSetup
 from tests.sandbox.sandbox_fixtures import folders
@@ -21,8 +23,15 @@ def engine() -> tuple[str, ...]:
 
 
 def container(
-    home: Path, limits: SandboxLimits, *, idle_seconds: float = 600.0, image: str = IMAGE, **given: object
+    home: Path,
+    limits: SandboxLimits,
+    *,
+    idle_seconds: float = 600.0,
+    image: str = IMAGE,
+    egress: EgressRules | None = None,
+    **given: object,
 ) -> ContainerSandboxProvider:
     """The provider with containers."""
-    boxes = ContainerPool(ContainerSetup(engine(), image, home, limits), idle_seconds=idle_seconds, **given)  # type: ignore[arg-type]
+    setup = ContainerSetup(engine(), image, home, limits, EgressProxy(egress) if egress else None)
+    boxes = ContainerPool(setup, idle_seconds=idle_seconds, **given)  # type: ignore[arg-type]
     return ContainerSandboxProvider(folders(home), boxes, limits=limits)

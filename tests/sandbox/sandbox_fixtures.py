@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from agent.sandbox.egress.proxy import EgressProxy
+from agent.sandbox.egress.rules import EgressRules
 from agent.sandbox.local import Host, LocalSandbox, LocalSandboxProvider
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadStore
@@ -15,9 +17,10 @@ def folders(home: Path) -> Any:
     return UploadStore(ThreadFolders(home)).folders
 
 
-def local(home: Path, *, network: bool = False, **given: Any) -> LocalSandboxProvider:
-    """The provider with bubblewrap."""
-    return LocalSandboxProvider(folders(home), host=Host(network=network), **given)
+def local(home: Path, *, egress: EgressRules | None = None, **given: Any) -> LocalSandboxProvider:
+    """The provider with bubblewrap; `egress` are the rules of its network, None for no network."""
+    host = Host(egress=EgressProxy(egress) if egress else None)
+    return LocalSandboxProvider(folders(home), host=host, **given)
 
 
 def unprotected(home: Path, **given: Any) -> LocalSandboxProvider:

@@ -138,6 +138,27 @@ def test_every_line_of_the_old_file_stays(path: Path) -> None:
     assert len(lines) == len(kept) + 1
 
 
+@pytest.mark.parametrize("word", ["true", "yes"])
+def test_network_for_sandboxes_is_public_now(path: Path, word: str) -> None:
+    """An old value works with a notice, and is renamed whatever the version of the file."""
+    path.write_text(f"config_version: 1\nsandbox:\n  network: {word} # for pip\n")
+    before = load_config(path, ENV, path.parent)
+    [notice] = before.warnings
+    assert str(notice).endswith(":3: sandbox.network: true means public now: run `roebot config upgrade`")
+    assert upgrade_file(path).renamed == (("sandbox.network: true", "public"),)
+    assert path.read_text() == "config_version: 1\nsandbox:\n  network: public # for pip\n"
+    after = load_config(path, ENV, path.parent)
+    assert after.config == before.config
+    assert after.warnings == ()
+    assert upgrade_file(path) == UpgradeResult(changed=False)
+
+
+@pytest.mark.parametrize("value", ["false", "off", "public", "[a.example]", "'true'", "$KEY"])
+def test_other_values_of_network_stay(path: Path, value: str) -> None:
+    path.write_text(f"config_version: 1\nsandbox: {{network: {value}}}\n")
+    assert upgrade_file(path) == UpgradeResult(changed=False)
+
+
 def test_a_file_of_this_version_is_not_changed(path: Path) -> None:
     path.write_text("config_version: 1\nserver: {port: 1}\n")
     assert upgrade_file(path) == UpgradeResult(changed=False)

@@ -8,8 +8,9 @@ import httpx
 import pytest
 
 from agent.errors import WebFailed, WebRefused
+from agent.shared.public_address import resolve_host
 from agent.tools.community.fetching import FetchLimits, fetch
-from agent.tools.community.guard import Guard, PinnedTransport, parse_url, resolve_host
+from agent.tools.community.guard import Guard, PinnedTransport, parse_url
 from tests.unit.agent.tools.community.local_site import PRIVATE, PUBLIC, Names, Site, guard, site
 
 LIMITS = FetchLimits(seconds=20.0, body=10_000, redirects=3)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import integers, sampled_from
 
-from agent.tools.community.guard import is_public
+from agent.shared.public_address import is_public
 
 RANGES_4 = [
     "0.0.0.0/8",

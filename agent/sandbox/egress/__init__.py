@@ -1,0 +1,1 @@
+"""Filtering HTTP proxy, the only way from a sandbox to the network."""
