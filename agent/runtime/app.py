@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
+from starlette.types import Receive, Scope, Send
 
 from agent.core.paths import make_private_folder
 from agent.errors import AgentError, ApiError, GraphLoadError
@@ -35,6 +36,7 @@ from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.events import DatabaseEventLog, prune_logs
 from agent.runtime.store.items import ItemStore
 from agent.runtime.thread_erasure import ThreadErasure
+from agent.shared.body_limits import BodyLimits, BodyRule
 from agent.shared.http_guard import (
     LOOPBACK_NAMES,
     HostCheck,
@@ -51,6 +53,8 @@ LANGGRAPH_VERSION = version("langgraph")
 Sources = Mapping[str, Callable[[], Any]]
 FORM_PATHS = ("/uploads", "/skills/install")
 """Suffixes of the paths that accept multipart forms."""
+FORM_BYTES = 1_000_000_000
+"""Size limit of a multipart form, which is stored as it arrives; its route limits the files in it."""
 server_routes = make_router("server")
 health_route = make_router("server")
 
@@ -58,8 +62,12 @@ health_route = make_router("server")
 class GuardedRuntime(HttpGuard):
     """The runtime's application behind its guard."""
 
-    def __init__(self, application: FastAPI, *, token: str | None, allowed_hosts: Iterable[str]) -> None:
-        """`allowed_hosts` are served in addition to the loopback names (`*`: any host)."""
+    def __init__(
+        self, application: FastAPI, *, token: str | None, allowed_hosts: Iterable[str], body_bytes: int
+    ) -> None:
+        """`allowed_hosts` are served in addition to the loopback names (`*`: any host). `body_bytes` limits
+        every body that is not a form.
+        """
         hosts = HostCheck(LOOPBACK_NAMES | {host.lower() for host in allowed_hosts})
         checks = (
             hosts,
@@ -71,6 +79,15 @@ class GuardedRuntime(HttpGuard):
         self.application = application
         self.failure: AgentError | None = None
         """Why the runtime could not open, once its lifespan has failed."""
+        self._limits = BodyLimits(super().__call__, partial(_body_rule, body_bytes))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve as an ASGI application."""
+        await self._limits(scope, receive, send)
+
+
+def _body_rule(body_bytes: int, scope: Scope) -> BodyRule:
+    return BodyRule(FORM_BYTES if scope["path"].endswith(FORM_PATHS) else body_bytes)
 
 
 @asynccontextmanager
@@ -233,7 +250,7 @@ def create_app(
         app.router.routes += router.routes
     app.router.routes += extra_routes or health_route.routes
     _serve_openapi(app)
-    guard = GuardedRuntime(app, token=token, allowed_hosts=allowed_hosts)
+    guard = GuardedRuntime(app, token=token, allowed_hosts=allowed_hosts, body_bytes=settings.body_bytes)
     return guard
 
 

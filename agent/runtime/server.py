@@ -11,6 +11,7 @@ import stat
 import sys
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -23,6 +24,7 @@ from agent.runtime.faults import Faults
 from agent.runtime.settings import RuntimeSettings, ServeSettings
 from agent.shared.atomic_file import replace_file
 from agent.shared.gc_tuning import freeze_heap
+from agent.shared.http_protocol import LimitedConfig
 
 log = structlog.get_logger("agent.runtime")
 
@@ -129,7 +131,7 @@ def serve(
 
     Raises ServerFailed and AgentError.
     """
-    runtime = RuntimeSettings(home=settings.home, max_runs=settings.max_runs)
+    runtime = RuntimeSettings(home=settings.home, max_runs=settings.max_runs, body_bytes=settings.body_bytes)
     guard = create_app(
         runtime,
         sources,
@@ -140,8 +142,13 @@ def serve(
         around=around,
         faults=Faults.from_environment(),
     )
-    config = uvicorn.Config(
+    limits = settings.connections
+    if settings.uds is not None:
+        # Only the bot connects, once for each turn that runs.
+        limits = replace(limits, total=sys.maxsize)
+    config = LimitedConfig(
         guard,
+        limits,
         host=settings.host,
         port=settings.port,
         uds=None if settings.uds is None else str(settings.uds),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent.shared.connection_table import ConnectionLimits
+
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
@@ -40,6 +42,8 @@ class RuntimeSettings:
     """Time that running graphs have to reach their next checkpoint when the process stops."""
     cancel_grace: float = 0.8
     """Time that a cancelled graph has to stop before its run is ended."""
+    body_bytes: int = 64_000_000
+    """Maximum size of a request, without uploaded files."""
     log: LogSettings = field(default_factory=LogSettings)
 
     @property
@@ -74,6 +78,12 @@ class ServeSettings:
     token: str | None = None
     allowed_hosts: tuple[str, ...] = ()
     max_runs: int = 256
+    body_bytes: int = 64_000_000
+    """Maximum size of a request, without uploaded files."""
+    connections: ConnectionLimits = field(
+        default_factory=lambda: ConnectionLimits(total=1024, per_address=512)
+    )
+    """Limits of connections; those to a Unix socket are not counted."""
     port_file: Path | None = None
     """The port is written here as text when the server accepts connections."""
     ready_fd: int | None = None

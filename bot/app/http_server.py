@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import httpx
 import uvicorn
 
+from agent.shared.http_protocol import LimitedConfig
 from agent.shared.tls import tls_context
 from bot.errors import StartError
 from bot.server.api.app import create_app
@@ -126,8 +127,9 @@ async def serve_api(service: BotService, ready: Callable[[str], None]) -> None:
     bound = bind_socket(server.host, server.port)
     try:
         app = create_app(api_services(service, port=bound.getsockname()[1]))
-        config = uvicorn.Config(
+        config = LimitedConfig(
             app,
+            server.limits.connection_limits(),
             log_config=None,
             access_log=False,
             lifespan="on",
@@ -135,6 +137,7 @@ async def serve_api(service: BotService, ready: Callable[[str], None]) -> None:
             timeout_graceful_shutdown=1,
             server_header=False,
         )
+        app.state.gauges.connections = config.connections
         await _serve_until_cancelled(_Server(config, lambda: ready(socket_url(bound))), bound)
     finally:
         bound.close()

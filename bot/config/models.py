@@ -17,6 +17,7 @@ from agent.config.models import AgentConfig
 from agent.config.types import Count, Days, Int, ManyIds, OneId, Secret, Section, Text, Url
 from bot.config.access import AccessConfig
 from bot.config.accounts import AccountConfig, Channels
+from bot.config.server_limits import ServerLimits
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[?[0-9A-Fa-f:]+\]?")
 
@@ -53,6 +54,9 @@ class ServerConfig(Section):
 
     public_url: Url | None = Field(
         None, description="URL of the web console, for links in chats; its host is also accepted."
+    )
+    limits: ServerLimits = Field(
+        default_factory=ServerLimits, description="Limits that apply before the caller is known."
     )
 
     @field_validator("public_url")

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from fastapi import Depends, FastAPI
 from fastapi.middleware import Middleware
 
+from agent.shared.body_limits import BodyLimits
 from bot.errors import StartError
 from bot.platforms.local.files import InboxFiles
 from bot.server.api import (
@@ -24,10 +25,11 @@ from bot.server.api import (
     usage,
 )
 from bot.server.api.auth import authorize
+from bot.server.api.body_rules import make_body_rules
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.errors import UnexpectedErrorHandler, add_handlers
 from bot.server.api.health import Gauges
-from bot.server.api.request_guard import guard_requests
+from bot.server.api.request_guard import HEADERS, guard_requests
 from bot.server.api.runtime_proxy import LANGGRAPH, RuntimeClients
 from bot.server.api.sign_in import LinkSessions, TokenSessions
 from bot.server.api.sse import Subscriptions
@@ -48,6 +50,7 @@ def create_app(services: ApiServices) -> FastAPI:
             f"server.host {services.server.host} can be reached by other machines, so server.token must be"
             " set. Set it, or listen on 127.0.0.1."
         )
+    gauges = Gauges()
     sessions, links = TokenSessions(services.token, services.clock), LinkSessions(services)
     app = FastAPI(
         title="Roebot",
@@ -62,6 +65,12 @@ def create_app(services: ApiServices) -> FastAPI:
         dependencies=[Depends(authorize)],
         middleware=[
             Middleware(
+                BodyLimits,
+                make_body_rules(services.server.limits, services.file_bytes),
+                response_headers=HEADERS,
+                refused=gauges.refused_bodies,
+            ),
+            Middleware(
                 guard_requests, server=services.server, port=services.port, sessions=sessions, links=links
             ),
             Middleware(UnexpectedErrorHandler),
@@ -71,7 +80,7 @@ def create_app(services: ApiServices) -> FastAPI:
     app.state.sessions = sessions
     app.state.links = links
     app.state.feeds = feeds = Subscriptions()
-    app.state.gauges = gauges = Gauges()
+    app.state.gauges = gauges
     services.bus.watch_accepted(feeds.accepted)
     services.bus.watch_accepted(gauges.count_turn)
     add_handlers(app)

@@ -74,8 +74,6 @@ def _present_channel(name: str, platform: str, state: AccountState) -> schemas.C
     )
 
 
-# Size limit of a webhook: it carries an event (about 10 kB on Slack and Feishu), never a file.
-MOST_BYTES = 2 * 1024 * 1024
 RETRY_LATER = "The account is not connected yet; retry later."
 
 
@@ -83,18 +81,14 @@ RETRY_LATER = "The account is not connected yet; retry later."
 @open_to(Role.BLOCKED)
 async def receive_webhook(account: str, request: Request, services: Services) -> Response:
     """Deliver a platform's webhook request to its account (404: unknown account, or one without webhooks;
-    413: too large; 503: not connected yet, so the platform retries).
+    503: not connected yet, so the platform retries).
     """
     channel = services.channels.get(account)
     if channel is None or not isinstance(channel.adapter, ReceivesWebhooks):
         raise not_found("account")
     if not channel.ready.is_set():
         raise HTTPException(503, RETRY_LATER, {"Retry-After": "5"})
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MOST_BYTES:
-            raise HTTPException(413, f"The body is too large. The limit is {MOST_BYTES} bytes.")
+    body = await request.body()
     headers = {name.lower(): value for name, value in request.headers.items()}
-    answer = await channel.adapter.webhook(WebhookRequest(headers, bytes(body)))
+    answer = await channel.adapter.webhook(WebhookRequest(headers, body))
     return Response(answer.body, answer.status, media_type=answer.content_type)

@@ -22,6 +22,7 @@ from bot.domain import Attachment, AttachmentKind
 from bot.platforms.local.files import FileTooLarge, InboxFiles
 from bot.server.api import local_chats, presenters, schemas
 from bot.server.api.auth import By, may, open_to, record_conversation_read
+from bot.server.api.body_rules import FILES_PER_FORM
 from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Services, parse_cursor
 from bot.server.api.sign_in import LinkSessions
 from bot.server.api.sse import ConversationFeed, encode_events
@@ -31,7 +32,6 @@ from bot.store.read_models import list_turns
 from bot.store.schedules import EVENT
 from bot.store.usage import sum_usage
 
-MOST_FILES = 10
 # No platform's event ids begin with this prefix.
 PRESSED = "page:"
 EVENT_ID = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
@@ -73,7 +73,7 @@ async def read_message(request: Request, services: ApiServices) -> AsyncIterator
         yield PostedMessage(_validate(await _read_json(request)))
         return
     inbox = InboxFiles(services.home)
-    async with request.form(max_files=MOST_FILES, max_fields=4, max_part_size=4_000_000) as form:
+    async with request.form(max_files=FILES_PER_FORM, max_fields=4, max_part_size=4_000_000) as form:
         message = _validate({key: value for key, value in form.items() if isinstance(value, str)})
         stored: list[Attachment] = []
         try:

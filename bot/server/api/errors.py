@@ -6,6 +6,7 @@ import structlog
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -46,6 +47,9 @@ class UnexpectedErrorHandler:
 
         try:
             await self._app(scope, receive, watched)
+        except ClientDisconnect:
+            # Nobody waits for an answer.
+            raise
         except Exception as error:
             if scope["type"] != "http":
                 raise

@@ -12,6 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.process_collector import ProcessCollector
 from starlette.responses import JSONResponse
 
+from agent.shared.connection_table import ConnectionTable
 from bot.access import Permission, Role
 from bot.clock import Clock
 from bot.domain import Live, TurnState
@@ -85,10 +86,15 @@ LAG_EVERY = 0.5
 
 
 class Gauges:
-    """Metrics counted in memory: accepted turns and the lag of the event loop (s)."""
+    """Metrics counted in memory: accepted turns, the lag of the event loop (s), and what the port refused.
+
+    `connections` is set once the port is open.
+    """
 
     def __init__(self) -> None:
         self.accepted: Counter[tuple[str, bool]] = Counter()
+        self.refused_bodies: Counter[int] = Counter()
+        self.connections: ConnectionTable | None = None
         self.lag = 0.0
 
     def count_turn(self, turn: Accepted) -> None:
@@ -147,6 +153,25 @@ def _current_metrics(services: ApiServices, gauges: Gauges) -> Iterable[Metric]:
     yield accepted
     yield GaugeMetricFamily("roebot_runs_running", "Active runs", value=services.dispatcher.run_count)
     yield GaugeMetricFamily("roebot_event_loop_lag_seconds", "Event loop delay in seconds", value=gauges.lag)
+    yield from _port_metrics(gauges)
+
+
+def _port_metrics(gauges: Gauges) -> Iterable[Metric]:
+    refused = CounterMetricFamily(
+        "roebot_bodies_refused", "Request bodies refused by a limit since startup", labels=["status"]
+    )
+    for status, count in sorted(gauges.refused_bodies.items()):
+        refused.add_metric([str(status)], count)
+    yield refused
+    if gauges.connections is None:
+        return
+    yield GaugeMetricFamily("roebot_connections", "Open connections", value=len(gauges.connections))
+    closed = CounterMetricFamily(
+        "roebot_connections_closed", "Connections closed by a limit since startup", labels=["limit"]
+    )
+    for limit, count in sorted(gauges.connections.closed.items()):
+        closed.add_metric([limit], count)
+    yield closed
 
 
 async def _stored_counters(services: ApiServices) -> Iterable[Metric]:

@@ -25,13 +25,12 @@ from bot.access import Role
 from bot.config.models import ServerConfig
 from bot.errors import StoreError
 from bot.server.api.auth import AuthMethod, Principal, attach_principal
+from bot.server.api.body_rules import FORM_ENDS, SIGNED_FOLDER
 from bot.server.api.sign_in import COOKIE, PERSON_COOKIE, LinkSessions, TokenSessions
 
 OPEN_PATHS = frozenset({"/", "/health", "/health/ready", "/api/session", "/favicon.ico"})
 # A platform's request has its own content type and is authenticated by its signature.
-SIGNED_FOLDER = "/webhooks/"
 OPEN_FOLDERS = ("/static/", SIGNED_FOLDER)
-FORM_ENDS = ("/messages", "/uploads", "/skills/install")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'"

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from bot.config.server_limits import KILOBYTE, ServerLimits
 from bot.platforms.telegram.webhook import SECRET_HEADER
-from bot.server.api.channels import MOST_BYTES
 from bot.testing.emulators.telegram import TelegramEmulator
 from tests.platforms.web.serving import World, world
 
@@ -78,7 +78,7 @@ async def test_forged_requests_and_other_doors(tmp_path: Path, emulator: Telegra
         assert (await post("/webhooks/telegram", content=b"payload=1", headers=signed)).status_code == 400
         for other in ("web", "terminal", "nobody"):
             assert (await post(f"/webhooks/{other}", json={})).status_code == 404
-        big = b"x" * (MOST_BYTES + 1)
+        big = b"x" * (ServerLimits().webhook_kb * KILOBYTE + 1)
         assert (await post("/webhooks/telegram", content=big, headers=signed)).status_code == 413
         assert (await post("/api/conversations", content=b"a=1", headers=form)).status_code == 415
 

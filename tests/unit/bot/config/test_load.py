@@ -198,7 +198,7 @@ REFUSED = [
     (
         "server: {zzz: 1}",
         "server.zzz",
-        "unknown key; known here: allowed_hosts, host, port, public_url and token",
+        "unknown key; known here: allowed_hosts, host, limits, port, public_url and token",
     ),
     ("server: 5", "server", "expected a mapping (lines like `key: value`), got a whole number"),
     ("server: []", "server", "expected a mapping (lines like `key: value`), got a list"),

@@ -1,0 +1,133 @@
+"""ASGI layer that limits the size of request bodies before anything reads them.
+
+A declared size is refused at once, a body without one as soon as it exceeds the limit. Bodies that are read
+before the caller is known share a small budget, so that strangers can't fill the memory together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agent.shared.http_protocol import ANONYMOUS
+
+FREE_BYTES: Final = 32_768
+"""Part of an anonymous body that the budget does not cover: ordinary events and sign-ins fit in it."""
+TOO_LARGE: Final = "The body is too large. The limit is {limit} bytes."
+BUSY: Final = "The service is receiving too much data. Try again later."
+
+
+@dataclass(frozen=True, slots=True)
+class BodyRule:
+    """The largest body that a route accepts (bytes), and whether it is read before the caller is known."""
+
+    limit: int
+    is_anonymous: bool = False
+
+
+FindRule = Callable[[Scope], BodyRule]
+
+
+class BodyLimits:
+    """Serve requests whose body is within the limit of its route; answer others with 413, or with 503 if
+    anonymous bodies exceed their `budget` (bytes). `refused` counts these answers by status;
+    `response_headers` are added to them.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        find_rule: FindRule,
+        *,
+        budget: int = 4_194_304,
+        response_headers: Mapping[str, str] | None = None,
+        refused: Counter[int] | None = None,
+    ) -> None:
+        self._app = app
+        self._find_rule = find_rule
+        self._response_headers = response_headers or {}
+        self.budget = budget
+        self.refused = Counter[int]() if refused is None else refused
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve as an ASGI application."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        rule = self._find_rule(scope)
+        if rule.is_anonymous:
+            scope[ANONYMOUS] = True
+        if _declared_size(scope) > rule.limit:
+            await self._refuse(scope, receive, send, 413, rule)
+            return
+        body = _LimitedBody(self, rule, receive, send)
+        try:
+            # A client that leaves before its body is complete expects no answer, so this is not an error.
+            with suppress(ClientDisconnect):
+                await self._app(scope, body.receive, body.send)
+        finally:
+            self.budget += body.charged
+        if body.refusal and not body.is_answered:
+            await self._refuse(scope, receive, send, body.refusal, rule)
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send, status: int, rule: BodyRule) -> None:
+        self.refused[status] += 1
+        text = TOO_LARGE.format(limit=rule.limit) if status == 413 else BUSY
+        headers = {**self._response_headers, **({"retry-after": "5"} if status == 503 else {})}
+        await JSONResponse({"detail": text}, status, headers)(scope, receive, send)
+
+
+class _LimitedBody:
+    """Passes a body on until it is refused; the application then sees a client that has gone away."""
+
+    def __init__(self, limits: BodyLimits, rule: BodyRule, receive: Receive, send: Send) -> None:
+        self._limits = limits
+        self._rule = rule
+        self._receive = receive
+        self._send = send
+        self._size = 0
+        self.charged = 0
+        self.refusal = 0
+        self.is_answered = False
+
+    async def receive(self) -> Message:
+        """Return the next part of the body."""
+        if self.refusal:
+            return {"type": "http.disconnect"}
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._size += len(message.get("body", b""))
+            self.refusal = self._find_refusal()
+        return {"type": "http.disconnect"} if self.refusal else message
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the response, unless the body was refused before it began."""
+        if self.refusal and not self.is_answered:
+            return
+        self.is_answered = True
+        await self._send(message)
+
+    def _find_refusal(self) -> int:
+        if self._size > self._rule.limit:
+            return 413
+        if not self._rule.is_anonymous:
+            return 0
+        charge = max(0, self._size - FREE_BYTES) - self.charged
+        if charge > self._limits.budget:
+            return 503
+        self._limits.budget -= charge
+        self.charged += charge
+        return 0
+
+
+def _declared_size(scope: Scope) -> int:
+    """Return the value of Content-Length, 0 if there is none."""
+    sizes = [value for name, value in scope["headers"] if name == b"content-length"]
+    return max((int(value) for value in sizes if value.isdigit()), default=0)

@@ -1,0 +1,48 @@
+"""Limits of the public port, which apply before the caller is known."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from agent.config.types import Count, Section
+from agent.shared.connection_table import ConnectionLimits
+
+KILOBYTE = 1_000
+
+
+class ServerLimits(Section):
+    """Limits of the public port. Sizes are in kilobytes (1,000 bytes)."""
+
+    connections: Count = Field(
+        512, description="Open connections. A new one replaces the oldest one without a request."
+    )
+    connections_per_address: Count = Field(
+        100,
+        description="Open connections of one address (IPv6: of one /64 network).",
+    )
+    header_seconds: Count = Field(10, description="Time in which the headers of a request must arrive.")
+    header_kb: Count = Field(64, description="Size of a request's headers.")
+    body_seconds: Count = Field(
+        20,
+        description="Time in which a body must arrive; with a credential, each kilobyte adds a second.",
+    )
+    response_seconds: Count = Field(
+        60, description="Time after which a client that reads nothing of its response is disconnected."
+    )
+    sign_in_kb: Count = Field(32, description="Size of a sign-in request.")
+    webhook_kb: Count = Field(2_000, description="Size of a request from a platform.")
+    body_kb: Count = Field(
+        16_000, description="Size of any other request; uploads may be ten times `limits.file_mb` larger."
+    )
+
+    def connection_limits(self) -> ConnectionLimits:
+        """Return the limits of connections."""
+        return ConnectionLimits(
+            total=self.connections,
+            per_address=self.connections_per_address,
+            header_seconds=float(self.header_seconds),
+            header_bytes=self.header_kb * KILOBYTE,
+            body_seconds=float(self.body_seconds),
+            body_rate=KILOBYTE,
+            response_seconds=float(self.response_seconds),
+        )

@@ -1,0 +1,264 @@
+"""What a client can hold of an HTTP server: half-sent requests, large headers, unread responses."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from agent.shared.body_limits import BodyLimits, BodyRule
+from agent.shared.connection_table import ConnectionLimits
+from agent.shared.http_protocol import MAX_DISCARDED, LimitedConfig
+
+QUICK = ConnectionLimits(
+    total=8, per_address=4, header_seconds=0.2, body_seconds=0.4, body_rate=1_000, response_seconds=0.4
+)
+HEAD = b"HTTP/1.1\r\nhost: x\r\n"
+LARGE = 40_000_000
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Any:
+        yield
+
+
+async def _echo(request: Request) -> Response:
+    return PlainTextResponse(str(len(await request.body())))
+
+
+async def _refuse(_request: Request) -> Response:
+    return PlainTextResponse("no", 401)
+
+
+async def _large(_request: Request) -> Response:
+    return Response(bytes(LARGE))
+
+
+ROUTES = [
+    Route("/echo", _echo, methods=["GET", "POST"]),
+    Route("/anonymous", _echo, methods=["POST"]),
+    Route("/refuse", _refuse, methods=["POST"]),
+    Route("/large", _large),
+]
+
+
+def _rule(scope: Any) -> BodyRule:
+    return BodyRule(1_000_000, is_anonymous=scope["path"] == "/anonymous")
+
+
+@dataclass
+class Served:
+    """A server on loopback, and its table of connections."""
+
+    port: int
+    config: LimitedConfig
+
+    async def connect(self, source: str = "127.0.0.1") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection("127.0.0.1", self.port, local_addr=(source, 0))
+
+    async def send(self, data: bytes, source: str = "127.0.0.1") -> bytes:
+        """Everything that is answered until the connection closes."""
+        reader, writer = await self.connect(source)
+        writer.write(data)
+        try:
+            async with asyncio.timeout(5):
+                return await reader.read()
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def served(limits: ConnectionLimits = QUICK) -> AsyncIterator[Served]:
+    bound = socket.create_server(("127.0.0.1", 0))
+    app = BodyLimits(Starlette(routes=ROUTES), _rule)
+    config = LimitedConfig(app, limits, log_config=None, access_log=False, lifespan="off")
+    server = _Server(config)
+    task = asyncio.create_task(server.serve(sockets=[bound]))
+    while not server.started:
+        await asyncio.sleep(0.005)
+    try:
+        yield Served(bound.getsockname()[1], config)
+    finally:
+        server.should_exit = server.force_exit = True
+        await task
+        bound.close()
+
+
+def status_of(answer: bytes) -> int:
+    return int(answer.split(b" ", 2)[1])
+
+
+async def test_a_request_is_answered_and_its_connection_used_again() -> None:
+    async with served() as server:
+        reader, writer = await server.connect()
+        for size in (3, 70_000):
+            writer.write(b"POST /echo " + HEAD + b"content-length: %d\r\n\r\n" % size + b"x" * size)
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert status_of(head) == 200
+            assert await reader.readexactly(len(str(size))) == b"%d" % size
+        writer.close()
+
+
+async def test_half_sent_headers_are_closed_in_time() -> None:
+    async with served() as server:
+        began = time.monotonic()
+        assert status_of(await server.send(b"GET /echo HTTP/1.1\r\nhost:")) == 408
+        assert time.monotonic() - began < 2
+        assert server.config.connections.closed["headers"] == 1
+
+
+async def test_headers_that_arrive_byte_by_byte_get_no_more_time() -> None:
+    async with served() as server:
+        reader, writer = await server.connect()
+        began = time.monotonic()
+        answered = asyncio.create_task(reader.read())
+        for byte in b"GET /echo HTTP/1.1\r\nx-slow: " + b"a" * 200:
+            writer.write(bytes([byte]))
+            await asyncio.sleep(0.01)
+            if answered.done():
+                break
+        assert time.monotonic() - began < 1.5
+        assert status_of(await answered) == 408
+        writer.close()
+
+
+async def test_a_connection_that_sends_nothing_is_closed() -> None:
+    async with served() as server:
+        with contextlib.suppress(ConnectionResetError):
+            assert await server.send(b"") == b""
+        assert server.config.connections.closed["headers"] == 1
+        assert len(server.config.connections) == 0
+
+
+async def test_a_half_sent_body_is_closed_in_time() -> None:
+    async with served() as server:
+        began = time.monotonic()
+        answer = await server.send(b"POST /echo " + HEAD + b"content-length: 100\r\n\r\nhalf")
+        assert status_of(answer) == 408
+        assert time.monotonic() - began < 3
+        assert server.config.connections.closed["body"] == 1
+
+
+async def test_a_body_at_the_lowest_rate_is_accepted() -> None:
+    async with served() as server:
+        reader, writer = await server.connect()
+        writer.write(b"POST /echo " + HEAD + b"content-length: 2000\r\n\r\n")
+        for _ in range(10):
+            writer.write(b"x" * 200)
+            await asyncio.sleep(0.08)
+        assert status_of(await reader.readline()) == 200
+        writer.close()
+
+
+async def test_an_anonymous_body_gets_no_time_for_its_size() -> None:
+    async with served() as server:
+        reader, writer = await server.connect()
+        began = time.monotonic()
+        writer.write(b"POST /anonymous " + HEAD + b"content-length: 900000\r\n\r\n" + b"x" * 50_000)
+        async with asyncio.timeout(5):
+            assert status_of(await reader.readline()) == 408
+        assert time.monotonic() - began < 3
+        writer.close()
+
+
+async def test_large_headers_are_refused_however_they_are_sent() -> None:
+    many = b"".join(b"x-%d: %s\r\n" % (n, b"a" * 1_000) for n in range(100))
+    async with served() as server:
+        for data in (
+            b"GET /echo " + HEAD + many,
+            b"GET /echo " + HEAD + b"x-long: " + b"a" * 400_000,
+            b"GET /" + b"a" * 400_000 + b" HTTP/1.1\r\nhost: x\r\n\r\n",
+            b"\r\n" * 200_000,
+            b"POST /echo " + HEAD + b"transfer-encoding: chunked\r\n\r\n1;" + b"e" * 400_000,
+            b"POST /echo " + HEAD + b"transfer-encoding: chunked\r\n\r\n0\r\nx-trailer: " + b"a" * 400_000,
+        ):
+            with contextlib.suppress(ConnectionResetError):
+                assert status_of(await server.send(data)) in {400, 431}, data[:80]
+        assert server.config.connections.closed["header_bytes"] >= 4
+
+
+async def test_requests_sent_ahead_are_limited() -> None:
+    async with served() as server:
+        answer = b""
+        with contextlib.suppress(ConnectionResetError):
+            answer = await server.send((b"GET /echo " + HEAD + b"\r\n") * 5_000)
+        assert answer.count(b"HTTP/1.1 200") < 50
+        assert len(server.config.connections) == 0
+
+
+async def test_a_client_that_reads_nothing_is_disconnected() -> None:
+    async with served() as server:
+        reader, writer = await server.connect()
+        writer.write(b"GET /large " + HEAD + b"\r\n")
+        await writer.drain()
+        reader._transport.pause_reading()  # type: ignore[attr-defined]
+        async with asyncio.timeout(5):
+            while len(server.config.connections):
+                await asyncio.sleep(0.02)
+        assert server.config.connections.closed["response"] == 1
+        writer.close()
+
+
+async def test_a_refused_body_is_dropped_up_to_a_limit() -> None:
+    async with served(ConnectionLimits()) as server:
+        reader, writer = await server.connect()
+        writer.write(b"POST /refuse " + HEAD + b"content-length: 900000000\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            for _ in range(MAX_DISCARDED // 500_000):
+                writer.write(b"x" * 500_000)
+                await writer.drain()
+            assert status_of(await reader.readline()) == 413
+            async with asyncio.timeout(10):
+                while True:
+                    writer.write(b"x" * 500_000)
+                    await writer.drain()
+        assert server.config.connections.closed["discarded"] == 1
+        writer.close()
+
+
+async def test_a_full_address_makes_room_for_itself_and_leaves_others_alone() -> None:
+    async with served(ConnectionLimits(total=8, per_address=4)) as server:
+        held = [await server.connect("127.0.0.2") for _ in range(20)]
+        for _, writer in held:
+            writer.write(b"GET /echo HTTP/1.1\r\n")
+        answer = await server.send(b"GET /echo " + HEAD + b"connection: close\r\n\r\n")
+        assert status_of(answer) == 200
+        answer = await server.send(b"GET /echo " + HEAD + b"connection: close\r\n\r\n", "127.0.0.2")
+        assert status_of(answer) == 200
+        assert server.config.connections.closed["per_address"] >= 16
+        for _, writer in held:
+            writer.close()
+
+
+async def test_connections_of_many_addresses_do_not_keep_others_out() -> None:
+    async with served(ConnectionLimits(total=8, per_address=4)) as server:
+        held = [await server.connect(f"127.0.1.{n}") for n in range(1, 60)]
+        answer = await server.send(b"GET /echo " + HEAD + b"connection: close\r\n\r\n")
+        assert status_of(answer) == 200
+        assert len(server.config.connections) <= 8
+        for _, writer in held:
+            writer.close()
+
+
+async def test_half_sent_anonymous_bodies_make_room() -> None:
+    async with served(ConnectionLimits(total=4, per_address=2)) as server:
+        held = [await server.connect(f"127.0.1.{n}") for n in range(1, 5)]
+        for _, writer in held:
+            writer.write(b"POST /anonymous " + HEAD + b"content-length: 100\r\n\r\nhalf")
+        await asyncio.sleep(0.05)
+        answer = await server.send(b"GET /echo " + HEAD + b"connection: close\r\n\r\n")
+        assert status_of(answer) == 200
+        for _, writer in held:
+            writer.close()

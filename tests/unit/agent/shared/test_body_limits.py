@@ -1,0 +1,102 @@
+"""Limits of request bodies: declared and not, shared by strangers, and what the application sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
+import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agent.shared.body_limits import FREE_BYTES, BodyLimits, BodyRule
+from agent.shared.http_protocol import ANONYMOUS
+
+
+class Reader:
+    """An application that reads the body; `read` is what it got."""
+
+    def __init__(self) -> None:
+        self.read = -1
+        self.scope: Scope = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.read = len(await Request(scope, receive).body())
+        await PlainTextResponse("ok")(scope, receive, send)
+
+
+async def call(
+    app: ASGIApp, parts: Sequence[bytes], headers: Iterable[tuple[bytes, bytes]] = ()
+) -> tuple[int, bytes, list[bytes]]:
+    """Status, body and the parts that nobody asked for."""
+    left, sent = list(parts), list[Message]()
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": left.pop(0), "more_body": bool(left)}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope: dict[str, Any] = {"type": "http", "method": "POST", "path": "/", "headers": list(headers)}
+    await app(scope, receive, send)
+    return sent[0]["status"], b"".join(one.get("body", b"") for one in sent[1:]), left
+
+
+async def test_a_body_within_the_limit_passes() -> None:
+    app = Reader()
+    status, body, _ = await call(BodyLimits(app, lambda _scope: BodyRule(10)), [b"12345", b"67890"])
+    assert (status, body, app.read) == (200, b"ok", 10)
+    assert ANONYMOUS not in app.scope
+
+
+async def test_a_declared_size_over_the_limit_is_refused_unread() -> None:
+    app = Reader()
+    limits = BodyLimits(app, lambda _scope: BodyRule(10))
+    status, body, left = await call(limits, [b"1"], [(b"content-length", b"629145600")])
+    assert (status, left, app.read) == (413, [b"1"], -1)
+    assert orjson.loads(body) == {"detail": "The body is too large. The limit is 10 bytes."}
+    assert limits.refused == {413: 1}
+
+
+async def test_an_undeclared_size_is_refused_once_it_exceeds_the_limit() -> None:
+    app = Reader()
+    status, _, left = await call(BodyLimits(app, lambda _scope: BodyRule(10)), [b"123456"] * 5)
+    assert (status, len(left), app.read) == (413, 3, -1)
+
+
+async def test_an_application_that_answers_a_refused_body_is_not_heard() -> None:
+    async def stubborn(scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        assert (await receive())["type"] == "http.disconnect"
+        await PlainTextResponse("read it all")(scope, receive, send)
+
+    status, body, _ = await call(BodyLimits(stubborn, lambda _scope: BodyRule(3)), [b"1234", b"5"])
+    assert status == 413
+    assert b"read it all" not in body
+
+
+@pytest.mark.parametrize("anonymous", [True, False])
+async def test_strangers_share_a_budget_that_others_do_not_need(anonymous: bool) -> None:
+    app = Reader()
+    limits = BodyLimits(app, lambda _scope: BodyRule(1_000_000, is_anonymous=anonymous), budget=1_000)
+    parts = [bytes(FREE_BYTES), bytes(2_000)]
+    assert (await call(limits, parts))[0] == (503 if anonymous else 200)
+    assert limits.budget == 1_000
+    assert app.scope.get(ANONYMOUS, False) is anonymous
+
+
+async def test_a_small_anonymous_body_passes_when_the_budget_is_used_up() -> None:
+    app = Reader()
+    limits = BodyLimits(app, lambda _scope: BodyRule(1_000_000, is_anonymous=True), budget=0)
+    assert (await call(limits, [bytes(FREE_BYTES)]))[0] == 200
+
+
+async def test_the_budget_is_returned_after_each_request() -> None:
+    limits = BodyLimits(Reader(), lambda _scope: BodyRule(1_000_000, is_anonymous=True), budget=100_000)
+    for _ in range(5):
+        assert (await call(limits, [bytes(FREE_BYTES + 60_000)]))[0] == 200
+    assert limits.budget == 100_000
