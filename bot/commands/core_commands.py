@@ -182,18 +182,22 @@ def build_registry() -> Registry:
     return Registry(
         [
             Command("help", help_, argument="[COMMAND]", most_words=1),
-            Command("new", new, starts_thread=True),
+            Command("new", new, starts_thread=True, audited="name"),
             Command("status", status),
-            Command("stop", stop),
+            Command("stop", stop, audited="name"),
             Command("retry", retry),
             Command("threads", threads),
-            Command("resume", resume, argument="[NUMBER]", most_words=1, resumes_thread=True),
-            Command("title", title, argument="[TEXT]", most_words=12),
+            Command(
+                "resume", resume, argument="[NUMBER]", most_words=1, resumes_thread=True, audited="words"
+            ),
+            Command("title", title, argument="[TEXT]", most_words=12, audited="name"),
             Command("models", models),
-            Command("model", model, argument="[NAME]", most_words=1),
-            Command("agent", agent, argument="[NAME]", most_words=1),
-            Command("plan", plan, argument="[on/off]", most_words=1),
-            Command("busy", busy, argument="[queue/interrupt/steer/reject/default]", most_words=1),
+            Command("model", model, argument="[NAME]", most_words=1, audited="words"),
+            Command("agent", agent, argument="[NAME]", most_words=1, audited="words"),
+            Command("plan", plan, argument="[on/off]", most_words=1, audited="words"),
+            Command(
+                "busy", busy, argument="[queue/interrupt/steer/reject/default]", most_words=1, audited="words"
+            ),
             Command(
                 "memory",
                 memory,

@@ -119,9 +119,8 @@ async def _forget(call: Invocation, fact: str) -> str:
     if _in_group(call) and not call.may(Permission.GROUP_MEMORY):
         return call.texts("memory_admins")
     await call.core.runtime.delete_memory(scope_of(call), fact)
-    if _in_group(call):
-        event = AuditEvent("memory forgotten", scope_of(call), fact)
-        await call.core.db.run(record_event, author_of(call.turn), event, call.core.clock.now())
+    event = AuditEvent("memory forgotten", scope_of(call), fact)
+    await call.core.db.run(record_event, author_of(call.turn), event, call.core.clock.now())
     if fact:
         return call.texts("memory_fact_gone")
     return call.texts("memory_gone_group" if _in_group(call) else "memory_gone")

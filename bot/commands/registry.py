@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from bot.access import Caller, Permission, Role, Target
 from bot.access.permissions import RULES
@@ -15,7 +15,7 @@ from bot.domain import ChatKind, Origin, Turn, TurnKind
 from bot.platforms.base import CommandHint
 from bot.privacy.retention import RetentionJob
 from bot.schedules.service import ScheduleService
-from bot.store.audit import Actor
+from bot.store.audit import Actor, AuditEvent
 from bot.store.budgets import UsageLimit
 from bot.texts import Texts
 from bot.wiring import AccountView, Core
@@ -193,6 +193,9 @@ class Command:
     administrative answers, never for a change that concerns the group."""
     public: tuple[str, ...] = ()
     """First arguments with which everybody sees the answer of a private command."""
+    audited: Literal["", "name", "words"] = ""
+    """What the audit log shows of a use that changes something: nothing (its handler records the change), its
+    name, or its arguments too. Commands for admins are always recorded, with arguments."""
 
     @property
     def role(self) -> Role:
@@ -203,6 +206,14 @@ class Command:
     def usage(self) -> str:
         """Return name and arguments as shown in help."""
         return f"{self.name} {self.argument}".strip()
+
+    def audit_event(self, words: Sequence[str], *, refused: bool) -> AuditEvent | None:
+        """Return the audit event for a use of the command, None if it only showed something."""
+        if self.role > Role.MEMBER:
+            return AuditEvent("refused" if refused else "command", f"/{self.name}", " ".join(words))
+        if not self.audited or refused or (self.argument and not words):
+            return None
+        return AuditEvent("command", f"/{self.name}", " ".join(words) if self.audited == "words" else "")
 
     def answers_alone(self, role: Role, words: Sequence[str]) -> bool:
         """Return True if only the caller sees the answer: a private command, or a role that lacks it."""

@@ -43,7 +43,7 @@ from bot.errors import RoebotError, RuntimeUnreachable
 from bot.privacy.retention import RetentionJob
 from bot.schedules.service import ScheduleService
 from bot.store.admission_types import Accepted
-from bot.store.audit import Actor, AuditEvent, author_of, record_event
+from bot.store.audit import Actor, author_of, record_event
 from bot.store.database import urgent
 from bot.store.interrupts import expire_approvals, open_interrupt
 from bot.store.scheduled_runs import OpenedTurn
@@ -404,8 +404,7 @@ class Dispatcher:
             return await self._run_handler(self._commands.fallback, call)
         refused = call.refusal_of(command)
         result = Result(refused) if refused else await self._run_handler(command.handler, call)
-        if command.role > Role.MEMBER:
-            event = AuditEvent("refused" if refused else "command", f"/{name}", " ".join(words))
+        if event := command.audit_event(words, refused=bool(refused)):
             await self._db.run(record_event, author_of(turn), event, self._clock.now())
         return result
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import ipaddress
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -14,6 +15,7 @@ from bot.config import Config
 REMOTE_SANDBOX = "agent.sandbox.remote:RemoteSandboxProvider"
 BUNDLED_TOOLS = "agent.tools."
 SHELL = "bash"
+PUBLIC = "public"
 WRITE = "write_file"
 ACP_TOOL = "invoke_acp_agent"
 
@@ -23,8 +25,9 @@ def describe_tools(found: Installation) -> Iterator[str]:
     config = found.config
     if config.sandbox.enabled:
         where = "without isolation" if is_unconfined(config) else "in the sandbox"
-        network = config.sandbox.extra.get("network", False)
-        reach = f", network: {network}" if network else ", no network"
+        network = network_of(config)
+        named = network if isinstance(network, str) else ", ".join(network)
+        reach = f", network: {named}" if network else ", no network"
         yield f"have the agent run commands {where}{reach}: {approval_of(config, SHELL)}"
         yield f"have the agent read and write files of the conversation: {approval_of(config, WRITE)}"
     for tool in config.tools:
@@ -81,7 +84,7 @@ def enabled_servers(found: Installation) -> Mapping[str, Mapping[str, Any]]:
 def has_host_access(found: Installation) -> bool:
     """Return True if the agent can reach beyond its sandbox without an approval."""
     config = found.config
-    ways = [SHELL] if is_unconfined(config) or config.sandbox.extra.get("network") is True else []
+    ways = [SHELL] if is_unconfined(config) or _private_networks(network_of(config)) else []
     ways += [f"{name}_*" for name in enabled_servers(found)]
     ways += [ACP_TOOL] if any(one.enabled for one in config.acp_agents.values()) else []
     ways += [tool.name for tool in config.tools if not tool.use.startswith(BUNDLED_TOOLS)]
@@ -127,28 +130,43 @@ def _check_sandbox(config: Config) -> Iterator[SecurityFinding]:
             "Every member can have the agent read the service's secrets and data, and change its files.",
             "Remove sandbox.isolation, or set sandbox.enabled to false.",
         )
+    network = network_of(config)
+    if not network:
+        return
+    private, free = _private_networks(network), approval_of(config, SHELL) == "without approval"
+    reach = "every public host" if network == PUBLIC else ", ".join(network)
+    yield SecurityFinding(
+        "sandbox-network",
+        Severity.WARNING if free and (private or network == PUBLIC) else Severity.NOTE,
+        f"commands can reach {reach} (sandbox.network)",
+        "Services in these networks that trust local callers answer the agent."
+        if private
+        else "The agent can send what it has read there, for instance when a page tells it to.",
+        "List only the hosts that are needed, let bash be approved, or set sandbox.network to false.",
+    )
+
+
+def network_of(config: Config) -> str | Sequence[str]:
+    """Return the network of commands: `public`, a list of hosts and networks, or "" for none."""
     network = config.sandbox.extra.get("network", False)
-    if network is True:
-        yield SecurityFinding(
-            "sandbox-network",
-            Severity.CRITICAL,
-            "commands have the network of this machine (sandbox.network: true)",
-            "They reach services on this machine and in its network that trust local callers, and can send "
-            "data anywhere.",
-            "Set sandbox.network to false.",
-        )
-    elif network:
-        yield SecurityFinding(
-            "sandbox-network",
-            Severity.NOTE,
-            f"commands can reach other machines (sandbox.network: {_format_network(network)})",
-            "The agent can send what it reads there, for instance when a page tells it to.",
-            "List the hosts that are needed, or set sandbox.network to false.",
-        )
+    if isinstance(network, list | tuple):
+        return [str(one) for one in network]
+    # true, in a file of an earlier version, means public.
+    return "" if network in (False, None, "false") else PUBLIC if network is True else str(network)
 
 
-def _format_network(network: object) -> str:
-    return ", ".join(map(str, network)) if isinstance(network, list | tuple) else str(network)
+def _private_networks(network: str | Sequence[str]) -> list[str]:
+    """Return the entries that are addresses or networks, which can be in a private network."""
+    entries = [network] if isinstance(network, str) else network
+    return [one for one in entries if _is_network(one)]
+
+
+def _is_network(entry: str) -> bool:
+    try:
+        ipaddress.ip_network(entry, strict=False)
+    except ValueError:
+        return False
+    return True
 
 
 def _check_remote_sandbox(config: Config) -> Iterator[SecurityFinding]:

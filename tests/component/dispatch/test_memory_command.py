@@ -98,7 +98,6 @@ async def test_what_a_group_has_is_forgotten_by_admins(at: Bench) -> None:
 
 
 async def test_what_a_group_has_forgotten_is_written_down(at: Bench) -> None:
-    await told(at, "/memory forget fact_1")
     await told(at, "/memory forget fact_9", group=True)
     assert await at.db.run(list_audit_entries) == []
     await told(at, "/memory forget fact_4", group=True)

@@ -159,10 +159,20 @@ FAULTY: dict[str, tuple[str, object, dict[str, str]]] = {
         None,
         {"runtime-url-http": "critical", "runtime-no-key": "warning", "database-no-tls": "warning"},
     ),
-    "commands in the network": (
-        "sandbox: {network: true}\n",
+    "commands on the internet, without approval": (
+        "sandbox: {network: public}\n",
         None,
-        {"sandbox-network": "critical", "approvals-off": "warning"},
+        {"sandbox-network": "warning", "approvals-off": "note"},
+    ),
+    "commands in a private network": (
+        "sandbox: {network: [packages.example.internal, 10.0.0.0/8]}\n",
+        None,
+        {"sandbox-network": "warning", "approvals-off": "warning"},
+    ),
+    "commands that reach one host, with approval": (
+        "sandbox: {network: [packages.example.org]}\nguardrails: {enabled: true, provider: {ask: [bash]}}\n",
+        None,
+        {"sandbox-network": "note"},
     ),
     "a sandbox service with an empty token": (
         "sandbox: {use: 'agent.sandbox.remote:RemoteSandboxProvider', url: 'http://10.0.0.5:2027'}\n",
