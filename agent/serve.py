@@ -19,6 +19,8 @@ from agent.shared.gc_tuning import pause_gc
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
+    from agent.shared.live_token import LiveToken
+
 TOKEN_VARIABLE = "ROEBOT_RUNTIME_TOKEN"  # noqa: S105 - a name, not a token
 PREFIX = "roebot agent: "
 EXIT_UNUSABLE_CONFIG = 2
@@ -36,6 +38,7 @@ def run_server(settings: ServeSettings) -> int:
     from agent.config.errors import ConfigErrors
     from agent.errors import ModelUnavailable
     from agent.runtime.server import ServerFailed, configure_logging
+    from agent.shared.tokens import TokenFileError
 
     configure_logging()
     try:
@@ -43,7 +46,7 @@ def run_server(settings: ServeSettings) -> int:
     except (ConfigErrors, ModelUnavailable) as error:
         print(f"{PREFIX}{'; '.join(str(error).splitlines())}", file=sys.stderr)  # noqa: T201 - as below
         return EXIT_UNUSABLE_CONFIG
-    except (AgentError, ServerFailed, OSError, ValueError) as error:
+    except (AgentError, ServerFailed, TokenFileError, OSError, ValueError) as error:
         print(f"{PREFIX}{error}", file=sys.stderr)  # noqa: T201 - the one line a person needs
         return 1
     return 0
@@ -66,7 +69,31 @@ def _serve(settings: ServeSettings) -> None:
 
         around.append(run_memory_updates())
         routes = management_routes(settings.home, settings.config)
-    serve(settings, sources, descriptions=descriptions, extra_routes=routes, around=around)
+    token = load_token(settings)
+    serve(settings, token, sources, descriptions=descriptions, extra_routes=routes, around=around)
+
+
+def load_token(settings: ServeSettings) -> LiveToken:
+    """Return the token that clients must send; it is generated at the first start.
+
+    Raises TokenFileError, and ServerFailed if the token is too weak for the address.
+    """
+    from agent.core.paths import make_private_folder
+    from agent.runtime.server import ServerFailed
+    from agent.shared.client_address import is_loopback
+    from agent.shared.live_token import LiveToken
+    from agent.shared.tokens import ensure_token, find_weakness
+
+    if settings.token is None:
+        make_private_folder(settings.home)
+        return LiveToken(ensure_token(settings.token_file), settings.token_file)
+    weakness = find_weakness(settings.token)
+    if weakness and settings.uds is None and not is_loopback(settings.host):
+        raise ServerFailed(
+            f"other machines can reach {settings.host}, and {TOKEN_VARIABLE} must not be used there: "
+            f"{weakness}. Unset it, which generates a token, or use the output of `openssl rand -hex 32`"
+        )
+    return LiveToken(settings.token)
 
 
 def graph_sources(settings: ServeSettings) -> tuple[dict[str, Callable[[], Any]], dict[str, str]]:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import httpx
 
+from agent.shared.tokens import SERVICE_TOKEN_FILE, read_token
 from bot.app.home import RunningService, find_service
 from bot.cli.chat.terminal import Lines
 from bot.domain import OPEN_STATES
@@ -82,7 +83,7 @@ async def service(home: Path, config: str, env: Mapping[str, str]) -> AsyncItera
 
 async def _started(process: asyncio.subprocess.Process, home: Path) -> RunningService:
     async with asyncio.timeout(START_SECONDS):
-        while (found := find_service(home)) is None or not await _live(found):
+        while (found := find_service(home)) is None or not await _live(found, home):
             if process.returncode is not None:
                 said = (home / "service.log").read_text().strip().splitlines()
                 raise DevFailed("\n".join(["the service ended:", *said[-LAST_LINES:]]))
@@ -90,9 +91,15 @@ async def _started(process: asyncio.subprocess.Process, home: Path) -> RunningSe
     return found
 
 
-async def _live(found: RunningService) -> bool:
+def client(found: RunningService, home: Path) -> httpx.AsyncClient:
+    """A client of the service with the token of its data directory."""
+    headers = {"Authorization": f"Bearer {read_token(home / SERVICE_TOKEN_FILE)}"}
+    return httpx.AsyncClient(base_url=found.url, headers=headers, trust_env=False)
+
+
+async def _live(found: RunningService, home: Path) -> bool:
     """Whether the service is ready and its account at the emulator is connected."""
-    async with httpx.AsyncClient(base_url=found.url, trust_env=False) as http:
+    async with client(found, home) as http:
         try:
             ready = (await http.get("/health/ready")).json()
         except httpx.TransportError:
@@ -144,22 +151,21 @@ async def _show(person: Person, transcript: Transcript) -> None:
         await asyncio.sleep(LOOK_EVERY)
 
 
-async def play(emulator: TelegramEmulator, found: RunningService, script: str) -> None:
+async def play(emulator: TelegramEmulator, http: httpx.AsyncClient, script: str) -> None:
     """Lines from a pipe: say each, wait for its answer, show it. Raises TimeoutError."""
     person, transcript = Person(emulator), Transcript(emulator)
-    async with httpx.AsyncClient(base_url=found.url, trust_env=False) as http:
-        for line in filter(str.strip, script.splitlines()):
-            print(f"{person.prompt}{line}", flush=True)
-            before = len(said_by_bot(emulator, person.place))
-            note = person.say(line)
-            if note is None:
-                return
-            print(note, end="")
-            if not line.startswith(":") or line.startswith((":reply", ":photo")):
-                async with asyncio.timeout(ANSWER_SECONDS):
-                    answered = await _answered(person, before, http)
-                transcript.show_new()
-                print("\n" if answered else "\n(no answer)\n", flush=True)
+    for line in filter(str.strip, script.splitlines()):
+        print(f"{person.prompt}{line}", flush=True)
+        before = len(said_by_bot(emulator, person.place))
+        note = person.say(line)
+        if note is None:
+            return
+        print(note, end="")
+        if not line.startswith(":") or line.startswith((":reply", ":photo")):
+            async with asyncio.timeout(ANSWER_SECONDS):
+                answered = await _answered(person, before, http)
+            transcript.show_new()
+            print("\n" if answered else "\n(no answer)\n", flush=True)
 
 
 async def _answered(person: Person, before: int, http: httpx.AsyncClient) -> bool:
@@ -199,7 +205,8 @@ async def main(model: str) -> int:
                 if sys.stdin.isatty():
                     await talk(emulator)
                 else:
-                    await play(emulator, found, await asyncio.to_thread(sys.stdin.read))
+                    async with client(found, Path(folder)) as http:
+                        await play(emulator, http, await asyncio.to_thread(sys.stdin.read))
         print("\n  service and emulator have ended", flush=True)
     return 0
 

@@ -19,7 +19,8 @@ sys.path.insert(0, str(ROOT))
 from bot.server.console.page import SECTIONS  # noqa: E402
 from bot.store.usage import TurnUsage  # noqa: E402
 from tests.browser.conftest import ARGUMENTS, CHROMIUM  # noqa: E402
-from tests.browser.tab import PHONE, opened  # noqa: E402
+from tests.browser.tab import PHONE, opened, sign_in  # noqa: E402
+from tests.harness.credentials import SERVICE_TOKEN  # noqa: E402
 from tests.harness.picture_agent import QUESTIONS  # noqa: E402
 from tests.harness.service import ServiceProcess  # noqa: E402
 from tests.platforms.web.serving import MODELS, World, world  # noqa: E402
@@ -102,6 +103,7 @@ async def conversation_shot(browser: Browser, home: Path) -> None:
         found = await service.ready()
         context = await browser.new_context(viewport={"width": 1_200, "height": 760})
         page = await context.new_page()
+        await sign_in(context, found.url, SERVICE_TOKEN)
         await page.goto(found.url)
         for question, shown in QUESTIONS:
             await page.fill("#text", question)

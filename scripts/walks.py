@@ -27,6 +27,7 @@ from agent.testing.graphs import echo
 from bot.app.http_server import serve_api
 from bot.schedules.scheduler import Scheduler
 from bot.testing.emulators.slack import SlackEmulator
+from tests.harness.credentials import SIGNED
 from tests.harness.people import OnSlack, at_work
 from tests.harness.waiters import until
 from tests.runtime.serving import serve
@@ -106,7 +107,7 @@ async def walks(home: Path) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     async with (
         slack_service(home) as (slack, address, scheduler),
-        httpx.AsyncClient(base_url=address) as http,
+        httpx.AsyncClient(base_url=address, headers=SIGNED) as http,
     ):
         slack.writes("hello")
         await until(lambda: len(slack.texts()) > 0, WAIT_SECONDS, lambda: "no first answer")

@@ -41,11 +41,13 @@ from agent.shared.http_guard import (
     LOOPBACK_NAMES,
     HostCheck,
     HttpGuard,
+    attach_client,
     json_required,
     origin_from,
     token_required,
 )
 from agent.shared.json_routes import describe_invalid_request, make_router
+from agent.shared.live_token import LiveToken
 
 log = structlog.get_logger("agent.runtime")
 VERSION = version("roebot")
@@ -63,16 +65,17 @@ class GuardedRuntime(HttpGuard):
     """The runtime's application behind its guard."""
 
     def __init__(
-        self, application: FastAPI, *, token: str | None, allowed_hosts: Iterable[str], body_bytes: int
+        self, application: FastAPI, *, token: LiveToken, allowed_hosts: Iterable[str], body_bytes: int
     ) -> None:
         """`allowed_hosts` are served in addition to the loopback names (`*`: any host). `body_bytes` limits
         every body that is not a form.
         """
         hosts = HostCheck(LOOPBACK_NAMES | {host.lower() for host in allowed_hosts})
         checks = (
+            attach_client(),
             hosts,
             origin_from(hosts),
-            token_required(token, open_paths={"/ok"}, api_key=True),
+            token_required(token, open_paths={"/ok"}),
             json_required(form_suffixes=FORM_PATHS),
         )
         super().__init__(application, checks)
@@ -199,7 +202,7 @@ def create_app(
     sources: Sources,
     *,
     descriptions: Mapping[str, str] | None = None,
-    token: str | None = None,
+    token: LiveToken,
     allowed_hosts: Iterable[str] = (),
     extra_routes: Iterable[BaseRoute] | None = None,
     around: Iterable[AbstractAsyncContextManager[None]] = (),
@@ -217,6 +220,8 @@ def create_app(
         async with AsyncExitStack() as stack:
             for context in around:
                 await stack.enter_async_context(context)
+            following = asyncio.create_task(token.follow_file(), name="token file")
+            stack.push_async_callback(_cancel_task, following)
             opening = open_runtime(settings, sources, descriptions=descriptions, clock=clock, faults=faults)
             try:
                 app.state.runtime = await stack.enter_async_context(opening)

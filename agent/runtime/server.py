@@ -25,6 +25,7 @@ from agent.runtime.settings import RuntimeSettings, ServeSettings
 from agent.shared.atomic_file import replace_file
 from agent.shared.gc_tuning import freeze_heap
 from agent.shared.http_protocol import LimitedConfig
+from agent.shared.live_token import LiveToken
 
 log = structlog.get_logger("agent.runtime")
 
@@ -70,7 +71,7 @@ class RuntimeServer(uvicorn.Server):
         if not self.started:
             return
         port = 0 if self._settings.uds else self.servers[0].sockets[0].getsockname()[1]
-        log.info("runtime_ready", host=self._settings.host, port=port)
+        log.info("runtime_ready", host=self._settings.host, port=port, **self._token_source())
         await asyncio.to_thread(self._announce_port, port)
         freeze_heap()
         watcher = asyncio.create_task(self._watch_parent())
@@ -88,6 +89,10 @@ class RuntimeServer(uvicorn.Server):
         if runtime is not None:
             await runtime.manager.stop()
         await super().shutdown(sockets)
+
+    def _token_source(self) -> dict[str, str]:
+        """Return where clients find the token, unless whoever started the process has chosen it."""
+        return {} if self._settings.token else {"token_file": str(self._settings.token_file)}
 
     def _announce_port(self, port: int) -> None:
         if self._settings.port_file is not None:
@@ -121,6 +126,7 @@ class RuntimeServer(uvicorn.Server):
 
 def serve(
     settings: ServeSettings,
+    token: LiveToken,
     sources: Mapping[str, Callable[[], Any]],
     *,
     descriptions: Mapping[str, str],
@@ -136,7 +142,7 @@ def serve(
         runtime,
         sources,
         descriptions=descriptions,
-        token=settings.token,
+        token=token,
         allowed_hosts=settings.allowed_hosts,
         extra_routes=extra_routes,
         around=around,

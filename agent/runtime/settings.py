@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.shared.connection_table import ConnectionLimits
+from agent.shared.tokens import AGENT_TOKEN_FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,7 @@ class ServeSettings:
     """A `langgraph.json` as the LangGraph CLI reads it."""
     config: Path | None = None
     token: str | None = None
+    """Token that clients must send; None: the one in `token_file`."""
     allowed_hosts: tuple[str, ...] = ()
     max_runs: int = 256
     body_bytes: int = 64_000_000
@@ -91,3 +93,8 @@ class ServeSettings:
     parent_pid: int | None = None
     """The process exits when its parent's process id differs from this, because the parent has ended."""
     until_stdin_closes: bool = False
+
+    @property
+    def token_file(self) -> Path:
+        """File with the token of a process that was started without one."""
+        return self.home / AGENT_TOKEN_FILE

@@ -6,7 +6,6 @@ origin check stops scripts of other pages, and the body check stops plain HTML f
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -14,6 +13,9 @@ from typing import Final
 from starlette.datastructures import MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agent.shared.client_address import CLIENT_KEY, ClientAddresses
+from agent.shared.live_token import LiveToken
 
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 WRITE_METHODS: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -102,6 +104,17 @@ class HostCheck:
         return name in self.own_names and port == str(listening)
 
 
+def attach_client(trusted_proxies: Iterable[str] = ()) -> GuardCheck:
+    """Make a check that refuses nothing and attaches the client's address, for `client_of`."""
+    addresses = ClientAddresses(trusted_proxies)
+
+    async def attach(scope: Scope, _headers: RequestHeaders) -> Refusal | None:
+        scope[CLIENT_KEY] = addresses.find_client(scope)
+        return None
+
+    return attach
+
+
 def origin_from(hosts: HostCheck, detail: str = "This origin is not allowed") -> GuardCheck:
     """Make a check that refuses requests by pages of hosts other than `hosts` (403)."""
 
@@ -124,24 +137,14 @@ def no_origin(detail: str = "This service can't be called from a web page.") -> 
 
 
 def token_required(
-    token: str | None,
-    *,
-    open_paths: Collection[str] = (),
-    api_key: bool = False,
-    detail: str = "A token is required",
+    token: LiveToken, *, open_paths: Collection[str] = (), detail: str = "A token is required"
 ) -> GuardCheck:
-    """Make a constant-time check of `Authorization: Bearer <token>` (401); without a token all requests pass.
-
-    `api_key` accepts the token in `X-Api-Key` too, where LangGraph's SDK sends it.
-    """
-    expected = None if token is None else token.encode()
+    """Make a constant-time check of the token in `Authorization: Bearer` or `X-Api-Key` (401)."""
 
     async def check_token(scope: Scope, headers: RequestHeaders) -> Refusal | None:
-        if expected is None or scope["path"] in open_paths:
+        if scope["path"] in open_paths or any(map(token.matches, sent_tokens(headers))):
             return None
-        sent = headers.get("x-api-key", "") if api_key else ""
-        sent = sent or bearer_token(headers)
-        return None if hmac.compare_digest(sent.encode("latin-1"), expected) else (401, detail)
+        return 401, detail
 
     return check_token
 
@@ -175,10 +178,15 @@ def json_required(
     return check_body
 
 
-def bearer_token(headers: RequestHeaders) -> str:
-    """Return the token of an `Authorization: Bearer` header, "" if there is none."""
+def sent_tokens(headers: RequestHeaders) -> list[bytes]:
+    """Return the tokens that a request carries in `Authorization: Bearer` and in `X-Api-Key`.
+
+    Both may be there: LangGraph's SDKs send a key from their environment in addition to the caller's headers.
+    """
     scheme, _, value = headers.get("authorization", "").partition(" ")
-    return value.strip() if scheme.lower() == "bearer" else ""
+    bearer = value.strip() if scheme.lower() == "bearer" else ""
+    found = [token for token in (bearer, headers.get("x-api-key", "").strip()) if token]
+    return [token.encode("latin-1") for token in found]
 
 
 def split_host(host: str) -> tuple[str, str]:

@@ -91,6 +91,7 @@ def api_services(service: BotService, *, port: int) -> ApiServices:
         retention=service.retention,
         dispatcher=service.dispatcher,
         home=service.settings.home,
+        token=service.settings.token,
         version=VERSION,
         runtime_client=lambda: _runtime_client(service),
         management_client=(lambda: _management_client(service)) if config.runtime.management_url else None,

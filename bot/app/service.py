@@ -16,6 +16,7 @@ import httpx
 import structlog
 
 from agent.shared.gc_tuning import freeze_heap
+from agent.shared.live_token import LiveToken
 from agent.shared.schemas import ConfigProblem
 from agent.shared.tls import tls_context
 from bot.app.accounts import AccountDirectory
@@ -71,6 +72,7 @@ class StartOptions:
     explicit_config: Path | None
     env: Mapping[str, str]
     cwd: Path
+    token: LiveToken
     runtime: RuntimeProcess | None = None
 
 

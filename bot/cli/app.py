@@ -21,7 +21,13 @@ emulate = typer.Typer(help="Run a local platform emulator.", no_args_is_help=Tru
 config = typer.Typer(
     help="Check or upgrade the configuration file, or print its schema.", no_args_is_help=True
 )
+token = typer.Typer(help="Print or replace the token of the service.", invoke_without_command=True)
+agent_token = typer.Typer(
+    help="Print or replace the token of `roebot agent serve`.", invoke_without_command=True
+)
+app.add_typer(token, name="token")
 app.add_typer(agent, name="agent")
+agent.add_typer(agent_token, name="token")
 app.add_typer(emulate, name="emulate")
 app.add_typer(config, name="config")
 audit = typer.Typer(help="Verify the audit log.", no_args_is_help=True)
@@ -93,6 +99,46 @@ def doctor(
     from bot.cli.doctor.command import doctor_command
 
     raise SystemExit(doctor_command(home, file, as_json=as_json))
+
+
+@token.callback()
+def token_root(context: typer.Context, home: Home = None, file: File = None) -> None:
+    """Print the token that the web console and the API require.
+
+    It is generated at the first start. `server.token` and the environment variable ROEBOT_TOKEN override it.
+    """
+    if context.invoked_subcommand is None:
+        from bot.cli.token_commands import print_service_token
+
+        print_service_token(home, file)
+
+
+@token.command("rotate")
+def token_rotate(home: Home = None, file: File = None) -> None:
+    """Replace the token. A running service accepts the new one at once, and all sessions of the owner end."""
+    from bot.cli.token_commands import rotate_service_token
+
+    raise SystemExit(rotate_service_token(home, file))
+
+
+@agent_token.callback()
+def agent_token_root(context: typer.Context, home: Home = None) -> None:
+    """Print the token that `roebot agent serve` requires.
+
+    It is generated at the first start. The environment variable ROEBOT_RUNTIME_TOKEN overrides it.
+    """
+    if context.invoked_subcommand is None:
+        from bot.cli.token_commands import print_agent_token
+
+        print_agent_token(home)
+
+
+@agent_token.command("rotate")
+def agent_token_rotate(home: Home = None) -> None:
+    """Replace the token. A running server accepts the new one within a second."""
+    from bot.cli.token_commands import rotate_agent_token
+
+    rotate_agent_token(home)
 
 
 @app.command()

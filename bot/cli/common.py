@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bot.app.home import find_home
+from bot.app.service_token import find_service_token
 from bot.config import LoadedConfig, load_config
 from bot.config.loader import load_server
 from bot.errors import StartError
@@ -29,10 +30,12 @@ def configuration(explicit: Path | None, home: Path | None = None) -> LoadedConf
     return load_config(explicit, os.environ, Path.cwd(), home)
 
 
-def service_token(explicit: Path | None) -> str | None:
-    """Return the token that clients must send to the running service. Raises ConfigErrors."""
-    token = load_server(explicit, os.environ, Path.cwd()).token
-    return token.get_secret_value() if token else None
+def service_token(explicit: Path | None, home: Path) -> str | None:
+    """Return the token that clients must send to the service of a data directory; None if it has none yet.
+
+    Raises ConfigErrors and StartError.
+    """
+    return find_service_token(load_server(explicit, os.environ, Path.cwd()), os.environ, home)
 
 
 def run_loop(work: Coroutine[Any, Any, T]) -> T:

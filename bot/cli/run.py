@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from agent.shared.gc_tuning import pause_gc
 from bot.app.home import RunningService, find_service, prepare_home
+from bot.app.service_token import load_service_token
 from bot.cli.common import configuration, home_folder, run_loop, service_token
 from bot.domain import AccountState, Live
 from bot.errors import RuntimeProblem, RuntimeRefused, StartError
@@ -46,6 +47,7 @@ def run_command(home: Path | None, file: Path | None, host: str | None, port: in
     # Databases, logs and sockets are private to the owner.
     os.umask(0o077)
     prepare_home(folder)
+    token = load_service_token(loaded.config.server, os.environ, folder)
     # The runtime takes as long to load as this process, so it starts first.
     runtime = None
     if loaded.config.runtime.url is None and find_service(folder) is None:
@@ -59,7 +61,7 @@ def run_command(home: Path | None, file: Path | None, host: str | None, port: in
         # The store's thread must release the GIL soon enough for an event loop that answers within
         # milliseconds.
         sys.setswitchinterval(SWITCH_INTERVAL)
-        settings = StartOptions(folder, loaded, file, dict(os.environ), Path.cwd(), runtime)
+        settings = StartOptions(folder, loaded, file, dict(os.environ), Path.cwd(), token, runtime)
         run_loop(_until_signalled(settings))
     finally:
         if runtime is not None:
@@ -150,12 +152,11 @@ def chat_command(home: Path | None, file: Path | None) -> int:
     folder = home_folder(home)
     found = _answering(folder)
     if found is not None:
-        return run_loop(chat(found.url, service_token(file), folder))
+        return run_loop(chat(found.url, service_token(file, folder), folder))
     configuration(file, folder)
-    secret = service_token(file)
     service, found = _start(folder, file)
     try:
-        return run_loop(chat(found.url, secret, folder))
+        return run_loop(chat(found.url, service_token(file, folder), folder))
     finally:
         service.terminate()
         service.wait(STOP_TIMEOUT)

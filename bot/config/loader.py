@@ -14,6 +14,7 @@ from agent.config.errors import ConfigWarning, KeyPath, Problems, join_words
 from agent.config.loader import check_document
 from agent.config.profile import list_custom_agents
 from agent.config.reader import display_path, find_config
+from agent.shared.tokens import find_weakness
 from bot.config.access import AccessConfig, AccessEntry, AccessOverrides
 from bot.config.accounts import PLATFORMS, AccountConfig
 from bot.config.models import Config, ServerConfig
@@ -32,19 +33,15 @@ def check(config: Config, problems: Problems, agents: Sequence[str] | None = Non
 
 
 def _check_server(config: Config, problems: Problems) -> None:
-    if not config.server.is_loopback and config.server.token is None:
+    server = config.server
+    if server.token is None or server.is_loopback:
+        return
+    if weakness := find_weakness(server.token.get_secret_value()):
         problems.add(
-            ("server", "host"),
-            "other machines can reach this address, so a token is required; set server.token, or listen on "
-            "127.0.0.1",
+            ("server", "token"),
+            f"other machines can reach {server.host}, and {weakness}; remove the key, which generates a "
+            "token, or use the output of `openssl rand -hex 32`",
         )
-
-    elif config.server.token is None:
-        reason = "other machines can reach the service at {}, so server.token must be set"
-        if config.server.allowed_hosts:
-            problems.add(("server", "allowed_hosts"), reason.format("these names"))
-        if config.server.is_public:
-            problems.add(("server", "public_url"), reason.format("this address"))
 
 
 def _check_accounts(config: Config, problems: Problems) -> None:

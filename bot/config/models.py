@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
@@ -15,6 +14,7 @@ from pydantic_core import core_schema
 
 from agent.config.models import AgentConfig
 from agent.config.types import Count, Days, Int, ManyIds, OneId, Secret, Section, Text, Url
+from agent.shared.client_address import is_loopback, parse_network
 from bot.config.access import AccessConfig
 from bot.config.accounts import AccountConfig, Channels
 from bot.config.server_limits import ServerLimits
@@ -29,29 +29,26 @@ _VARIABLE = {"type": "string", "pattern": r"^\$[A-Za-z_][A-Za-z0-9_]*$"}
 _NULL = {"type": "null"}
 
 
-def is_loopback_host(host: str) -> bool:
-    """Return True for a loopback address, and for `localhost`."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 class ServerConfig(Section):
     """The public port of the service."""
 
     host: Text = Field(
         "127.0.0.1",
-        description="Address to listen on. If other machines can reach it, a token is required.",
+        description="Address to listen on.",
     )
     port: Int = Field(2026, ge=0, le=65535, description="Port to listen on; 0: any free port.")
     token: Secret | None = Field(
-        None, description="API token; null: only requests from loopback are accepted."
+        None,
+        description="API token; null: ROEBOT_TOKEN, or else the one generated in the data directory.",
     )
     allowed_hosts: Annotated[tuple[Text, ...], ManyIds] = Field(
         (), description="Host names to accept in requests, in addition to the address."
     )
-
+    trusted_proxies: Annotated[tuple[Text, ...], ManyIds] = Field(
+        (),
+        description="Addresses or networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto "
+        "headers are used.",
+    )
     public_url: Url | None = Field(
         None, description="URL of the web console, for links in chats; its host is also accepted."
     )
@@ -76,15 +73,25 @@ class ServerConfig(Section):
             )
         return tuple(host.lower() for host in hosts)
 
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, networks: tuple[str, ...]) -> tuple[str, ...]:
+        for network in networks:
+            try:
+                parse_network(network)
+            except ValueError:
+                raise ValueError("expected addresses or networks such as 127.0.0.1 or 10.0.0.0/8") from None
+        return networks
+
     @property
     def is_loopback(self) -> bool:
         """Return True if only this machine can reach the service."""
-        return is_loopback_host(self.host)
+        return is_loopback(self.host)
 
     @property
     def is_public(self) -> bool:
         """Return True if the advertised address is reachable from other machines."""
-        return self.public_url is not None and not is_loopback_host(urlsplit(self.public_url).hostname or "")
+        return self.public_url is not None and not is_loopback(urlsplit(self.public_url).hostname or "")
 
 
 class RuntimeConfig(Section):

@@ -80,7 +80,7 @@ class RuntimeProcess:
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=output,
-                env={**os.environ, TOKEN_VARIABLE: self.token, "ROEBOT_HOME": str(self.home)},
+                env=self._environment(),
             )
         os.setpriority(os.PRIO_PROCESS, self.process.pid, NICE)
         return self.process
@@ -107,6 +107,11 @@ class RuntimeProcess:
     def _close_stdin(self) -> None:
         if self.process is not None and self.process.stdin is not None:
             self.process.stdin.close()
+
+    def _environment(self) -> dict[str, str]:
+        # The token of the service opens everything; nothing that the agent starts may inherit it.
+        inherited = {name: value for name, value in os.environ.items() if name != "ROEBOT_TOKEN"}
+        return {**inherited, TOKEN_VARIABLE: self.token, "ROEBOT_HOME": str(self.home)}
 
     def _command_line(self) -> list[str]:
         command = [sys.executable, "-m", "agent.serve", "--uds", str(self.socket), "--home", str(self.home)]

@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Route
 
 from agent.management.routes import management_routes
 from agent.runtime.http import assistants, runs, store, threads
+from agent.shared.live_token import LiveToken
 from bot.access import Role
 from bot.app.home import prepare_home
 from bot.app.http_server import api_services
@@ -33,16 +34,15 @@ The service listens on a single port (`server.port`, default 2026). The OpenAPI 
 owners), which lists the LangGraph API without a prefix. The runtime's management routes have the same paths
 in the service.
 
-- With `server.token` set, every route whose role is not `anyone` requires `Authorization: Bearer TOKEN`, or
-  the cookie that `POST /api/session` returns for the token.
-- Without a token, only requests from loopback are accepted. The `Host` and `Origin` headers are always
-  checked.
+- On every address, each route whose role is not `anyone` requires a credential: the token that `roebot
+  token` prints, in the header `Authorization: Bearer` or `X-Api-Key`, or the cookie that `POST /api/session`
+  returns. The `Host` and `Origin` headers are always checked.
 - Request bodies are `application/json`; uploads are `multipart/form-data`. Errors have the form `{"detail":
   "…"}`.
 - Lists take `limit` and `cursor`; `next` in the response is the cursor of the next page.
 - `role` is the minimum role required. `anyone` means that no sign-in is needed; a `member` can access only
-  their own data. A caller with the token, or on the same machine if no token is set, is an owner. See [What
-  each role sees](../howto/manage-in-the-web-console.md#what-each-role-sees).
+  their own data. A caller with the token is an owner. See [What each role
+  sees](../howto/manage-in-the-web-console.md#what-each-role-sees).
 """
 AGENT = """
 ## Agent runtime
@@ -87,7 +87,7 @@ async def _service(home: Path) -> tuple[dict[str, Any], Mapping[str, Role]]:
     config = Config.model_validate({"runtime": {"url": "http://127.0.0.1:2024"}})
     prepare_home(home)
     database = await open_database(home)
-    settings = StartOptions(home, LoadedConfig(config), None, dict(os.environ), home)
+    settings = StartOptions(home, LoadedConfig(config), None, dict(os.environ), home, LiveToken("unused"))
     service = BotService(settings, database, SystemClock())
     try:
         app = create_app(api_services(service, port=0))

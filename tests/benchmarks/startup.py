@@ -18,6 +18,7 @@ from pathlib import Path
 import httpx
 
 from tests.benchmarks.figures import Figure, table
+from tests.harness.credentials import SIGNED
 from tests.harness.service import MODEL, ServiceProcess
 from tests.harness.wires import WIRES, Wire
 
@@ -52,7 +53,7 @@ async def until_live(start: Start, folder: Path) -> float:
     try:
         async with asyncio.timeout(PATIENCE):
             found = await service.ready(PATIENCE)
-            async with httpx.AsyncClient(base_url=found.url, trust_env=False) as client:
+            async with httpx.AsyncClient(base_url=found.url, headers=SIGNED, trust_env=False) as client:
                 while not await _live(client, start.account):
                     await asyncio.sleep(0.01)
         return time.perf_counter() - began

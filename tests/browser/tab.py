@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from playwright.async_api import Browser, ConsoleMessage, Locator, Page, expect
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect
 
 from tests.platforms.web.serving import World
 
@@ -78,9 +78,18 @@ class Tab:
         return bool(await self.page.evaluate(wide))
 
 
+async def sign_in(context: BrowserContext, url: str, token: str) -> None:
+    """Sign in the owner of the service in a browser."""
+    answer = await context.request.post(f"{url}/api/session", data={"token": token})
+    assert answer.ok, await answer.text()
+
+
 @asynccontextmanager
 async def opened(browser: Browser, service: World, path: str = "/", **options: Any) -> AsyncIterator[Tab]:
+    """Open the console as the owner, or as the person of a sign-in link."""
     context = await browser.new_context(**options)
+    if "#code=" not in path:
+        await sign_in(context, service.url, service.token)
     tab = Tab(await context.new_page(), service.url)
     await tab.page.goto(service.url + path)
     yield tab

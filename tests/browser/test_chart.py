@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
+from tests.browser.tab import sign_in
+from tests.harness.credentials import SERVICE_TOKEN
 from tests.harness.documents import SALES, workbook
 from tests.harness.service import ServiceProcess
 
@@ -32,6 +34,7 @@ async def test_an_excel_file_comes_back_as_a_chart(browser: Browser, tmp_path: P
         found = await service.ready()
         context = await browser.new_context(viewport={"width": 1_100, "height": 900})
         page = await context.new_page()
+        await sign_in(context, found.url, SERVICE_TOKEN)
         await page.goto(found.url)
         sent = {"name": "sales.xlsx", "mimeType": "application/octet-stream", "buffer": workbook(Q1=SALES)}
         await page.set_input_files("#file", [sent])  # type: ignore[list-item]

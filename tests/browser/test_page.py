@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.tab import DONE, opened
+from tests.browser.tab import DONE, opened, sign_in
 from tests.platforms.web.serving import world
 
 pytestmark = [pytest.mark.browser, pytest.mark.may_block]
@@ -165,6 +165,7 @@ async def test_links_open_in_a_new_tab_and_code_is_copied(browser: Browser, tmp_
 async def test_an_injected_inline_script_does_not_run(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         context = await browser.new_context()
+        await sign_in(context, service.url, service.token)
         page = await context.new_page()
         said: list[str] = []
         page.on("console", lambda line: said.append(line.text))
@@ -213,6 +214,7 @@ async def test_failed_and_replaced_turns_are_marked(browser: Browser, tmp_path: 
 async def test_an_unreachable_service_is_reported_until_it_is_back(browser: Browser, tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         context = await browser.new_context()
+        await sign_in(context, service.url, service.token)
         page = await context.new_page()
         await page.goto(service.url)
         await page.fill("#text", "hello")
@@ -268,7 +270,9 @@ async def test_signing_in_with_the_token(browser: Browser, tmp_path: Path) -> No
         await page.goto(service.url)
         await page.fill("#token", "wrong")
         await page.keyboard.press("Enter")
-        await expect(page.locator("#problem")).to_have_text("Wrong token. Check server.token.")
+        await expect(page.locator("#problem")).to_have_text(
+            "Wrong token. `roebot token` prints the right one."
+        )
         await page.fill("#token", TOKEN)
         await page.keyboard.press("Enter")
         await expect(page.locator("#accounts li").first).to_be_visible()

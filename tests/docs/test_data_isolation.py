@@ -89,8 +89,7 @@ VERIFIED_BY: dict[str, tuple[tuple[str, str], ...]] = {
         ),
     ),
     "everything above, in the console and API": (
-        ("tests/component/server/test_request_guard.py", "test_with_a_token_nothing_is_told_without_it"),
-        ("tests/component/server/test_service_routes.py", "test_other_machines_need_a_token"),
+        ("tests/component/server/test_request_guard.py", "test_nothing_is_told_without_the_token"),
     ),
 }
 

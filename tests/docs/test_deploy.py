@@ -13,10 +13,12 @@ import yaml
 from agent.sandbox.provisioner.__main__ import parse_arguments
 from bot.config.loader import load_file
 from tests.docs.blocks import ROOT
+from tests.harness.credentials import SERVICE_TOKEN
 from tests.harness.service import ServiceProcess
 
 pytestmark = pytest.mark.may_block
 DEPLOY = ROOT / "deploy"
+STRONG = "Zq3-Tx8_Lm2Pw7Rk5Vn1Bc9Hj4Df6"
 CONTAINER = DEPLOY / "container"
 
 
@@ -60,13 +62,13 @@ def test_the_compose_file_fits_the_image() -> None:
 
 
 def test_the_configuration_of_the_container_loads(tmp_path: Path) -> None:
-    loaded = load_file(CONTAINER / "config" / "config.yaml", {"ROEBOT_TOKEN": "secret"}, tmp_path)
+    loaded = load_file(CONTAINER / "config" / "config.yaml", {"ROEBOT_TOKEN": STRONG}, tmp_path)
     assert loaded.warnings == ()
     assert loaded.config.server.host == "0.0.0.0"
     text = (CONTAINER / "config" / "config.yaml").read_text()
     path = tmp_path / "config.yaml"
     path.write_text(re.sub(r"^  #", "  ", text, flags=re.MULTILINE))
-    env = {"ROEBOT_TOKEN": "secret", "TELEGRAM_BOT_TOKEN": "1:a"}
+    env = {"ROEBOT_TOKEN": STRONG, "TELEGRAM_BOT_TOKEN": "1:a"}
     assert [account.name for account in load_file(path, env, tmp_path).config.accounts][-1] == "telegram"
 
 
@@ -130,15 +132,15 @@ def _is_code(line: str) -> bool:
 
 
 async def test_the_service_accepts_what_the_proxy_sends(tmp_path: Path) -> None:
-    config = 'config_version: 1\nserver: {port: 0, token: secret, allowed_hosts: ["bot.example.org"]}\n'
-    process = ServiceProcess(tmp_path / "home", config)
+    server = '{port: 0, allowed_hosts: ["bot.example.org"], trusted_proxies: [127.0.0.1]}'
+    process = ServiceProcess(tmp_path / "home", f"config_version: 1\nserver: {server}\n")
     process.start()
     try:
         found = await process.ready()
         headers = {**_headers_of_the_proxy(), "Origin": "https://bot.example.org"}
         async with httpx.AsyncClient(base_url=found.url, headers=headers, trust_env=False) as http:
             refused = await http.get("/api/channels")
-            signed = await http.post("/api/session", json={"token": "secret"})
+            signed = await http.post("/api/session", json={"token": SERVICE_TOKEN})
             assert (refused.status_code, signed.status_code) == (401, 204)
             assert "secure" in signed.headers["set-cookie"].lower()
             cookie = signed.headers["set-cookie"].partition(";")[0]

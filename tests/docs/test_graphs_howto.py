@@ -36,8 +36,8 @@ def _said(process: subprocess.Popen[bytes], file: Path, words: str = "") -> str:
 
 
 @contextmanager
-def _started(module: str, *arguments: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    env = {**os.environ, "ROEBOT_RUNTIME_TOKEN": "", "PYTHONPATH": str(ROOT)}
+def _started(module: str, *arguments: str, log: Path, **more: str) -> Iterator[subprocess.Popen[bytes]]:
+    env = {**os.environ, "ROEBOT_RUNTIME_TOKEN": "", "PYTHONPATH": str(ROOT), **more}
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments], stdout=output, stderr=output, env=env, cwd=log.parent
@@ -61,11 +61,18 @@ def served(tmp_path: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{_said(process, port)}"
 
 
-def _done(*arguments: str, cwd: Path, said: str = "") -> subprocess.CompletedProcess[str]:
+def _key(folder: Path) -> str:
+    """What the page puts into LANGGRAPH_API_KEY."""
+    done = _done("-m", "bot.cli", "agent", "token", "--home", ".graphs", cwd=folder)
+    assert (done.stderr, done.returncode) == ("", 0)
+    return done.stdout.strip()
+
+
+def _done(*arguments: str, cwd: Path, said: str = "", **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), **env},
         input=said,
         capture_output=True,
         text=True,
@@ -76,7 +83,9 @@ def _done(*arguments: str, cwd: Path, said: str = "") -> subprocess.CompletedPro
 
 def test_the_graph_is_served_and_the_client_prints_its_answer(served: str, tmp_path: Path) -> None:
     assert httpx.get(f"{served}/ok", trust_env=False).json() == {"ok": True}
-    done = _done("-c", _body("python client").replace("http://127.0.0.1:2024", served), cwd=tmp_path)
+    assert httpx.get(f"{served}/info", trust_env=False).status_code == 401
+    client = _body("python client").replace("http://127.0.0.1:2024", served)
+    done = _done("-c", client, cwd=tmp_path, LANGGRAPH_API_KEY=_key(tmp_path))
     assert (done.stdout, done.stderr, done.returncode) == ("HELLO\n", "", 0)
 
 
@@ -84,11 +93,12 @@ def test_the_graph_answers_in_the_chats(served: str, tmp_path: Path) -> None:
     [page] = [block.body for block in blocks("yaml config") if "assistant_id: shout" in block.body]
     config = page.replace("http://127.0.0.1:2024", served)
     (tmp_path / "config.yaml").write_text(f"{config}server: {{port: 0}}\n")
-    with _started("bot.cli", "run", log=tmp_path / "run.log") as process:
+    key = _key(tmp_path)
+    with _started("bot.cli", "run", log=tmp_path / "run.log", LANGGRAPH_API_KEY=key) as process:
         banner = _said(process, tmp_path / "run.log", "Roebot is ready")
         assert "chosen by the agent runtime" in banner
-        chat = _done("-m", "bot.cli", "chat", cwd=tmp_path, said="hello")
+        chat = _done("-m", "bot.cli", "chat", cwd=tmp_path, said="hello", LANGGRAPH_API_KEY=key)
         assert (chat.stdout, chat.returncode) == ("HELLO\n", 0)
-        doctor = _done("-m", "bot.cli", "doctor", cwd=tmp_path)
+        doctor = _done("-m", "bot.cli", "doctor", cwd=tmp_path, LANGGRAPH_API_KEY=key)
         assert "note models: this agent runtime does not list its models" in doctor.stdout
         assert doctor.returncode == 0, doctor.stdout

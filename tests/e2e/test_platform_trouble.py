@@ -19,6 +19,7 @@ from bot.domain import Live
 from bot.server.api.app import create_app
 from tests.faults.test_broken_connections import ANSWER, AT_ONCE, GROWS, PATIENCE, Stage
 from tests.harness.assertions import check_answered, whole
+from tests.harness.credentials import SIGNED
 from tests.harness.inprocess_service import scripted_runtime, serviced
 from tests.harness.sqlite import counted, open_turns, turns
 from tests.harness.waiters import until
@@ -124,7 +125,10 @@ async def test_every_state_shows_at_every_door(stage: Stage) -> None:
     config = stage.config(owner=1)
     async with serviced(stage.home, config) as service:
         app = create_app(api_services(service, port=0))
-        async with serving(app) as (url, _), httpx.AsyncClient(base_url=url, timeout=20) as http:
+        async with (
+            serving(app) as (url, _),
+            httpx.AsyncClient(base_url=url, headers=SIGNED, timeout=20) as http,
+        ):
             await stage.connected()
 
             async def shown(state: Live) -> None:

@@ -37,7 +37,8 @@ import bot.server.api.app, bot.app.http_server
 async def main(home):
     loaded = load_config(home / "config.yaml", {}, home)
     database = await open_database(home)
-    service = BotService(StartOptions(home, loaded, None, {}, home), database, SystemClock())
+    options = StartOptions(home, loaded, None, {}, home, LiveToken(SERVICE_TOKEN))
+    service = BotService(options, database, SystemClock())
     await service.runtime.close()
     await database.close()
 

@@ -15,6 +15,7 @@ import pytest
 from bot.faults import VARIABLE, Step
 from tests.faults.approval_rooms import ASK, TOOL
 from tests.faults.test_approvals import DECIDING
+from tests.harness.credentials import SIGNED
 from tests.harness.machine import Deadline
 from tests.harness.service import MODEL, ServiceProcess
 from tests.harness.sqlite import open_turns
@@ -35,7 +36,9 @@ class Page:
         self._url = (await self.service.ready()).url
 
     async def call(self, method: str, path: str, body: object = None) -> Any:
-        async with httpx.AsyncClient(base_url=self._url, timeout=PATIENCE, trust_env=False) as client:
+        async with httpx.AsyncClient(
+            base_url=self._url, headers=SIGNED, timeout=PATIENCE, trust_env=False
+        ) as client:
             answer = await client.request(method, path, json=body)
         return answer.raise_for_status().json()
 

@@ -9,11 +9,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.shared.live_token import LiveToken
 from bot.app.home import prepare_home
 from bot.app.service import BotService, StartOptions
 from bot.clock import Clock, SystemClock
 from bot.config import load_config
 from bot.store import open_database
+from tests.harness.credentials import SERVICE_TOKEN
 from tests.platforms.web.serving import MODELS, RUNTIME_TOKEN, runtime_app, serving
 from tests.platforms.web.serving import running as working
 
@@ -82,7 +84,9 @@ async def serviced(home: Path, config: str, clock: Clock | None = None) -> Async
     await asyncio.to_thread(path.write_text, config)
     loaded = await asyncio.to_thread(load_config, path, {}, home)
     database = await open_database(home)
-    service = BotService(StartOptions(home, loaded, path, {}, home), database, clock or SystemClock())
+    service = BotService(
+        StartOptions(home, loaded, path, {}, home, LiveToken(SERVICE_TOKEN)), database, clock or SystemClock()
+    )
     try:
         async with working(service):
             yield service

@@ -6,6 +6,7 @@ import httpx
 
 from agent.shared.tls import tls_context
 from bot.dispatch.reply.diff import REPEATED_MARK
+from tests.harness.credentials import SIGNED
 from tests.harness.wires.base import Standing
 
 PATIENCE = 30.0
@@ -62,4 +63,6 @@ class PageUser:
             self._accepted = False
 
     def _client(self) -> httpx.AsyncClient:
-        return httpx.AsyncClient(base_url=self._url, timeout=PATIENCE, trust_env=False, verify=tls_context())
+        return httpx.AsyncClient(
+            base_url=self._url, headers=SIGNED, timeout=PATIENCE, trust_env=False, verify=tls_context()
+        )

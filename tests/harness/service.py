@@ -16,6 +16,7 @@ import psutil
 
 from bot.app.home import RunningService, find_service
 from bot.testing.emulators.telegram import TelegramEmulator
+from tests.harness.credentials import give_token
 from tests.harness.machine import Deadline
 
 # The scripted model echoes; asked to keep a memory it would only be asked again.
@@ -51,6 +52,7 @@ class ServiceProcess:
     def start(self, **env: str) -> None:
         """Start it; `env` adds to the environment of this life only."""
         self.home.mkdir(parents=True, exist_ok=True)
+        give_token(self.home)
         path = self.home / "config.yaml"
         path.write_text(self.config)
         log = (self.home / "service.log").open("ab")

@@ -8,11 +8,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from agent.shared.live_token import LiveToken
 from bot.app.home import prepare_home
 from bot.app.service import BotService, StartOptions
 from bot.clock import SystemClock
 from bot.config import load_config
 from bot.store import open_database
+from tests.harness.credentials import SERVICE_TOKEN
 from tests.harness.service import MODEL
 from tests.harness.shared_agent import shared_agent
 
@@ -30,7 +32,7 @@ async def running(home: Path, config: str) -> AsyncIterator[BotService]:
     path.write_text(config)
     loaded = load_config(path, os.environ, home)
     database = await open_database(home)
-    settings = StartOptions(home, loaded, path, dict(os.environ), home)
+    settings = StartOptions(home, loaded, path, dict(os.environ), home, LiveToken(SERVICE_TOKEN))
     service = BotService(settings, database, SystemClock())
     work = asyncio.create_task(service.run())
     try:

@@ -16,7 +16,9 @@ from langgraph_sdk.client import LangGraphClient
 
 from agent.runtime.app import create_app
 from agent.runtime.settings import RuntimeSettings
+from agent.shared.live_token import LiveToken
 from agent.shared.tls import tls_context
+from tests.harness.credentials import AGENT_TOKEN
 from tests.runtime import graphs
 
 SOURCES: Mapping[str, Callable[[], Any]] = {
@@ -48,7 +50,8 @@ async def serve(home: Path, **options: Any) -> AsyncIterator[Served]:
     """Serve the test graphs below `home`; `settings` is for `RuntimeSettings`, the rest for `create_app`."""
     settings = RuntimeSettings(home=home, **{"heartbeat": 0.2, "drain": 0.2, **options.pop("settings", {})})
     sources = options.pop("sources", SOURCES)
-    app = create_app(settings, sources, **options)
+    token = options.pop("token", AGENT_TOKEN)
+    app = create_app(settings, sources, token=LiveToken(token), **options)
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", lifespan="on")
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve())
@@ -59,9 +62,8 @@ async def serve(home: Path, **options: Any) -> AsyncIterator[Served]:
         await asyncio.sleep(0.005)
     port = server.servers[0].sockets[0].getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    token = options.get("token")
     client = get_client(url=url, api_key=token)
-    headers = {} if token is None else {"x-api-key": token}
+    headers = {"x-api-key": token}
     try:
         async with httpx.AsyncClient(base_url=url, headers=headers, timeout=30, verify=tls_context()) as http:
             yield Served(url, client, http, server)

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from agent.runtime.settings import LogSettings
+from tests.harness.credentials import AGENT_SIGNED
 from tests.runtime import graphs
 from tests.runtime.serving import Served, serve
 
@@ -135,7 +136,7 @@ async def test_a_run_without_a_log_shows_only_what_comes(served: Served) -> None
     await graphs.arrived("x").wait()
     stream = served.client.runs.join_stream(thread, run["run_id"])
     joined = asyncio.create_task(collect(stream))
-    async with httpx.AsyncClient(base_url=served.url) as http:
+    async with httpx.AsyncClient(base_url=served.url, headers=AGENT_SIGNED) as http:
         path = f"/threads/{thread}/runs/{run['run_id']}/stream"
         async with http.stream("GET", path, headers={"Last-Event-ID": "1-1"}) as second:
             pieces = second.aiter_bytes()

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from langgraph_sdk.errors import BadRequestError, NotFoundError, UnprocessableEntityError
 
+from tests.harness.credentials import AGENT_SIGNED
 from tests.runtime import graphs
 from tests.runtime.serving import Served
 
@@ -380,7 +381,10 @@ async def test_wait_with_cancel_on_disconnect(served: Served) -> None:
     thread = await new_thread(served)
     body = {"assistant_id": "gated", "input": {"ask": "x"}, "on_disconnect": "cancel"}
     path = f"/threads/{thread}/runs/wait"
-    async with httpx.AsyncClient(base_url=served.url) as leaving, leaving.stream("POST", path, json=body):
+    async with (
+        httpx.AsyncClient(base_url=served.url, headers=AGENT_SIGNED) as leaving,
+        leaving.stream("POST", path, json=body),
+    ):
         await graphs.arrived("x").wait()
     run = (await served.client.runs.list(thread))[0]
     await served.client.runs.join(thread, run["run_id"])

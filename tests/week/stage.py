@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from agent.shared.live_token import LiveToken
 from bot.app.accounts import load_manifest
 from bot.app.home import prepare_home
 from bot.app.service import StartOptions
@@ -26,6 +27,7 @@ from bot.render.renderer import TELEGRAM_ENTITIES, Renderer
 from bot.render.slack import SLACK
 from bot.store.database import SqliteDatabase
 from bot.testing.clock import ManualClock
+from tests.harness.credentials import SERVICE_TOKEN
 from tests.week.agent import Agent
 from tests.week.complaints import listening
 from tests.week.digests import BEGIN
@@ -134,7 +136,9 @@ class Stage:
         prepare_home(self.home)
         path = self.home / "config.yaml"
         path.write_text(CONFIG)
-        self._settings = StartOptions(self.home, load_config(path, {}, self.home), path, {}, self.home)
+        self._settings = StartOptions(
+            self.home, load_config(path, {}, self.home), path, {}, self.home, LiveToken(SERVICE_TOKEN)
+        )
         database = SqliteDatabase(self.home / "bot.db")
         await database.open()
         await database.close()

@@ -9,11 +9,11 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from ipaddress import ip_address
 from pathlib import Path
 
 from agent.core.interfaces import SandboxError
 from agent.shared.arguments import port_number
+from agent.shared.client_address import is_loopback
 
 TOKEN_VARIABLE = "ROEBOT_SANDBOX_TOKEN"  # noqa: S105 - a name, not a token
 PORT = 2027
@@ -30,14 +30,6 @@ def check_token(host: str, token: str | None) -> None:
         raise TokenMissing(f"A service that listens on {host} needs a token: set ROEBOT_SANDBOX_TOKEN.")
     if token is not None and len(token) < MIN_TOKEN_LENGTH:
         raise TokenMissing(f"ROEBOT_SANDBOX_TOKEN must have at least {MIN_TOKEN_LENGTH} characters.")
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches `host`."""
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

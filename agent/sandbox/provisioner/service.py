@@ -30,6 +30,7 @@ from agent.sandbox.provisioner.http_client import JSON_BYTES
 from agent.sandbox.provisioner.station_pool import Station, StationPool
 from agent.shared.http_guard import HttpGuard, no_origin, token_required
 from agent.shared.json_routes import JsonRequest, JsonRoute, make_router
+from agent.shared.live_token import LiveToken
 
 log = structlog.get_logger(__name__)
 COMMAND_BYTES: Final = 1_000_000
@@ -305,10 +306,11 @@ def create_app(pool: StationPool, token: str | None) -> ASGIApp:
     app.state.commands = set[Command]()
     for part in (health_router, router, pull_router):
         app.include_router(part)
-    token_check = token_required(
-        token or None, open_paths=OPEN_PATHS, detail="The token is wrong or missing."
-    )
-    return HttpGuard(app, [no_origin(), token_check])
+    checks = [no_origin()]
+    if token:
+        detail = "The token is wrong or missing."
+        checks.append(token_required(LiveToken(token), open_paths=OPEN_PATHS, detail=detail))
+    return HttpGuard(app, checks)
 
 
 def _error_response(status: int, detail: str) -> Response:

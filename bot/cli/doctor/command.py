@@ -7,6 +7,7 @@ import socket
 import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -19,6 +20,7 @@ from bot.cli.doctor import home as doctor_home
 from bot.cli.doctor.service import service
 from bot.cli.security.command import doctor_findings, load_installation
 from bot.config import Config, LoadedConfig
+from bot.errors import StartError
 
 OLDEST_SQLITE = (3, 35, 0)  # RETURNING
 MARKS = {True: "ok  ", False: "FAIL", None: "note"}
@@ -65,7 +67,7 @@ def run_checks(home: Path | None, file: Path | None) -> Iterator[Finding]:
     if found is None:
         yield from _without_service(loaded, folder)
     else:
-        yield from _with_service(loaded, found, file)
+        yield from _with_service(found, file, folder)
     yield from label_findings("clock", network.clock(loaded.config))
 
 
@@ -100,8 +102,13 @@ def _without_service(loaded: LoadedConfig, folder: Path) -> Iterator[Finding]:
         yield from label_findings("model", agent.check_local_models(loaded.path))
 
 
-def _with_service(loaded: LoadedConfig, found: RunningService, file: Path | None) -> Iterator[Finding]:
-    yield from service(found.url, service_token(Path(found.config) if found.config else file))
+def _with_service(found: RunningService, file: Path | None, folder: Path) -> Iterator[Finding]:
+    try:
+        token = service_token(Path(found.config) if found.config else file, folder)
+    except StartError as problem:
+        yield Finding(False, str(problem), "service")
+        return
+    yield from service(found.url, token)
 
 
 def _unusable(errors: ConfigErrors, folder: Path, file: Path | None) -> Iterator[Finding]:
@@ -118,11 +125,8 @@ def _unusable(errors: ConfigErrors, folder: Path, file: Path | None) -> Iterator
             f"{errors}",
         )
     if found is not None:
-        try:
-            token = service_token(file)
-        except ConfigErrors:
-            return
-        yield from service(found.url, token)
+        with suppress(ConfigErrors):
+            yield from _with_service(found, file, folder)
 
 
 def _port(config: Config) -> Finding:

@@ -37,7 +37,8 @@ def service(url: str, token: str | None) -> Iterator[Finding]:
     if not listed.is_success:
         yield Finding(
             False,
-            f"service at {url} rejected the request: {listed.text}; check server.token",
+            f"service at {url} rejected the request: {listed.text}. It was started with another token: "
+            "run this command with the same configuration and ROEBOT_TOKEN",
             "service",
         )
         return

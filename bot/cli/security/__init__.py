@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from agent.shared.client_address import is_loopback
 from bot.config import Config
-from bot.config.models import is_loopback_host
 
 
 class Severity(StrEnum):
@@ -74,4 +74,4 @@ class Installation:
 def is_plain_http(url: str) -> bool:
     """Return True for an http address on another machine: everything sent to it can be read on the way."""
     parts = urlsplit(url)
-    return parts.scheme == "http" and not is_loopback_host(parts.hostname or "")
+    return parts.scheme == "http" and not is_loopback(parts.hostname or "")

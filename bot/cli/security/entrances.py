@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
 
+from agent.shared.client_address import is_loopback
 from bot.cli.security import Entrance, Installation, SecurityFinding, Severity, is_plain_http
 from bot.config import AccountConfig, Config
 from bot.config.accounts import FeishuAccount, SlackAccount, TelegramAccount
-from bot.config.models import is_loopback_host
 
 SHORT_TOKEN = 24
 """Tokens with fewer characters can be guessed."""
@@ -147,7 +147,7 @@ def _check_runtime(config: Config) -> Iterator[SecurityFinding]:
 
 def _check_database(config: Config) -> Iterator[SecurityFinding]:
     parts = urlsplit(config.database.url.get_secret_value() if config.database.url else "")
-    if not parts.hostname or is_loopback_host(parts.hostname):
+    if not parts.hostname or is_loopback(parts.hostname):
         return
     if not VERIFIED_TLS & set(parse_qs(parts.query).get("sslmode", ())):
         yield SecurityFinding(

@@ -10,7 +10,6 @@ from fastapi import Depends, FastAPI
 from fastapi.middleware import Middleware
 
 from agent.shared.body_limits import BodyLimits
-from bot.errors import StartError
 from bot.platforms.local.files import InboxFiles
 from bot.server.api import (
     access,
@@ -42,14 +41,8 @@ ROUTED = (health, sign_in, channels, conversations, turns, usage, access, schedu
 def create_app(services: ApiServices) -> FastAPI:
     """Build the guarded application: web console, API and runtime proxy.
 
-    Its lifespan owns the HTTP clients and the background tasks. Raises StartError if other machines can reach
-    it and no token is set.
+    Its lifespan owns the HTTP clients and the background tasks.
     """
-    if not services.server.is_loopback and not services.token:
-        raise StartError(
-            f"server.host {services.server.host} can be reached by other machines, so server.token must be"
-            " set. Set it, or listen on 127.0.0.1."
-        )
     gauges = Gauges()
     sessions, links = TokenSessions(services.token, services.clock), LinkSessions(services)
     app = FastAPI(
@@ -99,6 +92,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     management = services.management_client() if services.management_client else langgraph
     app.state.runtime = RuntimeClients(langgraph, management)
     upkeep = [
+        asyncio.create_task(services.token.follow_file(), name="token file"),
         asyncio.create_task(gauges.measure_lag(services.clock), name="loop lag"),
         asyncio.create_task(_sweep(services), name="inbox sweep"),
     ]

@@ -34,7 +34,7 @@ FOR_OWNERS = "Only owners can do this."
 NOT_KNOWN = "Sign in first."
 _CALLER, _LEAST, _PERMISSION = "roebot.caller", "__roebot_least__", "__roebot_permission__"
 HERE = Sender(OWNER)
-"""Sender that represents callers with the service token and callers on loopback."""
+"""Sender that represents callers with the service token."""
 Route = TypeVar("Route", bound=Callable[..., Any])
 
 
@@ -42,7 +42,6 @@ class AuthMethod(StrEnum):
     """Method by which a caller signed in."""
 
     TOKEN = "token"  # noqa: S105
-    LOOPBACK = "loopback"
     LINK = "link"
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import httpx
 from fastapi import Depends, HTTPException, Query, Request
 
+from agent.shared.live_token import LiveToken
 from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import MessageBus
 from bot.clock import Clock
@@ -43,6 +44,7 @@ class ApiServices:
     retention: RetentionJob
     dispatcher: Dispatcher
     home: Path
+    token: LiveToken
     version: str
     runtime_client: Callable[[], httpx.AsyncClient]
     management_client: Callable[[], httpx.AsyncClient] | None = None
@@ -71,11 +73,6 @@ class ApiServices:
             return None
         admissions = AdmissionPolicy(self.core.account(account), self.commands, self.core.new_id)
         return self.bus.open_inbox(account, admissions)
-
-    @property
-    def token(self) -> str:
-        """Return the token that clients need ("" for none)."""
-        return self.server.token.get_secret_value() if self.server.token else ""
 
 
 def services_of(request: Request) -> ApiServices:

@@ -18,8 +18,9 @@ from agent.shared.http_guard import (
     HttpGuard,
     Refusal,
     RequestHeaders,
-    bearer_token,
+    attach_client,
     json_required,
+    sent_tokens,
 )
 from bot.access import Role
 from bot.config.models import ServerConfig
@@ -43,10 +44,13 @@ HEADERS: Mapping[str, str] = {
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
-NO_TOKEN = "A token is required. Send the value of server.token in the header Authorization: Bearer."  # noqa: S105
+NO_TOKEN = "A token is required in the header Authorization: Bearer or X-Api-Key. `roebot token` prints it."  # noqa: S105
 SIGNED_OUT = "You are no longer signed in. To get a new link, send the command page to the bot."
 NO_STORE = "The database is not responding; see the log for details."
-WRONG_TOKEN = "Wrong token. Check server.token."  # noqa: S105
+WRONG_TOKEN = "Wrong token. `roebot token` prints the right one."  # noqa: S105
+
+
+OWNER = Principal(Role.OWNER, AuthMethod.TOKEN)
 
 
 def guard_requests(
@@ -74,7 +78,7 @@ def guard_requests(
         open_prefixes=(SIGNED_FOLDER,),
         detail="The body must be application/json.",
     )
-    checks = (hosts, _check_origin, CallerCheck(sessions, links), body)
+    checks = (attach_client(server.trusted_proxies), hosts, _check_origin, CallerCheck(sessions, links), body)
     return HttpGuard(app, checks, response_headers=HEADERS)
 
 
@@ -110,29 +114,15 @@ class CallerCheck:
             return None
         if PERSON_COOKIE in keys:
             return 401, SIGNED_OUT
-        return 401, WRONG_TOKEN if headers.get("authorization") else NO_TOKEN
+        return 401, WRONG_TOKEN if sent_tokens(headers) else NO_TOKEN
 
     async def _find_caller(self, headers: Mapping[str, str], keys: Mapping[str, str]) -> Principal | None:
-        """Return the caller. A caller with a personal session stays that person, even on loopback or with
-        an owner's cookie.
-        """
-        scheme = headers.get("authorization", "").partition(" ")[0].lower()
-        if self._sessions.is_required and scheme == "bearer":
-            token = bearer_token(headers)
-            return _owner_principal(AuthMethod.TOKEN) if self._sessions.is_token(token) else None
+        """Return the caller. A token counts before cookies, and a personal session before an owner's."""
+        if sent := sent_tokens(headers):
+            return OWNER if any(map(self._sessions.is_token, sent)) else None
         if self._links is not None and PERSON_COOKIE in keys:
             return await self._links.load_caller(keys[PERSON_COOKIE])
-        if not self._sessions.is_required:
-            return _owner_principal(AuthMethod.LOOPBACK)
-        return (
-            _owner_principal(AuthMethod.TOKEN)
-            if self._sessions.is_valid_cookie(keys.get(COOKIE, ""))
-            else None
-        )
-
-
-def _owner_principal(how: AuthMethod) -> Principal:
-    return Principal(Role.OWNER, how)
+        return OWNER if self._sessions.is_valid_cookie(keys.get(COOKIE, "")) else None
 
 
 def session_cookies(header: str) -> Mapping[str, str]:

@@ -17,7 +17,7 @@ class ApiModel(BaseModel):
 
 
 class SignedIn(ApiModel):
-    """The signed-in caller. `how` is token, loopback or link; `account` is the account that they signed in
+    """The signed-in caller. `how` is token or link; `account` is the account that they signed in
     from.
     """
 

@@ -10,6 +10,8 @@ from typing import Annotated, Self
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from agent.shared.client_address import client_of
+from agent.shared.live_token import LiveToken
 from bot.access import Role
 from bot.access.one_time_codes import SESSION_LASTS, create_secret, hash_secret
 from bot.clock import Clock
@@ -81,19 +83,14 @@ class TokenSessions:
     the token, so changing the token ends all sessions.
     """
 
-    def __init__(self, token: str, clock: Clock) -> None:
-        self._token = token.encode()
+    def __init__(self, token: LiveToken, clock: Clock) -> None:
+        self._token = token
         self._clock = clock
         self._failures: deque[float] = deque(maxlen=TRIES)
 
-    @property
-    def is_required(self) -> bool:
-        """Return whether clients need a token."""
-        return bool(self._token)
-
-    def is_token(self, value: str) -> bool:
+    def is_token(self, value: bytes) -> bool:
         """Return whether this is the token."""
-        return self.is_required and hmac.compare_digest(value.encode(), self._token)
+        return self._token.matches(value)
 
     def is_valid_cookie(self, value: str) -> bool:
         """Return whether a cookie is valid and not expired."""
@@ -115,12 +112,12 @@ class TokenSessions:
         self._failures.append(self._clock.now())
 
     def _cookie(self, expiry: int) -> str:
-        key = hashlib.sha256(b"roebot session\0" + self._token).digest()
+        key = hashlib.sha256(b"roebot session\0" + self._token.value.encode()).digest()
         return f"{expiry}.{hmac.new(key, str(expiry).encode(), hashlib.sha256).hexdigest()}"
 
 
 class SignIn(BaseModel):
-    """The value of `server.token`, or the code from a sign-in link."""
+    """The service token, or the code from a sign-in link."""
 
     model_config = ConfigDict(extra="forbid")
     token: str | None = Field(None, max_length=4096)
@@ -166,13 +163,13 @@ async def sign_in(body: SignIn, request: Request, sessions: Known, known: Linked
     30 days with the token, 7 days with a link). 401: the token is wrong, or the link has expired or was
     already used; 403: the person lost access; 429: too many attempts.
     """
-    if (sessions.is_required or body.code is not None) and sessions.is_locked():
+    if sessions.is_locked():
         raise HTTPException(429, "Too many wrong tokens. Try again in a minute.", {"retry-after": "60"})
     if body.code is not None:
         return await _sign_in_by_code(body.code, request, sessions, known)
-    if sessions.is_required and not sessions.is_token(body.token or ""):
+    if not sessions.is_token((body.token or "").encode("utf-8", "surrogatepass")):
         sessions.record_failure()
-        raise HTTPException(401, "Wrong token. Check server.token.")
+        raise HTTPException(401, "Wrong token. `roebot token` prints the right one.")
     return _cookie_response(request, COOKIE, sessions.issue_cookie(), LASTS, PERSON_COOKIE)
 
 
@@ -212,7 +209,7 @@ async def _sign_in_by_code(
 def _cookie_response(request: Request, name: str, value: str, lasts: int, other: str) -> Response:
     """Return a response that sets one cookie and deletes the other."""
     response = Response(status_code=204)
-    host, secure = request.headers.get("host", "").lower(), request.url.scheme == "https"
+    host, secure = request.headers.get("host", "").lower(), client_of(request.scope).is_secure
     public = request.app.state.services.server.public_url or ""
     secure = secure or public.lower().rstrip("/") == f"https://{host}"
     response.set_cookie(name, value, max_age=lasts, httponly=True, samesite="strict", secure=secure)

@@ -11,9 +11,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from bot.access import Permission, Role
-from bot.server.api.auth import AuthMethod, find_caller, may, open_to
+from bot.server.api.auth import find_caller, may, open_to
 from bot.server.api.dependencies import ApiServices
-from bot.server.api.sign_in import TokenSessions
 
 # Load the table of MIME types now rather than during the first request.
 mimetypes.init()
@@ -57,7 +56,6 @@ def add_console(app: FastAPI) -> None:
     async def page(request: Request) -> Response:
         """Return the chat, or the sign-in form for a caller without a session."""
         services: ApiServices = request.app.state.services
-        sessions: TokenSessions = request.app.state.sessions
         by = find_caller(request)
         sections = [
             (name, label)
@@ -66,8 +64,6 @@ def add_console(app: FastAPI) -> None:
         ]
         shown = (SIGN_IN if by is None else CHAT).render(
             version=services.version,
-            asks_token=sessions.is_required,
-            signs_out=sessions.is_required or (by is not None and by.how is AuthMethod.LINK),
             by=by,
             file_bytes=services.file_bytes,
             sections=sections,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 import httpx
 import pytest
@@ -10,13 +10,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
+from agent.shared.live_token import LiveToken
 from bot.config.models import ServerConfig
 from bot.server.api.request_guard import guard_requests, session_cookies
 from bot.server.api.sign_in import COOKIE, TRIES, TokenSessions
 from bot.testing.clock import ManualClock
 
 PORT = 2026
-TOKEN = "a-long-secret-token"
+TOKEN = "J4sQm8-pX2vR7_bT9wLc3y-Kd6Zn"
+SIGNED = {"authorization": f"Bearer {TOKEN}"}
 
 
 async def inner(scope: Scope, receive: Receive, send: Send) -> None:
@@ -24,16 +26,19 @@ async def inner(scope: Scope, receive: Receive, send: Send) -> None:
     await JSONResponse({"path": scope["path"], "size": len(body)})(scope, receive, send)
 
 
-def guard(token: str = "", **server: object) -> httpx.AsyncClient:
-    config = ServerConfig(**{"token": token or None, **server})
-    app = guard_requests(inner, server=config, port=PORT, sessions=TokenSessions(token, ManualClock()))
+def token_sessions(clock: ManualClock | None = None, token: str = TOKEN) -> TokenSessions:
+    return TokenSessions(LiveToken(token), clock or ManualClock())
+
+
+def guard(headers: Mapping[str, str] | None = None, **server: object) -> httpx.AsyncClient:
+    app = guard_requests(inner, server=ServerConfig(**server), port=PORT, sessions=token_sessions())
     transport = httpx.ASGITransport(app=app)
-    return httpx.AsyncClient(transport=transport, base_url=f"http://127.0.0.1:{PORT}")
+    return httpx.AsyncClient(transport=transport, base_url=f"http://127.0.0.1:{PORT}", headers=headers)
 
 
 @pytest.fixture
 async def client() -> AsyncIterator[httpx.AsyncClient]:
-    async with guard() as opened:
+    async with guard(SIGNED) as opened:
         yield opened
 
 
@@ -54,7 +59,7 @@ async def test_other_hosts_are_refused(client: httpx.AsyncClient, host: str) -> 
 
 
 async def test_a_configured_host_is_served_behind_a_proxy() -> None:
-    async with guard(allowed_hosts=["bot.example.org"]) as client:
+    async with guard(SIGNED, allowed_hosts=["bot.example.org"]) as client:
         for host in ("bot.example.org", "bot.example.org:8443"):
             assert (await client.get("/api/turns", headers={"host": host})).status_code == 200
         same = {"host": "bot.example.org", "origin": "https://bot.example.org"}
@@ -62,12 +67,11 @@ async def test_a_configured_host_is_served_behind_a_proxy() -> None:
 
 
 async def test_the_own_address_is_a_host_but_the_one_that_means_all_is_not() -> None:
-    async with guard(TOKEN, host="192.0.2.7") as client:
-        bearer = {"authorization": f"Bearer {TOKEN}"}
-        answer = await client.get("/api/turns", headers={"host": f"192.0.2.7:{PORT}", **bearer})
+    async with guard(SIGNED, host="192.0.2.7") as client:
+        answer = await client.get("/api/turns", headers={"host": f"192.0.2.7:{PORT}"})
         assert answer.status_code == 200
-    async with guard(TOKEN, host="0.0.0.0") as client:
-        answer = await client.get("/api/turns", headers={"host": f"0.0.0.0:{PORT}", **bearer})
+    async with guard(SIGNED, host="0.0.0.0") as client:
+        answer = await client.get("/api/turns", headers={"host": f"0.0.0.0:{PORT}"})
         assert answer.status_code == 421
 
 
@@ -122,28 +126,30 @@ async def test_everything_carries_the_protective_headers(client: httpx.AsyncClie
 
 
 @pytest.mark.parametrize("path", ["/api/turns", "/metrics", "/api/langgraph/threads"])
-async def test_with_a_token_nothing_is_told_without_it(path: str) -> None:
-    async with guard(TOKEN) as client:
+async def test_nothing_is_told_without_the_token(path: str) -> None:
+    async with guard() as client:
         assert (await client.get(path)).status_code == 401
         for wrong in ("Bearer ", "Bearer wrong", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x"):
             assert (await client.get(path, headers={"authorization": wrong})).status_code == 401
-        answer = await client.get(path, headers={"authorization": f"Bearer {TOKEN}"})
+        for wrong in ("", "wrong", f"{TOKEN}x", f"Bearer {TOKEN}"):
+            assert (await client.get(path, headers={"x-api-key": wrong})).status_code == 401
+        answer = await client.get(path, headers=SIGNED)
         assert answer.status_code == 200
+        for key in ({"x-api-key": TOKEN}, {"x-api-key": "of another service", **SIGNED}):
+            assert (await client.get(path, headers=key)).status_code == 200
 
 
 @pytest.mark.parametrize(
     "path", ["/", "/health", "/health/ready", "/static/css/base.css", "/webhooks/slack", "/api/session"]
 )
 async def test_health_sign_in_and_webhooks_need_no_token(path: str) -> None:
-    async with guard(TOKEN) as client:
+    async with guard() as client:
         assert (await client.get(path)).status_code == 200
 
 
 async def test_a_session_stands_for_the_token() -> None:
-    clock = ManualClock()
-    sessions = TokenSessions(TOKEN, clock)
-    value = sessions.issue_cookie()
-    async with guard(TOKEN) as client:
+    value = token_sessions().issue_cookie()
+    async with guard() as client:
         answer = await client.get("/api/turns", headers={"cookie": f"other=1; {COOKIE}={value}"})
         assert answer.status_code == 200
         answer = await client.get("/api/turns", headers={"cookie": f"{COOKIE}={value}0"})
@@ -152,12 +158,12 @@ async def test_a_session_stands_for_the_token() -> None:
 
 def test_a_cookie_is_bound_to_time_and_token() -> None:
     clock = ManualClock(now=1000.0)
-    sessions = TokenSessions(TOKEN, clock)
+    sessions = token_sessions(clock)
     value = sessions.issue_cookie()
     assert sessions.is_valid_cookie(value)
-    assert not TokenSessions("another", clock).is_valid_cookie(value)
+    assert not token_sessions(clock, "another").is_valid_cookie(value)
     later = ManualClock(now=1000.0 + 31 * 24 * 3600)
-    assert not TokenSessions(TOKEN, later).is_valid_cookie(value)
+    assert not token_sessions(later).is_valid_cookie(value)
     expiry, _, signature = value.partition(".")
     for forged in ("", ".", f"{int(expiry) + 1}.{signature}", f"{expiry}.", "x.y", f"²{value}"):
         assert not sessions.is_valid_cookie(forged)
@@ -165,19 +171,13 @@ def test_a_cookie_is_bound_to_time_and_token() -> None:
 
 async def test_wrong_tokens_lock_for_a_minute() -> None:
     clock = ManualClock()
-    sessions = TokenSessions(TOKEN, clock)
+    sessions = token_sessions(clock)
     for _ in range(TRIES):
         assert not sessions.is_locked()
         sessions.record_failure()
     assert sessions.is_locked()
     await clock.advance(61)
     assert not sessions.is_locked()
-
-
-def test_a_service_without_a_token_knows_no_token() -> None:
-    sessions = TokenSessions("", ManualClock())
-    assert not sessions.is_required
-    assert not sessions.is_token("")
 
 
 @pytest.mark.parametrize(
@@ -196,6 +196,6 @@ async def test_websockets_are_refused() -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    app = guard_requests(inner, server=ServerConfig(), port=PORT, sessions=TokenSessions("", ManualClock()))
+    app = guard_requests(inner, server=ServerConfig(), port=PORT, sessions=token_sessions())
     await app({"type": "websocket", "path": "/", "headers": []}, receive, send)
     assert sent == [{"type": "websocket.close", "code": 1008}]

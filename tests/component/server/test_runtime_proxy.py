@@ -23,6 +23,7 @@ from bot.server.api import runtime_proxy
 from bot.server.api.auth import AuthMethod, Principal, attach_principal
 from bot.server.api.errors import add_handlers
 from bot.server.api.runtime_proxy import RuntimeClients
+from tests.harness.credentials import SERVICE_TOKEN
 from tests.platforms.web.people import CHATS, signed_in
 from tests.platforms.web.serving import RUNTIME_TOKEN, serving, world
 
@@ -64,7 +65,7 @@ async def test_memory_is_the_owners_own_unless_another_is_named(tmp_path: Path) 
 async def test_the_sdk_works_through_the_port(tmp_path: Path) -> None:
     """The client needs no token of the runtime's own: the service adds it."""
     async with world(tmp_path, graph="slow") as service:
-        client = get_client(url=f"{service.url}/api/langgraph", api_key=None)
+        client = get_client(url=f"{service.url}/api/langgraph", api_key=SERVICE_TOKEN)
         try:
             thread = await client.threads.create()
             events = []
@@ -85,7 +86,7 @@ async def test_the_sdk_works_through_the_port(tmp_path: Path) -> None:
 
 async def test_what_to_say_next_comes_of_what_was_said_in_the_thread(tmp_path: Path) -> None:
     async with world(tmp_path, extra=PROPOSING) as service:
-        client = get_client(url=f"{service.url}/api/langgraph", api_key=None)
+        client = get_client(url=f"{service.url}/api/langgraph", api_key=SERVICE_TOKEN)
         try:
             thread = (await client.threads.create())["thread_id"]
             path = f"/api/threads/{thread}/suggestions"
@@ -138,7 +139,7 @@ async def test_what_is_changed_of_others_is_written_down(tmp_path: Path) -> None
         await service.http.post("/api/memory/facts", params=other, json={"content": "Theirs."})
         assert (await service.http.delete("/api/memory", params=other)).status_code == 200
         assert (await service.http.post("/api/channels/terminal/restart")).status_code == 202
-        client = get_client(url=f"{service.url}/api/langgraph", api_key=None)
+        client = get_client(url=f"{service.url}/api/langgraph", api_key=SERVICE_TOKEN)
         try:
             thread = (await client.threads.create())["thread_id"]
             await client.threads.delete(thread)
@@ -159,7 +160,7 @@ async def test_what_is_changed_of_others_is_written_down(tmp_path: Path) -> None
 async def test_nothing_of_the_runtime_is_reached_without_the_service(tmp_path: Path) -> None:
     async with world(tmp_path) as service, httpx.AsyncClient(base_url=service.runtime_url) as direct:
         assert (await direct.get("/api/models")).status_code == 401
-        told = await service.http.get("/api/langgraph/info", headers={"authorization": "Bearer other"})
+        told = await service.http.get("/api/langgraph/info", headers={"x-api-key": "other"})
         assert told.status_code == 200
         assert RUNTIME_TOKEN not in told.text
 
@@ -206,7 +207,7 @@ async def streaming(_request: Request) -> Response:
 
 
 def owner(request: Request) -> None:
-    attach_principal(request.scope, Principal(Role.OWNER, AuthMethod.LOOPBACK))
+    attach_principal(request.scope, Principal(Role.OWNER, AuthMethod.TOKEN))
 
 
 @asynccontextmanager

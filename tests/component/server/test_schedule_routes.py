@@ -105,7 +105,7 @@ async def test_what_is_due_is_fired_by_the_service(tmp_path: Path) -> None:
             update_schedule,
             found,
             due,
-            audit_actor(api_services(service.service, port=0), Principal(Role.OWNER, AuthMethod.LOOPBACK)),
+            audit_actor(api_services(service.service, port=0), Principal(Role.OWNER, AuthMethod.TOKEN)),
             now,
         )
         service.service.scheduler.wake()

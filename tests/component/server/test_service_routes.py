@@ -14,17 +14,17 @@ from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
 from bot.app.http_server import api_services
-from bot.config.models import ServerConfig
-from bot.errors import StartError, StoreError
+from bot.errors import StoreError
 from bot.server.api.app import create_app
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.errors import UnexpectedErrorHandler
 from bot.server.api.health import LAG_EVERY, Gauges
 from bot.store.usage import increment_counter
 from bot.testing.clock import ManualClock
+from tests.harness.credentials import SIGNED
 from tests.platforms.web.serving import serving, world
 
-TOKEN = "a-long-secret-token"
+TOKEN = "J4sQm8-pX2vR7_bT9wLc3y-Kd6Zn"
 
 
 def with_core(services: ApiServices, **changed: Any) -> ApiServices:
@@ -129,12 +129,15 @@ async def test_the_lag_is_what_a_sleep_takes_too_long() -> None:
 
 
 async def test_signing_in_and_out(tmp_path: Path) -> None:
-    async with world(tmp_path, server=f", token: {TOKEN}") as service:
+    async with world(tmp_path, server=f", token: {TOKEN}", headers={}) as service:
         http = service.http
         assert 'id="sign-in"' in (await http.get("/")).text
         assert (await http.get("/api/conversations")).status_code == 401
         wrong = await http.post("/api/session", json={"token": "wrong"})
-        assert (wrong.status_code, wrong.json()) == (401, {"detail": "Wrong token. Check server.token."})
+        assert (wrong.status_code, wrong.json()) == (
+            401,
+            {"detail": "Wrong token. `roebot token` prints the right one."},
+        )
         signed = await http.post("/api/session", json={"token": TOKEN})
         assert signed.status_code == 204
         cookie = signed.headers["set-cookie"].lower()
@@ -164,15 +167,6 @@ async def test_a_bearer_token_needs_no_session(tmp_path: Path) -> None:
             assert (await stranger.get("/health/ready")).json() == {"ready": True}
             for path in ("/metrics", "/api/openapi.json", "/api/langgraph/info"):
                 assert (await stranger.get(path)).status_code == 401, path
-
-
-async def test_other_machines_need_a_token(tmp_path: Path) -> None:
-    async with world(tmp_path) as service:
-        services = api_services(service.service, port=1)
-        with pytest.raises(StartError, match=r"server\.token"):
-            create_app(with_core(services, server=ServerConfig(host="0.0.0.0")))
-        app = create_app(with_core(services, server=ServerConfig(host="0.0.0.0", token=TOKEN)))
-        assert app.state.sessions.is_required
 
 
 async def test_the_page_and_its_files(tmp_path: Path) -> None:
@@ -226,7 +220,10 @@ async def test_a_database_that_is_away_is_said_so(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         services = api_services(service.service, port=0)
         away = with_core(services, db=ClosedDatabase())
-        async with serving(create_app(away)) as (url, _), httpx.AsyncClient(base_url=url) as client:
+        async with (
+            serving(create_app(away)) as (url, _),
+            httpx.AsyncClient(base_url=url, headers=SIGNED) as client,
+        ):
             ready = await client.get("/health/ready")
             assert ready.status_code == 503
             assert ready.json()["database"] == {"ok": False, "detail": "disk I/O error"}

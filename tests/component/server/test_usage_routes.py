@@ -122,6 +122,6 @@ async def test_what_cannot_be_asked(tmp_path: Path, path: str, status: int) -> N
 
 
 async def test_it_needs_the_token(tmp_path: Path) -> None:
-    async with world(tmp_path, server=", token: a-long-secret-token") as service:
+    async with world(tmp_path, headers={}) as service:
         assert (await service.http.get("/api/usage")).status_code == 401
         assert (await service.http.get("/api/conversations/1/usage")).status_code == 401

@@ -14,6 +14,7 @@ import pytest
 from agent.testing.graphs import interrupting
 from bot.runtime.client import LangGraphRuntime
 from bot.runtime.interface import MessageText, RunEvent, RunInterrupted, RunRequest
+from tests.harness.credentials import AGENT_SIGNED
 from tests.runtime.serving import serve
 
 pytestmark = pytest.mark.may_block
@@ -53,7 +54,7 @@ class Asking:
 async def asking(tmp_path: Path) -> AsyncIterator[Asking]:
     async with (
         serve(tmp_path, sources={"asking": lambda: interrupting}) as served,
-        httpx.AsyncClient(base_url=served.url) as http,
+        httpx.AsyncClient(base_url=served.url, headers=AGENT_SIGNED) as http,
     ):
         made = Asking(LangGraphRuntime(http, assistant_id="asking", management=None))
         made.question = await made.asked(await made.says("the car"))

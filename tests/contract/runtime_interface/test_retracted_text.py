@@ -21,6 +21,7 @@ from bot.dispatch.run.transcript import RunTranscript
 from bot.runtime.client import LangGraphRuntime
 from bot.runtime.interface import RunRequest
 from tests.harness.agents import calls, says, scripted
+from tests.harness.credentials import AGENT_SIGNED
 from tests.runtime.serving import serve
 
 pytestmark = pytest.mark.may_block
@@ -57,7 +58,7 @@ async def answering(home: Path, *steps: Script) -> AsyncIterator[LangGraphRuntim
     )
     async with (
         serve(home, sources={"agent": lambda: graph}) as served,
-        httpx.AsyncClient(base_url=served.url) as http,
+        httpx.AsyncClient(base_url=served.url, headers=AGENT_SIGNED) as http,
     ):
         yield LangGraphRuntime(http, assistant_id="agent", management=None)
 

@@ -39,6 +39,7 @@ from bot.runtime.interface import (
     UsageReported,
 )
 from bot.testing.runtime import ScriptedRun, ScriptedRuntime
+from tests.harness.credentials import AGENT_SIGNED
 from tests.runtime.serving import serve
 
 pytestmark = pytest.mark.may_block
@@ -122,7 +123,9 @@ async def subject(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
     routes = await asyncio.to_thread(management_routes, tmp_path)
     sources = {"lead_agent": ready.scripted, "artifact": partial(getattr, ready, "artifact")}
     async with serve(tmp_path, sources=sources, extra_routes=routes) as served:
-        http = httpx.AsyncClient(base_url=served.url, timeout=10.0, verify=tls_context())
+        http = httpx.AsyncClient(
+            base_url=served.url, headers=AGENT_SIGNED, timeout=10.0, verify=tls_context()
+        )
         port = LangGraphRuntime(http, assistant_id="lead_agent", management=http)
         yield Subject(port, real=True)
         await port.close()
@@ -232,7 +235,9 @@ class TestRealOnly:
             "asking": asking,
         }
         async with serve(tmp_path, sources=sources, extra_routes=routes) as served:
-            http = httpx.AsyncClient(base_url=served.url, timeout=10.0, verify=tls_context())
+            http = httpx.AsyncClient(
+                base_url=served.url, headers=AGENT_SIGNED, timeout=10.0, verify=tls_context()
+            )
             yield Subject(LangGraphRuntime(http, assistant_id="lead_agent", management=http), real=True)
             await http.aclose()
 

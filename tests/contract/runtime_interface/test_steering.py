@@ -21,6 +21,7 @@ from bot.errors import RuntimeProblem
 from bot.runtime.client import LangGraphRuntime
 from bot.runtime.interface import JoinedMessage, MessageJoined, RunEvent, RunRequest, SteerMessage
 from tests.harness.agents import says, scripted
+from tests.harness.credentials import AGENT_SIGNED
 from tests.runtime.serving import serve
 
 pytestmark = pytest.mark.may_block
@@ -87,7 +88,7 @@ async def working(tmp_path: Path) -> AsyncIterator[Working]:
     sources = {"steered": graph(steering=True), "plain": graph(steering=False)}
     async with (
         serve(tmp_path, sources=sources) as served,
-        httpx.AsyncClient(base_url=served.url, timeout=10.0) as http,
+        httpx.AsyncClient(base_url=served.url, headers=AGENT_SIGNED, timeout=10.0) as http,
     ):
         port = LangGraphRuntime(http, assistant_id="steered", management=None)
         yield Working(port, begun, go_on)

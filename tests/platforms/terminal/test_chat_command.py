@@ -15,16 +15,17 @@ import pytest
 
 from bot.cli.chat.client import ChatClient
 from bot.server.api.request_guard import NO_TOKEN
+from tests.harness.credentials import SERVICE_TOKEN, SIGNED
 from tests.platforms.web.serving import World, world
 
 PROGRAM = (
     "import asyncio, sys; from pathlib import Path; from bot.cli.chat.command import chat;"
     "sys.exit(asyncio.run(chat(sys.argv[1], sys.argv[3] or None, Path(sys.argv[2]))))"
 )
-TOKEN = "a-long-secret-token"
+TOKEN = "J4sQm8-pX2vR7_bT9wLc3y-Kd6Zn"
 
 
-async def piped(url: str, home: Path, text: str, token: str = "") -> tuple[int, str, str]:
+async def piped(url: str, home: Path, text: str, token: str = SERVICE_TOKEN) -> tuple[int, str, str]:
     """Exit code, stdout and stderr."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", PROGRAM, url, str(home), token),
@@ -51,7 +52,7 @@ async def test_a_command_in_a_pipe_is_answered(command: str, tmp_path: Path) -> 
 
 
 async def test_an_answer_that_stands_before_anybody_listens_is_heard(tmp_path: Path) -> None:
-    async with world(tmp_path) as service, httpx.AsyncClient(base_url=service.url) as http:
+    async with world(tmp_path) as service, httpx.AsyncClient(base_url=service.url, headers=SIGNED) as http:
         client = ChatClient(http, tmp_path)
         await client.open()
         earlier = await client.say("/whoami")
@@ -79,7 +80,7 @@ async def test_a_service_that_is_away_or_refuses_is_one_line(tmp_path: Path) -> 
     code, out, err = await piped("http://127.0.0.1:9", tmp_path, "hi")
     assert (code, out, err) == (1, "", "roebot: can't reach the service\n")
     async with world(tmp_path, server=f", token: {TOKEN}") as service:
-        assert await piped(service.url, tmp_path, "hi") == (1, "", f"roebot: {NO_TOKEN}\n")
+        assert await piped(service.url, tmp_path, "hi", "") == (1, "", f"roebot: {NO_TOKEN}\n")
         assert await piped(service.url, tmp_path, "hi", TOKEN) == (0, "hi\n", "")
 
 
@@ -136,7 +137,7 @@ class Terminal:
 async def terminal(service: World) -> AsyncIterator[Terminal]:
     master, slave = pty.openpty()
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", PROGRAM, service.url, str(service.home), ""),
+        *(sys.executable, "-c", PROGRAM, service.url, str(service.home), SERVICE_TOKEN),
         stdin=slave,
         stdout=slave,
         stderr=slave,

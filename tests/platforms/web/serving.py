@@ -21,16 +21,19 @@ from agent.config.extensions_file import PATH_VARIABLE
 from agent.management.routes import management_routes
 from agent.runtime.app import create_app as create_runtime
 from agent.runtime.settings import RuntimeSettings
+from agent.shared.live_token import LiveToken
 from agent.shared.tls import tls_context
 from agent.testing import graphs
 from bot.app.home import prepare_home
 from bot.app.http_server import api_services
 from bot.app.service import BotService, StartOptions
+from bot.app.service_token import configured_token
 from bot.clock import SystemClock
 from bot.config import load_config
 from bot.platforms.local.adapter import LocalAdapter
 from bot.server.api.app import create_app
 from bot.store import open_database
+from tests.harness.credentials import SERVICE_TOKEN, give_token
 
 RUNTIME_TOKEN = "runtime-secret-token"
 MODELS = """
@@ -55,6 +58,7 @@ class World:
     runtime: _Server
     runtime_url: str
     home: Path
+    token: str
 
     def adapter(self, account: str = "web") -> LocalAdapter:
         outlet = self.service.accounts.get(account)
@@ -110,7 +114,14 @@ async def serving(app: Any) -> AsyncIterator[tuple[str, _Server]]:
     """An application on a free loopback port."""
     bound = socket.create_server(("127.0.0.1", 0), backlog=64)
     server = _Server(
-        uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=1)
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="on",
+            timeout_graceful_shutdown=1,
+            proxy_headers=False,
+        )
     )
     task = asyncio.create_task(server.serve(sockets=[bound]))
     try:
@@ -132,7 +143,7 @@ def runtime_app(home: Path, config: Path) -> Any:
     sources = {name: lambda name=name: getattr(graphs, name) for name in names}
     settings = RuntimeSettings(home=home / "agent", heartbeat=1.0, drain=0.1)
     return create_runtime(
-        settings, sources, token=RUNTIME_TOKEN, extra_routes=management_routes(home, config)
+        settings, sources, token=LiveToken(RUNTIME_TOKEN), extra_routes=management_routes(home, config)
     )
 
 
@@ -151,9 +162,13 @@ async def world(
     extra: str = "",
     headers: Mapping[str, str] | None = None,
 ) -> AsyncIterator[World]:
-    """Everything, with `graph` as the assistant; `server` and `extra` are YAML."""
+    """Everything, with `graph` as the assistant; `server` and `extra` are YAML.
+
+    The client is the owner, unless it has its own `headers`.
+    """
     config_path, extensions = home / "config.yaml", home / "extensions_config.json"
     await asyncio.to_thread(prepare_home, home)
+    await asyncio.to_thread(give_token, home)
     await asyncio.to_thread(config_path.write_text, MODELS)
     await asyncio.to_thread(_begun, extensions)
     async with AsyncExitStack() as stack:
@@ -166,9 +181,12 @@ async def world(
         )
         await asyncio.to_thread(config_path.write_text, text)
         loaded = await asyncio.to_thread(load_config, config_path, {}, home)
+        token = LiveToken(configured_token(loaded.config.server, {}) or SERVICE_TOKEN)
+        if headers is None:
+            headers = {"Authorization": f"Bearer {token.value}"}
         clock = SystemClock()
         database = await open_database(home)
-        settings = StartOptions(home, loaded, config_path, {}, home)
+        settings = StartOptions(home, loaded, config_path, {}, home, token)
         service = BotService(settings, database, clock)
         app = create_app(api_services(service, port=0))
         try:
@@ -177,7 +195,7 @@ async def world(
                 httpx.AsyncClient(base_url=url, timeout=20, headers=headers, verify=tls_context()) as http,
                 running(service),
             ):
-                yield World(url, http, service, runtime, runtime_url, home)
+                yield World(url, http, service, runtime, runtime_url, home, token.value)
         finally:
             await database.close()
 

@@ -21,6 +21,7 @@ from bot.cli.doctor.command import run_checks
 from bot.cli.doctor.home import room
 from bot.cli.doctor.service import unready
 from bot.server.api.app import create_app
+from tests.harness.credentials import SIGNED
 from tests.platforms.web.serving import serving, world
 
 pytestmark = pytest.mark.may_block
@@ -92,7 +93,10 @@ async def test_a_runtime_that_ended_says_why(tmp_path: Path) -> None:
             api_services(service.service, port=0), runtime_trouble=lambda: "The tool is broken."
         )
         service.runtime.should_exit = True
-        async with serving(create_app(services)) as (url, _), httpx.AsyncClient(base_url=url) as http:
+        async with (
+            serving(create_app(services)) as (url, _),
+            httpx.AsyncClient(base_url=url, headers=SIGNED) as http,
+        ):
             while (ready := await http.get("/health/ready")).is_success:
                 await asyncio.sleep(0.02)
         detail = ready.json()["runtime"]["detail"]

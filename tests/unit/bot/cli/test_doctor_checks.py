@@ -30,6 +30,7 @@ from bot.store.schema import HEAD
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.telegram import TelegramEmulator
+from tests.harness.credentials import SIGNED
 from tests.platforms.web.serving import serving, world
 
 pytestmark = pytest.mark.may_block
@@ -93,7 +94,7 @@ def test_a_short_token_where_others_reach_the_service(
 ) -> None:
     monkeypatch.setattr(agent, "find_problems", lambda *_: [])
     monkeypatch.setattr(agent, "check_local_models", lambda *_: iter(()))
-    config(tmp_path, f"server: {{host: 0.0.0.0, port: 0, token: {token}}}")
+    config(tmp_path, f"server: {{port: 0, allowed_hosts: [a.example], token: {token}}}")
     found = [
         one for one in run_checks(tmp_path / "home", tmp_path / "config.yaml") if "[token-weak]" in one.text
     ]
@@ -223,7 +224,7 @@ async def test_schedules_and_servers_of_tools_that_fail(failures: int, good: obj
 
 
 async def test_the_schedules_of_a_real_service_are_asked_for(tmp_path: Path) -> None:
-    async with world(tmp_path) as running, httpx.AsyncClient(base_url=running.url) as http:
+    async with world(tmp_path) as running, httpx.AsyncClient(base_url=running.url, headers=SIGNED) as http:
         answer = await http.get("/api/schedules", params={"limit": 200})
         assert answer.status_code == 200
         assert answer.json()["schedules"] == []

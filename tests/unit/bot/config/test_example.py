@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = (Path(__file__).resolve().parents[4] / "config.example.yaml").read_text(encoding="utf-8")
 ENV = {
-    "ROEBOT_TOKEN": "server-token",
+    "ROEBOT_TOKEN": "Zq3-Tx8_Lm2Pw7Rk5Vn1Bc9Hj4Df6",
     "LANGGRAPH_API_KEY": "runtime-key",
     "TELEGRAM_BOT_TOKEN": "1:a",
     "SLACK_BOT_TOKEN": "xoxb-1",

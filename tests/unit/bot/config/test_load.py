@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 V = "config_version: 1\n"
 TOKEN = "123:abc_DEF-9"
+STRONG = "Zq3-Tx8_Lm2Pw7Rk5Vn1Bc9Hj4Df6"
+WEAK = (
+    "other machines can reach {}, and {}; remove the key, which generates a token, or use the "
+    "output of `openssl rand -hex 32`"
+)
 
 
 def test_no_file_is_the_zero_configuration(tmp_path: Path) -> None:
@@ -73,8 +78,8 @@ def test_every_section_is_read(folder: Folder) -> None:
         "schedules: {timezone: Europe/Berlin, catch_up_minutes: 7}\n"
         "retention: {days: 30}\n"
     )
-    config = folder.load(text, {"TOKEN": "s3cret", "BOT": TOKEN}).config
-    assert config.server.token == SecretStr("s3cret")
+    config = folder.load(text, {"TOKEN": STRONG, "BOT": TOKEN}).config
+    assert config.server.token == SecretStr(STRONG)
     assert config.server.allowed_hosts == ("bot.example.org", "::1")
     assert (config.runtime.url, config.runtime.management_url) == ("http://agent:2024", "https://m/api")
     assert config.runtime.api_key == SecretStr("k")
@@ -172,20 +177,29 @@ REFUSED = [
     ("server: {token: {a: b}}", "server.token", "expected a string, got a mapping"),
     ("server: {token: 12345678}", "server.token", "expected a string, got a whole number"),
     (
-        "server: {host: 0.0.0.0}",
-        "server.host",
-        "other machines can reach this address, so a token is required; set server.token, or listen on "
-        "127.0.0.1",
+        "server: {host: 0.0.0.0, token: short}",
+        "server.token",
+        WEAK.format("0.0.0.0", "it is shorter than 24 characters"),
+    ),
+    (
+        "server: {host: '::', token: change-me-before-you-start-it}",
+        "server.token",
+        WEAK.format("::", "it is copied from an example"),
+    ),
+    (
+        "server: {host: 0.0.0.0, token: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa}",
+        "server.token",
+        WEAK.format("0.0.0.0", "it repeats a few characters"),
+    ),
+    (
+        "server: {trusted_proxies: [127.0.0.1, proxy.example.org]}",
+        "server.trusted_proxies",
+        "expected addresses or networks such as 127.0.0.1 or 10.0.0.0/8",
     ),
     (
         "server: {allowed_hosts: ['*']}",
         "server.allowed_hosts",
         "expected host names such as bot.example.org, without a scheme, port, path or wildcard",
-    ),
-    (
-        "server: {public_url: 'https://bot.example.org'}",
-        "server.public_url",
-        "other machines can reach the service at this address, so server.token must be set",
     ),
     (
         "server: {public_url: 'https://bot.example.org/page'}",
@@ -198,7 +212,7 @@ REFUSED = [
     (
         "server: {zzz: 1}",
         "server.zzz",
-        "unknown key; known here: allowed_hosts, host, limits, port, public_url and token",
+        "unknown key; known here: allowed_hosts, host, limits, port, public_url, token and trusted_proxies",
     ),
     ("server: 5", "server", "expected a mapping (lines like `key: value`), got a whole number"),
     ("server: []", "server", "expected a mapping (lines like `key: value`), got a list"),
@@ -440,3 +454,14 @@ def test_repr_and_dumps_show_no_secret(folder: Folder) -> None:
     config = folder.load(text).config
     for shown in (repr(config), str(config), config.model_dump_json(), repr(config.model_dump())):
         assert secret not in shown
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "'::1'"])
+def test_a_short_token_is_accepted_where_only_this_machine_reaches_it(folder: Folder, host: str) -> None:
+    assert folder.load(f"server: {{host: {host}, token: short}}").config.server.token == SecretStr("short")
+
+
+def test_an_address_that_others_reach_needs_no_token_in_the_file(folder: Folder) -> None:
+    server = folder.load("server: {host: 0.0.0.0, trusted_proxies: ['10.0.0.0/8', '::1']}").config.server
+    assert server.token is None
+    assert server.trusted_proxies == ("10.0.0.0/8", "::1")

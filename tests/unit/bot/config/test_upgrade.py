@@ -13,7 +13,7 @@ from agent.config.errors import ConfigErrors
 from agent.config.upgrade import UpgradeResult, upgrade_file, upgrade_text
 from bot.config import load_config
 
-ENV = {"T": "1:a", "KEY": "k", "ROEBOT_TOKEN": "s"}
+ENV = {"T": "1:a", "KEY": "k", "ROEBOT_TOKEN": "Zq3-Tx8_Lm2Pw7Rk5Vn1Bc9Hj4Df6"}
 
 COMMENTED = """\
 # my bot, do not touch

@@ -1,4 +1,4 @@
-import { call, post } from "./api.js";
+import { post } from "./api.js";
 import { $, say } from "./dom.js";
 import * as signInLink from "./sign-in-link.js";
 
@@ -22,5 +22,5 @@ $("sign-in").addEventListener("submit", async (event) => {
     else await call("DELETE", "/api/session");
     location.reload();
   });
-  if (!done) $("token")?.select();
+  if (!done) $("token").select();
 });

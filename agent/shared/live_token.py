@@ -1,0 +1,47 @@
+"""The token of a running server, which follows its file."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from agent.shared.tokens import TokenFileError, read_token
+
+log = structlog.get_logger(__name__)
+CHECK_EVERY: Final = 0.5
+"""Time between two looks at the file (s)."""
+
+
+class LiveToken:
+    """The token that a running server accepts. A new token in its file takes effect within a second."""
+
+    def __init__(self, value: str, path: Path | None = None) -> None:
+        if not value:
+            raise ValueError("a server must have a token")
+        self.value = value
+        self._path = path
+        self._complaint = ""
+
+    def matches(self, sent: bytes) -> bool:
+        """Return whether this is the token, in constant time."""
+        return hmac.compare_digest(sent, self.value.encode())
+
+    async def follow_file(self) -> None:
+        """Take over new tokens from the file until cancelled. An unusable or missing file changes nothing."""
+        while self._path is not None:
+            await asyncio.sleep(CHECK_EVERY)
+            try:
+                found = await asyncio.to_thread(read_token, self._path)
+            except TokenFileError as problem:
+                if self._complaint != str(problem):
+                    log.error("token_file_unusable", problem=str(problem))
+                self._complaint = str(problem)
+                continue
+            self._complaint = ""
+            if found is not None and found != self.value:
+                self.value = found
+                log.info("token_replaced")

@@ -1,0 +1,109 @@
+"""`roebot token` and `roebot agent token`: print and replace the tokens of the HTTP servers."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from agent.shared.tokens import AGENT_TOKEN_FILE, TokenFileError, ensure_token, rotate_token
+from bot.app.home import find_service, prepare_home
+from bot.app.service_token import (
+    TOKEN_VARIABLE,
+    configured_token,
+    ensure_service_token,
+    replace_service_token,
+)
+from bot.cli.common import home_folder
+from bot.config.loader import load_server
+from bot.config.models import ServerConfig
+from bot.errors import StartError
+from bot.runtime.spawn import TOKEN_VARIABLE as AGENT_TOKEN_VARIABLE
+
+PICK_UP_SECONDS = 5.0
+"""Maximum time that a running service takes to accept a new token."""
+ASK_SECONDS = 2.0
+
+
+def print_service_token(home: Path | None, file: Path | None) -> None:
+    """Print the token of the service; generate one if there is none. Raises ConfigErrors, StartError."""
+    folder = home_folder(home)
+    found = configured_token(_server(folder, file), os.environ)
+    if not found:
+        prepare_home(folder)
+        found = ensure_service_token(folder)
+    print(found)
+
+
+def rotate_service_token(home: Path | None, file: Path | None) -> int:
+    """Replace the token of the service and return the exit code. Raises ConfigErrors and StartError."""
+    folder = home_folder(home)
+    server = _server(folder, file)
+    if configured_token(server, os.environ):
+        name = TOKEN_VARIABLE if server.token is None else "server.token"
+        raise StartError(f"{name} sets the token of the service. Change it there and restart the service.")
+    prepare_home(folder)
+    token = replace_service_token(folder)
+    running = find_service(folder)
+    if running is not None and not _is_accepted(running.url, token):
+        print(
+            f"roebot: the token was replaced, but the service at {running.url} still uses another one. "
+            "Restart it.",
+            file=sys.stderr,
+        )
+        return 1
+    print("roebot: the token was replaced; sessions and links of the former one have ended")
+    return 0
+
+
+def print_agent_token(home: Path | None) -> None:
+    """Print the token of `roebot agent serve`, which is generated if there is none. Raises StartError."""
+    folder = home_folder(home)
+    found = os.environ.get(AGENT_TOKEN_VARIABLE, "")
+    if not found:
+        prepare_home(folder)
+        try:
+            found = ensure_token(folder / AGENT_TOKEN_FILE)
+        except TokenFileError as problem:
+            raise StartError(str(problem)) from problem
+    print(found)
+
+
+def rotate_agent_token(home: Path | None) -> None:
+    """Replace the token of `roebot agent serve`. Raises StartError."""
+    if os.environ.get(AGENT_TOKEN_VARIABLE):
+        raise StartError(
+            f"{AGENT_TOKEN_VARIABLE} sets the token of the runtime. Change it there and restart it."
+        )
+    folder = home_folder(home)
+    prepare_home(folder)
+    try:
+        rotate_token(folder / AGENT_TOKEN_FILE)
+    except TokenFileError as problem:
+        raise StartError(str(problem)) from problem
+    print("roebot: the token was replaced; a running server accepts the new one within a second")
+
+
+def _server(folder: Path, file: Path | None) -> ServerConfig:
+    """Load the `server` section that the running service follows, or else the one of `file`."""
+    running = find_service(folder)
+    if file is None and running is not None and running.config:
+        file = Path(running.config)
+    return load_server(file, os.environ, Path.cwd())
+
+
+def _is_accepted(url: str, token: str) -> bool:
+    """Return whether the service accepts the token, once it had time to read the file."""
+    import httpx
+
+    deadline = time.monotonic() + PICK_UP_SECONDS
+    headers = {"Authorization": f"Bearer {token}"}
+    while time.monotonic() < deadline:
+        with suppress(httpx.HTTPError):
+            answer = httpx.get(f"{url}/api/session", headers=headers, timeout=ASK_SECONDS, trust_env=False)
+            if answer.is_success:
+                return True
+        time.sleep(0.1)
+    return False
