@@ -119,6 +119,29 @@ class Attachment:
     mime: str = ""
 
 
+class QuotationKind(StrEnum):
+    """Kind of a quotation: a forwarded message, a quoted part of another message, or a shared message."""
+
+    FORWARD = "forward"
+    QUOTE = "quote"
+    SHARED = "shared"
+
+
+@dataclass(frozen=True, slots=True)
+class Quotation:
+    """Content of somebody else in a message; it never acts with the authority of the message's author.
+
+    `author` and `author_id` (in the platform's spelling) are "" where the platform does not tell. `files` are
+    the names of those attachments of the message that belong to the quotation.
+    """
+
+    kind: QuotationKind
+    text: str
+    author: str = ""
+    author_id: str = ""
+    files: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class InboundMessage:
     """A message as an adapter hands it to the bus.
@@ -127,7 +150,8 @@ class InboundMessage:
     - `addressed`: the message is meant for the bot (private chat, mention, reply to the bot).
     - `group_key`: the same for all parts of an album or of messages forwarded together.
     - `unsupported`: the kind of a message that can't be read (voice, sticker …), "" for others.
-    - `text`: the text without the mention of the bot.
+    - `text`: the author's own words, without the mention of the bot.
+    - `quotations`: what the author forwarded, quoted or shared; none of it is in `text`.
     - `link`: URL of the message on the platform ("" if it has none).
     - `clicked`: a button of the message that it replies to (`reply_to`) was pressed; nothing was written.
     """
@@ -142,6 +166,12 @@ class InboundMessage:
     unsupported: str = ""
     clicked: bool = False
     link: str = ""
+    quotations: tuple[Quotation, ...] = ()
+
+    @property
+    def is_quotation_only(self) -> bool:
+        """Return whether the author wrote nothing of their own."""
+        return bool(self.quotations) and not self.text.strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +238,7 @@ OPEN_STATES = (TurnState.ACCEPTED, TurnState.RUNNING, TurnState.WAITING, TurnSta
 
 @dataclass(frozen=True, slots=True)
 class TurnMessage:
-    """An accepted message of a turn. A deleted one has neither text nor attachments."""
+    """An accepted message of a turn. A deleted one has neither text nor attachments nor quotations."""
 
     id: int
     event_id: str
@@ -218,6 +248,12 @@ class TurnMessage:
     sent_at: float
     attachments: tuple[Attachment, ...] = ()
     deleted: bool = False
+    quotations: tuple[Quotation, ...] = ()
+
+    @property
+    def is_quotation_only(self) -> bool:
+        """Return whether the author wrote nothing of their own."""
+        return bool(self.quotations) and not self.text.strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +335,7 @@ class HistoryMessage:
     text: str
     sent_at: float
     link: str = ""
+    quotations: tuple[Quotation, ...] = ()
 
 
 Earlier = HistoryMessage

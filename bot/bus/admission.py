@@ -124,13 +124,15 @@ class AdmissionPolicy:
         texts, limits = self._account.texts, self._account.limits
         if message.unsupported:
             return Notice("unsupported", {"kind": texts.kind(message.unsupported)})
-        if len(message.text) > limits.characters:
-            return Notice("too_long", {"size": len(message.text), "limit": limits.characters})
+        size = len(message.text) + sum(len(one.text) for one in message.quotations)
+        if size > limits.characters:
+            return Notice("too_long", {"size": size, "limit": limits.characters})
         for attachment in message.attachments:
             if attachment.size > limits.file_bytes:
-                size, limit = _megabytes(attachment.size), _megabytes(limits.file_bytes)
-                return Notice("file_too_big", {"name": attachment.filename, "size": size, "limit": limit})
-        return None if message.text.strip() or message.attachments else Notice("empty")
+                told = {"size": _megabytes(attachment.size), "limit": _megabytes(limits.file_bytes)}
+                return Notice("file_too_big", {"name": attachment.filename, **told})
+        has_content = message.text.strip() or message.attachments or message.quotations
+        return None if has_content else Notice("empty")
 
     def _make_admission(
         self,

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, tzinfo
 
 import orjson
 
-from bot.domain import ChatKind, HistoryMessage, Turn
+from bot.domain import ChatKind, HistoryMessage, Quotation, Turn
 from bot.store import Database
 from bot.store.audit import Actor
 from bot.store.record import (
@@ -95,14 +95,25 @@ def format_messages(
 
 def _format_message(one: RecordedMessage | HistoryMessage, zone: tzinfo) -> str:
     at = datetime.fromtimestamp(one.sent_at, zone).strftime("%Y-%m-%d %H:%M")
-    text = one.text if len(one.text) <= LONGEST_LINE else one.text[: LONGEST_LINE - 1] + "…"
     parts = [
         at,
         _quote_text(one.sender.name or one.sender.id),
-        _quote_text(text),
+        *([_quote_text(_shorten(one.text))] if one.text or not one.quotations else []),
+        *(_format_quotation(quotation) for quotation in one.quotations),
         *([one.link] if one.link else []),
     ]
     return " ".join(["-", *parts])
+
+
+def _format_quotation(quotation: Quotation) -> str:
+    """Format what the sender forwarded, quoted or shared, so that it is not read as their own words."""
+    author = f" {_quote_text(quotation.author)}:" if quotation.author else ""
+    files = "".join(f" [{name}]" for name in quotation.files)
+    return f"({quotation.kind.value}{author} {_quote_text(_shorten(quotation.text) + files)})"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "…"
 
 
 def _quote_text(text: str) -> str:

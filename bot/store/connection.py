@@ -26,6 +26,8 @@ from bot.domain import (
     PartKind,
     PartState,
     ProgressState,
+    Quotation,
+    QuotationKind,
     ReplyAddress,
     Sender,
     Stopped,
@@ -228,6 +230,23 @@ def decode_attachments(column: str) -> tuple[Attachment, ...]:
     )
 
 
+def encode_quotations(quotations: Sequence[Quotation]) -> str:
+    """Return the column value of quotations ("" for none)."""
+    if not quotations:
+        return ""
+    rows = [[one.kind.value, one.text, one.author, one.author_id, list(one.files)] for one in quotations]
+    return orjson.dumps(rows).decode()
+
+
+def decode_quotations(column: str) -> tuple[Quotation, ...]:
+    """Return the quotations of a column."""
+    rows = orjson.loads(column) if column else []
+    return tuple(
+        Quotation(QuotationKind(kind), text, author, author_id, tuple(files))
+        for kind, text, author, author_id, files in rows
+    )
+
+
 def encode_words(words: Sequence[str]) -> str:
     """Return the column value of words, also for none ("" means "not set")."""
     return orjson.dumps(list(words)).decode()
@@ -269,6 +288,7 @@ def decode_message(row: Any) -> TurnMessage:
         sent_at=row.sent_at,
         attachments=decode_attachments(row.attachments),
         deleted=bool(row.deleted),
+        quotations=decode_quotations(row.quotations),
     )
 
 

@@ -7,8 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain import ChatKind, ConversationKey, ReplyAddress, Sender, Turn, TurnState
-from bot.store.connection import AT_WORK, NEWEST, OPEN, Connection, decode_sender, sql
+from bot.store.connection import (
+    AT_WORK,
+    NEWEST,
+    OPEN,
+    Connection,
+    decode_quotations,
+    decode_sender,
+    sql,
+)
 from bot.store.new_turn import open_notice, record_answer
+from bot.store.quotations import with_quotations
 
 MOST_SHOWN = 20
 
@@ -120,7 +129,9 @@ THREAD_AT = sql(
     GROUP BY thread_id ORDER BY begun LIMIT 1 OFFSET :skipped"""
 )
 # Read the first message of a turn.
-FIRST_TEXT = sql("SELECT text FROM inbound WHERE turn_id = :turn AND turn_id > 0 ORDER BY id LIMIT 1")
+FIRST_TEXT = sql(
+    "SELECT text, quotations FROM inbound WHERE turn_id = :turn AND turn_id > 0 ORDER BY id LIMIT 1"
+)
 # List recently active conversations with the last sender of each.
 LIST_AUDIENCES = sql(
     """SELECT c.id, c.account, c.platform, c.chat, c.chat_kind, (SELECT i.sender FROM inbound i
@@ -170,8 +181,9 @@ def open_announcements(
 
 
 def _begin(connection: Connection, turn: int) -> str:
-    text = connection.execute(FIRST_TEXT, {"turn": turn}).scalar_one_or_none()
-    return " ".join(str(text or "").split())
+    row = connection.execute(FIRST_TEXT, {"turn": turn}).first()
+    text = "" if row is None else with_quotations(row.text, decode_quotations(row.quotations))
+    return " ".join(text.split())
 
 
 def load_conversation(connection: Connection, conversation_id: int) -> ConversationView | None:

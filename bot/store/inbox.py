@@ -13,7 +13,14 @@ from bot.domain import Busy, InboundChange, InboundEvent, InboundMessage, Stoppe
 from bot.store.admission_types import Accepted, Admission, InboxItem, Notice, RecordOnly, Refusal, Verdict
 from bot.store.audit import AuditEvent, actor_of, record_event
 from bot.store.budgets import count_message, find_refusal
-from bot.store.connection import Connection, encode_address, encode_attachments, encode_sender, sql
+from bot.store.connection import (
+    Connection,
+    encode_address,
+    encode_attachments,
+    encode_quotations,
+    encode_sender,
+    sql,
+)
 from bot.store.interrupts import (
     CLOSE_INTERRUPT,
     SET_ANSWERS,
@@ -35,13 +42,13 @@ ONCE_A_DAY = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """The turn of a message: a notice (`refused`), waiting for a decision, interrupting a run, or able to
-    join it.
+    """The turn of a message: a notice (`refused`), interrupting a run, or able to join it. `waits` is the key
+    of the text that tells why it waits ("" if it does not).
     """
 
     turn: int
     refused: bool = False
-    waits: bool = False
+    waits: str = ""
     interrupts: bool = False
     steers: bool = False
 
@@ -137,7 +144,7 @@ def _accept_one(connection: Connection, admission: Admission, now: float, queue_
     kind = TurnKind.NOTICE if refused else TurnKind(told.verdict.value)
     here = (place.conversation, kind, place.address)
     taken = [Accepted(turn, *here, refused, opened.interrupts, opened.steers)]
-    return [*taken, *_notify_waiting(connection, told, place, now)] if opened.waits else taken
+    return [*taken, *_notify_waiting(connection, told, place, opened.waits, now)] if opened.waits else taken
 
 
 def _record(connection: Connection, event: InboundEvent) -> None:
@@ -186,9 +193,16 @@ def _open(
     if busy is Busy.INTERRUPT and not refused:
         stop = {"conversation": place.conversation, "why": Stopped.INTERRUPTED.value}
         ended = connection.execute(STOP_RUNNING, stop).first()
-    waits = not refused and place.approval is not None
+    waits = "" if refused else _find_waiting_reason(admission, place)
     steers = busy is Busy.STEER and not refused
     return _Opened(turn, refused, waits, interrupts=ended is not None, steers=steers)
+
+
+def _find_waiting_reason(admission: Admission, place: ConversationRoute) -> str:
+    """Return the key of the text that tells why a message waits, "" if nothing holds it up."""
+    if place.approval is not None:
+        return "approval_waits"
+    return "quotation_waits" if place.question and admission.message.is_quotation_only else ""
 
 
 def _refusal(
@@ -212,6 +226,7 @@ def _store(connection: Connection, message: InboundMessage, now: float) -> int |
             "sender": encode_sender(message.origin.sender),
             "text": message.text,
             "attachments": encode_attachments(message.attachments),
+            "quotations": encode_quotations(message.quotations),
             "group_key": message.group_key,
             "sent_at": message.sent_at,
             "now": now,
@@ -251,10 +266,14 @@ def _click(
 
 def _decides(connection: Connection, admission: Admission, place: ConversationRoute) -> bool:
     """Check whether a message decides the open approval. Until the interrupt can be read, only an offered
-    answer does, since other words may be about something else.
+    answer does, since other words may be about something else. What somebody forwards is not their decision.
     """
     approval = place.approval
-    if approval is None or not approval.decided_by(admission.message, is_admin=admission.is_admin):
+    if (
+        admission.message.is_quotation_only
+        or approval is None
+        or not approval.decided_by(admission.message, is_admin=admission.is_admin)
+    ):
         return False
     return approval.offers(admission.message.text) or is_readable(connection, place.asked_by)
 
@@ -275,12 +294,12 @@ def _decide(connection: Connection, admission: Admission, place: ConversationRou
 
 
 def _notify_waiting(
-    connection: Connection, admission: Admission, place: ConversationRoute, now: float
+    connection: Connection, admission: Admission, place: ConversationRoute, reason: str, now: float
 ) -> list[Accepted]:
-    """Notify the author, once a day, that a message waits for a decision."""
-    if not _claim_notice(connection, admission, "approval", now):
+    """Notify the author, once a day for each reason, that a message waits for a decision or an answer."""
+    if not _claim_notice(connection, admission, reason.removesuffix("_waits"), now):
         return []
-    turn = _notice(connection, admission, place, admission.texts("approval_waits"), now)
+    turn = _notice(connection, admission, place, admission.texts(reason), now)
     return [Accepted(turn, place.conversation, TurnKind.NOTICE, place.address, refused=True)]
 
 

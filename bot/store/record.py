@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.domain import InboundChange, InboundMessage, Sender, Turn
+from bot.domain import InboundChange, InboundMessage, Quotation, Sender, Turn
 from bot.store.audit import Actor, AuditEvent, record_event
-from bot.store.connection import Connection, decode_sender, encode_sender, sql
+from bot.store.connection import (
+    Connection,
+    decode_quotations,
+    decode_sender,
+    encode_quotations,
+    encode_sender,
+    sql,
+)
 
 LONGEST = 4000
 """Maximum length in characters of a recorded message; the rest is cut off."""
@@ -25,6 +32,7 @@ class RecordedMessage:
     text: str
     sent_at: float
     link: str
+    quotations: tuple[Quotation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +47,8 @@ class RecordedChat:
 
 # Insert a message into the record unless it is there.
 ADD_RECORDED = sql(
-    """INSERT INTO record (account, chat, topic, message_id, sender, text, sent_at, link) VALUES (:account,
-    :chat, :topic, :message_id, :sender, :text, :sent_at, :link)
+    """INSERT INTO record (account, chat, topic, message_id, sender, text, quotations, sent_at, link)
+    VALUES (:account, :chat, :topic, :message_id, :sender, :text, :quotations, :sent_at, :link)
     ON CONFLICT (account, chat, message_id) DO NOTHING"""
 )
 # Replace the text of a recorded message.
@@ -50,7 +58,7 @@ UPDATE_RECORDED = sql(
 DELETE_RECORDED = sql(
     "DELETE FROM record WHERE account = :account AND chat = :chat AND message_id = :message_id"
 )
-RECORD_COLUMNS = "id, message_id, topic, sender, text, sent_at, link"
+RECORD_COLUMNS = "id, message_id, topic, sender, text, quotations, sent_at, link"
 # List the newest recorded messages of a chat in a period.
 LIST_RECORDED = sql(
     f"""SELECT {RECORD_COLUMNS} FROM record WHERE account = :account AND chat = :chat AND sent_at > :since
@@ -88,9 +96,10 @@ PURGE_CHAT_RECORD = sql("DELETE FROM record WHERE account = :account AND chat = 
 def record_message(connection: Connection, message: InboundMessage) -> None:
     """Record a message; an already recorded one is not changed."""
     origin = message.origin
-    files = [f"[{attachment.filename}]" for attachment in message.attachments]
+    quoted = {name for quotation in message.quotations for name in quotation.files}
+    files = [f"[{one.filename}]" for one in message.attachments if one.filename not in quoted]
     text = "\n".join(filter(None, [message.text.strip(), *files]))
-    if message.clicked or not text:
+    if message.clicked or not (text or message.quotations):
         return
     connection.execute(
         ADD_RECORDED,
@@ -101,6 +110,9 @@ def record_message(connection: Connection, message: InboundMessage) -> None:
             "message_id": origin.message_id,
             "sender": encode_sender(origin.sender),
             "text": text[:LONGEST],
+            "quotations": encode_quotations(
+                [replace(one, text=one.text[:LONGEST]) for one in message.quotations]
+            ),
             "sent_at": message.sent_at,
             "link": message.link,
         },
@@ -194,4 +206,7 @@ def is_first_turn(connection: Connection, turn: Turn) -> bool:
 
 def _decode(row: Any) -> RecordedMessage:
     sender = decode_sender(row.sender)
-    return RecordedMessage(row.id, row.message_id, row.topic, sender, row.text, row.sent_at, row.link)
+    quotations = decode_quotations(row.quotations)
+    return RecordedMessage(
+        row.id, row.message_id, row.topic, sender, row.text, row.sent_at, row.link, quotations
+    )

@@ -12,13 +12,14 @@ from typing import Any
 
 import orjson
 
-from bot.domain import OPEN_STATES, Sender, TurnState
+from bot.domain import OPEN_STATES, Quotation, Sender, TurnState
 from bot.store.connection import (
     OPEN,
     Connection,
     Statement,
     decode_attachments,
     decode_part,
+    decode_quotations,
     decode_steps,
     encode_sender,
     sql,
@@ -78,6 +79,7 @@ class WrittenMessage:
     sent_at: float
     answer: str
     tools: tuple[str, ...] = ()
+    quotations: tuple[Quotation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,7 @@ WRITTEN_BY = (
 NEWEST_MESSAGE = sql("SELECT COALESCE(MAX(id), 0) FROM inbound")
 # List a person's messages in a range of ids, with their turns.
 LIST_MESSAGES = sql(
-    f"""SELECT i.id, i.turn_id, i.text, i.attachments, i.sender, i.sent_at, t.kind, t.state,
+    f"""SELECT i.id, i.turn_id, i.text, i.attachments, i.quotations, i.sender, i.sent_at, t.kind, t.state,
     t.steps, t.conversation_id, t.thread_id, c.account, c.chat, c.chat_kind, c.title FROM inbound i
     JOIN turns t ON t.id = i.turn_id
     JOIN conversations c ON c.id = t.conversation_id WHERE i.id > :after AND i.id <= :upto AND i.turn_id > 0
@@ -179,10 +181,10 @@ COUNT_OPEN_MESSAGES = sql(
     f"""SELECT COUNT(*) FROM turns t JOIN inbound i ON i.turn_id = t.id WHERE t.kind = 'chat'
     AND t.state IN {OPEN} AND i.turn_id > 0 AND i.deleted = 0 AND {WRITTEN_BY}"""
 )
-# Delete the text, attachments and sender of a message.
+# Delete the text, attachments, quotations and sender of a message.
 ANONYMIZE_MESSAGE = sql(
-    """UPDATE inbound SET text = '', attachments = '', sender = :nobody, message_id = '', deleted = 1
-    WHERE id = :id"""
+    """UPDATE inbound SET text = '', attachments = '', quotations = '', sender = :nobody, message_id = '',
+    deleted = 1 WHERE id = :id"""
 )
 # Check whether a turn has messages that are not deleted.
 OTHERS_IN_TURN = sql("SELECT 1 FROM inbound WHERE turn_id = :turn AND turn_id > 0 AND deleted = 0 LIMIT 1")
@@ -203,8 +205,8 @@ MESSAGES_IN_THREAD = sql(
     AND t.thread_id = :thread AND t.kind = 'chat' AND i.turn_id > 0 AND i.deleted = 0 LIMIT 1"""
 )
 LIST_RECORDED_OF = sql(
-    f"""SELECT i.id, i.account, i.chat, i.text, i.sent_at, i.link FROM record i WHERE {WRITTEN_BY}
-    ORDER BY i.id"""
+    f"""SELECT i.id, i.account, i.chat, i.text, i.quotations, i.sent_at, i.link FROM record i
+    WHERE {WRITTEN_BY} ORDER BY i.id"""
 )
 DELETE_RECORDED_OF = sql(f"DELETE FROM record WHERE id IN (SELECT i.id FROM record i WHERE {WRITTEN_BY})")
 DELETE_PAIRINGS_OF = sql("DELETE FROM pairings WHERE person = :person")
@@ -294,6 +296,7 @@ def list_written(connection: Connection, person: PersonKey, after: int) -> list[
             row.sent_at,
             answers.get(row.turn_id, ""),
             tuple(f"{step.tool} {step.arguments}".strip() for step in decode_steps(row.steps)),
+            decode_quotations(row.quotations),
         )
         for row in found
     ]

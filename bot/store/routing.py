@@ -11,6 +11,7 @@ from bot.store.audit import actor_of
 from bot.store.connection import Connection, sql
 from bot.store.conversations import TAKE_CONVERSATION, find_thread
 from bot.store.interrupts import Approval, abandon_interrupt, decode_approval
+from bot.store.quotations import with_quotations
 from bot.store.schedules import SCHEDULED
 from bot.store.turns import REMEMBER_MESSAGE
 
@@ -177,5 +178,6 @@ def _title(admission: Admission) -> str:
     """Return the first message as the title of a conversation."""
     if admission.verdict is not Verdict.CHAT:
         return ""
-    first = " ".join(admission.message.text.split())
+    message = admission.message
+    first = " ".join((message.text.strip() or with_quotations("", message.quotations)).split())
     return first if len(first) <= 60 else first[:59] + "…"

@@ -436,6 +436,7 @@ def _open(connection: Connection, one: DueRun, event: str, now: float) -> Opened
             "sender": encode_sender(schedule.maker),
             "text": one.text,
             "attachments": "",
+            "quotations": "",
             "group_key": "",
             "sent_at": now,
             "now": now,

@@ -136,7 +136,7 @@ CONVERSATION_SETTINGS = sql(
 )
 GET_TURN = sql(f"SELECT {TURN_COLUMNS} FROM turns WHERE id = :id")
 TURN_MESSAGES = sql(
-    """SELECT id, event_id, message_id, sender, text, attachments, sent_at, deleted FROM inbound
+    """SELECT id, event_id, message_id, sender, text, attachments, quotations, sent_at, deleted FROM inbound
     WHERE turn_id = :turn AND turn_id > 0 ORDER BY id"""
 )
 TURN_PARTS = sql(
@@ -195,7 +195,7 @@ def _begin(connection: Connection, row: Any) -> Begin | Wait | Idle:
     model = settings.model or row.model
     # An ordinary run would discard an open interrupt, so the next turn answers it.
     question = settings.question if settings.thread_id == row.thread_id and not row.repeats else ""
-    if question and not row.answers and decode_approval(settings) is not None:
+    if question and not row.answers and _needs_own_words(connection, row, settings):
         return Idle()
     answers = question or row.answers
     chosen = {"model": model, "plan": settings.plan, "agent": settings.agent, "answers": answers}
@@ -212,6 +212,16 @@ def _begin(connection: Connection, row: Any) -> Begin | Wait | Idle:
     turn = decode_turn(row, messages, notes, *askers, approved=granted)
     plan, agent = bool(settings.plan), settings.agent
     return Begin(replace(turn, state=TurnState.RUNNING, model=model, plan=plan, agent=agent, answers=answers))
+
+
+def _needs_own_words(connection: Connection, row: Any, settings: Any) -> bool:
+    """Return whether a turn can't answer the open interrupt: an approval takes decisions only, and what
+    others wrote answers no question, so it waits for words of its author.
+    """
+    if decode_approval(settings) is not None:
+        return True
+    left = [message for message in _load_messages(connection, row.id) if not message.deleted]
+    return bool(left) and all(message.is_quotation_only for message in left)
 
 
 def load_turn(connection: Connection, turn: int) -> Resume | None:

@@ -71,6 +71,7 @@ ENGLISH: Mapping[str, str] = {
     "approval_code_wrong": "Please add a request number, as in `/{command} 12`. You can omit the number if only one request is open here.",
     "approval_foreign": "Only the person who asked for this, or an admin, can decide. Only admins can approve a tool for the whole account.",
     "approval_waits": "A tool call is waiting for approval here. I'll answer your message once the person who asked for it, or an admin, has decided.",
+    "quotation_waits": "I asked a question here, and a forwarded message doesn't answer it. Please answer in your own words; I'll read both together.",
     # Endings of a turn
     "failed": "⚠️ {message}\n\nSend `/retry` to try again.",
     "failed_agent": "Use `/agent` to choose another agent.",

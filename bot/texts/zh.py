@@ -71,6 +71,7 @@ CHINESE: Mapping[str, str] = {
     "approval_code_wrong": "请在命令后写编号，例如 `/{command} 12`；不写编号时，指这里唯一的待审批请求。",
     "approval_foreign": "只有发起人或管理员可以审批，“始终批准”仅限管理员。",
     "approval_waits": "有一个工具调用待审批。发起人或管理员处理后，我会继续回答你的消息。",
+    "quotation_waits": "我刚才问了一个问题，转发的消息不算回答。请用自己的话回答，我会连同转发的内容一起看。",
     # Endings of a turn
     "failed": "⚠️ {message}\n\n发送 `/retry` 重新回答。",
     "failed_agent": "发送 `/agent` 可另选智能体。",

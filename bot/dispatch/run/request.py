@@ -14,6 +14,7 @@ import orjson
 import structlog
 
 from agent.shared.aio import wait_first
+from agent.shared.envelope import QuotedText, render_quotation
 from agent.shared.schemas import SkillInfo
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.clock import Clock
@@ -25,6 +26,7 @@ from bot.domain import (
     ChangeNote,
     ChatKind,
     HistoryMessage,
+    Quotation,
     Sender,
     Turn,
     TurnMessage,
@@ -36,6 +38,7 @@ from bot.faults import Step, reach
 from bot.platforms.base import FetchesFiles, ReadsThreads
 from bot.runtime.interface import AgentRuntime, RunRequest, SteerMessage, StoredUpload
 from bot.store import Database
+from bot.store.quotations import with_quotations
 from bot.store.steering import accepts_steering, load_steerable
 from bot.texts import Texts
 
@@ -69,7 +72,7 @@ async def load_thread_history(
     except (DeliveryError, TimeoutError) as problem:
         log.info("thread_not_read", turn=turn.id, problem=str(problem) or "no answer in time")
         return ()
-    return [one for one in found if one.text and not is_blocked(turn, one.sender)]
+    return [one for one in found if (one.text or one.quotations) and not is_blocked(turn, one.sender)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +251,7 @@ async def _human_message(
         except (DeliveryError, RuntimeProblem) as error:
             log.warning("file_lost", turn=turn.id, problem=str(error))
             lines.append(texts("file_lost", name=attachment.filename, reason=str(error)))
+    lines += [render_quotation(_quoted_text(turn.platform, one)) for one in message.quotations]
     text = "\n\n".join(lines)
     if turn.address.chat_kind is ChatKind.GROUP:
         text = f"{message.sender.name or message.sender.id}: {text}"
@@ -257,6 +261,16 @@ async def _human_message(
     if files:
         told["files"] = files
     return {"type": "human", "content": text, "id": identity, "additional_kwargs": told}
+
+
+def _quoted_text(platform: str, quotation: Quotation) -> QuotedText:
+    return QuotedText(
+        kind=quotation.kind.value,
+        text=quotation.text,
+        person=f"{platform}:{quotation.author_id}" if quotation.author_id else "",
+        name=quotation.author,
+        files=quotation.files,
+    )
 
 
 def _change_line(note: ChangeNote, texts: Texts) -> str:
@@ -331,9 +345,8 @@ class Steering:
     def joined_line(self, identity: str) -> str:
         """Return the line that marks a joined message, "" for an unknown one."""
         message = self._known.get(identity)
-        if message is None or not message.text.strip():
-            return ""
-        return self._texts("joined", text=quoted(message.text, LONGEST_SHOWN))
+        text = with_quotations(message.text, message.quotations) if message is not None else ""
+        return self._texts("joined", text=quoted(text, LONGEST_SHOWN)) if text.strip() else ""
 
     def message_number(self, identity: str) -> int:
         """Return the number of the message with this thread id, 0 if it is not part of this turn."""

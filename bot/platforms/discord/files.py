@@ -21,7 +21,9 @@ from bot.platforms.discord.outbound import (
 )
 from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord
+from bot.platforms.discord.snapshots import list_files
 from bot.platforms.http import limit_size, printable_name
+from bot.platforms.payload import Json, Malformed
 
 
 class DiscordFiles:
@@ -78,8 +80,14 @@ class DiscordFiles:
             message_id=check_id(message),
         )  # fmt: skip
         found: Any = await self._outbound.call(route, posting=False)
-        files = found.get("attachments") if isinstance(found, dict) else None
-        for file in files if isinstance(files, list) else []:
-            if isinstance(file, dict) and file.get("id") == number and isinstance(file.get("url"), str):
+        for file in _list_files(found):
+            if file.get("id") == number and isinstance(file.get("url"), str):
                 return str(file["url"])
         raise DeliveryError(DeliveryCategory.NOT_FOUND, "the file is no longer in its message")
+
+
+def _list_files(found: Any) -> list[Json]:
+    try:
+        return list_files(found) if isinstance(found, dict) else []
+    except Malformed:
+        return []

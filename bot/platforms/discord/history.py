@@ -120,4 +120,6 @@ class DiscordThreads:
         if one is None:
             return None
         origin = one.origin
-        return HistoryMessage(origin.message_id, origin.sender, one.text, one.sent_at, one.link)
+        return HistoryMessage(
+            origin.message_id, origin.sender, one.text, one.sent_at, one.link, one.quotations
+        )

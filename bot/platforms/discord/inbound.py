@@ -14,10 +14,13 @@ from bot.domain import (
     InboundChange,
     InboundMessage,
     Origin,
+    Quotation,
+    QuotationKind,
     Sender,
 )
 from bot.platforms.discord.channel_cache import CachedChannel, ChannelCache
 from bot.platforms.discord.components import STOP, DiscordClick, pressed_label
+from bot.platforms.discord.snapshots import list_snapshots, read_embeds
 from bot.platforms.discord.snowflake import optional_snowflake, snowflake, snowflake_time
 from bot.platforms.payload import (
     Json,
@@ -65,16 +68,19 @@ class DiscordInbound:
         text = self._read_text(message, place)
         attachments, unsupported = _read_attachments(message, place), _find_unsupported(message)
         replied = get_object(message, "message_reference")
-        answered = replied if get_int(replied, "type") != FORWARD else {}
+        forwarded = get_int(replied, "type") == FORWARD
+        answered = {} if forwarded else replied
+        quoted = self._read_snapshots(message, place) if forwarded else []
         return InboundMessage(
             event_id=snowflake(message, "id"),
             origin=self._build_origin(message, place, author, optional_snowflake(answered, "message_id")),
             text=text,
             sent_at=snowflake_time(snowflake(message, "id")),
             addressed=place.guild == "" or self._is_addressed(message, place),
-            attachments=attachments,
-            group_key="forwarded" if get_int(replied, "type") == FORWARD else "",
+            attachments=(*attachments, *(file for _, files in quoted for file in files)),
+            group_key="forwarded" if forwarded else "",
             unsupported=unsupported,
+            quotations=tuple(quotation for quotation, _ in quoted),
             link=f"https://discord.com/channels/{place.guild}/{place.id}/{snowflake(message, 'id')}"
             if place.guild
             else "",
@@ -166,8 +172,26 @@ class DiscordInbound:
             reply_to=reply_to,
         )
 
+    def _read_snapshots(
+        self, message: Json, place: CachedChannel
+    ) -> list[tuple[Quotation, tuple[Attachment, ...]]]:
+        """Return the forwarded messages with their files. Discord does not tell who wrote them
+        (docs.discord.com/developers/resources/message#message-snapshot-object), and their sender can't add
+        words in the same message.
+        """
+        found = []
+        for inner in list_snapshots(message):
+            files = _read_attachments({**inner, "id": message.get("id")}, place)
+            text = self._read_text(inner, place) or read_embeds(inner)
+            quotation = Quotation(QuotationKind.FORWARD, text, files=tuple(one.filename for one in files))
+            found.append((quotation, files))
+        return found or [(Quotation(QuotationKind.FORWARD, ""), ())]
+
     def _is_addressed(self, message: Json, place: CachedChannel) -> bool:
         me = self._identity.id
+        own_thread = place.thread and (place.owner == me or place.id in self.own_threads)
+        if get_int(get_object(message, "message_reference"), "type") == FORWARD:
+            return own_thread  # a mention in it calls the bot in the name of its author
         if any(user.get("id") == me for user in get_objects(message, "mentions")):
             return True
         role = self._places.find_bot_role(place.guild)
@@ -176,7 +200,7 @@ class DiscordInbound:
         answered = get_object(get_object(message, "referenced_message"), "author")
         if get_int(message, "type") == REPLY and answered.get("id") == me:
             return True
-        return place.thread and (place.owner == me or place.id in self.own_threads)
+        return own_thread
 
     def _note_starter(self, message: Json, place: CachedChannel) -> None:
         """Record a thread that grew from one of the bot's messages."""
@@ -187,9 +211,6 @@ class DiscordInbound:
     def _read_text(self, message: Json, place: CachedChannel) -> str:
         """Return the text without the bot's name, and with other people's names in place of their ids."""
         text = get_string(message, "content")
-        snapshots = get_objects(message, "message_snapshots")
-        if not text and snapshots:
-            text = get_string(get_object(snapshots[0], "message"), "content")
         if "<@" not in text:
             return text
         names = {
@@ -230,4 +251,6 @@ def _find_unsupported(message: Json) -> str:
     if message.get("poll") is not None:
         return "poll"
     has_text = bool(message.get("content") or message.get("attachments"))
-    return "sticker" if message.get("sticker_items") and not has_text else ""
+    if message.get("sticker_items") and not has_text:
+        return "sticker"
+    return next(filter(None, map(_find_unsupported, list_snapshots(message))), "")

@@ -18,6 +18,7 @@ from bot.platforms.feishu.contacts import FeishuContacts
 from bot.platforms.feishu.errors import BAD_SECRET, FeishuError, FeishuRefused, delivery_error
 from bot.platforms.feishu.event_handler import FeishuCounts, FeishuEventHandler
 from bot.platforms.feishu.files import FeishuFiles
+from bot.platforms.feishu.forwarded import FeishuForwarded
 from bot.platforms.feishu.inbound import FeishuIdentity, FeishuInbound
 from bot.platforms.feishu.outbound import FeishuOutbound
 from bot.platforms.feishu.socket import FeishuSocket
@@ -116,7 +117,8 @@ class FeishuAdapter(ConnectedAdapter[FeishuSession]):
                 address = ReplyAddress(self.name, origin.chat, origin.chat_kind, origin.topic)
                 streams.queue_choice(origin.reply_to, click.text, address)
 
-            inbound = FeishuInbound(self.name, identity, people)
+            forwarded = FeishuForwarded(client, people, identity.open_id)
+            inbound = FeishuInbound(self.name, identity, people, forwarded)
             events = FeishuEventHandler(
                 self.name, inbound, context.inbox, context.clock, health, on_choice, streams.note_recall
             )

@@ -11,18 +11,23 @@ from bot.domain import Attachment, AttachmentKind
 from bot.platforms.feishu.files import resource_ref
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string, require_string
 
+MERGED = "merge_forward"
+"""The type of several messages that were forwarded together; its content is plain text, not JSON."""
 _FILES = ("file", "media")
 _LOCALES = ("zh_cn", "en_us", "ja_jp")
 
 
 @dataclass(frozen=True, slots=True)
 class FeishuContent:
-    """A message as it was meant. `named` says that the bot was mentioned; its name is not in the text."""
+    """A message as it was meant. `named` says that the bot was mentioned; its name is not in the text.
+    `forwarded` says that it only contains messages of others, which have to be fetched.
+    """
 
     text: str = ""
     attachments: tuple[Attachment, ...] = ()
     unsupported: str = ""
     named: bool = False
+    forwarded: bool = False
 
 
 class FeishuMentions:
@@ -56,6 +61,8 @@ def read_content(message: Json, bot: str) -> FeishuContent:
     """Read the content of a message. Raises Malformed."""
     mentions = FeishuMentions(message, bot)
     kind, message_id = require_string(message, "message_type"), require_string(message, "message_id")
+    if kind == MERGED:
+        return FeishuContent(named=mentions.named, forwarded=True)
     content = parse_object(get_string(message, "content") or "{}")
     if kind == "text":
         return FeishuContent(mentions.resolve(get_string(content, "text")), named=mentions.named)
@@ -70,6 +77,17 @@ def read_content(message: Json, bot: str) -> FeishuContent:
         file = Attachment(AttachmentKind.FILE, name, resource_ref(message_id, key))
         return FeishuContent(attachments=(file,), named=mentions.named)
     return FeishuContent(unsupported=kind, named=mentions.named)
+
+
+def to_event_form(message: Json) -> Json:
+    """Convert a message as the API returns it to the form in which events hold it."""
+    mentions = [{**one, "id": {"open_id": one.get("id")}} for one in get_objects(message, "mentions")]
+    return {
+        "message_id": message.get("message_id"),
+        "message_type": message.get("msg_type"),
+        "content": get_object(message, "body").get("content"),
+        "mentions": mentions,
+    }
 
 
 def _image_attachment(message_id: str, key: str) -> Attachment:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from bot.domain import ChatKind, InboundChange, InboundMessage, Origin, Sender
 from bot.platforms.feishu.cards import SAY
 from bot.platforms.feishu.contacts import FeishuContacts, FeishuPerson
-from bot.platforms.feishu.content import read_content, read_time
+from bot.platforms.feishu.content import FeishuContent, read_content, read_time
+from bot.platforms.feishu.forwarded import FeishuForwarded
 from bot.platforms.payload import Json, get_object, get_string, require_string
 
 MESSAGE = "im.message.receive_v1"
@@ -31,7 +32,10 @@ class FeishuIdentity:
 class FeishuInbound:
     """Converts events for one account."""
 
-    def __init__(self, account: str, identity: FeishuIdentity, people: FeishuContacts) -> None:
+    def __init__(
+        self, account: str, identity: FeishuIdentity, people: FeishuContacts, forwarded: FeishuForwarded
+    ) -> None:
+        self._forwarded = forwarded
         self._account = account
         self._identity = identity
         self._people = people
@@ -62,7 +66,7 @@ class FeishuInbound:
         if chat_kind is None or get_string(sender, "sender_type") != "user":
             return None
         content = read_content(message, self._identity.open_id)
-        if not content.text and not content.attachments and not content.unsupported and not content.named:
+        if content == FeishuContent():
             return None
         open_id, chat = (
             require_string(get_object(sender, "sender_id"), "open_id"),
@@ -91,6 +95,7 @@ class FeishuInbound:
             addressed=addressed,
             attachments=content.attachments,
             unsupported=content.unsupported,
+            quotations=await self._forwarded.read_quotations(message_id) if content.forwarded else (),
         )
 
     def _convert_edit(self, header: Json, event: Json, now: float) -> InboundChange | None:

@@ -9,8 +9,9 @@ from bot.domain import HistoryMessage, ReplyAddress, Sender
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.contacts import FeishuContacts
-from bot.platforms.feishu.content import read_content, read_time
+from bot.platforms.feishu.content import read_content, read_time, to_event_form
 from bot.platforms.feishu.errors import FeishuError, delivery_error
+from bot.platforms.feishu.forwarded import UNREAD
 from bot.platforms.feishu.inbound import FeishuIdentity
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string, require_string
 
@@ -77,13 +78,16 @@ class FeishuThreads:
         """Convert the readable messages."""
         for message in messages:
             try:
-                text = read_content(_to_event(message), self._identity.open_id).text
+                content = read_content(to_event_form(message), self._identity.open_id)
                 at = read_time(message, "create_time")
                 link = get_string(message, "message_app_link")
             except Malformed:
                 continue
             sender = senders[get_string(get_object(message, "sender"), "id")]
-            yield HistoryMessage(require_string(message, "message_id"), sender, text, at, link)
+            quotations = (UNREAD,) if content.forwarded else ()
+            yield HistoryMessage(
+                require_string(message, "message_id"), sender, content.text, at, link, quotations
+            )
 
 
 def _is_by_person(message: Json) -> bool:
@@ -91,14 +95,3 @@ def _is_by_person(message: Json) -> bool:
     sender = get_object(message, "sender")
     is_person = get_string(sender, "sender_type") == "user" and bool(get_string(sender, "id"))
     return is_person and message.get("deleted") is not True and bool(get_string(message, "message_id"))
-
-
-def _to_event(message: Json) -> Json:
-    """Convert a message of the list to the form in which events hold it."""
-    mentions = [{**one, "id": {"open_id": one.get("id")}} for one in get_objects(message, "mentions")]
-    return {
-        "message_id": message.get("message_id"),
-        "message_type": message.get("msg_type"),
-        "content": get_object(message, "body").get("content"),
-        "mentions": mentions,
-    }

@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bot.domain import Attachment, AttachmentKind, ChatKind, InboundChange, InboundMessage, Origin, Sender
+from bot.domain import (
+    Attachment,
+    AttachmentKind,
+    ChatKind,
+    InboundChange,
+    InboundMessage,
+    Origin,
+    Quotation,
+    Sender,
+)
 from bot.platforms.payload import (
     Json,
     Malformed,
@@ -16,6 +25,7 @@ from bot.platforms.payload import (
     require_string,
 )
 from bot.platforms.slack.choices import SlackClick
+from bot.platforms.slack.shared_messages import list_shared_files, read_shared
 
 _READ = frozenset({"", "file_share", "thread_broadcast", "me_message"})
 """Subtypes of `message` that somebody has written."""
@@ -102,7 +112,8 @@ class SlackInbound:
         kind = _chat_kind(chat, get_string(event, "channel_type"))
         root = require_ts(event, "thread_ts") if event.get("thread_ts") else ""
         reading = read_text(get_string(event, "text"), self._identity.user)
-        attachments, unsupported = _read_attachments(get_objects(event, "files"))
+        files = [*get_objects(event, "files"), *list_shared_files(event)]
+        attachments, unsupported = _read_attachments(files)
         mine = get_string(event, "parent_user_id") == self._identity.user
         meant = reading.named or get_string(event, "type") == "app_mention" or kind is ChatKind.PRIVATE
         follows = bool(root) and not meant and not reading.other
@@ -117,6 +128,7 @@ class SlackInbound:
             attachments=attachments,
             unsupported=unsupported,
             link=self._identity.message_link(chat, ts, root),
+            quotations=read_quotations(event, self._identity.user),
         )
         return SlackMessage(message, _find_team(event, body), thread=root if follows and not mine else "")
 
@@ -272,6 +284,11 @@ def read_text(text: str, bot: str) -> SlackText:
     for entity, sign in _ENTITIES:
         shown = shown.replace(entity, sign)
     return SlackText(_close_gaps(shown) if named else shown, named, bool(mentions) and mentions[0] != bot)
+
+
+def read_quotations(message: Json, bot: str) -> tuple[Quotation, ...]:
+    """Return the messages that a message shares. Raises Malformed."""
+    return read_shared(message, lambda text: read_text(text, bot).text)
 
 
 def _resolve_token(token: str, bot: str) -> str:

@@ -8,7 +8,13 @@ from bot.domain import HistoryMessage, ReplyAddress
 from bot.platforms.payload import Json, Malformed, get_string
 from bot.platforms.slack.client import SlackWebApi
 from bot.platforms.slack.directory import SlackDirectory
-from bot.platforms.slack.inbound import SlackIdentity, is_by_person, read_text, require_ts
+from bot.platforms.slack.inbound import (
+    SlackIdentity,
+    is_by_person,
+    read_quotations,
+    read_text,
+    require_ts,
+)
 
 
 class SlackThreads:
@@ -30,8 +36,9 @@ class SlackThreads:
         ts = require_ts(message, "ts")
         sender = await self._places.find_sender(get_string(message, "user"))
         text = read_text(get_string(message, "text"), self._identity.user).text
+        link = self._identity.message_link(address.chat, ts, address.topic)
         return HistoryMessage(
-            ts, sender, text, float(ts), self._identity.message_link(address.chat, ts, address.topic)
+            ts, sender, text, float(ts), link, read_quotations(message, self._identity.user)
         )
 
     @staticmethod

@@ -25,6 +25,7 @@ from bot.platforms.payload import (
     require_object,
 )
 from bot.platforms.telegram.inline_keyboard import TelegramClick, pressed_label
+from bot.platforms.telegram.quotations import is_by_others, read_quotations
 
 UPDATE_KINDS = ["message", "edited_message", "callback_query", "stopped_message_generation"]
 """Update kinds requested from Telegram, which reports no deletions to bots."""
@@ -169,7 +170,7 @@ class TelegramInbound:
         """Convert the new text or caption. Live locations and the like change without a text."""
         kind = _CHAT_KINDS.get(get_string(require_object(message, "chat"), "type"))
         sender = get_object(message, "from")
-        if kind is None or not sender or sender.get("is_bot"):
+        if kind is None or not sender or sender.get("is_bot") or is_by_others(message):
             return None
         if "text" not in message and "caption" not in message:
             return None
@@ -188,15 +189,19 @@ class TelegramInbound:
         attachments: tuple[Attachment, ...],
         unsupported: str,
     ) -> InboundMessage:
-        reading = read_text(message, self._identity)
+        # The words of somebody else neither call the bot nor give it commands.
+        others = is_by_others(message)
+        reading = TelegramReceivedText("") if others else read_text(message, self._identity)
         album = get_string(message, "media_group_id")
         replied = _find_replied(message)
+        files = tuple(one.filename for one in attachments)
         return InboundMessage(
             event_id=str(require_int(update, "update_id")),
             origin=self._build_origin(message, kind),
             text=reading.text,
             sent_at=float(require_int(message, "date")),
             addressed=kind is ChatKind.PRIVATE or self._is_addressed(reading, replied, album),
+            quotations=read_quotations(message, files),
             attachments=attachments,
             group_key=album or _group_forwarded(message),
             unsupported=unsupported,

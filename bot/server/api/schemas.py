@@ -6,7 +6,16 @@ from typing import Annotated, Literal
 
 from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 
-from bot.domain import AttachmentKind, Live, PartKind, PartState, ProgressState, TurnKind, TurnState
+from bot.domain import (
+    AttachmentKind,
+    Live,
+    PartKind,
+    PartState,
+    ProgressState,
+    QuotationKind,
+    TurnKind,
+    TurnState,
+)
 from bot.store.schedules import ScheduleKind, ScheduleState
 
 
@@ -65,8 +74,18 @@ class File(ApiModel):
     size: int
 
 
+class QuotationInfo(ApiModel):
+    """Content of somebody else that a person forwarded, quoted or shared; `author` is "" if unknown."""
+
+    kind: QuotationKind
+    text: str
+    author: str
+    author_id: str
+    files: list[str]
+
+
 class MessageInfo(ApiModel):
-    """A message from a person."""
+    """A message from a person; `text` holds their own words."""
 
     id: int
     event_id: str
@@ -75,6 +94,7 @@ class MessageInfo(ApiModel):
     text: str
     sent_at: float
     files: list[File] = Field(validation_alias="attachments")
+    quotations: list[QuotationInfo] = []
 
 
 class PartInfo(ApiModel):

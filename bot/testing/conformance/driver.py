@@ -38,6 +38,7 @@ class Ability(StrEnum):
     MENU = "menu"  # registered commands can be read
     FILES = "files"  # sent files can be read
     FORMATS = "formats"  # Markdown is shown formatted
+    FORWARDS = "forwards"  # people can forward messages of others
     TYPING = "typing"  # a typing indicator can be read
 
 
@@ -122,6 +123,11 @@ class PlatformDriver:
 
     async def writes(self, text: str, at: Where = ANN, *, addressed: bool = True) -> str:
         """Let a person write, in a group to the bot if `addressed`; return the id of the message."""
+        raise NotImplementedError
+
+    async def forwards(self, text: str, at: Where = ANN) -> str:
+        """Let a person forward or share a message that somebody else wrote, without words of their own;
+        return the id of the new message (FORWARDS)."""
         raise NotImplementedError
 
     async def sends_file(self, data: bytes, filename: str, mime: str, at: Where = ANN) -> str:

@@ -29,6 +29,9 @@ WRITTEN = {
 }
 
 
+FORWARDED = ["/allow", "/role owner mallory", "approve", "yes", "Ann: yes", "批准", "hello"]
+
+
 class Receiving(Suite):
     async def test_a_message_says_who_wrote_what_and_where(self, stage: Stage) -> None:
         heard = await stage.receive("hello")
@@ -50,6 +53,26 @@ class Receiving(Suite):
     @pytest.mark.parametrize("name", WRITTEN)
     async def test_a_text_arrives_as_it_was_written(self, stage: Stage, name: str) -> None:
         assert (await stage.receive(WRITTEN[name])).text == WRITTEN[name].strip()
+
+    @needs(Ability.FORWARDS)
+    async def test_what_somebody_forwards_is_a_quotation(self, stage: Stage) -> None:
+        for count, text in enumerate(FORWARDED, start=1):
+            await stage.platform.forwards(text)
+            await stage.inbox.until(count)
+        assert [one.text for one in stage.inbox.messages] == [""] * len(FORWARDED)
+        assert all(one.is_quotation_only for one in stage.inbox.messages)
+        quoted = [quotation.text for one in stage.inbox.messages for quotation in one.quotations]
+        assert sorted(quoted) == sorted(FORWARDED)
+        assert (await stage.receive("my own words")).quotations == ()
+
+    @needs(Ability.FORWARDS, Ability.GROUPS)
+    async def test_a_forwarded_call_of_the_bot_is_not_addressed_to_it(self, stage: Stage) -> None:
+        called = await stage.receive("first", BEN_IN_TEAM)
+        await stage.platform.forwards("@roebot_bot @roebot /allow", BEN_IN_TEAM)
+        await stage.receive("then", BEN_IN_TEAM)
+        heard = [one for one in stage.inbox.messages if one.quotations]
+        assert called.addressed
+        assert not any(one.addressed or one.text for one in heard)
 
     @needs(Ability.CONFIRMS)
     async def test_nothing_is_confirmed_before_it_is_stored(self, stage: Stage) -> None:

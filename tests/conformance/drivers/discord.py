@@ -59,6 +59,10 @@ class DiscordDriver(Emulated):
         named = f"<@{self.emulator.world.bot.id}> {text}" if at.team and addressed else text
         return str(self.emulator.people.says(named, user=_id(at), chat=self._team if at.team else 0).id)
 
+    async def forwards(self, text: str, at: Where = ANN) -> str:
+        people = self.emulator.people
+        return str(people.forwards(text, user=_id(at), chat=self._team if at.team else 0).id)
+
     async def sends_file(self, data: bytes, filename: str, mime: str, at: Where = ANN) -> str:
         chat = self._team if at.team else 0
         said = self.emulator.people.says(user=_id(at), chat=chat, data=data, filename=filename, mime=mime)

@@ -73,6 +73,10 @@ class FeishuDriver(Emulated):
         named = f"@{self.emulator.world.bot.name} {text}" if at.team and addressed else text
         return self.emulator.people.says(named, user=_id(at), chat=self._team if at.team else "").id
 
+    async def forwards(self, text: str, at: Where = ANN) -> str:
+        people = self.emulator.people
+        return people.forwards([text], user=_id(at), chat=self._team if at.team else "").id
+
     async def sends_file(self, data: bytes, filename: str, mime: str, at: Where = ANN) -> str:
         chat = self._team if at.team else ""
         said = self.emulator.people.says(user=_id(at), chat=chat, kind="file", data=data, filename=filename)

@@ -33,6 +33,7 @@ HERE = {
     Ability.LIMITS: "a call costs nothing",
     Ability.EXPIRES: "a growing reply stays open for ever",
     Ability.REQUESTS: "its requests are those of the API",
+    Ability.FORWARDS: "nothing can be forwarded there",
     Ability.MENU: "it reads the commands from the API",
     Ability.FILES: "it reads artifacts from the API",
 }

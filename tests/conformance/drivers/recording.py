@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from bot.domain import Attachment, AttachmentKind, ChatKind, OutboundMessage
+from bot.domain import Attachment, AttachmentKind, ChatKind, OutboundMessage, Quotation, QuotationKind
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.base import Adapter
 from bot.render.renderer import TELEGRAM_ENTITIES
@@ -46,6 +46,11 @@ class RecordingDriver(Driver):
 
     async def writes(self, text: str, at: Where = ANN, *, addressed: bool = True) -> str:
         await self._hears(text, at, addressed=addressed)
+        return f"u{self.fake._number}"
+
+    async def forwards(self, text: str, at: Where = ANN) -> str:
+        quotation = Quotation(QuotationKind.FORWARD, text, "Mallory")
+        await self._hears("", at, quotations=(quotation,), addressed=not at.team)
         return f"u{self.fake._number}"
 
     async def sends_file(self, data: bytes, filename: str, mime: str, at: Where = ANN) -> str:

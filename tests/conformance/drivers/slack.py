@@ -74,6 +74,10 @@ class SlackDriver(Emulated):
         said = self.emulator.people.says(_escaped(named), user=_id(at), channel=self._channel(at))
         return said.ts
 
+    async def forwards(self, text: str, at: Where = ANN) -> str:
+        people = self.emulator.people
+        return people.shares(_escaped(text), user=_id(at), channel=self._channel(at)).ts
+
     async def sends_file(self, data: bytes, filename: str, mime: str, at: Where = ANN) -> str:
         said = self.emulator.people.says(
             user=_id(at), channel=self._channel(at), data=data, filename=filename, mime=mime

@@ -66,6 +66,10 @@ class TelegramDriver(Emulated):
         said = self.emulator.people.says(named, user=_id(at), chat=self._chat(at))
         return str(said.id)
 
+    async def forwards(self, text: str, at: Where = ANN) -> str:
+        said = self.emulator.people.forwards(text, author_id=666, user=_id(at), chat=self._chat(at))
+        return str(said.id)
+
     async def sends_file(self, data: bytes, filename: str, mime: str, at: Where = ANN) -> str:
         said = self.emulator.people.says(
             media="document", data=data, filename=filename, mime=mime, user=_id(at), chat=self._chat(at)

@@ -28,6 +28,11 @@ def before(connection: Connection) -> None:
         "DROP TABLE page_sessions",
         "ALTER TABLE schedules DROP COLUMN digested_at",
         "ALTER TABLE turns DROP COLUMN steps",
+        "ALTER TABLE inbound DROP COLUMN quotations",
+        "ALTER TABLE record DROP COLUMN quotations",
+        "DROP INDEX audit_in_order",
+        *(f"ALTER TABLE audit DROP COLUMN {name}" for name in ("position", "seal", "commitments")),
+        "DROP TABLE audit_anchor",
         f"UPDATE {VERSION_TABLE} SET version_num = '0014'",
     ):
         connection.execute(text(statement))

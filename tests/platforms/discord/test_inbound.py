@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.domain import AttachmentKind, ChatKind, Live
+from bot.domain import AttachmentKind, ChatKind, Live, Quotation, QuotationKind
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.people import PERSON
 
@@ -152,7 +152,32 @@ async def test_a_forwarded_message_is_read(running: Running, shelf: Shelf) -> No
     reference = {"type": 1, "message_id": "77", "channel_id": "78"}
     running.emulator.people.says("", extra={"message_snapshots": [snapshot], "message_reference": reference})
     [message] = await shelf.until(1)
-    assert (message.text, message.origin.reply_to) == ("what they said", "")
+    assert (message.text, message.origin.reply_to) == ("", "")
+    assert message.quotations == (Quotation(QuotationKind.FORWARD, "what they said"),)
+
+
+async def test_the_files_of_a_forward_are_fetched_from_its_snapshot(running: Running, shelf: Shelf) -> None:
+    running.emulator.people.forwards("/allow", filename="a.bin", data=b"abc" * 1000)
+    [message] = await shelf.until(1)
+    assert message.quotations == (Quotation(QuotationKind.FORWARD, "/allow", files=("a.bin",)),)
+    [attachment] = message.attachments
+    assert b"".join([chunk async for chunk in running.adapter.fetch(attachment)]) == b"abc" * 1000
+
+
+async def test_a_forward_of_a_bots_message_holds_its_embeds(running: Running, shelf: Shelf) -> None:
+    embeds = [{"title": "Build failed", "description": "on main"}, {"type": "image"}]
+    snapshot = {"message": {"content": "", "embeds": embeds}}
+    reference = {"type": 1, "message_id": "77", "channel_id": "78"}
+    running.emulator.people.says("", extra={"message_snapshots": [snapshot], "message_reference": reference})
+    [message] = await shelf.until(1)
+    assert [one.text for one in message.quotations] == ["Build failed\non main"]
+
+
+async def test_a_forward_that_mentions_the_bot_does_not_call_it(running: Running, shelf: Shelf) -> None:
+    chat, bot = running.emulator.people.make_group(), running.emulator.world.bot
+    running.emulator.people.forwards(f"<@{bot.id}> /allow", chat=chat, user=bot.id + 5)
+    [message] = await shelf.until(1)
+    assert (message.addressed, message.text) == (False, "")
 
 
 async def test_a_duplicate_is_stored_once(running: Running, shelf: Shelf) -> None:

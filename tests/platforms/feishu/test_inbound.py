@@ -195,7 +195,7 @@ async def test_files(
     assert message.text == ""
 
 
-@pytest.mark.parametrize("kind", ["audio", "sticker", "share_chat", "location", "merge_forward"])
+@pytest.mark.parametrize("kind", ["audio", "sticker", "share_chat", "location"])
 async def test_what_cannot_be_read_is_named(running: Running, emulator: FeishuEmulator, kind: str) -> None:
     emulator.people.says(kind=kind, content={"file_key": "x"})
     message = await one(running)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.contacts import FeishuContacts
 from bot.platforms.feishu.content import parse_object
+from bot.platforms.feishu.forwarded import FeishuForwarded
 from bot.platforms.feishu.inbound import FeishuIdentity, FeishuInbound
 from bot.platforms.payload import Malformed
 from bot.testing.clock import ManualClock
@@ -42,9 +43,9 @@ def offline() -> FeishuInbound:
     """A converter whose client is closed: it asks for nothing."""
     clock = ManualClock()
     client = FeishuClient("cli_1", "s", "http://127.0.0.1:1", clock, lambda reason: None)
-    return FeishuInbound(
-        "fs", FeishuIdentity("ou_bot", "Bot"), FeishuContacts(client, clock, frozenset({"ou_bot"}))
-    )
+    people = FeishuContacts(client, clock, frozenset({"ou_bot"}))
+    forwarded = FeishuForwarded(client, people, "ou_bot")
+    return FeishuInbound("fs", FeishuIdentity("ou_bot", "Bot"), people, forwarded)
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:

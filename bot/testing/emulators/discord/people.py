@@ -29,6 +29,10 @@ from bot.testing.emulators.discord.wire import (
 from bot.testing.emulators.discord.workspace import FIRST_PERSON, DiscordWorkspace
 
 PERSON = FIRST_PERSON + 1001
+SOURCE = FIRST_PERSON + 7000
+"""Channel from which messages are forwarded; the bot is not in it."""
+FORWARD = 1
+"""Type of a reference (docs.discord.com/developers/resources/message#message-reference-types)."""
 Record = Callable[[DiscordMessage, str], None]
 
 
@@ -82,6 +86,34 @@ class DiscordPeople:
         self._record(message, "says")
         self._emit("MESSAGE_CREATE", message_wire(message, event=True))
         return message
+
+    def forwards(
+        self, text: str = "", *, filename: str = "", data: bytes = b"", mime: str = "", **message: Any
+    ) -> DiscordMessage:
+        """Forward a message from another channel as a person; `message` are further arguments of `says`.
+
+        The message itself has no content, and its snapshot no author, as on Discord.
+        """
+        stored = [self._world.store(filename, mime or "application/octet-stream", data)] if filename else []
+        snapshot = {
+            "type": DEFAULT,
+            "content": text,
+            "embeds": [],
+            "attachments": [file.wire() for file in stored],
+            "timestamp": "2026-11-25T09:00:00.000000+00:00",
+            "edited_timestamp": None,
+            "flags": 0,
+            "components": [],
+            "mentions": [],
+            "mention_roles": [],
+        }
+        reference = {"type": FORWARD, "channel_id": str(SOURCE), "message_id": str(SOURCE + 1)}
+        extra = {
+            "message_reference": reference,
+            "message_snapshots": [{"message": snapshot}],
+            "flags": 1 << 14,
+        }
+        return self.says(extra=extra, **message)
 
     def says_many(self, messages: Sequence[dict[str, Any]]) -> list[DiscordMessage]:
         """Send several messages without a pause; each is a dict of arguments of `says`."""

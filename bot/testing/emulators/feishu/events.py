@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import orjson
-
 from bot.testing.emulators.feishu.state import TENANT, FeishuMessage, FeishuUser
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
@@ -101,7 +99,7 @@ def _content(message: FeishuMessage) -> dict[str, Any]:
         "chat_id": message.chat.id,
         "chat_type": message.chat.kind,
         "message_type": message.kind,
-        "content": orjson.dumps(message.content).decode(),
+        "content": message.wire_content,
     }
     for key in ("root_id", "parent_id", "thread_id", "mentions"):
         if getattr(message, key):

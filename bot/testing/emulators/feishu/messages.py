@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from bot.testing.emulators.api import CallResult
 from bot.testing.emulators.feishu.call import FeishuCall
 from bot.testing.emulators.feishu.errors import CARD_TOO_LONG, TOO_LONG, refused
-from bot.testing.emulators.feishu.state import Card, FeishuMessage, elements
+from bot.testing.emulators.feishu.state import MERGED, Card, FeishuMessage, elements
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
 TEXT_LIMIT = 150 * 1024
@@ -137,8 +137,11 @@ def delete(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
 
 
 def get(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
-    """`GET im/v1/messages/:id`."""
-    return CallResult({"items": [message_wire(world.message(call.args[0]))]})
+    """`GET im/v1/messages/:id`: the message, and behind it those that it contains."""
+    message = world.message(call.args[0])
+    contained = message.content.get("contains", []) if message.kind == MERGED else []
+    inner = [{**message_wire(world.messages[one]), "upper_message_id": message.id} for one in contained]
+    return CallResult({"items": [message_wire(message), *inner]})
 
 
 def history(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
@@ -215,7 +218,7 @@ def message_wire(message: FeishuMessage) -> dict[str, Any]:
             "tenant_key": message.sender.tenant,
         },
         "mentions": [{**one, "id": one["id"]["open_id"], "id_type": "open_id"} for one in message.mentions],
-        "body": {"content": orjson.dumps(message.content).decode()},
+        "body": {"content": message.wire_content},
         "deleted": message.deleted,
         "updated": message.edits > 0,
     }

@@ -8,10 +8,11 @@ from typing import Any
 
 from bot.testing.emulators.feishu.events import Envelopes, ids
 from bot.testing.emulators.feishu.pushes import Push
-from bot.testing.emulators.feishu.state import FeishuChat, FeishuMessage, FeishuUser
+from bot.testing.emulators.feishu.state import MERGED, FeishuChat, FeishuMessage, FeishuUser
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
 ADA = "ou_ada0000000000000001"
+MALLORY = "ou_mallory000000000001"
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
     "1f15c4890000000d49444154789c6360606060000000050001a5f645400000000049454e44ae426082"
@@ -65,6 +66,19 @@ class FeishuPeople:
         if self._is_delivered(place, mentions):
             self._deliver(self._envelopes.message(message))
         return message
+
+    def forwards(
+        self, texts: Sequence[str], *, author: str = MALLORY, author_name: str = "Mallory", **message: Any
+    ) -> FeishuMessage:
+        """Forward several messages of somebody else together; `message` are further arguments of `says`.
+
+        The event holds none of them: they are returned with the message by `GET im/v1/messages/:id`.
+        """
+        writer = self._world.person(author, author_name)
+        elsewhere = self._world.group("Elsewhere")
+        contained = [self._world.add(elsewhere, writer, "text", {"text": text}) for text in texts]
+        chosen = [one.id for one in contained]
+        return self.says(kind=MERGED, content={"contains": chosen}, **message)
 
     def says_many(self, messages: Sequence[dict[str, Any]]) -> list[FeishuMessage]:
         """Send several messages without a pause; each is a dict of arguments of `says`."""

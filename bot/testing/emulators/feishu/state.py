@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
 P2P = "p2p"
 GROUP = "group"
 
 
+MERGED = "merge_forward"
+MERGED_CONTENT = "Merged and Forwarded Message"
+"""What Feishu writes in place of the content of messages that were forwarded together."""
 TENANT = "emulatedtenant"
 """Organization of the app."""
 
@@ -69,6 +74,11 @@ class FeishuMessage:
     mentions: list[dict[str, Any]] = field(default_factory=list)
     edits: int = 0
     deleted: bool = False
+
+    @property
+    def wire_content(self) -> str:
+        """The `content` of the wire: JSON, except for messages that were forwarded together."""
+        return MERGED_CONTENT if self.kind == MERGED else orjson.dumps(self.content).decode()
 
     @property
     def text(self) -> str:

@@ -69,6 +69,7 @@ class SlackPeople:
         filename: str = "",
         mime: str = "text/plain",
         subtype: str = "",
+        attachments: Sequence[dict[str, Any]] = (),
     ) -> SlackChatMessage:
         """Send a message as a person; `channel` "" is the direct message with the bot, `thread` the root's
         ts.
@@ -84,11 +85,44 @@ class SlackPeople:
         given = [*files, {"data": data, "filename": filename, "mime": mime}] if filename else [*files]
         stored = [self._world.store(f["filename"], f.get("mime", mime), f["data"]) for f in given]
         kind = subtype or ("file_share" if stored else "")
-        message = self._world.add(place, sender, written, thread_ts=thread, files=stored, subtype=kind)
+        more = {"thread_ts": thread, "files": stored, "subtype": kind, "attachments": [*attachments]}
+        message = self._world.add(place, sender, written, **more)
         self._record(FrameKind.PERSON, "says", chat=place.id, message_id=message.ts, text=message.text)
         if place.bot_in:
             self._deliver_message(place, message, mentioned=mention in written and place.kind != IM)
         return message
+
+    def shares(
+        self,
+        text: str,
+        comment: str = "",
+        *,
+        author: str = "U0000666",
+        author_name: str = "Mallory",
+        **message: Any,
+    ) -> SlackChatMessage:
+        """Share a message of somebody else with a comment ("Forward message"); `message` are further
+        arguments of `says`.
+        """
+        ts = self._world.ts()
+        shared = {
+            "id": 1,
+            "ts": ts,
+            "channel_id": "C0000SRC",
+            "channel_team": self._world.team,
+            "is_msg_unfurl": True,
+            "is_share": True,
+            "author_id": author,
+            "author_name": author_name,
+            "author_subname": author_name,
+            "author_link": f"https://emulated.slack.com/team/{author}",
+            "from_url": f"https://emulated.slack.com/archives/C0000SRC/p{ts.replace('.', '')}",
+            "fallback": f"[November 25th, 2026 9:00 AM] {author_name}: {text}",
+            "text": text,
+            "mrkdwn_in": ["text"],
+            "footer": "Posted in #elsewhere",
+        }
+        return self.says(comment, attachments=[shared], **message)
 
     def says_many(self, messages: Sequence[dict[str, Any]]) -> list[SlackChatMessage]:
         """Send several messages without a pause; each is a dict of arguments of `says`."""

@@ -76,6 +76,7 @@ class SlackChatMessage:
     subtype: str = ""
     blocks: list[dict[str, Any]] = field(default_factory=list)
     files: list[SlackFile] = field(default_factory=list)
+    attachments: list[dict[str, Any]] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     stream: Stream | None = None
     edits: int = 0

@@ -46,6 +46,8 @@ def message_wire(
     if message.files:
         brief = channel.shared
         wire["files"] = [file_wire(file, origin, brief=brief) for file in message.files]
+    if message.attachments:
+        wire["attachments"] = message.attachments
     if message.edits:
         wire["edited"] = {"user": message.edited_by, "ts": message.ts}
     if metadata and message.metadata:

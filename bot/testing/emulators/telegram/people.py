@@ -101,6 +101,34 @@ class TelegramPeople:
         """Send several messages without a pause; each is a dict of arguments of `says`."""
         return [self.says(**message) for message in messages]
 
+    def forwards(
+        self,
+        text: str = "",
+        *,
+        author: str = "Mallory",
+        author_id: int = 0,
+        channel: str = "",
+        **message: Any,
+    ) -> TelegramMessage:
+        """Forward a message of somebody else as a person; `message` are further arguments of `says`.
+
+        An author without an id hides their account; with `channel` the message is a post of that channel.
+        Telegram keeps the entities of the text, so that a forwarded command looks like a typed one.
+        """
+        date = int(time.time()) - 60
+        origin: dict[str, Any] = {"type": "hidden_user", "sender_user_name": author, "date": date}
+        if channel:
+            chat = {"id": -1001234567890, "title": channel, "type": "channel"}
+            origin = {"type": "channel", "chat": chat, "message_id": 5, "date": date}
+        elif author_id:
+            origin = {"type": "user", "sender_user": TelegramUser(author_id, author).wire(), "date": date}
+        return self.says(text, extra={"forward_origin": origin}, **message)
+
+    def quotes(self, text: str, quoted: str, *, reply_to: int, **message: Any) -> TelegramMessage:
+        """Reply to a message and quote a part of it; `message` are further arguments of `says`."""
+        quote = {"text": quoted, "position": 0, "is_manual": True}
+        return self.says(text, reply_to=reply_to, extra={"quote": quote}, **message)
+
     def sends_album(
         self,
         captions: Sequence[str],

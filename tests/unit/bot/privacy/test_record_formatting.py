@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain import Sender
+from bot.domain import Quotation, QuotationKind, Sender
 from bot.privacy.chat_record import LONGEST_LINE, format_messages
 from bot.store.record import RecordedMessage
 
@@ -20,6 +21,14 @@ def test_a_line_says_when_who_what_and_where() -> None:
     told, left = format_messages([said("first\nsecond", 60, "https://chat.example/1")], UTC, 1000)
     assert told == ['- 1970-01-01 00:01 "Ann" "first\\nsecond" https://chat.example/1']
     assert left == 0
+
+
+def test_a_quotation_is_not_the_senders_own_word() -> None:
+    forward = Quotation(QuotationKind.FORWARD, "/allow\n", "Mallory", "666", ("a.pdf",))
+    found = [replace(said("", 60), quotations=(forward,)), replace(said("see", 60), quotations=(forward,))]
+    told, _ = format_messages(found, UTC, 1000)
+    quoted = '(forward "Mallory": "/allow\\n [a.pdf]")'
+    assert told == [f'- 1970-01-01 00:01 "Ann" {quoted}', f'- 1970-01-01 00:01 "Ann" "see" {quoted}']
 
 
 def test_the_oldest_are_left_out() -> None:

@@ -2,6 +2,7 @@
 
 import { $, el, fileLabel, say, show } from "./dom.js";
 import { copyButtons, render } from "./markdown.js";
+import { quotations } from "./quotations.js";
 
 const OPEN = new Set(["accepted", "running", "waiting", "delivering"]);
 const STATES = {
@@ -181,6 +182,7 @@ function asked(message) {
   const box = el("div", { className: "asked" });
   box.dataset.event = message.event_id;
   if (message.text) box.append(el("p", { className: "bubble" }, message.text));
+  box.append(...quotations(message));
   if (message.files?.length) {
     const chips = message.files.map((file) => el("span", { className: "chip" }, fileLabel(file.filename)));
     box.append(el("p", { className: "chips" }, ...chips));

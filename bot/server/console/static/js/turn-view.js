@@ -4,6 +4,7 @@ import { post } from "./api.js";
 import { el } from "./dom.js";
 import { excerpt, elapsed, NOTHING, number, time } from "./format.js";
 import { copyButtons, render } from "./markdown.js";
+import { quotations, summary } from "./quotations.js";
 import { badge, actionButton, link, toolbar } from "./components.js";
 import { tokens, toolCalls } from "./tool-calls.js";
 
@@ -14,7 +15,7 @@ export const HEADS = ["Turn", "Message", "Type", "State", "Accepted", "Duration"
 export function row(turn) {
   return [
     link(`#/turns/${turn.id}`, `Turn ${turn.id}`),
-    excerpt(turn.messages.map((message) => message.text).join(" "), 60) || NOTHING,
+    excerpt(turn.messages.map(summary).join(" "), 60) || NOTHING,
     turn.kind,
     state(turn),
     time(turn.created_at),
@@ -51,7 +52,10 @@ export function transcript(view, turns) {
 function turnItem(view, turn) {
   const asked = turn.messages.flatMap((message) => [
     el("p", { className: "by" }, message.name || message.sender, ", ", time(message.sent_at)),
-    el("p", { className: "words" }, message.text || "(no text)"),
+    ...(message.text || !message.quotations.length
+      ? [el("p", { className: "words" }, message.text || "(no text)")]
+      : []),
+    ...quotations(message),
     ...message.files.map((file) => el("p", { className: "by" }, `File: ${file.filename}`)),
   ]);
   const answered = turn.parts.map((part) =>

@@ -1,0 +1,210 @@
+"""Render and parse the envelope in which a message reaches the agent: its author, their role, and quotations.
+
+An envelope is a pair of `<message>` tags, with `<quotation>` tags for what the author forwarded, quoted or
+shared. Texts are escaped so that nothing in them can open or close such a tag, and attributes can't end early
+(docs/decisions/message-envelopes.md).
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+MESSAGE, QUOTATION = "message", "quotation"
+TAGS = (MESSAGE, QUOTATION)
+MAX_ATTRIBUTE = 120
+"""Maximum number of characters of an attribute's value; the rest is cut off."""
+BRACKETS = "<＜﹤‹〈⟨❬❮˂ᐸ≺"
+"""The bracket that opens a tag, and characters that a reader may take for it."""
+_BRACKET = re.compile(f"[{BRACKETS}]")
+_INVISIBLE = frozenset({"Cc", "Cf", "Mn", "Me", "Zs", "Zl", "Zp", "Cs", "Cn", "Co"})
+_SKIPPED = frozenset("/\\")
+# Letters of other scripts that look like those of the tags.
+_LOOKALIKES = str.maketrans("мᴍеєҽѕꜱаαɑɡցԛυսᴜоοօσтτᴛіιıлпոηռ", "mmeeessaaaggquuuooootttiiinnnnn")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_QUOTES = str.maketrans(dict.fromkeys("“”„‟″＂«»", "'") | dict.fromkeys(BRACKETS[1:] + "＞﹥›〉⟩❭❯˃ᐳ≻", "'"))
+_ATTRIBUTE = re.compile(r' ([a-z]+)="([^"<>\n]*)"')
+_FILES = " | "
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedText:
+    """Text of somebody else in a message. `kind` is forward, quote or shared; `person` is the author as
+    `platform:id`, "" if unknown; `files` are the names of the files that came with it.
+    """
+
+    kind: str
+    text: str
+    person: str = ""
+    name: str = ""
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MessageEnvelope:
+    """A message for the agent. `person` is its author as `platform:id`; `text` holds their own words only."""
+
+    person: str
+    text: str
+    name: str = ""
+    role: str = ""
+    quotations: tuple[QuotedText, ...] = ()
+
+
+def render_envelope(envelope: MessageEnvelope) -> str:
+    """Return a message with its envelope."""
+    opening = _open_tag(MESSAGE, {"from": envelope.person, "name": envelope.name, "role": envelope.role})
+    quoted = [render_quotation(one) for one in envelope.quotations]
+    body = [escape_text(envelope.text)] if envelope.text or not quoted else []
+    return "\n".join([opening, *body, *quoted, f"</{MESSAGE}>"])
+
+
+def render_quotation(quotation: QuotedText) -> str:
+    """Return a quotation in its tags."""
+    files = _FILES.join(name.replace("|", "_") for name in quotation.files)
+    attributes = {"kind": quotation.kind, "from": quotation.person, "name": quotation.name, "files": files}
+    opening = _open_tag(QUOTATION, attributes)
+    return "\n".join([opening, escape_text(quotation.text), f"</{QUOTATION}>"])
+
+
+def parse_envelopes(content: str) -> list[MessageEnvelope]:
+    """Return the envelopes in the content of a message; text around them is the service's own."""
+    return [
+        MessageEnvelope(
+            person=found.get("from", ""),
+            text=text,
+            name=found.get("name", ""),
+            role=found.get("role", ""),
+            quotations=quotations,
+        )
+        for found, text, quotations in _read_messages(content)
+    ]
+
+
+def plain_text(content: str) -> str:
+    """Return what people wrote in a message: their own words without envelopes and quotations, or the content
+    of a message that has no envelope.
+    """
+    found = parse_envelopes(content)
+    return "\n\n".join(one.text for one in found if one.text) if found else content
+
+
+def readable_text(content: str) -> str:
+    """Return a message as people would read it: own words, else the words that it quotes."""
+    found = parse_envelopes(content)
+    quoted = (quotation.text for one in found for quotation in one.quotations)
+    return plain_text(content) or "\n\n".join(filter(None, quoted))
+
+
+def escape_text(text: str) -> str:
+    """Return the text with a backslash in everything that looks like one of the tags.
+
+    Reversible with `unescape_text`, except that a lone surrogate becomes U+FFFD.
+    """
+    return _map_tags(_SURROGATE.sub("\ufffd", text), "\\", removing=False)
+
+
+def unescape_text(text: str) -> str:
+    """Return a text as it was before `escape_text`."""
+    return _map_tags(text, "\\", removing=True)
+
+
+def _map_tags(text: str, mark: str, *, removing: bool) -> str:
+    """Add or remove a mark behind each bracket that seems to open or close one of the tags."""
+    parts: list[str] = []
+    at = 0
+    for found in _BRACKET.finditer(text):
+        end = found.end()
+        if _resembles_tag(text, end):
+            parts += [text[at:end], "" if removing else mark]
+            at = end + len(mark) if removing and text.startswith(mark, end) else end
+    return "".join([*parts, text[at:]])
+
+
+def _resembles_tag(text: str, at: int) -> bool:
+    """Return whether a tag's name follows, whatever invisible characters, accents or scripts it uses."""
+    letters = ""
+    for index in range(at, len(text)):
+        char = text[index]
+        if char in _SKIPPED or unicodedata.category(char) in _INVISIBLE:
+            continue
+        letters += _fold(char)
+        if any(letters.startswith(tag) for tag in TAGS):
+            return True
+        if not any(tag.startswith(letters) for tag in TAGS):
+            return False
+    return False
+
+
+def _fold(char: str) -> str:
+    """Return the Latin letters that a character looks like."""
+    base = "".join(one for one in unicodedata.normalize("NFKD", char) if not unicodedata.combining(one))
+    return base.casefold().translate(_LOOKALIKES)
+
+
+def _open_tag(name: str, attributes: Mapping[str, str]) -> str:
+    shown = ((key, _escape_attribute(value)) for key, value in attributes.items())
+    return "".join([f"<{name}", *(f' {key}="{value}"' for key, value in shown if value), ">"])
+
+
+def _escape_attribute(value: str) -> str:
+    """Return a value that stays on its line and between its quotation marks."""
+    spaced = "".join(
+        " " if char.isspace() else char
+        for char in value
+        if char.isspace() or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Cn", "Co")
+    )
+    line = " ".join(spaced.translate(_QUOTES).split())
+    return html.escape(line[:MAX_ATTRIBUTE], quote=False).replace('"', "&quot;")
+
+
+Attributes = Mapping[str, str]
+
+
+def _read_messages(content: str) -> Iterator[tuple[Attributes, str, tuple[QuotedText, ...]]]:
+    """Yield attributes, own text and quotations of each envelope. Tags stand alone on their lines."""
+    opened: Attributes | None = None
+    quoting: Attributes | None = None
+    own: list[str] = []
+    quoted: list[str] = []
+    quotations: list[QuotedText] = []
+    for line in content.split("\n"):
+        if opened is None:
+            opened = _read_tag(line, MESSAGE)
+        elif quoting is not None and line == f"</{QUOTATION}>":
+            quotations.append(_to_quotation(quoting, "\n".join(quoted)))
+            quoting, quoted = None, []
+        elif quoting is not None:
+            quoted.append(line)
+        elif (quoting := _read_tag(line, QUOTATION)) is not None:
+            continue
+        elif line == f"</{MESSAGE}>":
+            yield opened, unescape_text("\n".join(own)), tuple(quotations)
+            opened, own, quotations = None, [], []
+        else:
+            own.append(line)
+
+
+def _read_tag(line: str, name: str) -> Attributes | None:
+    """Return the attributes of an opening tag, None for any other line."""
+    if not line.startswith(f"<{name}") or not line.endswith(">"):
+        return None
+    inner = line[len(name) + 1 : -1]
+    found = _ATTRIBUTE.findall(inner)
+    if "".join(f' {key}="{value}"' for key, value in found) != inner:
+        return None
+    return {key: html.unescape(value) for key, value in found}
+
+
+def _to_quotation(attributes: Attributes, text: str) -> QuotedText:
+    files = attributes.get("files", "")
+    return QuotedText(
+        kind=attributes.get("kind", ""),
+        text=unescape_text(text),
+        person=attributes.get("from", ""),
+        name=attributes.get("name", ""),
+        files=tuple(files.split(_FILES)) if files else (),
+    )

@@ -1,0 +1,61 @@
+"""What somebody forwards: the agent reads it as a quotation, and no command or approval comes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.access import Role
+from bot.commands.core_commands import build_registry
+from bot.domain import ChatKind, Quotation, QuotationKind, TurnKind
+from bot.store.read_models import list_turns
+from bot.testing.runtime import answer_with
+from tests.component.dispatch.bench import Bench
+from tests.component.dispatch.test_dispatcher import closed
+
+COMMANDS = sorted(
+    {f"/{one.name}" for one in build_registry().for_role(Role.OWNER)} | {"/allow ABCD-1234", "/role owner 8"}
+)
+
+
+def forwarded(text: str) -> dict[str, Any]:
+    return {"quotations": (Quotation(QuotationKind.FORWARD, text, "Mallory", "666"),)}
+
+
+@pytest.mark.parametrize("kind", [ChatKind.PRIVATE, ChatKind.GROUP])
+async def test_no_forwarded_command_is_executed(at: Bench, kind: ChatKind) -> None:
+    at.runtime.script = answer_with("read")
+    async with at.running():
+        for count, command in enumerate(COMMANDS, start=1):
+            await at.adapter.hears("", kind=kind, **forwarded(command))
+            await at.until(lambda count=count: len(at.adapter.texts()) >= count)  # type: ignore[misc]
+    found = await at.db.run(list_turns, None)
+    assert {view.kind for view in found} == {TurnKind.CHAT}
+    told = "\n".join(str(one["content"]) for run in at.runtime.runs.values() for one in run.request.messages)
+    opening = '<quotation kind="forward" from="recording:666" name="Mallory">'
+    assert all(f"{opening}\n{one}\n</quotation>" in told for one in COMMANDS)
+
+
+async def test_a_stranger_gets_in_by_no_forwarded_code(at: Bench) -> None:
+    at.default = "pair"
+    at.role = None
+    async with at.running():
+        await at.adapter.hears("hello", chat="c5", person="5")
+        await at.until(lambda: at.adapter.texts("c5"))
+        at.runtime.script = answer_with("read")
+        await at.adapter.hears("", chat="c9", person="9", **forwarded("/allow CODE-0001"))
+        await at.until(lambda: at.adapter.texts("c9"))
+        await at.adapter.hears("hello again", chat="c5", person="5")
+        await at.rest()
+    assert at.adapter.texts("c9") == ["read"]
+    assert len(at.runtime.runs) == 1
+
+
+async def test_what_is_too_long_counts_with_its_quotations(at: Bench) -> None:
+    at.role = Role.MEMBER
+    async with at.running():
+        await at.adapter.hears("", **forwarded("x" * 200_000))
+        await closed(at)
+    [told] = at.adapter.texts()
+    assert "200,000 characters" in told

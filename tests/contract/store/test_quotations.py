@@ -1,0 +1,91 @@
+"""Quotations in the store: kept with their message, and never an answer, an approval or own words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bot.domain import ChatKind, InboundMessage, Quotation, QuotationKind
+from bot.store import Database
+from bot.store.conversations import list_conversations, list_threads
+from bot.store.read_models import list_turns
+from bot.store.record import list_recorded
+from bot.store.retention import PersonKey, list_written
+from bot.store.turns import Begin, Idle, Resume, claim_turn, load_turn
+
+from .inbound_messages import accept, admission, changed, message
+from .test_approvals import asking as asking_approval
+from .test_interrupts import asking
+
+QUOTED = (
+    Quotation(QuotationKind.FORWARD, "/allow approve", "Mallory", "666", ("a.pdf",)),
+    Quotation(QuotationKind.QUOTE, "", "", ""),
+)
+
+
+def forward(text: str = "", **more: object) -> InboundMessage:
+    return replace(message(text, **more), quotations=QUOTED)  # type: ignore[arg-type]
+
+
+async def test_quotations_come_back_with_their_message(db: Database) -> None:
+    [accepted] = await accept(db, admission(forward("mine")))
+    begun = await db.run(claim_turn, accepted.conversation, 101.0)
+    assert isinstance(begun, Begin)
+    assert begun.turn.messages[0].quotations == QUOTED
+    resumed = await db.run(load_turn, accepted.turn)
+    assert isinstance(resumed, Resume)
+    assert resumed.turn.messages[0].quotations == QUOTED
+    [view] = await db.run(list_turns, accepted.conversation)
+    assert (view.messages[0].text, view.messages[0].quotations) == ("mine", QUOTED)
+    [written] = await db.run(list_written, PersonKey("telegram", "7"), 0)
+    assert (written.text, written.quotations) == ("mine", QUOTED)
+
+
+async def test_a_deleted_message_loses_its_quotations(db: Database) -> None:
+    said = forward("mine")
+    [accepted] = await accept(db, admission(said), changed(said, None))
+    [view] = await db.run(list_turns, accepted.conversation)
+    assert (view.messages[0].text, view.messages[0].quotations) == ("", ())
+
+
+async def test_titles_and_lists_show_a_forward_as_such(db: Database) -> None:
+    [accepted] = await accept(db, admission(forward()))
+    [listed] = await db.run(list_conversations, "tg")
+    [thread] = await db.run(list_threads, accepted.conversation)
+    assert listed.title.startswith("> Mallory: /allow approve")
+    assert thread.begins.startswith("> Mallory: /allow approve")
+
+
+@pytest.mark.parametrize("comment", ["", "see this"])
+async def test_the_record_keeps_them_apart(db: Database, comment: str) -> None:
+    said = forward(comment, chat="g", kind=ChatKind.GROUP)
+    await accept(db, admission(said, recorded=True))
+    [kept] = await db.run(list_recorded, "tg", "g", 0.0, 1e12)
+    assert (kept.text, kept.quotations) == (comment, QUOTED)
+
+
+async def test_a_forward_waits_for_own_words_while_a_question_is_open(db: Database) -> None:
+    asked = await asking(db)
+    [waiting, notice] = await accept(db, admission(forward()))
+    assert notice.refused
+    assert isinstance(await db.run(claim_turn, asked.conversation, 103.0), Idle)
+    [answer] = await accept(db, admission(message("the red one")))
+    assert answer.turn == waiting.turn
+    begun = await db.run(claim_turn, asked.conversation, 104.0)
+    assert isinstance(begun, Begin)
+    assert begun.turn.answers == "i1"
+    assert [one.text for one in begun.turn.messages] == ["", "the red one"]
+    assert begun.turn.messages[0].quotations == QUOTED
+
+
+async def test_a_forward_does_not_decide_an_approval(db: Database) -> None:
+    asked = await asking_approval(db, ChatKind.PRIVATE)
+    quoted = (Quotation(QuotationKind.FORWARD, "approve", "Ann", "7"),)
+    [waiting, _] = await accept(db, admission(replace(message(""), quotations=quoted)))
+    assert isinstance(await db.run(claim_turn, asked.conversation, 103.0), Idle)
+    [decided] = await accept(db, admission(message("approve")))
+    assert decided.turn != waiting.turn
+    begun = await db.run(claim_turn, asked.conversation, 104.0)
+    assert isinstance(begun, Begin)
+    assert (begun.turn.id, begun.turn.answers) == (decided.turn, "i1")

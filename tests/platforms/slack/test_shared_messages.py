@@ -1,0 +1,46 @@
+"""Messages that people share: quotations of their authors, with the comment as the person's own words."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.domain import Quotation, QuotationKind
+from bot.platforms.slack.inbound import SlackIdentity, SlackInbound, SlackMessage
+
+from .conftest import Running
+
+
+@pytest.mark.parametrize("comment", ["", "what does it mean?"])
+async def test_a_shared_message_is_a_quotation(running: Running, comment: str) -> None:
+    running.emulator.people.shares("/allow &lt;b&gt;", comment, author="U0000666", author_name="Mallory")
+    [message] = await running.shelf.until(1)
+    assert message.text == comment
+    assert message.quotations == (Quotation(QuotationKind.SHARED, "/allow <b>", "Mallory", "U0000666"),)
+
+
+async def test_quoted_lines_and_link_previews_are_not_quotations(running: Running) -> None:
+    preview = {"id": 1, "title": "Example", "from_url": "https://example.org/", "text": "/allow"}
+    running.emulator.people.says("&gt; they said\nand I say", attachments=[preview])
+    [message] = await running.shelf.until(1)
+    assert (message.text, message.quotations) == ("> they said\nand I say", ())
+
+
+def test_the_files_of_a_shared_message_come_with_it() -> None:
+    file = {"id": "F1", "name": "plan.pdf", "mimetype": "application/pdf", "size": 3}
+    shared = {"is_msg_unfurl": True, "fallback": "Eve: see", "author_subname": "Eve", "files": [file]}
+    event = {
+        "type": "message",
+        "channel": "D1",
+        "channel_type": "im",
+        "user": "U1",
+        "ts": "1700000000.000100",
+        "text": "look",
+        "attachments": [shared],
+    }
+    identity = SlackIdentity("U0ROEBOT", "B1", "T1")
+    found = SlackInbound("sl", identity).read({"type": "event_callback", "event": event})
+    assert isinstance(found, SlackMessage)
+    assert found.message.quotations == (
+        Quotation(QuotationKind.SHARED, "Eve: see", "Eve", "", ("plan.pdf",)),
+    )
+    assert [one.filename for one in found.message.attachments] == ["plan.pdf"]

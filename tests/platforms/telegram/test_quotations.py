@@ -1,0 +1,108 @@
+"""What people forward, quote or send through another bot: never their own words, and never a command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.domain import ChatKind, InboundMessage, Quotation, QuotationKind
+from bot.platforms.telegram.inbound import TelegramIdentity, TelegramInbound
+
+from .conftest import Running
+
+US = TelegramIdentity(123456, "roebot_bot")
+EVE = {"id": 9, "is_bot": False, "first_name": "Eve", "last_name": "Moss", "username": "eve"}
+CHANNEL = {"id": -1001, "type": "channel", "title": "News", "username": "news"}
+COMMAND = [{"type": "bot_command", "offset": 0, "length": 6}]
+
+
+def converted(**more: Any) -> InboundMessage:
+    """A message of Ada with these fields."""
+    ada = {"id": 7, "is_bot": False, "first_name": "Ada"}
+    chat = {"id": 7, "type": "private", "first_name": "Ada"}
+    message = {"message_id": 5, "from": ada, "chat": chat, "date": 1_700_000_000, **more}
+    found = TelegramInbound("tg", US).convert({"update_id": 1, "message": message})
+    assert isinstance(found, InboundMessage)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("origin", "author", "author_id"),
+    [
+        ({"type": "user", "sender_user": EVE}, "Eve Moss", "9"),
+        ({"type": "hidden_user", "sender_user_name": "Somebody"}, "Somebody", ""),
+        ({"type": "chat", "sender_chat": {"id": -5, "type": "group", "title": "Team"}}, "Team", "-5"),
+        ({"type": "channel", "chat": CHANNEL, "message_id": 3}, "News", "-1001"),
+        ({"type": "channel", "chat": CHANNEL, "author_signature": "Eve"}, "News (Eve)", "-1001"),
+        ({"type": "of next year"}, "", ""),
+    ],
+)
+def test_a_forward_names_its_author(origin: dict[str, Any], author: str, author_id: str) -> None:
+    found = converted(text="/allow", entities=COMMAND, forward_origin={"date": 1, **origin})
+    assert found.text == ""
+    assert found.quotations == (Quotation(QuotationKind.FORWARD, "/allow", author, author_id),)
+
+
+def test_a_forwarded_file_belongs_to_the_quotation() -> None:
+    document = {"file_id": "f", "file_name": "plan.pdf", "file_size": 3}
+    origin = {"type": "user", "sender_user": EVE, "date": 1}
+    found = converted(document=document, caption="/stop", forward_origin=origin)
+    [quotation] = found.quotations
+    assert (found.text, quotation.text, quotation.files) == ("", "/stop", ("plan.pdf",))
+    assert [one.filename for one in found.attachments] == ["plan.pdf"]
+
+
+def test_a_reply_quotes_a_part_of_what_it_answers() -> None:
+    replied = {
+        "message_id": 4,
+        "from": EVE,
+        "chat": {"id": 7, "type": "private"},
+        "date": 1,
+        "text": "a /allow",
+    }
+    quote = {"text": "/allow", "position": 2, "is_manual": True}
+    found = converted(text="what is that?", reply_to_message=replied, quote=quote)
+    assert (found.text, found.origin.reply_to) == ("what is that?", "4")
+    assert found.quotations == (Quotation(QuotationKind.QUOTE, "/allow", "Eve Moss", "9"),)
+
+
+def test_a_reply_to_another_chat_quotes_it() -> None:
+    external = {"origin": {"type": "channel", "chat": CHANNEL, "date": 1}, "chat": CHANNEL, "message_id": 3}
+    found = converted(text="and?", external_reply=external, quote={"text": "rain", "position": 0})
+    assert (found.text, found.origin.reply_to) == ("and?", "")
+    assert found.quotations == (Quotation(QuotationKind.QUOTE, "rain", "News", "-1001"),)
+
+
+def test_the_result_of_an_inline_bot_is_that_bots() -> None:
+    other = {"id": 55, "is_bot": True, "first_name": "Weather", "username": "weather_bot"}
+    found = converted(text="/allow", entities=COMMAND, via_bot=other)
+    assert found.text == ""
+    assert found.quotations == (Quotation(QuotationKind.SHARED, "/allow", "Weather", "55"),)
+
+
+def test_a_changed_forward_does_not_become_the_forwarders_words() -> None:
+    message = {
+        "message_id": 5,
+        "from": {"id": 7, "is_bot": False, "first_name": "Ada"},
+        "chat": {"id": 7, "type": "private"},
+        "date": 1,
+        "edit_date": 2,
+        "text": "/allow",
+        "forward_origin": {"type": "user", "sender_user": EVE, "date": 1},
+    }
+    assert TelegramInbound("tg", US).convert({"update_id": 1, "edited_message": message}) is None
+
+
+async def test_a_forward_to_a_group_does_not_call_the_bot(running: Running) -> None:
+    people = running.emulator.people
+    chat = people.make_group("Team")
+    people.forwards("@roebot_bot /allow", channel="News", user=7, chat=chat)
+    said = people.says("@roebot_bot hi", user=7, chat=chat)
+    people.quotes("@roebot_bot and this?", "hi", reply_to=said.id, user=8, chat=chat)
+    [forward, _, quoting] = await running.shelf.until(3)
+    assert (forward.addressed, forward.text, forward.origin.chat_kind) == (False, "", ChatKind.GROUP)
+    assert (quoting.addressed, quoting.text) == (True, "and this?")
+    assert [(one.kind, one.text, one.author_id) for one in quoting.quotations] == [
+        (QuotationKind.QUOTE, "hi", "7")
+    ]
