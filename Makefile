@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-dev
 HOME_FLAG := $(if $(ROEBOT_HOME),--home $(ROEBOT_HOME),)
 
-.PHONY: check install install-dev run dev setup-sandbox stop test test-all lint format typecheck contracts bench docs docs-site config-upgrade clean
+.PHONY: check install install-dev run dev setup-sandbox stop test test-all lint format typecheck contracts audit bench docs docs-site config-upgrade clean
 
 check: ## what this machine has and lacks
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)"; exit 1; }
@@ -69,6 +69,9 @@ typecheck: $(TEST_STAMP)
 
 contracts: $(TEST_STAMP)
 	@$(BIN)/lint-imports --no-cache
+
+audit: $(TEST_STAMP) ## known vulnerabilities and licences of the dependencies
+	@$(BIN)/python -m scripts.dependencies
 
 bench: $(TEST_STAMP) ## ratios against a floor or a peer measured in the same run
 	@$(BIN)/python -m tests.benchmarks

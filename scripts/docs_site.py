@@ -15,7 +15,7 @@ FENCE = re.compile(r"^(\s*```\w+) [^\n]*$", re.MULTILINE)
 
 def _outside_pages() -> dict[Path, str]:
     """Map pages outside docs/ to their path on the site."""
-    pages = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "deploy").rglob("*.md"))]
+    pages = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "deploy").rglob("*.md"))]
     return {page: page.relative_to(ROOT).as_posix() for page in pages}
 
 
