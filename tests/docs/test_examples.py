@@ -114,7 +114,7 @@ def test_site_navigation_lists_every_page() -> None:
     docs = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
     outside = {page.relative_to(ROOT).as_posix() for page in (ROOT / "deploy").rglob("*.md")}
     decisions = {page for page in docs if page.startswith("decisions/")}
-    assert listed == (docs - decisions) | outside | {"CONTRIBUTING.md"}
+    assert listed == (docs - decisions) | outside | {"CONTRIBUTING.md", "SECURITY.md"}
 
 
 def test_every_page_is_linked() -> None:

@@ -58,8 +58,9 @@ class AccountPowers:
 @dataclass(frozen=True, slots=True)
 class Installation:
     """What the audit looks at. `path` is the configuration file, None for defaults; `extensions` is the
-    content of `extensions_config.json`; `folder` is the working directory; `in_container` is true if the
-    service runs in a container, whose network the configured address belongs to.
+    content of `extensions_config.json`; `folder` is the working directory; `token` is the service token that
+    the configuration or the environment sets ("" for a generated one); `in_container` is true if the service
+    runs in a container, whose network the configured address belongs to.
     """
 
     config: Config
@@ -68,6 +69,7 @@ class Installation:
     folder: Path
     extensions: Mapping[str, Any] = field(default_factory=dict)
     extensions_path: Path | None = None
+    token: str = ""
     in_container: bool = False
 
 

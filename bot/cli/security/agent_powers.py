@@ -174,7 +174,7 @@ def _check_remote_sandbox(config: Config) -> Iterator[SecurityFinding]:
         return
     options = config.sandbox.extra_arguments()
     token = str(options.get("token") or "")
-    if is_weak(token, SHORT_SECRET):
+    if is_weak(token):
         yield SecurityFinding(
             "sandbox-token-weak",
             Severity.CRITICAL,

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import re
+import string
 from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
 
-from agent.shared.client_address import is_loopback
+from agent.shared.client_address import is_loopback, parse_network
+from agent.shared.tokens import LEAST_CHARACTERS, find_weakness
+from bot.app.service_token import TOKEN_VARIABLE
 from bot.cli.security import Entrance, Installation, SecurityFinding, Severity, is_plain_http
 from bot.config import AccountConfig, Config
 from bot.config.accounts import FeishuAccount, SlackAccount, TelegramAccount
+from bot.config.models import ServerConfig
 
-SHORT_TOKEN = 24
-"""Tokens with fewer characters can be guessed."""
 SHORT_SECRET = 16
 """Webhook secrets with fewer characters can be guessed."""
-EXAMPLE = re.compile(
-    r"change.?me.*|example.*|secret|token|password|test|roebot|admin|your.*|.*[-_]here|(.)\1*|0?123456.*",
-    re.IGNORECASE,
-)
-"""Values that people copy from examples."""
 VERIFIED_TLS = frozenset({"verify-ca", "verify-full", "require"})
 INSIDE, OUTSIDE = "programs on this machine", "everyone who can reach this machine"
-REMOTE = "other machines"
+WIDE = 256
+"""Largest network (addresses) that is still a group of proxies."""
 
 
-def is_weak(secret: str, least: int) -> bool:
-    """Return True for a secret that is short, or that looks copied from an example."""
-    return len(secret) < least or EXAMPLE.fullmatch(secret) is not None
+def is_weak(secret: str) -> bool:
+    """Return True for a secret between services that is short, or that looks copied from an example."""
+    # Platforms issue secrets of 16 characters and more, so the length for tokens does not apply.
+    padded = f"{secret}{string.ascii_letters}" if len(secret) < LEAST_CHARACTERS else secret
+    return len(secret) < SHORT_SECRET or find_weakness(padded) is not None
 
 
 def list_entrances(found: Installation) -> Iterator[Entrance]:
@@ -95,14 +94,14 @@ def check_entrances(found: Installation) -> Iterator[SecurityFinding]:
 def _check_server(found: Installation) -> Iterator[SecurityFinding]:
     server = found.config.server
     reached = not server.is_loopback or bool(server.allowed_hosts) or server.is_public
-    token = server.token.get_secret_value() if server.token else ""
-    if token and is_weak(token, SHORT_TOKEN):
+    if weakness := find_weakness(found.token) if found.token else None:
+        name = TOKEN_VARIABLE if server.token is None else "server.token"
         yield SecurityFinding(
             "token-weak",
             Severity.CRITICAL if reached else Severity.WARNING,
-            f"server.token is shorter than {SHORT_TOKEN} characters or copied from an example",
+            f"{name} is weak: {weakness}",
             "Whoever guesses it owns the bot and can run programs as the service's user.",
-            "Generate one with `openssl rand -hex 24`, or remove server.token.",
+            f"Remove {name}, which generates a token, or use the output of `openssl rand -hex 32`.",
         )
     if not server.is_loopback:
         yield SecurityFinding(
@@ -121,6 +120,29 @@ def _check_server(found: Installation) -> Iterator[SecurityFinding]:
             f"server.public_url is {server.public_url}, without TLS",
             "Sign-in links and session cookies can be read on the way and used by others.",
             "Serve the web console over https (deploy/proxy), and change server.public_url.",
+        )
+    yield from _check_proxies(server)
+
+
+def _check_proxies(server: ServerConfig) -> Iterator[SecurityFinding]:
+    wide = [one for one in server.trusted_proxies if parse_network(one).num_addresses > WIDE]
+    if wide:
+        everybody = any(parse_network(one).prefixlen == 0 for one in wide)
+        yield SecurityFinding(
+            "proxies-wide",
+            Severity.CRITICAL if everybody else Severity.WARNING,
+            f"server.trusted_proxies contains {', '.join(wide)}",
+            "Every machine in these networks can name any address as its own, and so evade the limits on "
+            "failed sign-ins.",
+            "List the addresses of the reverse proxies.",
+        )
+    if server.is_loopback and (server.allowed_hosts or server.is_public) and not server.trusted_proxies:
+        yield SecurityFinding(
+            "proxies-none",
+            Severity.WARNING,
+            "people reach the service through a proxy, but server.trusted_proxies is empty",
+            "All of them count as one address, so one who guesses credentials locks everyone out.",
+            "Set server.trusted_proxies to the address of the proxy, such as 127.0.0.1.",
         )
 
 
@@ -163,7 +185,7 @@ def _check_webhook(account: AccountConfig) -> Iterator[SecurityFinding]:
     if not _is_called(account):
         return
     secret = getattr(account, "webhook_secret", None) or getattr(account, "encrypt_key", None)
-    if secret and is_weak(secret.get_secret_value(), SHORT_SECRET):
+    if secret and is_weak(secret.get_secret_value()):
         key = "webhook_secret" if isinstance(account, TelegramAccount) else "encrypt_key"
         yield SecurityFinding(
             "webhook-secret-weak",

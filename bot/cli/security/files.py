@@ -15,7 +15,10 @@ from bot.cli.security.agent_powers import enabled_servers
 from bot.config.models import secrets_of
 
 READ_BY_OTHERS, WRITTEN_BY_OTHERS = 0o044, 0o022
-SECRETS = ("bot.db", "agent.db", "checkpoints.db", "audit.key", "audit.head", "extensions_config.json")
+SECRETS = (
+    *("bot.db", "agent.db", "checkpoints.db", "service.token", "agent.token"),
+    *("audit.key", "audit.head", "extensions_config.json"),
+)
 """Files of the data directory that nobody else may read, if they can enter it."""
 ENVIRONMENT = (".env", "environment")
 BACKUPS = "roebot-backup-*.tar.gz"

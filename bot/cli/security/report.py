@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.config.reader import find_file
+from bot.app.service_token import configured_token
 from bot.cli.audit import verify_log
 from bot.cli.security import AccountPowers, Entrance, Installation, SecurityFinding, Severity
 from bot.cli.security.accounts import check_accounts, list_powers
@@ -53,6 +54,7 @@ def inspect_installation(
         folder,
         _read_extensions(path) if path else {},
         path,
+        configured_token(loaded.config.server, env),
         in_container=any(mark.exists() for mark in CONTAINER_MARKS),
     )
 

@@ -127,7 +127,7 @@ FAULTY: dict[str, tuple[str, object, dict[str, str]]] = {
     "a console without TLS": (
         f"server: {{token: {STRONG}, public_url: 'http://bot.example.org'}}\n",
         None,
-        {"public-url-http": "critical", "approvals-off": "note"},
+        {"public-url-http": "critical", "proxies-none": "warning", "approvals-off": "note"},
     ),
     "a weak token": (
         "server: {token: change-me}\n",
@@ -137,7 +137,17 @@ FAULTY: dict[str, tuple[str, object, dict[str, str]]] = {
     "a weak token behind a proxy": (
         "server: {token: your-token-goes-right-here-now, allowed_hosts: [bot.example.org]}\n",
         None,
-        {"token-weak": "critical", "approvals-off": "note"},
+        {"token-weak": "critical", "proxies-none": "warning", "approvals-off": "note"},
+    ),
+    "proxies that everybody can be": (
+        "server: {allowed_hosts: [bot.example.org], trusted_proxies: [0.0.0.0/0]}\n",
+        None,
+        {"proxies-wide": "critical", "approvals-off": "note"},
+    ),
+    "a network of proxies": (
+        "server: {allowed_hosts: [bot.example.org], trusted_proxies: [10.0.0.0/8, 127.0.0.1]}\n",
+        None,
+        {"proxies-wide": "warning", "approvals-off": "note"},
     ),
     "a guessable webhook": (
         f"channels: {{{TELEGRAM}, mode: webhook, webhook_secret: abc, webhook_url: 'http://bot.example.org'}}}}"
@@ -318,6 +328,14 @@ def test_what_members_can_do(tmp_path: Path) -> None:
         "have the agent use the MCP server files: never",
     ]
     assert {one.name for one in report.entrances} >= {"web console and API", "account feishu (feishu)"}
+
+
+def test_a_weak_token_of_the_environment(tmp_path: Path) -> None:
+    loaded = load_config(None, {}, tmp_path)
+    made = inspect_installation(loaded, tmp_path, tmp_path, {"ROEBOT_TOKEN": "change-me"})
+    assert {one.check for one in examine(made).findings} >= {"token-weak"}
+    [one] = [one for one in examine(made).findings if one.check == "token-weak"]
+    assert one.what == "ROEBOT_TOKEN is weak: it is shorter than 24 characters"
 
 
 def test_the_report_as_text_and_as_json(
