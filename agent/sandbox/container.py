@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from hashlib import sha256
@@ -21,7 +22,7 @@ from agent.sandbox.folder import MAX_HELD, FolderProvider, FolderSandbox
 from agent.sandbox.options import ContainerOptions, SandboxLimits, Surroundings, make_proxy, read_options
 from agent.sandbox.resource_watch import DiskUse, ResourceWatch, namespace_processes
 from agent.sandbox.running import run
-from agent.sandbox.warm_container import ContainerSetup, WarmContainer
+from agent.sandbox.warm_container import GATES, ContainerSetup, WarmContainer
 from agent.shared.process import ProgramStart, run_to_end
 
 if TYPE_CHECKING:
@@ -131,6 +132,8 @@ class ContainerPool:
             self._reaper.cancel()
         containers, self._containers = list(self._containers.values()), {}
         await engine.remove(self._setup.command, [container.name for container in containers])
+        for container in containers:
+            await container.remove_gate()
 
     async def _reap(self) -> None:
         while self._containers:
@@ -141,6 +144,7 @@ class ContainerPool:
                     async with container.use.lock:
                         del self._containers[thread_id]
                         await engine.remove(self._setup.command, [container.name])
+                        await container.remove_gate()
 
 
 class ContainerSandboxProvider(FolderProvider[ContainerSandbox]):
@@ -198,4 +202,6 @@ async def remove_all(home: Path | None = None) -> list[str]:
             continue
         await engine.remove(command, names)
         removed += names
+    if home:
+        await asyncio.to_thread(shutil.rmtree, home / GATES, ignore_errors=True)
     return removed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ from agent.sandbox.seccomp import profile
 
 FILTER = Path("sandbox", "seccomp.json")
 """Path in the data directory."""
+GATES = Path("sandbox", "egress")
+"""Folder in the data directory with a folder for each container that has network access."""
 OLDEST = 12 * 3_600
 SWEEP_SECONDS = 20.0
 _GATE = "/opt/roebot-egress"
@@ -96,7 +99,7 @@ class WarmContainer:
     @property
     def gate_folder(self) -> Path:
         """Folder for the socket by which a command opens its way to the egress proxy."""
-        return self.folder.absolute() / "egress" / self.name
+        return self._setup.home_folder.absolute() / GATES / self.name
 
     @asynccontextmanager
     async def open_gate(self, thread_id: str) -> AsyncIterator[None]:
@@ -107,6 +110,10 @@ class WarmContainer:
         receiver = await asyncio.to_thread(bind_in_folder, self.gate_folder)
         async with open_gate(self._setup.egress, thread_id, receiver):
             yield
+
+    async def remove_gate(self) -> None:
+        """Delete the folder of the socket, once the container is removed."""
+        await asyncio.to_thread(shutil.rmtree, self.gate_folder, ignore_errors=True)
 
     async def sweep(self) -> None:
         """Kill all processes of a command; if that fails, remove the container."""
@@ -125,7 +132,8 @@ class WarmContainer:
         words += ["--network", "none"]
         words += [] if engine.is_apple(setup.command) else self._hardening_options()
         if setup.egress:
-            self.gate_folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self.gate_folder.parent)
+            self.gate_folder.mkdir(exist_ok=True)
             words += ["--mount", f"type=bind,source={self.gate_folder},target={_GATE},readonly"]
         for mount in self._mounts:
             if mount.host.exists():

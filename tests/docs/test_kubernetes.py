@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from agent.sandbox.egress.__main__ import parse_arguments as parse_egress
+from agent.sandbox.egress.gate import PORT as EGRESS_PORT
 from agent.sandbox.provisioner.__main__ import TOKEN_VARIABLE, parse_arguments
 from agent.sandbox.provisioner.cluster import VERBS
 from agent.sandbox.provisioner.pod_manifest import PORT, KubernetesOptions, make_pod
@@ -86,7 +89,7 @@ def test_the_settings_are_known(manifests: dict[tuple[str, str], Any]) -> None:
     (text,) = manifests["ConfigMap", "roebot-provisioner"]["data"].values()
     settings = yaml.safe_load(text)
     assert KubernetesOptions(**settings) == KubernetesOptions()
-    assert set(settings) | {"namespace", "runtime_class"} == set(KubernetesOptions.model_fields)
+    assert set(settings) | {"namespace", "proxy", "runtime_class"} == set(KubernetesOptions.model_fields)
     (container,) = manifests["Deployment", "roebot-provisioner"]["spec"]["template"]["spec"]["containers"]
     assert container["image"] == settings["image"]
 
@@ -118,6 +121,34 @@ def test_the_network_is_closed(manifests: dict[tuple[str, str], Any]) -> None:
         {"from": [{"podSelector": {"matchLabels": template}}], "ports": [{"protocol": "TCP", "port": PORT}]}
     ]
     assert not template.items() <= labels.items()
+
+
+def test_the_only_way_to_the_network_is_the_proxy(manifests: dict[tuple[str, str], Any]) -> None:
+    """Sandboxes call it alone; it is called by them alone, and calls no private network."""
+    sandbox = make_pod("one", "t", OPTIONS)["metadata"]["labels"]
+    template = manifests["Deployment", "roebot-egress"]["spec"]["template"]
+    proxy = template["metadata"]["labels"]
+    ports = [{"protocol": "TCP", "port": EGRESS_PORT}]
+    leaving = manifests["NetworkPolicy", "sandboxes-egress"]["spec"]
+    assert leaving["podSelector"]["matchLabels"].items() <= sandbox.items()
+    assert leaving["egress"] == [{"to": [{"podSelector": {"matchLabels": proxy}}], "ports": ports}]
+    around = manifests["NetworkPolicy", "egress"]["spec"]
+    assert around["podSelector"]["matchLabels"] == proxy
+    assert around["ingress"][0]["from"] == [{"podSelector": leaving["podSelector"]}]
+    assert around["ingress"][0]["ports"] == ports
+    _, public = around["egress"]
+    blocks = [ip_network(block["ipBlock"]["cidr"]) for block in public["to"]]
+    excluded = [ip_network(one) for block in public["to"] for one in block["ipBlock"].get("except", [])]
+    inside = "10.0.0.1", "172.16.0.1", "192.168.0.1", "169.254.169.254", "fd00::1", "::1"
+    for address in map(ip_address, inside):
+        assert any(address in one for one in excluded) or not any(address in one for one in blocks)
+    (container,) = template["spec"]["containers"]
+    (made,) = make_pod("one", "t", OPTIONS)["spec"]["containers"]
+    assert container["securityContext"] == made["securityContext"]
+    given = parse_egress(container["command"][3:])
+    assert (container["command"][2], given.port, given.allow) == ("agent.sandbox.egress", EGRESS_PORT, None)
+    service = manifests["Service", "roebot-egress"]["spec"]
+    assert (service["selector"], service["ports"][0]["port"]) == (proxy, EGRESS_PORT)
 
 
 def test_the_service_is_found(manifests: dict[tuple[str, str], Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 from agent.sandbox.container import ContainerPool, ContainerSandboxProvider
@@ -24,14 +25,16 @@ def engine() -> tuple[str, ...]:
 
 def container(
     home: Path,
-    limits: SandboxLimits,
+    limits: SandboxLimits | None = None,
     *,
     idle_seconds: float = 600.0,
     image: str = IMAGE,
     egress: EgressRules | None = None,
+    read_only: Mapping[str, Path] | None = None,
     **given: object,
 ) -> ContainerSandboxProvider:
     """The provider with containers."""
-    setup = ContainerSetup(engine(), image, home, limits, EgressProxy(egress) if egress else None)
+    bounds = limits or SandboxLimits()
+    setup = ContainerSetup(engine(), image, home, bounds, EgressProxy(egress) if egress else None)
     boxes = ContainerPool(setup, idle_seconds=idle_seconds, **given)  # type: ignore[arg-type]
-    return ContainerSandboxProvider(folders(home), boxes, limits=limits)
+    return ContainerSandboxProvider(folders(home), boxes, limits=bounds, read_only=read_only)

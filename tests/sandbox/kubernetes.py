@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agent.sandbox.options import SandboxLimits
 from agent.sandbox.provisioner.cluster import Cluster
+from agent.sandbox.provisioner.pod_manifest import PodOptions
 from agent.sandbox.provisioner.pod_sandbox import PodBackend
 from tests.sandbox.provisioning import listening, serving
 
@@ -120,9 +120,10 @@ class Imitation:
         """As the pod's container would be run: with its command's settings and its environment."""
         container = pod["spec"]["containers"][0]
         words = container["command"]
-        settings = json.loads(words[words.index("--settings") + 1])
+        settings = PodOptions(**json.loads(words[words.index("--settings") + 1]))
         environment = {one["name"]: one.get("value") for one in container["env"]}
-        backend = PodBackend(SandboxLimits(**settings), root=self.root / pod["metadata"]["name"])
+        root = self.root / pod["metadata"]["name"]
+        backend = PodBackend(settings.limits(), root=root, proxy=settings.proxy)
         running = serving(backend, token=environment["ROEBOT_SANDBOX_TOKEN"], port=self.port)
         await self.node.enter_async_context(running)
 

@@ -190,8 +190,8 @@ EGRESS_CONTAINER_MUTATIONS = (
     egress(
         "each container has its own gate",
         "agent/sandbox/warm_container.py",
-        'return self.folder.absolute() / "egress" / self.name',
-        'return self.folder.absolute() / "egress"',
+        "return self._setup.home_folder.absolute() / GATES / self.name",
+        "return self._setup.home_folder.absolute() / GATES",
         f"{CONTAINER}::test_the_gate_of_another_sandbox",
     ),
 )

@@ -13,6 +13,7 @@ from agent.sandbox.egress.http_peer import CHUNK, HttpPeer, end_to_end
 from agent.sandbox.egress.rules import EgressError, EgressTarget, parse_target
 
 _SCHEME = "http://"
+MAX_LOOKUPS = 4
 MAX_REASONS = 20
 """Refusals of a sandbox that are kept for the log."""
 CountBytes = Callable[[int], None]
@@ -20,13 +21,17 @@ CountBytes = Callable[[int], None]
 
 @dataclass(slots=True)
 class EgressUsage:
-    """Traffic of a sandbox: connections, bytes in both directions, and the reasons of refusals."""
+    """Traffic of a sandbox: connections, bytes in both directions, and the reasons of refusals.
+
+    `lookups` limits its name look-ups, which occupy threads that the whole process shares.
+    """
 
     connections: int = 0
     open: int = 0
     sent: int = 0
     received: int = 0
     refused: list[str] = field(default_factory=list)
+    lookups: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_LOOKUPS))
 
     def note(self, reason: str) -> None:
         """Keep the reason of a refusal for the log, up to a limit."""

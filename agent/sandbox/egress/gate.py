@@ -18,7 +18,7 @@ from pathlib import Path
 import structlog
 
 from agent.sandbox.egress.forwarding import EgressUsage
-from agent.sandbox.egress.proxy import EgressProxy
+from agent.sandbox.egress.proxy import EgressProxy, log_usage
 
 log = structlog.get_logger(__name__)
 PORT = 3128
@@ -51,9 +51,8 @@ def opening_words(python: str, to: str) -> list[str]:
     return [python, "-I", "-S", "-c", _PROGRAM, to, str(PORT)]
 
 
-def proxy_environment() -> dict[str, str]:
-    """Return the variables by which programs in a sandbox find the proxy."""
-    url = f"http://127.0.0.1:{PORT}"
+def proxy_environment(url: str = f"http://127.0.0.1:{PORT}") -> dict[str, str]:
+    """Return the variables by which programs in a sandbox find the proxy, by default the gate's."""
     names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
     # npm prefers its own variables, and Node.js follows the others only if it is told to.
     own = {"npm_config_proxy": url, "npm_config_https_proxy": url, "NODE_USE_ENV_PROXY": "1"}
@@ -76,7 +75,7 @@ async def open_gate(
     finally:
         gate.stop_receiving()
         await gate.close()
-        _log_usage(thread_id, gate.usage)
+        log_usage(thread_id, gate.usage)
 
 
 def make_pair() -> tuple[socket.socket, socket.socket]:
@@ -164,15 +163,3 @@ def _accepting(descriptors: list[int]) -> socket.socket | None:
             continue
         os.close(descriptor)
     return None
-
-
-def _log_usage(thread_id: str, usage: EgressUsage) -> None:
-    if usage.connections:
-        log.info(
-            "sandbox_egress",
-            thread=thread_id,
-            connections=usage.connections,
-            sent=usage.sent,
-            received=usage.received,
-            refused=list(dict.fromkeys(usage.refused)),
-        )

@@ -12,13 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import h11
+import structlog
 
 from agent.sandbox.egress.forwarding import EgressUsage, Transfer, forward_request, read_target, run_tunnel
 from agent.sandbox.egress.http_peer import HttpPeer
 from agent.sandbox.egress.rules import EgressError, EgressRules, EgressTarget
 
-MAX_LOOKUPS = 4
-"""Name look-ups at a time; they occupy threads that the whole process shares."""
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,6 @@ class EgressProxy:
 
     def __init__(self, rules: EgressRules, limits: EgressLimits | None = None) -> None:
         self._rules, self._limits = rules, limits or EgressLimits()
-        self._lookups = asyncio.Semaphore(MAX_LOOKUPS)
         self._open = 0
 
     async def serve(
@@ -77,7 +76,7 @@ class EgressProxy:
         if request is None:
             return
         target, path = read_target(request)
-        async with self._lookups:
+        async with usage.lookups:
             addresses = await self._rules.find_addresses(target)
         upstream = await self._connect(target, addresses)
         try:
@@ -107,3 +106,16 @@ def _is_own_address(writer: asyncio.StreamWriter) -> bool:
     """Return whether a connection ends on this machine, whose services may trust its own addresses."""
     near, far = writer.get_extra_info("sockname"), writer.get_extra_info("peername")
     return bool(near and far and near[0] == far[0])
+
+
+def log_usage(sandbox: str, usage: EgressUsage) -> None:
+    """Log the traffic of a sandbox, named by its thread or its address, if it had any."""
+    if usage.connections:
+        log.info(
+            "sandbox_egress",
+            sandbox=sandbox,
+            connections=usage.connections,
+            sent=usage.sent,
+            received=usage.received,
+            refused=list(dict.fromkeys(usage.refused)),
+        )

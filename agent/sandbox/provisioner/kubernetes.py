@@ -6,6 +6,7 @@ import asyncio
 import hmac
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from agent.core.interfaces import SandboxUnavailable
 from agent.sandbox.provisioner.cluster import Cluster
@@ -19,6 +20,7 @@ from agent.sandbox.provisioner.pod_manifest import (
     make_pod,
     pod_name,
 )
+from agent.shared.public_address import resolve_host
 
 REASON_LENGTH = 200
 POLL_SECONDS = 0.5
@@ -91,7 +93,8 @@ class KubernetesBackend:
         while True:
             found = await self._cluster.get(pod_name(name))
             if found is None:
-                await self._cluster.create(make_pod(name, self._token(name), self._options))
+                options = await _resolve_proxy(self._options)
+                await self._cluster.create(make_pod(name, self._token(name), options))
             elif _at(found, "metadata", "deletionTimestamp"):
                 # The name can be used again once the pod is gone.
                 pass
@@ -110,6 +113,23 @@ class KubernetesBackend:
 
     def _token(self, name: str) -> str:
         return hmac.digest(self._secret, name.encode(), "sha256").hex()
+
+
+async def _resolve_proxy(options: KubernetesOptions) -> KubernetesOptions:
+    """Return the options with the address of the proxy, whose name pods can't resolve.
+
+    Raises SandboxUnavailable.
+    """
+    if options.proxy is None:
+        return options
+    url = urlsplit(options.proxy)
+    port = url.port or 80
+    try:
+        addresses = await resolve_host(url.hostname or "", port)
+    except OSError:
+        raise SandboxUnavailable(f"The egress proxy {options.proxy} was not found.") from None
+    host = f"[{addresses[0]}]" if ":" in addresses[0] else addresses[0]
+    return options.model_copy(update={"proxy": f"http://{host}:{port}"})
 
 
 def _at(found: object, *path: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from agent.config.types import Number, Text
+from agent.config.types import Number, Text, Url
 from agent.sandbox.options import CommandLimits
 from agent.sandbox.run_as import number_of
 from agent.sandbox.warm_container import OLDEST
@@ -26,11 +26,16 @@ POD_SLACK_MB = 400
 
 
 class PodOptions(CommandLimits):
-    """Limits of commands in a pod."""
+    """Limits of commands in a pod, and their way to the network."""
+
+    proxy: Url | None = Field(
+        None,
+        description="URL of the egress proxy (see deploy/sandbox/kubernetes/egress.yaml); null: no network.",
+    )
 
 
 class KubernetesOptions(PodOptions):
-    """Pods and their limits. Only the limits are passed on to the service in the pod."""
+    """Pods and their limits. Only the limits and the proxy are passed on to the service in the pod."""
 
     image: Text = Field(IMAGE, description="Container image for the pods; see deploy/sandbox/kubernetes.")
     namespace: Text | None = Field(None, description="Namespace of the pods; null: the service's own.")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from agent.core.interfaces import CommandResult, SandboxUnavailable
 from agent.core.paths import AREAS, VIRTUAL_ROOT
 from agent.sandbox.bubblewrap import PATHS, environment
+from agent.sandbox.egress.gate import proxy_environment
 from agent.sandbox.folder import FolderSandbox
 from agent.sandbox.options import MEGABYTE, SandboxLimits
 from agent.sandbox.provisioner.local_stations import FolderStation, check_read_only
@@ -40,7 +41,8 @@ PIPE_SECONDS = 0.3
 class PodSandbox(FolderSandbox):
     """The only sandbox of a pod.
 
-    `first`: this process is the pod's first one, so all others are killed after a command.
+    `first`: this process is the pod's first one, so all others are killed after a command. `proxy` is the URL
+    of the egress proxy.
     """
 
     def __init__(
@@ -51,9 +53,10 @@ class PodSandbox(FolderSandbox):
         limits: SandboxLimits,
         read_only: Mapping[str, Path],
         first: bool,
+        proxy: str | None = None,
     ) -> None:
         super().__init__(thread_id, folders, read_only=read_only, limits=limits)
-        self._first = first
+        self._first, self._proxy = first, proxy
 
     async def execute_command(self, command: str, *, seconds: float | None = None) -> CommandResult:
         self.check()
@@ -83,15 +86,23 @@ class PodSandbox(FolderSandbox):
         # The kernel counts the processes of the user, whose id no other pod has.
         words += [f"--nproc={limits.processes}"] if self._first else []
         workspace = self.own_folders[0]
-        env = {**environment(None), "PATH": PATHS, "HOME": str(workspace)}
+        proxy = proxy_environment(self._proxy) if self._proxy else {}
+        env = {**environment(None), **proxy, "PATH": PATHS, "HOME": str(workspace)}
         return ProgramStart([*words, "--", "bash", "-c", self.paths.to_host(command)], env, workspace)
 
 
 class PodBackend:
     """A `Backend` with the one station of a pod, whose folders are in `root`."""
 
-    def __init__(self, limits: SandboxLimits, *, root: Path = Path("/"), first: bool = False) -> None:
-        self._limits, self._root, self._first = limits, root, first
+    def __init__(
+        self,
+        limits: SandboxLimits,
+        *,
+        root: Path = Path("/"),
+        first: bool = False,
+        proxy: str | None = None,
+    ) -> None:
+        self._limits, self._root, self._first, self._proxy = limits, root, first, proxy
         self._name: str | None = None
 
     async def open(self, name: str, read_only: Sequence[str]) -> FolderStation:
@@ -102,7 +113,9 @@ class PodBackend:
         top = self._root / VIRTUAL_ROOT.removeprefix("/")
         folders: ThreadData = {f"{area}_path": str(top / area) for area in AREAS}  # type: ignore[assignment]
         shared = {path: self._root / path.removeprefix("/") for path in check_read_only(read_only)}
-        sandbox = PodSandbox(name, folders, limits=self._limits, read_only=shared, first=self._first)
+        sandbox = PodSandbox(
+            name, folders, limits=self._limits, read_only=shared, first=self._first, proxy=self._proxy
+        )
         return await asyncio.to_thread(FolderStation, sandbox, sandbox)
 
     async def close(self, name: str) -> None:

@@ -85,7 +85,8 @@ def make_backend(options: argparse.Namespace, settings: Mapping[str, Any], token
     """Create the backend of the command line. Raises SandboxUnavailable or ValueError. Blocks."""
     if options.backend == "pod":
         hide_process()
-        return PodBackend(read_options(PodOptions, settings).limits(), first=first_process())
+        pod = read_options(PodOptions, settings)
+        return PodBackend(pod.limits(), first=first_process(), proxy=pod.proxy)
     if options.backend == "kubernetes":
         if token is None:
             raise ValueError("The kubernetes backend needs a token: set ROEBOT_SANDBOX_TOKEN.")
