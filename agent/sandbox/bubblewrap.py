@@ -224,12 +224,21 @@ def _set_limits(job: Job) -> list[str]:
 def _open_gate(job: Job) -> list[str]:
     if job.gate_fd is None:
         return []
-    python = f"{PYTHON_ROOT}/bin/python" if job.python else shutil.which("python3", path=PATHS)
+    python = f"{PYTHON_ROOT}/bin/python" if job.python else _system_python()
     if python is None:
         raise SandboxUnavailable(
             "The sandbox has no network: its Python is missing. Install it with `make setup-sandbox`."
         )
     return opening_words(python, str(job.gate_fd))
+
+
+def _system_python() -> str | None:
+    """Return an interpreter of the host that is in the sandbox too."""
+    for folder in PATHS.split(":")[1:]:
+        found = shutil.which("python3", path=folder)
+        if found and Path(found).resolve().is_relative_to("/usr"):
+            return found
+    return None
 
 
 def missing() -> str:

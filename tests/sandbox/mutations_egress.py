@@ -9,7 +9,8 @@ FORWARD, PEER = "agent/sandbox/egress/forwarding.py", "agent/sandbox/egress/http
 GATE, ADDRESS = "agent/sandbox/egress/gate.py", "agent/shared/public_address.py"
 RULE_TESTS, PROXY_TESTS = "tests/sandbox/test_egress_rules.py", "tests/sandbox/test_egress_proxy.py"
 LOCAL = "tests/sandbox/test_egress_local.py::TestEgressOfLocal"
-CONTAINER = "tests/sandbox/test_egress_container.py::TestEgressOfContainers"
+CONTAINER_TESTS = "tests/sandbox/test_egress_container.py"
+CONTAINER = f"{CONTAINER_TESTS}::TestEgressOfContainers"
 TWICE = f"{PROXY_TESTS}::test_a_request_with_two_meanings_is_refused"
 
 
@@ -192,6 +193,6 @@ EGRESS_CONTAINER_MUTATIONS = (
         "agent/sandbox/warm_container.py",
         "return self._setup.home_folder.absolute() / GATES / self.name",
         "return self._setup.home_folder.absolute() / GATES",
-        f"{CONTAINER}::test_the_gate_of_another_sandbox",
+        f"{CONTAINER_TESTS}::test_each_container_has_a_gate_of_its_own",
     ),
 )

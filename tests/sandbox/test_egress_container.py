@@ -9,9 +9,12 @@ import pytest
 import pytest_asyncio
 
 from agent.core.interfaces import SandboxProvider
+from agent.sandbox.egress.rules import EgressRules
+from agent.sandbox.warm_container import GATES
 from agent.testing.conformance.attacks import LIMITS
 from agent.testing.conformance.attacks_egress import EgressAttacks, EgressSite
 from tests.sandbox.engines import container
+from tests.sandbox.sandbox_fixtures import one
 
 pytestmark = [pytest.mark.container, pytest.mark.timeout(300)]
 
@@ -22,3 +25,12 @@ class TestEgressOfContainers(EgressAttacks):
         made = container(home, LIMITS, egress=site.rules)
         yield made
         await made.close()
+
+
+async def test_each_container_has_a_gate_of_its_own(tmp_path: Path) -> None:
+    made = container(tmp_path, LIMITS, egress=EgressRules())
+    for thread in ("one", "two"):
+        await (await one(made, thread)).execute_command("true")
+    gates = list((tmp_path / GATES).glob("*/gate"))
+    assert len(gates) == 2
+    await made.close()

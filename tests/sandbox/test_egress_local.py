@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from agent.core.interfaces import SandboxProvider
+from agent.sandbox.local import LocalSandboxProvider
+from agent.sandbox.options import Surroundings
 from agent.testing.conformance.attacks import LIMITS
-from agent.testing.conformance.attacks_egress import EgressAttacks, EgressSite
-from tests.sandbox.sandbox_fixtures import local
+from agent.testing.conformance.attacks_egress import EgressAttacks, EgressSite, ask
+from tests.sandbox.sandbox_fixtures import folders, local, one
 
 pytestmark = pytest.mark.bubblewrap
 
@@ -18,3 +20,11 @@ class TestEgressOfLocal(EgressAttacks):
     @pytest.fixture
     def provider(self, home: Path, site: EgressSite) -> SandboxProvider:
         return local(home, egress=site.rules, limits=LIMITS)
+
+
+async def test_the_configuration_decides(tmp_path: Path) -> None:
+    around = Surroundings(folders(tmp_path), tmp_path)
+    listed = await one(LocalSandboxProvider.from_config(around, network=["a.example"]))
+    assert await ask(listed, 443, ["b.example"]) == {"b.example": {"403"}}
+    closed = await one(LocalSandboxProvider.from_config(around))
+    assert (await closed.execute_command("env | grep -i proxy; cat /proc/net/tcp | wc -l")).output == "1\n"

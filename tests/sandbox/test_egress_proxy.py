@@ -82,6 +82,15 @@ async def test_a_request_arrives_without_the_headers_of_the_way(way: Way) -> Non
     assert (way.usage.connections, way.usage.received, way.usage.refused) == (1, 6, [])
 
 
+async def test_an_old_client_without_a_host(way: Way) -> None:
+    """The server is told the host of the target, which a list of connection headers can't remove either."""
+    await way.ask("GET http://OPEN.test:PORT/ HTTP/1.0\n\n")
+    await way.ask("GET http://open.test:PORT/ HTTP/1.1\nHost: open.test:PORT\nConnection: host\n\n")
+    for head in way.site.heads:
+        assert f"\r\nhost: open.test:{way.site.port}\r\n" in head.lower()
+    assert len(way.site.heads) == 2
+
+
 async def test_bodies_arrive_in_both_forms(way: Way) -> None:
     bodies: list[bytes] = []
 
@@ -118,6 +127,7 @@ async def test_a_tunnel_carries_bytes_and_half_closes(way: Way) -> None:
 
 BAD = {
     "origin form": f"GET / HTTP/1.1{HOST}\n",
+    "a path that ends like an address": f"GET /xxxxxxopen.test:PORT/ HTTP/1.1{HOST}\n",
     "other scheme": f"GET https://open.test:PORT/ HTTP/1.1{HOST}\n",
     "another host": "GET http://open.test:PORT/ HTTP/1.1\nHost: loopback.test:PORT\n\n",
     "another port": "GET http://open.test:PORT/ HTTP/1.1\nHost: open.test:1\n\n",
@@ -224,8 +234,9 @@ async def test_what_is_sent_to_the_gate_is_a_listening_socket_or_nothing(tmp_pat
             ours, theirs = make_pair()
             async with open_gate(EgressProxy(EgressSite(0).rules), "t", ours) as usage:
                 socket.send_fds(theirs, [b"1"], [sent])
-                while ours.fileno() >= 0:
-                    await asyncio.sleep(0.01)
+                async with asyncio.timeout(5):
+                    while ours.fileno() >= 0:
+                        await asyncio.sleep(0.01)
                 with pytest.raises(OSError, match=r"."):
                     socket.send_fds(theirs, [b"1"], [sent])
             theirs.close()

@@ -51,6 +51,7 @@ def test_the_suites_pass_for_an_ordinary_user(folder: Path) -> None:
                 str(folder / "tests"),
                 "tests/sandbox/test_local.py",
                 "tests/sandbox/test_guards.py",
+                "tests/sandbox/test_egress_local.py",
             ),
         ],
         cwd=ROOT,

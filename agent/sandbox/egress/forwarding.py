@@ -13,6 +13,7 @@ from agent.sandbox.egress.http_peer import CHUNK, HttpPeer, end_to_end
 from agent.sandbox.egress.rules import EgressError, EgressTarget, parse_target
 
 _SCHEME = "http://"
+_OURS = frozenset({b"expect", b"host"})
 MAX_LOOKUPS = 4
 MAX_REASONS = 20
 """Refusals of a sandbox that are kept for the log."""
@@ -97,10 +98,16 @@ def _check_host(request: h11.Request, target: EgressTarget) -> None:
 
 
 async def forward_request(
-    client: HttpPeer, request: h11.Request, path: bytes, upstream: HttpPeer, transfer: Transfer
+    client: HttpPeer,
+    request: h11.Request,
+    target: EgressTarget,
+    path: bytes,
+    upstream: HttpPeer,
+    transfer: Transfer,
 ) -> None:
     """Send the request on, and its response back. Raises EgressError if there is no valid response."""
-    headers = [(name, value) for name, value in end_to_end(request.headers) if name != b"expect"]
+    headers = [(name, value) for name, value in end_to_end(request.headers) if name not in _OURS]
+    headers.insert(0, (b"host", target.authority.encode()))
     if any(name == b"transfer-encoding" for name, _ in request.headers):
         headers.append((b"transfer-encoding", b"chunked"))
     headers.append((b"connection", b"close"))

@@ -85,7 +85,7 @@ class EgressProxy:
                 if request.method == b"CONNECT":
                     await run_tunnel(client, upstream, transfer)
                 else:
-                    await forward_request(client, request, path, upstream, transfer)
+                    await forward_request(client, request, target, path, upstream, transfer)
         finally:
             upstream.abort()
 

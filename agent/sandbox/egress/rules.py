@@ -22,7 +22,8 @@ from agent.shared.public_address import (
     resolve_permitted,
 )
 
-PORTS = frozenset({80, 443})
+HTTP_PORT = 80
+PORTS = frozenset({HTTP_PORT, 443})
 RESOLVE_SECONDS = 10.0
 MAX_NAME = 253
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
@@ -50,6 +51,11 @@ class EgressTarget:
 
     host: str
     port: int
+
+    @property
+    def authority(self) -> str:
+        """The value of a Host header for plain HTTP."""
+        return self.host if self.port == HTTP_PORT else f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
