@@ -29,6 +29,7 @@
     ├── ApiError                  a request that the runtime refuses; field `status` is the HTTP status
     │   ├── Invalid               a body, query or id that does not fit (422)
     │   ├── BadRequest            well-formed, but meaningless here (400)
+    │   ├── Forbidden             only the bot may send this (403)
     │   ├── NotFound              no such thread, run, assistant or checkpoint (404)
     │   ├── Conflict              exists already, or the thread is busy (409)
     │   └── NotSupported          not in this version (501)
@@ -232,6 +233,12 @@ class Invalid(ApiError):
     """A body, a query or an id does not fit its schema."""
 
     status = 422
+
+
+class Forbidden(ApiError):
+    """Only the bot may send this, in a signed request."""
+
+    status = 403
 
 
 class NotFound(ApiError):

@@ -15,6 +15,7 @@ from agent.errors import AgentError
 from agent.runtime.settings import ServeSettings
 from agent.shared.arguments import port_number
 from agent.shared.gc_tuning import pause_gc
+from agent.shared.request_signature import KEY_VARIABLE
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
@@ -107,7 +108,7 @@ def graph_sources(settings: ServeSettings) -> tuple[dict[str, Callable[[], Any]]
 
 
 def parse_arguments(arguments: Sequence[str]) -> ServeSettings:
-    """Parse the command line; the token is taken from the environment and removed there."""
+    """Parse the command line; token and signing key are taken from the environment and removed there."""
     parser = argparse.ArgumentParser(
         prog="python -m agent.serve", description="Serve graphs by the LangGraph API."
     )
@@ -125,7 +126,8 @@ def parse_arguments(arguments: Sequence[str]) -> ServeSettings:
     parser.add_argument("--until-stdin-closes", action="store_true")
     given = vars(parser.parse_args(arguments))
     given["allowed_hosts"] = tuple(given["allowed_hosts"])
-    return ServeSettings(**given, token=os.environ.pop(TOKEN_VARIABLE, None) or None)
+    key = os.environ.pop(KEY_VARIABLE, None) or None
+    return ServeSettings(**given, token=os.environ.pop(TOKEN_VARIABLE, None) or None, signing_key=key)
 
 
 if __name__ == "__main__":

@@ -137,7 +137,12 @@ def serve(
 
     Raises ServerFailed and AgentError.
     """
-    runtime = RuntimeSettings(home=settings.home, max_runs=settings.max_runs, body_bytes=settings.body_bytes)
+    runtime = RuntimeSettings(
+        home=settings.home,
+        max_runs=settings.max_runs,
+        body_bytes=settings.body_bytes,
+        signing_key=settings.signing_key,
+    )
     guard = create_app(
         runtime,
         sources,

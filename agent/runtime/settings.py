@@ -46,6 +46,8 @@ class RuntimeSettings:
     body_bytes: int = 64_000_000
     """Maximum size of a request, without uploaded files."""
     log: LogSettings = field(default_factory=LogSettings)
+    signing_key: str | None = field(default=None, repr=False)
+    """Key with which the bot signs its requests; None: everybody with the token is trusted."""
 
     @property
     def database(self) -> Path:
@@ -86,6 +88,8 @@ class ServeSettings:
         default_factory=lambda: ConnectionLimits(total=1024, per_address=512)
     )
     """Limits of connections; those to a Unix socket are not counted."""
+    signing_key: str | None = field(default=None, repr=False)
+    """Key with which the bot signs its requests; None: everybody with the token is trusted."""
     port_file: Path | None = None
     """The port is written here as text when the server accepts connections."""
     ready_fd: int | None = None

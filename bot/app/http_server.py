@@ -15,6 +15,7 @@ import uvicorn
 from agent.shared.http_protocol import LimitedConfig
 from agent.shared.tls import tls_context
 from bot.errors import StartError
+from bot.runtime.signing import make_signer
 from bot.server.api.app import create_app
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.runtime_proxy import TIMEOUT
@@ -114,11 +115,17 @@ def _management_client(service: BotService) -> httpx.AsyncClient:
 
 def _client(service: BotService, url: str | None) -> httpx.AsyncClient:
     assert url is not None
-    key = service.config.runtime.api_key
+    key, signing_key = service.config.runtime.api_key, service.config.runtime.signing_key
     headers = {"x-api-key": key.get_secret_value()} if key else {}
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=32)
     return httpx.AsyncClient(
-        base_url=url, headers=headers, timeout=TIMEOUT, limits=limits, trust_env=False, verify=tls_context()
+        base_url=url,
+        headers=headers,
+        timeout=TIMEOUT,
+        limits=limits,
+        trust_env=False,
+        verify=tls_context(),
+        auth=make_signer(signing_key.get_secret_value() if signing_key else None),
     )
 
 

@@ -41,6 +41,7 @@ from bot.privacy.audit_seals import AuditSealer
 from bot.privacy.retention import RetentionJob
 from bot.runtime.child import RuntimeChild
 from bot.runtime.client import READ_TIMEOUT, LangGraphRuntime
+from bot.runtime.signing import make_signer
 from bot.runtime.spawn import RuntimeProcess
 from bot.schedules.scheduler import Scheduler
 from bot.schedules.service import ScheduleService
@@ -173,7 +174,10 @@ class BotService:
             return LangGraphRuntime(http, assistant_id=config.assistant_id, management=http)
         headers = {"x-api-key": config.api_key.get_secret_value()} if config.api_key else {}
         assert config.url is not None
-        http = httpx.AsyncClient(base_url=config.url, headers=headers, timeout=TIMEOUT, verify=tls_context())
+        signer = make_signer(config.signing_key.get_secret_value() if config.signing_key else None)
+        http = httpx.AsyncClient(
+            base_url=config.url, headers=headers, timeout=TIMEOUT, verify=tls_context(), auth=signer
+        )
         management = http
         if config.management_url:
             management = httpx.AsyncClient(

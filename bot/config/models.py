@@ -105,6 +105,12 @@ class RuntimeConfig(Section):
         "lead_agent", description="Assistant that answers, unless the account sets another one."
     )
     api_key: Secret | None = Field(None, description="API key for an external server.")
+    signing_key: Secret | None = Field(
+        None,
+        description="Key of an external `roebot agent serve`, in whose environment it is "
+        "ROEBOT_RUNTIME_SIGNING_KEY. With it, that server accepts the identity, the roles and the approvals "
+        "of a run only from the bot.",
+    )
 
 
 class DatabaseConfig(Section):

@@ -12,6 +12,7 @@ from httpx_aiohttp import AiohttpTransport
 
 from bot.clock import Clock
 from bot.errors import ConfigUnusable
+from bot.runtime.signing import make_signer
 from bot.runtime.spawn import RuntimeProcess
 
 log = structlog.get_logger(__name__)
@@ -68,7 +69,11 @@ class RuntimeChild:
         """A client of the child; it stays valid over restarts of the process."""
         transport = unix_transport(str(self._process.socket))
         return httpx.AsyncClient(
-            transport=transport, base_url=BASE_URL, headers=self.headers, timeout=timeout
+            transport=transport,
+            base_url=BASE_URL,
+            headers=self.headers,
+            timeout=timeout,
+            auth=make_signer(self._process.signing_key),
         )
 
     async def run(self) -> None:

@@ -1,8 +1,8 @@
 """Start the bundled runtime's process. Imports almost nothing, so that it can start before the rest is
 loaded.
 
-It listens on a Unix socket in a folder of its own, with a token made at this start, so that nothing but this
-service can reach it; it ends when this process does.
+It listens on a Unix socket in a folder of its own, with a token and a signing key made at this start, so that
+nothing but this service can reach it or say whom a run works for; it ends when this process does.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+KEY_VARIABLE = "ROEBOT_RUNTIME_SIGNING_KEY"
 TOKEN_VARIABLE = "ROEBOT_RUNTIME_TOKEN"  # noqa: S105 - a variable's name
 # Agent work yields to the chat loop, which answers commands while every core is busy.
 NICE = 5
@@ -54,6 +55,7 @@ class RuntimeProcess:
     config: Path | None
     max_runs: int = 256
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    signing_key: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     folder: Path = field(default_factory=socket_folder)
     process: subprocess.Popen[bytes] | None = None
     _log_began: int = 0
@@ -111,7 +113,8 @@ class RuntimeProcess:
     def _environment(self) -> dict[str, str]:
         # The token of the service opens everything; nothing that the agent starts may inherit it.
         inherited = {name: value for name, value in os.environ.items() if name != "ROEBOT_TOKEN"}
-        return {**inherited, TOKEN_VARIABLE: self.token, "ROEBOT_HOME": str(self.home)}
+        secrets_of_start = {TOKEN_VARIABLE: self.token, KEY_VARIABLE: self.signing_key}
+        return {**inherited, **secrets_of_start, "ROEBOT_HOME": str(self.home)}
 
     def _command_line(self) -> list[str]:
         command = [sys.executable, "-m", "agent.serve", "--uds", str(self.socket), "--home", str(self.home)]

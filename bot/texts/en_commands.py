@@ -93,6 +93,7 @@ ENGLISH_COMMANDS: Mapping[str, str] = {
     "action_command": "command",
     "action_data_exported": "data exported",
     "action_data_erased": "data erased",
+    "action_agent_runtime_run": "agent runtime run started",
     "action_agent_runtime_changed": "agent runtime changed",
     "action_permission_taken_back": "tool approval revoked",
     "action_approval": "approval",

@@ -93,6 +93,7 @@ CHINESE_COMMANDS: Mapping[str, str] = {
     "action_command": "命令",
     "action_data_exported": "导出数据",
     "action_data_erased": "删除数据",
+    "action_agent_runtime_run": "直接运行智能体服务",
     "action_agent_runtime_changed": "修改智能体服务",
     "action_permission_taken_back": "撤销工具授权",
     "action_approval": "审批",

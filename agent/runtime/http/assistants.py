@@ -17,6 +17,7 @@ from agent.runtime.domain import Assistant, Json, new_id, require_uuid
 from agent.runtime.graphs import DESCRIBE, AnyGraph
 from agent.runtime.http.base import AssistantId, OpenRuntime, Runtime, json_response, pagination_headers
 from agent.runtime.http.bodies import AssistantCreate, AssistantPatch, AssistantSearch
+from agent.runtime.http.trust import Trusted, check_identity
 from agent.runtime.serializers import assistant_view, select_keys
 from agent.runtime.store import assistants
 from agent.shared.json_routes import make_router
@@ -25,8 +26,9 @@ router = make_router("assistants", prefix="/assistants")
 
 
 @router.post("")
-async def create_assistant(runtime: Runtime, body: AssistantCreate) -> Response:
+async def create_assistant(runtime: Runtime, trusted: Trusted, body: AssistantCreate) -> Response:
     """Create an assistant."""
+    check_identity(trusted, (body.config.get("configurable"), body.context))
     if body.graph_id not in runtime.graphs.names:
         raise NotFound(f"No graph named {body.graph_id!r}")
     assistant_id = new_id()
@@ -140,10 +142,12 @@ async def get_assistant(runtime: Runtime, assistant_id: AssistantId) -> Response
 @router.patch("/{assistant_id}")
 async def patch_assistant(
     runtime: Runtime,
+    trusted: Trusted,
     assistant_id: AssistantId,
     body: Annotated[AssistantPatch, Body(default_factory=AssistantPatch)],
 ) -> Response:
     """Change an assistant and increment its version."""
+    check_identity(trusted, ((body.config or {}).get("configurable"), body.context))
     assistant = await _find_changeable(runtime, assistant_id)
     changes = {name: value for name, value in body.model_dump().items() if value is not None}
     if "metadata" in changes:

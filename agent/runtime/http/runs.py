@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final
 
-from fastapi import Body, Depends, Header, Query, Request
+from fastapi import Body, Header, Query
 from starlette.responses import Response
 
-from agent.errors import BadRequest, Invalid, NotFound
+from agent.errors import Invalid, NotFound
 from agent.runtime.domain import (
     START,
     AttemptOutcome,
@@ -17,7 +17,6 @@ from agent.runtime.domain import (
     MultitaskStrategy,
     NewRun,
     Run,
-    RunSpec,
     new_id,
     parse_event_id,
     require_uuid,
@@ -37,6 +36,7 @@ from agent.runtime.http.base import (
     pagination_headers,
 )
 from agent.runtime.http.bodies import RunCreate, RunsCancel
+from agent.runtime.http.run_creation import Creation, RunCreation, make_spec
 from agent.runtime.manager import ActiveRun, CreatedRun
 from agent.runtime.serializers import run_view, select_keys
 from agent.runtime.store import runs
@@ -58,29 +58,13 @@ class EventStreamResponse(Response):
     media_type = "text/event-stream"
 
 
-class RunCreation(NamedTuple):
-    """Dependencies and headers for a request that creates a run."""
-
-    runtime: OpenRuntime
-    model_name: str | None
-    idempotency_key: str | None
-
-
-async def read_creation(request: Request, runtime: Runtime) -> RunCreation:
-    """Read the headers of a creation request."""
-    return RunCreation(runtime, request.headers.get("x-model"), request.headers.get("idempotency-key"))
-
-
-Creation = Annotated[RunCreation, Depends(read_creation)]
-
-
 async def _create(
     creation: RunCreation, body: RunCreate, thread_id: str | None = None, *, reading: bool = False
 ) -> CreatedRun:
     if thread_id is None and body.thread_id is not None:
         thread_id = require_uuid(body.thread_id, "thread id")
     stateless = thread_id is None
-    spec = await _make_spec(creation, body, temporary=stateless and body.on_completion != "keep")
+    spec = await make_spec(creation, body, temporary=stateless and body.on_completion != "keep")
     runtime, key = creation.runtime, creation.idempotency_key
     if key:
         spec.metadata["idempotency_key"] = key
@@ -95,48 +79,6 @@ async def _create(
         start_at=runtime.clock() + body.after_seconds if body.after_seconds else None,
     )
     return await runtime.manager.create_run(new, reading=reading)
-
-
-async def _make_spec(creation: RunCreation, body: RunCreate, *, temporary: bool) -> RunSpec:
-    if body.webhook is not None:
-        raise Invalid("webhook: not supported in this version")
-    assistant = await creation.runtime.find_assistant(body.assistant_id)
-    configurable = body.config.get("configurable") or {}
-    if body.context is not None and configurable:
-        raise BadRequest("Give either context or config.configurable, not both")
-    config = {**assistant.config, **body.config}
-    chosen = {**assistant.config.get("configurable", {}), **configurable}
-    context = {**assistant.context, **body.context} if body.context is not None else assistant.context or None
-    model = creation.model_name
-    if model and "model_name" not in chosen and "model_name" not in (context or {}):
-        chosen["model_name"] = model
-    if chosen:
-        config["configurable"] = chosen
-    durability = body.durability
-    if body.checkpoint_during is not None and durability is None:
-        durability = "async" if body.checkpoint_during else "exit"
-    return RunSpec(
-        graph_id=assistant.graph_id,
-        assistant_id=assistant.assistant_id,
-        input=body.input,
-        command=body.command,
-        config=config,
-        context=dict(context) if context else None,
-        metadata={**body.metadata},
-        checkpoint=body.checkpoint or ({"checkpoint_id": body.checkpoint_id} if body.checkpoint_id else None),
-        stream_mode=require_modes(body.stream_mode),
-        stream_subgraphs=body.stream_subgraphs,
-        stream_resumable=body.stream_resumable,
-        interrupt_before=_to_names(body.interrupt_before),
-        interrupt_after=_to_names(body.interrupt_after),
-        durability=durability,
-        feedback_keys=tuple(body.feedback_keys),
-        temporary_thread=temporary,
-    )
-
-
-def _to_names(nodes: str | list[str] | None) -> str | tuple[str, ...] | None:
-    return tuple(nodes) if isinstance(nodes, list) else nodes
 
 
 def _location_headers(run: Run, kind: str) -> dict[str, str]:

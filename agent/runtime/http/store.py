@@ -12,6 +12,7 @@ from agent.errors import Invalid
 from agent.runtime.domain import Json
 from agent.runtime.http.base import Runtime, json_response
 from agent.runtime.http.bodies import StoreDelete, StoreListNamespaces, StorePut, StoreSearch
+from agent.runtime.http.trust import Trusted, check_namespace
 from agent.shared.json_routes import make_router
 
 router = make_router("store", prefix="/store")
@@ -39,8 +40,9 @@ def _item_view(item: Item) -> Json:
 
 
 @router.put("/items", status_code=204)
-async def put_item(runtime: Runtime, body: StorePut) -> Response:
+async def put_item(runtime: Runtime, trusted: Trusted, body: StorePut) -> Response:
     """Store an item."""
+    check_namespace(trusted, body.namespace)
     if body.ttl is not None:
         raise Invalid("ttl: not supported in this version")
     await runtime.items.aput(_check_namespace(body.namespace), body.key, body.value, body.index)
@@ -55,8 +57,9 @@ async def get_item(runtime: Runtime, key: str, namespace: str = "") -> Response:
 
 
 @router.delete("/items", status_code=204)
-async def delete_item(runtime: Runtime, body: StoreDelete) -> Response:
+async def delete_item(runtime: Runtime, trusted: Trusted, body: StoreDelete) -> Response:
     """Delete an item."""
+    check_namespace(trusted, body.namespace)
     await runtime.items.adelete(_check_namespace(body.namespace), body.key)
     return Response(status_code=204)
 

@@ -27,6 +27,7 @@ from agent.runtime.http.bodies import (
     ThreadStateRead,
     ThreadStateUpdate,
 )
+from agent.runtime.http.trust import Trusted, require_trust
 from agent.runtime.serializers import select_keys, state_view, thread_view
 from agent.runtime.states import EMPTY_STATE
 from agent.runtime.store import threads
@@ -38,10 +39,12 @@ router = make_router("threads", prefix="/threads")
 
 @router.post("")
 async def create_thread(
-    runtime: Runtime, body: Annotated[ThreadCreate, Body(default_factory=ThreadCreate)]
+    runtime: Runtime, trusted: Trusted, body: Annotated[ThreadCreate, Body(default_factory=ThreadCreate)]
 ) -> Response:
     """Create a thread."""
     _refuse_ttl(body.ttl)
+    if body.supersteps:
+        require_trust(trusted, "the history of a thread")
     thread_id = require_uuid(body.thread_id, "thread id") if body.thread_id is not None else new_id()
     now = runtime.clock()
     new = Thread(thread_id, ThreadStatus.IDLE, body.metadata, now, now, now)
@@ -128,10 +131,12 @@ async def get_thread_state(
 @router.post("/{thread_id}/state")
 async def update_thread_state(
     runtime: Runtime,
+    trusted: Trusted,
     thread_id: ThreadId,
     body: Annotated[ThreadStateUpdate, Body(default_factory=ThreadStateUpdate)],
 ) -> Response:
     """Update the state of a thread."""
+    require_trust(trusted, "changes of a thread's state")
     checkpoint = body.checkpoint or ({"checkpoint_id": body.checkpoint_id} if body.checkpoint_id else None)
     configurable = await runtime.states.update_state(
         thread_id, body.values, as_node=body.as_node, checkpoint=checkpoint

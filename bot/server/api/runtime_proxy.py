@@ -18,6 +18,7 @@ import structlog
 from fastapi import APIRouter, HTTPException, Request
 from starlette.responses import Response, StreamingResponse
 
+from agent.shared.request_signature import SIGNATURE_HEADER
 from bot.access import Permission, Role, Target
 from bot.access.permissions import RULES, owner_scope
 from bot.domain import ChatKind, Origin
@@ -34,6 +35,7 @@ from bot.server.api.auth import (
 )
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import UNREACHABLE, error_response, not_found
+from bot.server.api.raw_runtime import RawCalls, read_call
 from bot.server.api.sign_in import LinkSessions
 from bot.store.audit import AuditEvent, record_event
 from bot.store.budgets import count_or_refuse
@@ -48,7 +50,7 @@ CHANGING = frozenset({"PUT", "PATCH", "DELETE"})
 NOT_PASSED = frozenset(
     {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "upgrade"}
     | {"transfer-encoding", "host", "authorization", "cookie", "x-api-key", "origin", "referer", "expect"}
-    | {"forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"}
+    | {SIGNATURE_HEADER, "forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"}
 )
 NOT_RETURNED = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "upgrade", "set-cookie", "server", "date"}
@@ -90,10 +92,15 @@ class RuntimeClients:
 @router.api_route(LANGGRAPH + "/{path:path}", methods=METHODS, operation_id=None, include_in_schema=False)
 @requires(Permission.RAW_RUNS)
 async def proxy_langgraph(path: str, request: Request, services: Services, by: By) -> Response:
-    """Proxy the runtime's LangGraph API. Its use and changes are recorded in the audit log."""
+    """Proxy the runtime's LangGraph API, for owners and on their threads. Its use, runs and changes are
+    recorded in the audit log.
+    """
     await record_read(services, by, "agent runtime", "")
     watch = AccessWatch(services, request.app.state.links, by) if by.session else None
-    answer = await forward_request(request, request.app.state.runtime.langgraph, f"/{path}", watch)
+    runtime = request.app.state.runtime.langgraph
+    call = await read_call(request, f"/{path}")
+    body = await RawCalls(services, by, runtime).authorize(call)
+    answer = await forward_request(request, runtime, call.path, watch, RawBody(body))
     changes = request.method in CHANGING or (request.method == "POST" and path.endswith("/state"))
     if changes and answer.status_code < 400:
         deed = AuditEvent("agent runtime changed", f"/{path}", request.method)
@@ -141,18 +148,29 @@ class AccessWatch:
         return found is None or found.role < self.by.role
 
 
+@dataclass(frozen=True, slots=True)
+class RawBody:
+    """A body that replaces the client's; None: none."""
+
+    content: bytes | None
+
+
 async def forward_request(
-    request: Request, client: httpx.AsyncClient, path: str, watch: AccessWatch | None = None
+    request: Request,
+    client: httpx.AsyncClient,
+    path: str,
+    watch: AccessWatch | None = None,
+    body: RawBody | None = None,
 ) -> Response:
     """Stream the runtime's response to a request; 503 if the runtime is unavailable."""
     if _DOTS.search(path):
         raise HTTPException(404, "Route not found.")
     raw = request.scope.get("raw_path", b"").partition(b"?")[0].decode("latin-1")
     url = httpx.URL(path=_raw_path(raw, path) or path, query=request.scope["query_string"])
-    headers = [(name, value) for name, value in request.headers.items() if name.lower() not in NOT_PASSED]
-    outgoing = client.build_request(
-        request.method, url, headers=headers, content=_request_body(request), timeout=TIMEOUT
-    )
+    dropped = NOT_PASSED if body is None else NOT_PASSED | {"content-length"}
+    headers = [(name, value) for name, value in request.headers.items() if name.lower() not in dropped]
+    content = _request_body(request) if body is None else body.content
+    outgoing = client.build_request(request.method, url, headers=headers, content=content, timeout=TIMEOUT)
     try:
         answer = await client.send(outgoing, stream=True)
     except httpx.HTTPError as error:

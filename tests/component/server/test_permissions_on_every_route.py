@@ -158,6 +158,7 @@ LANGGRAPH = {
     GET /threads/{thread_id}/history
     POST /threads/{thread_id}/history
     POST /threads/{thread_id}/copy
+    POST /threads/{thread_id}/erase
     GET /threads/{thread_id}/runs
     POST /threads/{thread_id}/runs
     POST /threads/{thread_id}/runs/stream
@@ -183,6 +184,7 @@ LANGGRAPH = {
     DELETE /store/items
     POST /store/items/search
     POST /store/namespaces
+    POST /storage/compact
 """
 }
 """What is passed on to the agent's LangGraph API, below /api/langgraph."""

@@ -216,9 +216,9 @@ async def foreign(home: Path) -> AsyncIterator[httpx.AsyncClient]:
     methods = ["GET", "POST", "DELETE"]
     other = Starlette(
         routes=[
-            Route("/broken", broken),
-            Route("/events", streaming),
-            Route("/threads/{rest:path}", echo, methods=methods),
+            Route("/info", broken),
+            Route("/ok", streaming),
+            Route("/api/threads/t/artifacts/{rest:path}", echo, methods=methods),
         ]
     )
     async with world(home) as service, serving(other) as (url, _):
@@ -244,12 +244,16 @@ async def test_the_clients_own_credentials_stop_here(tmp_path: Path) -> None:
             "x-forwarded-for": "1.2.3.4",
             "x-a": "b",
         }
-        answer = await client.post("/api/langgraph/threads/a%2Fb?x=1&x=2", json={"k": 1}, headers=headers)
+        answer = await client.post("/api/threads/t/artifacts/a%2Fb?x=1&x=2", json={"k": 1}, headers=headers)
         seen = answer.json()
         assert seen["headers"]["authorization"] == "Bearer service"
         assert {"cookie", "x-api-key", "x-forwarded-for", "origin"}.isdisjoint(seen["headers"])
         assert seen["headers"]["x-a"] == "b"
-        assert (seen["method"], seen["path"], seen["query"]) == ("POST", "/threads/a%2Fb", "x=1&x=2")
+        assert (seen["method"], seen["path"], seen["query"]) == (
+            "POST",
+            "/api/threads/t/artifacts/a%2Fb",
+            "x=1&x=2",
+        )
         assert seen["body"] == '{"k":1}'
         assert "set-cookie" not in answer.headers
         assert answer.headers["x-kept"] == "yes"
@@ -265,7 +269,7 @@ async def test_a_server_without_management_routes_says_so(tmp_path: Path) -> Non
 
 async def test_errors_keep_their_status_and_tell_nothing_else(tmp_path: Path) -> None:
     async with foreign(tmp_path) as client:
-        answer = await client.get("/api/langgraph/broken")
+        answer = await client.get("/api/langgraph/info")
         assert (answer.status_code, answer.json()) == (
             500,
             {"detail": "The agent runtime returned status 500."},
@@ -279,6 +283,6 @@ async def test_unknown_areas_and_dots_are_not_passed_on(tmp_path: Path) -> None:
 
 
 async def test_a_stream_arrives_as_it_is(tmp_path: Path) -> None:
-    async with foreign(tmp_path) as client, client.stream("GET", "/api/langgraph/events") as answer:
+    async with foreign(tmp_path) as client, client.stream("GET", "/api/langgraph/ok") as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         assert b"".join([chunk async for chunk in answer.aiter_raw()]) == b"data: 1\n\ndata: 2\n\n"

@@ -36,6 +36,7 @@ from bot.store import open_database
 from tests.harness.credentials import SERVICE_TOKEN, give_token
 
 RUNTIME_TOKEN = "runtime-secret-token"
+SIGNING_KEY = "runtime-signing-key"
 MODELS = """
 models:
   - {name: scripted, display_name: Scripted model, use: "agent.testing.model:ScriptedChatModel"}
@@ -141,7 +142,7 @@ def runtime_app(home: Path, config: Path) -> Any:
     os.environ["ROEBOT_HOME"] = str(home)
     names = ("echo", "slow", "markdown12k", "failing", "crashing", "interrupting", "approving", "artifact")
     sources = {name: lambda name=name: getattr(graphs, name) for name in names}
-    settings = RuntimeSettings(home=home / "agent", heartbeat=1.0, drain=0.1)
+    settings = RuntimeSettings(home=home / "agent", heartbeat=1.0, drain=0.1, signing_key=SIGNING_KEY)
     return create_runtime(
         settings, sources, token=LiveToken(RUNTIME_TOKEN), extra_routes=management_routes(home, config)
     )
@@ -177,7 +178,8 @@ async def world(
         runtime_url, runtime = await stack.enter_async_context(serving(agent))
         text = (
             f"server: {{port: 0{server}}}\n"
-            f"runtime: {{url: '{runtime_url}', assistant_id: {graph}, api_key: {RUNTIME_TOKEN}}}\n{extra}"
+            f"runtime: {{url: '{runtime_url}', assistant_id: {graph}, api_key: {RUNTIME_TOKEN},"
+            f" signing_key: {SIGNING_KEY}}}\n{extra}"
         )
         await asyncio.to_thread(config_path.write_text, text)
         loaded = await asyncio.to_thread(load_config, config_path, {}, home)

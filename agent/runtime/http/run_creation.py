@@ -1,0 +1,83 @@
+"""Read requests that create runs."""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+from fastapi import Depends, Request
+
+from agent.errors import BadRequest, Invalid
+from agent.runtime.domain import RunSpec
+from agent.runtime.http.base import OpenRuntime, Runtime
+from agent.runtime.http.bodies import RunCreate
+from agent.runtime.http.trust import Trusted, check_authors, check_identity, require_trust, stored_settings
+from agent.runtime.stream_modes import require_modes
+from agent.shared.request_signature import IDEMPOTENCY_HEADER
+
+
+class RunCreation(NamedTuple):
+    """Dependencies and headers for a request that creates a run."""
+
+    runtime: OpenRuntime
+    trusted: bool
+    model_name: str | None
+    idempotency_key: str | None
+
+
+async def read_creation(request: Request, runtime: Runtime, trusted: Trusted) -> RunCreation:
+    """Read the headers of a creation request."""
+    headers = request.headers
+    return RunCreation(runtime, trusted, headers.get("x-model"), headers.get(IDEMPOTENCY_HEADER))
+
+
+Creation = Annotated[RunCreation, Depends(read_creation)]
+
+
+async def make_spec(creation: RunCreation, body: RunCreate, *, temporary: bool) -> RunSpec:
+    """Return what a run executes. Raises `Forbidden` for what only the bot may send."""
+    if body.webhook is not None:
+        raise Invalid("webhook: not supported in this version")
+    configurable = body.config.get("configurable") or {}
+    check_identity(creation.trusted, (configurable, body.context))
+    check_authors(creation.trusted, body.input)
+    if body.command is not None:
+        require_trust(creation.trusted, "a command, such as the answer to an interrupt,")
+    assistant = await creation.runtime.find_assistant(body.assistant_id)
+    stored = stored_settings(creation.runtime, assistant.config.get("configurable", {}))
+    stored_context = stored_settings(creation.runtime, assistant.context)
+    if body.context is not None and configurable:
+        raise BadRequest("Give either context or config.configurable, not both")
+    config = {**assistant.config, **body.config}
+    chosen = {**stored, **configurable}
+    context = {**stored_context, **body.context} if body.context is not None else stored_context or None
+    model = creation.model_name
+    if model and "model_name" not in chosen and "model_name" not in (context or {}):
+        chosen["model_name"] = model
+    config.pop("configurable", None)
+    if chosen:
+        config["configurable"] = chosen
+    durability = body.durability
+    if body.checkpoint_during is not None and durability is None:
+        durability = "async" if body.checkpoint_during else "exit"
+    return RunSpec(
+        graph_id=assistant.graph_id,
+        assistant_id=assistant.assistant_id,
+        input=body.input,
+        command=body.command,
+        config=config,
+        context=dict(context) if context else None,
+        metadata={**body.metadata},
+        checkpoint=body.checkpoint or ({"checkpoint_id": body.checkpoint_id} if body.checkpoint_id else None),
+        stream_mode=require_modes(body.stream_mode),
+        stream_subgraphs=body.stream_subgraphs,
+        stream_resumable=body.stream_resumable,
+        interrupt_before=_to_names(body.interrupt_before),
+        interrupt_after=_to_names(body.interrupt_after),
+        durability=durability,
+        feedback_keys=tuple(body.feedback_keys),
+        temporary_thread=temporary,
+    )
+
+
+def _to_names(nodes: str | list[str] | None) -> str | tuple[str, ...] | None:
+    return tuple(nodes) if isinstance(nodes, list) else nodes

@@ -1,0 +1,61 @@
+"""The identity of a run: the fields of its `configurable` or context that say who it works for.
+
+Only the bot may set them. A runtime with a signing key refuses them in requests that the bot did not sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+IDENTITY_FIELDS: Final = frozenset(
+    {"user_id", "roles", "approved", "account", "platform", "chat", "chat_kind", "turn_id"}
+)
+ENGINE_PREFIX: Final = "__"
+"""Prefix of LangGraph's own keys, such as the one that answers interrupts; no client may set them."""
+MESSAGE_FIELD: Final = "sender"
+"""Field of a message's `additional_kwargs` that names its author."""
+MAX_DEPTH = 64
+
+
+def without_identity(source: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a `configurable` or a context without the fields of an identity and without LangGraph's own."""
+    return {name: value for name, value in source.items() if not _is_reserved(name)}
+
+
+def has_identity(sources: Iterable[object]) -> bool:
+    """Return whether a `configurable` or a context has a field of an identity, or one of LangGraph's own."""
+    return any(isinstance(one, Mapping) and any(map(_is_reserved, one)) for one in sources)
+
+
+def _is_reserved(name: object) -> bool:
+    return name in IDENTITY_FIELDS or str(name).startswith(ENGINE_PREFIX)
+
+
+def names_author(value: object, depth: int = 0) -> bool:
+    """Return whether a message in an input or a state names its author. Deeper values than MAX_DEPTH count as
+    such, since nobody has looked into them.
+    """
+    if not isinstance(value, Mapping | list):
+        return False
+    if depth == MAX_DEPTH:
+        return True
+    if isinstance(value, list):
+        return any(names_author(one, depth + 1) for one in value)
+    kwargs = value.get("additional_kwargs")
+    if isinstance(kwargs, Mapping) and MESSAGE_FIELD in kwargs:
+        return True
+    return any(names_author(one, depth + 1) for one in value.values())
+
+
+def without_authors(value: Any) -> Any:
+    """Return an input or a state whose messages name no author."""
+    if isinstance(value, list):
+        return [without_authors(one) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    kept = {name: without_authors(one) for name, one in value.items()}
+    kwargs = kept.get("additional_kwargs")
+    if isinstance(kwargs, dict):
+        kwargs.pop(MESSAGE_FIELD, None)
+    return kept

@@ -1,0 +1,37 @@
+"""Sign the bot's requests to the agent runtime, which accepts a run's identity only from the bot."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable
+
+import httpx
+
+from agent.shared.request_signature import IDEMPOTENCY_HEADER, SIGNATURE_HEADER, is_signable, sign_request
+
+
+class RequestSigner(httpx.Auth):
+    """Sign the requests of a client to the LangGraph API; management routes carry no identity."""
+
+    def __init__(self, key: str, now: Callable[[], float] = time.time) -> None:
+        self._key = key
+        self._now = now
+
+    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
+        """Add the signature to a request."""
+        target = request.url.raw_path.decode("ascii")
+        if is_signable(target):
+            request.headers[SIGNATURE_HEADER] = sign_request(
+                self._key,
+                request.method,
+                target,
+                await request.aread(),
+                idempotency_key=request.headers.get(IDEMPOTENCY_HEADER, ""),
+                at=self._now(),
+            )
+        yield request
+
+
+def make_signer(key: str | None) -> RequestSigner | None:
+    """Return a signer, or None without a key."""
+    return RequestSigner(key) if key else None

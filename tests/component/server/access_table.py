@@ -1,0 +1,207 @@
+"""Who may use which door, written down by hand: docs/reference/access-table.md shows it, the tests attack it.
+
+A door is a route ("METHOD path") or a command. A new one without a line here fails the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class Access(StrEnum):
+    """Whom a door is open to; the value is what the reference says."""
+
+    ANYONE = "anyone"
+    MEMBERS = "everyone with access"
+    OWN = "whose data it is, admins of its account"
+    ACCOUNT = "admins of the account"
+    ALL = "admins of all accounts"
+    OWNERS = "owners"
+    RAW = "owners, on their own threads"
+
+
+SERVICE = {
+    Access.ANYONE: """
+    GET /
+    GET /favicon.ico
+    GET /static
+    GET /health
+    GET /health/ready
+    POST /api/session
+    DELETE /api/session
+    POST /webhooks/{account}
+""",
+    Access.MEMBERS: """
+    GET /api/session
+    GET /api/openapi.json
+    GET /api/commands
+    GET /api/conversations
+    POST /api/conversations
+    POST /api/schedules/preview
+    GET /api/schedules
+    GET /api/schedules/calendar
+    GET /api/turns
+""",
+    Access.OWN: """
+    GET /api/conversations/{conversation}
+    GET /api/conversations/{conversation}/messages
+    POST /api/conversations/{conversation}/messages
+    GET /api/conversations/{conversation}/usage
+    GET /api/conversations/{conversation}/events
+    POST /api/conversations/{conversation}/stop
+    POST /api/schedules
+    GET /api/schedules/{schedule}
+    PATCH /api/schedules/{schedule}
+    DELETE /api/schedules/{schedule}
+    POST /api/schedules/{schedule}/pause
+    POST /api/schedules/{schedule}/resume
+    POST /api/schedules/{schedule}/trigger
+    GET /api/schedules/{schedule}/runs
+    GET /api/turns/{turn}
+    GET /api/turns/{turn}/documents/{part}
+    POST /api/turns/{turn}/parts/{part}/choice
+    POST /api/turns/{turn}/retry
+    GET /api/usage
+    GET /api/usage/days
+""",
+    Access.ACCOUNT: """
+    GET /api/access
+    PUT /api/access/{entry}
+    DELETE /api/access/{entry}
+    POST /api/access/pair
+    POST /api/access/waiting/{entry}
+    GET /api/audit
+    GET /api/channels
+    POST /api/channels/{account}/restart
+""",
+    Access.ALL: """
+    GET /metrics
+    GET /api/people/{person}/data
+    DELETE /api/people/{person}/data
+""",
+}
+"""The service's own routes. A person's data is on every account of their platform."""
+MANAGEMENT = {
+    Access.MEMBERS: """
+    GET /api/models
+    GET /api/skills
+    GET /api/agents
+""",
+    Access.OWN: """
+    GET /api/memory
+    DELETE /api/memory
+    POST /api/memory/reload
+    GET /api/memory/status
+    POST /api/memory/facts
+    PATCH /api/memory/facts/{fact}
+    DELETE /api/memory/facts/{fact}
+    POST /api/threads/{thread_id}/uploads
+    GET /api/threads/{thread_id}/uploads/list
+    DELETE /api/threads/{thread_id}/uploads/{filename}
+    GET /api/threads/{thread_id}/artifacts/{path}
+    POST /api/threads/{thread_id}/suggestions
+""",
+    Access.ACCOUNT: """
+    GET /api/models/{name}
+    GET /api/skills/{name}
+    GET /api/agents/{name}
+    GET /api/mcp/servers
+    DELETE /api/threads/{thread_id}
+""",
+    Access.ALL: """
+    POST /api/models/{name}/probe
+    PUT /api/skills/{name}
+    POST /api/agents
+    PUT /api/agents/{name}
+    DELETE /api/agents/{name}
+    GET /api/mcp/config
+    PUT /api/mcp/servers/{name}
+    GET /api/config/problems
+    GET /api/memory/config
+""",
+    Access.OWNERS: """
+    PUT /api/mcp/config
+    POST /api/skills/install
+""",
+}
+"""Calls that are forwarded to the agent runtime's management routes."""
+LANGGRAPH = {
+    Access.OWNERS: """
+    GET /ok
+    GET /info
+    POST /assistants
+    POST /assistants/search
+    POST /assistants/count
+    GET /assistants/{assistant_id}
+    PATCH /assistants/{assistant_id}
+    DELETE /assistants/{assistant_id}
+    GET /assistants/{assistant_id}/graph
+    GET /assistants/{assistant_id}/schemas
+    POST /threads
+    POST /threads/search
+    POST /threads/count
+    POST /runs
+    POST /runs/stream
+    POST /runs/wait
+    POST /runs/batch
+    PUT /store/items
+    GET /store/items
+    DELETE /store/items
+    POST /store/items/search
+    POST /store/namespaces
+    POST /storage/compact
+    POST /runs/crons
+    GET /runs/crons/{rest}
+    POST /runs/crons/{rest}
+    PATCH /runs/crons/{rest}
+    DELETE /runs/crons/{rest}
+    POST /threads/{thread_id}/runs/crons
+""",
+    Access.RAW: """
+    POST /threads/prune
+    GET /threads/{thread_id}
+    PATCH /threads/{thread_id}
+    DELETE /threads/{thread_id}
+    GET /threads/{thread_id}/state
+    POST /threads/{thread_id}/state
+    GET /threads/{thread_id}/state/{checkpoint_id}
+    POST /threads/{thread_id}/state/checkpoint
+    GET /threads/{thread_id}/history
+    POST /threads/{thread_id}/history
+    POST /threads/{thread_id}/copy
+    POST /threads/{thread_id}/erase
+    GET /threads/{thread_id}/runs
+    POST /threads/{thread_id}/runs
+    POST /threads/{thread_id}/runs/stream
+    POST /threads/{thread_id}/runs/wait
+    GET /threads/{thread_id}/runs/{run_id}
+    DELETE /threads/{thread_id}/runs/{run_id}
+    POST /threads/{thread_id}/runs/{run_id}/cancel
+    GET /threads/{thread_id}/runs/{run_id}/join
+    GET /threads/{thread_id}/runs/{run_id}/stream
+    POST /runs/cancel
+""",
+}
+"""Calls of the agent runtime's own API, below /api/langgraph."""
+COMMANDS = {
+    Access.MEMBERS: """
+    help new status stop retry threads resume title models model agent plan busy memory usage digest record
+    data skills approve reject approved whoami page
+""",
+    Access.ACCOUNT: "allow revoke role pair budget audit accounts restart announce skill mcp",
+    Access.ALL: "reload",
+}
+"""Commands in a chat. What they show and change is limited to the accounts of the caller, like the routes."""
+
+
+def doors(table: Mapping[Access, str]) -> dict[str, Access]:
+    """Return whom each route of a table is open to."""
+    return {
+        line.strip(): access for access, lines in table.items() for line in lines.splitlines() if line.strip()
+    }
+
+
+def commands() -> dict[str, Access]:
+    """Return whom each command is open to."""
+    return {name: access for access, names in COMMANDS.items() for name in names.split()}
