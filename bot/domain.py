@@ -65,6 +65,11 @@ def person_of(platform: str, sender: Sender) -> str:
     return sender.id if sender.account else f"{platform}:{sender.id}"
 
 
+def thread_message_id(turn: int, number: int) -> str:
+    """Return the id in the agent thread of a message that a turn answers."""
+    return f"roebot-{turn}-{number}"
+
+
 @dataclass(frozen=True, slots=True)
 class ConversationKey:
     """Key of a conversation, as separate columns. "" stands for a part that does not count."""

@@ -1,4 +1,4 @@
-"""Named steps of a turn at which tests kill the process or run code of their own.
+"""Named steps of a turn or an erasure at which tests kill the process or run code of their own.
 
 `reach` does nothing unless the environment names a step: `ROEBOT_FAULT=<step>[:count]` kills the process by
 SIGKILL when that step is reached for the count-th time (default 1). Within a process, `act_at` calls a
@@ -35,16 +35,27 @@ class Step(StrEnum):
     RECORDED = "recorded"
 
 
+class ErasureStep(StrEnum):
+    """Steps of the erasure of a person's data at which a crash is tested, in order."""
+
+    ERASURE_RECORDED = "erasure_recorded"
+    THREADS_ERASED = "threads_erased"
+    ROWS_ERASED = "rows_erased"
+    AGENT_ERASED = "agent_erased"
+    COMPACTED = "compacted"
+
+
 class FaultPlan:
     """The step that kills the process, and the number of passes until then."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         step, _, count = environment.get(VARIABLE, "").partition(":")
-        self._step = Step(step) if step else None
+        steps: dict[str, Step | ErasureStep] = {one.value: one for one in (*Step, *ErasureStep)}
+        self._step = steps[step] if step else None
         self._left = int(count) if count else 1
-        self.actions: dict[Step, Callable[[], None]] = {}
+        self.actions: dict[Step | ErasureStep, Callable[[], None]] = {}
 
-    def reach(self, step: Step) -> None:
+    def reach(self, step: Step | ErasureStep) -> None:
         """Record that the process has reached `step`."""
         act = self.actions.pop(step, None)
         if act is not None:
@@ -59,13 +70,13 @@ class FaultPlan:
 _plan = FaultPlan(os.environ)
 
 
-def reach(step: Step) -> None:
+def reach(step: Step | ErasureStep) -> None:
     """Record that the process has reached `step`; kill it if a fault test asked for that."""
     _plan.reach(step)
 
 
 @contextmanager
-def act_at(step: Step, act: Callable[[], None]) -> Iterator[None]:
+def act_at(step: Step | ErasureStep, act: Callable[[], None]) -> Iterator[None]:
     """Call `act` the next time this process reaches `step` within the block."""
     _plan.actions[step] = act
     try:

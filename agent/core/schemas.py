@@ -175,6 +175,37 @@ class DeletionResult(ResultModel):
     success: bool
 
 
+class ErasedFiles(ResultModel):
+    """Numbers of deleted uploads, of files with masked quotations, and of files that could not be changed."""
+
+    uploads: int
+    masked: int
+    failed: int
+
+
+class ErasedFromMemory(ResultModel):
+    """Numbers of deleted facts, changed summaries and deleted messages that were waiting to be processed."""
+
+    facts: int
+    summaries: int
+    pending: int
+
+
+class FileErasureRequest(RequestModel):
+    """Idempotency keys of the uploads to delete, and a person's messages, whose quotations are masked."""
+
+    upload_keys: list[str] = []
+    texts: list[str] = []
+
+
+class MemoryErasureRequest(RequestModel):
+    """A person's messages, by id and as texts, and their display names."""
+
+    message_ids: list[str] = []
+    texts: list[str] = []
+    names: list[str] = []
+
+
 class Health(ResultModel):
     """The process is running."""
 

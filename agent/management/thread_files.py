@@ -8,7 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent.catalog.source import ModelSource
-from agent.core.schemas import DeletionResult, OperationResult, UploadInfo, UploadList, UploadResult
+from agent.core.schemas import (
+    DeletionResult,
+    ErasedFiles,
+    FileErasureRequest,
+    OperationResult,
+    UploadInfo,
+    UploadList,
+    UploadResult,
+)
+from agent.shared.text_masking import TextMask
+from agent.uploads.erasure import erase_files
 from agent.uploads.folders import ThreadFolders, open_artifact
 from agent.uploads.store import UploadLimits, UploadStore
 
@@ -47,6 +57,11 @@ class ThreadFiles:
         """Delete all local data of the thread. Raises BadIdentifier."""
         await asyncio.to_thread(self._folders.remove, thread_id)
         return DeletionResult(success=True)
+
+    async def erase(self, thread_id: str, body: FileErasureRequest) -> ErasedFiles:
+        """Erase one person's files, and quotations from the agent's. Raises BadIdentifier."""
+        mask = TextMask(body.texts)
+        return await asyncio.to_thread(erase_files, self._folders, thread_id, body.upload_keys, mask)
 
     def _read_file(self, thread_id: str, path: str) -> tuple[bytes, str]:
         found = open_artifact(self._folders, thread_id, path)

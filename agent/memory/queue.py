@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -18,6 +19,8 @@ from agent.core.interfaces import MemoryScope
 from agent.core.paths import make_private_folder
 from agent.memory.exchange import MAX_MESSAGES, PendingUpdate, QueuedMessage
 from agent.memory.scopes import format_scope, parse_scope
+from agent.shared.sqlite_compaction import compact_database
+from agent.shared.text_masking import TextMask
 
 MAX_WAIT_FACTOR = 10
 """Maximum number of quiet periods that an entry waits while messages keep arriving."""
@@ -67,6 +70,8 @@ _DELETE_PENDING = "DELETE FROM pending WHERE scope = ? AND thread = ? AND id = ?
 _POSTPONE_PENDING = (
     "UPDATE pending SET due = ?, attempts = attempts + 1 WHERE scope = ? AND thread = ? AND id = ?"
 )
+_DELETE_BY_THREAD = "DELETE FROM pending WHERE scope = ? AND thread = ?"
+_REPLACE_MESSAGES = "UPDATE pending SET id = ?, said = ? WHERE scope = ? AND thread = ?"
 _DELETE_BY_SCOPE = "DELETE FROM pending WHERE scope = ?"
 _SELECT_ERASURES = "SELECT times FROM forgotten WHERE scope = ?"
 _INCREMENT_ERASURES = """
@@ -151,6 +156,31 @@ class MemoryUpdateQueue:
             tx.execute(_DELETE_BY_SCOPE, (text,))
             tx.execute(_INCREMENT_ERASURES, (text,))
 
+    def erase_messages(self, scope: MemoryScope, ids: Collection[str], mask: TextMask) -> int:
+        """Delete messages with these ids and the answers to them, and mask quotations in the others.
+
+        Returns the number of deleted messages. A running update with such messages is invalidated.
+        """
+        text, deleted = format_scope(scope), 0
+        with self._transaction() as tx:
+            for thread, said in tx.execute(_SELECT_BY_SCOPE, (text,)).fetchall():
+                messages = _decode_messages(said)
+                kept = _erase_messages(messages, ids, mask)
+                if kept == messages:
+                    continue
+                deleted += len(messages) - len(kept)
+                tx.execute(_INCREMENT_ERASURES, (text,))
+                if any(one.role == "person" for one in kept):
+                    tx.execute(_REPLACE_MESSAGES, (uuid4().hex, _encode_messages(kept), text, thread))
+                else:
+                    tx.execute(_DELETE_BY_THREAD, (text, thread))
+        return deleted
+
+    def compact(self) -> None:
+        """Remove deleted content from the database file. Does nothing if there is none."""
+        if self.exists:
+            compact_database(self._path)
+
     def count_erasures(self, scope: MemoryScope) -> int:
         """Return the number of times the scope was erased."""
         with self._transaction() as tx:
@@ -199,6 +229,18 @@ class MemoryUpdateQueue:
         connection.execute(_PRUNE_SEEN, (MAX_SEEN_THREADS,))
         self._connection = connection
         return connection
+
+
+def _erase_messages(
+    messages: Sequence[QueuedMessage], ids: Collection[str], mask: TextMask
+) -> list[QueuedMessage]:
+    kept, is_theirs = [], False
+    for one in messages:
+        if one.role == "person":
+            is_theirs = one.id in ids
+        if not is_theirs:
+            kept.append(replace(one, text=mask.apply(one.text)))
+    return kept
 
 
 def unseen_messages(messages: Sequence[QueuedMessage], seen: Sequence[str]) -> list[QueuedMessage]:

@@ -27,7 +27,7 @@ class RunStep(StrEnum):
     FINISHED = "finished"
 
 
-class ErasureStep(StrEnum):
+class ThreadErasureStep(StrEnum):
     """Points in the erasure of a person's messages from a thread."""
 
     RUNS_ERASED = "runs_erased"
@@ -44,7 +44,9 @@ class Faults:
     def __init__(self, plan: str | None = None, *, kill: Callable[[], None] = _die) -> None:
         """`plan` has the form of the environment variable. Raises `ValueError` for a bad step or count."""
         name, _, count = (plan or "").partition(":")
-        steps: dict[str, RunStep | ErasureStep] = {step.value: step for step in (*RunStep, *ErasureStep)}
+        steps: dict[str, RunStep | ThreadErasureStep] = {
+            step.value: step for step in (*RunStep, *ThreadErasureStep)
+        }
         if name and name not in steps:
             raise ValueError(f"{name} is not a step")
         self._step = steps[name] if name else None
@@ -56,7 +58,7 @@ class Faults:
         """Read the plan of this process from the environment."""
         return cls(os.environ.get(VARIABLE))
 
-    def reach(self, step: RunStep | ErasureStep) -> None:
+    def reach(self, step: RunStep | ThreadErasureStep) -> None:
         """Kill the process if the plan says so at this step."""
         if step is self._step:
             self._remaining -= 1

@@ -8,6 +8,7 @@ messages stay, so that the thread can go on.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
@@ -29,6 +30,8 @@ _STRUCTURE: Final = frozenset(
     {"type", "id", "role", "tool_call_id", "status", "node", "source", "run_id", "thread_id", SENDER, SOURCE}
 )
 T = TypeVar("T")
+_QUOTATION: Final = re.compile(r"<quotation( [^<>\n]*)>\n.*?\n</quotation>", re.DOTALL)
+_AUTHOR: Final = re.compile(r' from="([^"]*)"')
 _CONTAINERS: Final = (list, tuple, set, frozenset)
 
 
@@ -121,8 +124,10 @@ class ValueEraser:
         self._target = target
         self._erased = timeline.erased
         self._paths = timeline.paths
+        self.blanked: set[str] = set()
+        """Ids of the messages that lost their content now."""
         self._by_type: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
-            (str, target.mask.apply),
+            (str, self._erase_text),
             (BaseMessage, self._erase_message),
             (Mapping, self._erase_mapping),
             (_CONTAINERS, self._erase_items),
@@ -150,6 +155,17 @@ class ValueEraser:
         found = {name: self.erase_channel(name, value) for name, value in values.items()}
         return found if any(found[name] is not value for name, value in values.items()) else values
 
+    def _erase_text(self, text: str) -> str:
+        shown = _QUOTATION.sub(self._erase_quotation, text) if "<quotation" in text else text
+        erased = self._target.mask.apply(shown)
+        return text if erased == text else erased
+
+    def _erase_quotation(self, found: re.Match[str]) -> str:
+        author = _AUTHOR.search(found[1])
+        if author is None or author[1] not in self._target.authors:
+            return found[0]
+        return f'<quotation from="{ERASED_SENDER}">\n{MASK}\n</quotation>'
+
     def _erase_message(self, message: BaseMessage) -> BaseMessage:
         extra = message.additional_kwargs
         if extra.get(SOURCE) == SUMMARY and isinstance(message.content, str):
@@ -157,10 +173,14 @@ class ValueEraser:
             return message if content == message.content else message.model_copy(update={"content": content})
         if message.id in self._erased or (not message.id and self._target.covers(message)):
             blank = _blank_message(message)
-            return message if blank == message else blank
+            return message if blank == message else self._note_blank(message.id, blank)
         names = ("content", "additional_kwargs", "tool_calls", "invalid_tool_calls", "artifact")
         fields = {name: getattr(message, name) for name in names if hasattr(message, name)}
         return self._erase_fields(message, fields, lambda changed: message.model_copy(update=changed))
+
+    def _note_blank(self, identity: str | None, blank: T) -> T:
+        self.blanked.add(identity or "")
+        return blank
 
     def _erase_send(self, value: Send) -> Send:
         arg = self.erase(value.arg)
@@ -177,7 +197,7 @@ class ValueEraser:
     def _erase_mapping(self, value: Mapping[Any, Any]) -> Any:
         if value.get("id") in self._erased and "content" in value:
             blank = _blank_entry(value)
-            return value if blank == value else blank
+            return value if blank == value else self._note_blank(value["id"], blank)
         found = {
             key: item if key in _STRUCTURE else self.erase(item)
             for key, item in value.items()

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from langgraph.store.base import BaseStore
 
-from agent.runtime.faults import ErasureStep, Faults
+from agent.runtime.faults import Faults, ThreadErasureStep
 from agent.runtime.manager import RunManager
 from agent.runtime.message_erasure import (
     SENDER,
@@ -82,11 +82,11 @@ class ThreadErasure:
                 rewriting.eraser.erase,
                 is_theirs=rewriting.timeline.is_theirs,
             )
-            self._faults.reach(ErasureStep.RUNS_ERASED)
+            self._faults.reach(ThreadErasureStep.RUNS_ERASED)
             await self._saver.replace_blobs(changes)
-            self._faults.reach(ErasureStep.CHECKPOINTS_ERASED)
+            self._faults.reach(ThreadErasureStep.CHECKPOINTS_ERASED)
         return ErasedFromThread(
-            messages=len(rewriting.timeline.erased),
+            messages=len(rewriting.eraser.blanked),
             checkpoints=len(changes.checkpoints),
             writes=len(changes.writes),
             runs=rows.runs,

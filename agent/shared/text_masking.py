@@ -88,7 +88,8 @@ class TextMask:
         while at < len(words):
             size = self._passage_size(words, at)
             if not size and texts[at] in self._first_words:
-                size = next((n for n in self._sizes if tuple(texts[at : at + n]) in self._whole), 0)
+                sizes = (n for n in self._sizes if at + n <= len(words))
+                size = next((n for n in sizes if tuple(texts[at : at + n]) in self._whole), 0)
             if not size and texts[at] in self._distinctive:
                 size = 1
             if size:
@@ -113,10 +114,12 @@ def _split_words(text: str) -> list[_Word]:
 def mask_sentences(text: str, mask: TextMask, names: Iterable[str]) -> str:
     """Return a text about several people without the sentences that contain one of `names` or a quotation."""
     known = [name.casefold() for name in names if len(name) > 1]
-    kept = []
-    for sentence in re.split(r"(?<=[.!?。！？\n])\s*", text):
+    kept, sentences = [], re.split(r"(?<=[.!?。！？\n])\s*", text)
+    for sentence in sentences:
         plain = sentence.casefold()
         is_about = any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", plain) for name in known)
         if not is_about and mask.apply(sentence) == sentence:
             kept.append(sentence)
-    return " ".join(part.strip() for part in kept if part.strip()) if kept else ""
+    if len(kept) == len(sentences):
+        return text
+    return " ".join(part.strip() for part in kept if part.strip())

@@ -184,6 +184,10 @@ class UploadReceipts:
         """Store the names. Raises OSError."""
         put_private(self._path(thread_id, key), json.dumps(list(names)))
 
+    def remove(self, thread_id: str, key: str) -> None:
+        """Forget a key. Does nothing if it is unknown."""
+        self._path(thread_id, key).unlink(missing_ok=True)
+
     def _path(self, thread_id: str, key: str) -> Path:
         return (
             self._folders.thread(thread_id)
@@ -254,7 +258,7 @@ class UploadStore:
 
     async def delete(self, thread_id: str, filename: str) -> None:
         """Delete an upload and its Markdown. Raises BadIdentifier or FileMissing."""
-        await asyncio.to_thread(self._delete, thread_id, filename)
+        await asyncio.to_thread(self.delete_now, thread_id, filename)
 
     def _list(self, thread_id: str) -> list[UploadInfo]:
         files = {path.name: path for path in self._folders.files(thread_id, "uploads")}
@@ -276,7 +280,8 @@ class UploadStore:
         except FileMissing:
             return None
 
-    def _delete(self, thread_id: str, filename: str) -> None:
+    def delete_now(self, thread_id: str, filename: str) -> None:
+        """Delete as `delete` does. Blocking."""
         name = check_name(filename)
         files = {path.name: path for path in self._folders.files(thread_id, "uploads")}
         if name not in files:

@@ -101,7 +101,9 @@ class BotService:
         self.bus = MessageBus(db, clock, config.limits.queue)
         self.scheduler = Scheduler(core, self._dispatch_turn)
         self.schedules = ScheduleService(core, self.scheduler)
-        self.retention = RetentionJob(db, self.runtime, clock, self._retention_days, core.new_id)
+        self.retention = RetentionJob(
+            db, self.runtime, clock, self._retention_days, core.new_id, settings.home
+        )
         self.audit_sealer = AuditSealer(db, clock, settings.home)
         self.dispatcher = Dispatcher(
             core,

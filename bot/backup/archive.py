@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 
 from bot.errors import BackupFailed
+from bot.privacy.backup_copies import NOTE
 
 FORMAT = 2
 KNOWN = frozenset({1, FORMAT})
@@ -22,9 +23,7 @@ FIRST_COPIES = ("audit.head",)
 """Files that are copied before the databases: the recorded end of the audit log may be behind the log, but
 never ahead of it.
 """
-LAST = "last-backup.json"
-"""File with the time of the last backup."""
-EXCLUDED = frozenset({"logs", "sandbox", "service.json", ".write-probe", LAST})
+EXCLUDED = frozenset({"logs", "sandbox", "service.json", ".write-probe", NOTE})
 """Files that are recreated, or useless on another machine."""
 EXCLUDED_SUFFIXES = (".lock", ".db-wal", ".db-shm", ".db-journal", ".sock", ".tmp")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import shutil
 import sqlite3
@@ -22,12 +21,12 @@ from bot.backup.archive import (
     FIRST_COPIES,
     FORMAT,
     INSIDE,
-    LAST,
     MANIFEST,
     ArchiveManifest,
     is_excluded,
 )
 from bot.errors import BackupFailed
+from bot.privacy.backup_copies import record_backup
 
 PAGES = 2_000
 """Number of database pages copied at once; between batches, writers can proceed."""
@@ -55,21 +54,11 @@ def back_up(home: Path, archive: Path, tell: Callable[[str], None]) -> BackupRes
     try:
         with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".roebot-backup-") as folder:
             result = _write_archive(home, archive, Path(folder), tell)
-        note = home / LAST
-        note.touch(mode=0o600)
-        note.write_text(json.dumps({"made_at": result.manifest.made_at}))
+        record_backup(home, archive, result.manifest.made_at)
         return result
     except (OSError, sqlite3.Error) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise BackupFailed(f"the archive could not be written: {reason}") from error
-
-
-def last_backup(home: Path) -> float | None:
-    """Return the time of the last backup, None if none is recorded."""
-    try:
-        return float(json.loads((home / LAST).read_text())["made_at"])
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
 
 
 def _write_archive(home: Path, archive: Path, folder: Path, tell: Callable[[str], None]) -> BackupResult:

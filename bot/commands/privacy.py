@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import PurePath
 
 import orjson
 
@@ -13,11 +14,14 @@ from bot.commands.registry import AnswerFile, Invocation, Result, number_in
 from bot.domain import ChatKind, person_of
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused
 from bot.privacy.data_export import export_person, memory_scopes
+from bot.privacy.person_erasure import ErasureReport
 from bot.runtime.interface import ScopeMemory
 from bot.store.audit import AuditEvent, author_of, record_event
 from bot.store.conversations import Audience, announce_by_command
+from bot.store.erasures import find_last_erasure
 from bot.store.record import count_recorded
 from bot.store.retention import PersonKey
+from bot.texts import Texts
 
 EXPORT, ERASE, SURE = "export", "erase", "yes"
 FILENAME = "roebot-data.json"
@@ -35,8 +39,7 @@ async def data(call: Invocation) -> Result:
     texts = call.texts
     words = [word.lower() for word in call.words]
     if not words:
-        days = call.account.retention_days
-        return Result(texts("data_kept", days=days) if days else texts("data_kept_for_ever"))
+        return Result("\n\n".join(filter(None, [_describe_retention(call), await _describe_last(call)])))
     if call.turn.address.chat_kind is not ChatKind.PRIVATE:
         return Result(texts("data_private"))
     if words == [EXPORT]:
@@ -58,20 +61,51 @@ async def _export(call: Invocation) -> Result:
     return Result(call.texts("data_exported"), documents=(AnswerFile(FILENAME, found.decode()),))
 
 
+def _describe_retention(call: Invocation) -> str:
+    days = call.account.retention_days
+    return call.texts("data_kept", days=days) if days else call.texts("data_kept_for_ever")
+
+
+async def _describe_last(call: Invocation) -> str:
+    """Return a line about the caller's last erasure in a private chat, "" if there is none."""
+    if call.turn.address.chat_kind is not ChatKind.PRIVATE:
+        return ""
+    last = await call.core.db.run(find_last_erasure, _caller(call))
+    if last is None:
+        return ""
+    at = datetime.fromtimestamp(last.finished_at or last.requested_at, UTC).strftime("%Y-%m-%d %H:%M")
+    return call.texts("data_last_done" if last.finished_at else "data_last_open", at=at)
+
+
 async def _erase(call: Invocation) -> Result:
-    services, texts, person = call.services, call.texts, _caller(call)
-    done = await services.retention.erase_person(person, _scopes(call, person))
-    await call.core.db.run(
-        record_event, author_of(call.turn), AuditEvent("data erased", str(person)), call.core.clock.now()
-    )
-    lines = [
-        texts("data_erased", messages=done.erased.messages, threads=len(done.erased.gone)),
-        *([texts("data_shared", threads=len(done.erased.shared))] if done.erased.shared else []),
-        *([texts("data_open", messages=done.open_)] if done.open_ else []),
-        *([texts("data_remembers")] if done.remembers else []),
+    services, person = call.services, _caller(call)
+    done = await services.retention.erase_person(person, _scopes(call, person), author_of(call.turn))
+    return Result("\n\n".join(_describe_erasure(call.texts, done)))
+
+
+def _describe_erasure(texts: Texts, done: ErasureReport) -> list[str]:
+    counts = done.counts
+    shared, files = counts.get("shared_threads", 0), counts.get("files", 0) + counts.get("uploads", 0)
+    copies = [f"`{PurePath(path).name}`" for path, _ in done.copies]
+    separator = texts("list_separator")
+    return [
+        texts("data_erased", messages=counts.get("messages", 0), threads=counts.get("deleted_threads", 0)),
+        *([texts("data_shared", threads=shared)] if shared else []),
+        texts(
+            "data_details",
+            agent=counts.get("thread_messages", 0),
+            quotations=counts.get("quotations", 0) + counts.get("thread_quotations", 0),
+            facts=counts.get("memory_facts", 0),
+            schedules=counts.get("schedules", 0),
+            files=files,
+            audit=counts.get("audit_events", 0),
+        ),
+        *([texts("data_open", messages=done.open_messages)] if done.open_messages else []),
+        *([texts("data_remembers")] if done.problem else []),
+        *([texts("data_unsupported", places=separator.join(done.unsupported))] if done.unsupported else []),
+        *([texts("data_copies", copies=separator.join(copies))] if copies else []),
         texts("data_stays"),
     ]
-    return Result("\n\n".join(lines))
 
 
 def _caller(call: Invocation) -> PersonKey:

@@ -86,6 +86,7 @@ class Dispatcher:
         self._sealed: dict[int, tuple[str, str]] = {}
         self.chat = TurnLanes("chat", self._work_conversation, self._give_up_conversation, core.clock)
         self.control = TurnLanes("control", self._work_control, self._give_up_control, core.clock)
+        retention.connect_runs(self.stop)
         self._services = CommandServices(
             core, schedules, retention, self, reload, queue_limit=core.config.limits.queue
         )

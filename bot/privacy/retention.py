@@ -1,24 +1,26 @@
-"""Delete expired texts, and abandoned threads on the agent runtime."""
+"""Delete expired texts, abandoned threads on the agent runtime, and the data of people who ask for it."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 
 import structlog
 
 from agent.shared.aio import wait_first
 from bot.clock import Clock
-from bot.errors import RuntimeProblem, RuntimeRefused
+from bot.errors import RuntimeProblem
+from bot.faults import ErasureStep, reach
+from bot.privacy.person_erasure import ErasureReport, PersonErasure, StopRun
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database
+from bot.store.audit import Actor
+from bot.store.erasures import record_erasure
 from bot.store.retention import (
-    Erasure,
     PersonKey,
     drop_abandoned_thread,
     erase_old_texts,
-    erase_person,
     has_abandoned_threads,
     list_abandoned_threads,
 )
@@ -29,17 +31,8 @@ DAY = 24 * 3600.0
 LOOK_EVERY = 3600.0
 # Retry interval (s) while threads wait to be deleted: a run may use them, or the runtime be unavailable.
 AGAIN_AFTER = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class ErasureSummary:
-    """Result of an erasure: `open_` is the number of messages in progress, which are not erased; `remembers`
-    is true if the agent's memory could not be deleted.
-    """
-
-    erased: Erasure
-    open_: int
-    remembers: bool
+ERASE_AGAIN_AFTER = 5.0
+"""Retry interval (s) while the erasure of a person is not finished."""
 
 
 class RetentionJob:
@@ -54,12 +47,14 @@ class RetentionJob:
         clock: Clock,
         days: Callable[[], Mapping[str, int]],
         new_id: Callable[[], str],
+        home: Path | None = None,
     ) -> None:
         self._db = db
         self._runtime = runtime
         self._clock = clock
         self._days = days
         self._new_id = new_id
+        self._erasing = PersonErasure(db, runtime, clock, new_id, home)
         self._poked = asyncio.Event()
 
     async def run(self) -> None:
@@ -69,6 +64,8 @@ class RetentionJob:
             try:
                 await self.delete_expired()
                 nap = LOOK_EVERY if await self.delete_threads() else AGAIN_AFTER
+                if not await self.resume_erasures():
+                    nap = ERASE_AGAIN_AFTER
             except Exception:  # this task's supervisor: an unavailable database recovers
                 log.exception("forgetting_failed")
                 nap = AGAIN_AFTER
@@ -94,20 +91,22 @@ class RetentionJob:
             await self._db.run(drop_abandoned_thread, thread)
         return not await self._db.run(has_abandoned_threads)
 
-    async def erase_person(self, person: PersonKey, scopes: Sequence[str]) -> ErasureSummary:
-        """Erase the stored data of a person, with the agent's memory in these scopes."""
-        now = self._clock.now()
-        erased, open_ = await erase_person(self._db, person, now - now % DAY, now, self._new_id)
-        self._poked.set()
-        return ErasureSummary(erased, open_, remembers=not await self._delete_memory(scopes))
+    async def resume_erasures(self) -> bool:
+        """Continue the erasures that are not finished; return whether none is left."""
+        return await self._erasing.resume()
 
-    async def _delete_memory(self, scopes: Sequence[str]) -> bool:
-        for scope in scopes:
-            try:
-                await self._runtime.delete_memory(scope, "")
-            except RuntimeRefused:
-                continue  # a runtime without memory
-            except RuntimeProblem as problem:
-                log.warning("memory_not_forgotten", problem=str(problem))
-                return False
-        return True
+    def connect_runs(self, stop: StopRun) -> None:
+        """Set the function that stops the run of a conversation."""
+        self._erasing.stop = stop
+
+    async def erase_person(self, person: PersonKey, scopes: Sequence[str], actor: Actor) -> ErasureReport:
+        """Erase the stored data of a person, with the agent's memory in these scopes, and record it in the
+        audit log. What can't be erased now is erased later, also after a restart.
+        """
+        now = self._clock.now()
+        number = await self._db.run(record_erasure, person, scopes, actor, now)
+        reach(ErasureStep.ERASURE_RECORDED)
+        report = await self._erasing.work(number)
+        if not report.done:
+            self._poked.set()
+        return report

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
@@ -15,6 +15,7 @@ from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.events import STREAM_MODES, open_interrupts, read_answer, read_usage, translate_event
 from bot.runtime.interface import (
     LoggedEvent,
+    PersonWords,
     RememberedFact,
     RunEnded,
     RunRequest,
@@ -32,6 +33,8 @@ INBOX = "steer"
 READ_TIMEOUT = 30.0
 # A document is read before the answer comes; the runtime gives up after a minute.
 UPLOAD_TIMEOUT = 90.0
+# A thread is rewritten, or a database, after at most 20 s of waiting for runs.
+ERASE_TIMEOUT = httpx.Timeout(300.0, connect=5.0)
 # Listing runs of a thread by metadata looks at the newest ones only.
 LOOK_BACK = 50
 # Values for what another version of the runtime may leave out.
@@ -276,6 +279,49 @@ class LangGraphRuntime:
             response = await self._management.delete(f"/api/threads/{quote(thread_id, safe='')}")
         if response.status_code not in (httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED):
             _raise_for_status(response)
+
+    async def erase_from_thread(self, thread_id: str, words: PersonWords) -> Mapping[str, int]:
+        body = {"message_ids": words.message_ids, "authors": words.authors, "spared_ids": words.spared_ids}
+        path = f"/threads/{quote(thread_id, safe='')}/erase"
+        counts = await self._erase(
+            self._http, path, {**body, "texts": words.texts, "names": words.names}, thread_id
+        )
+        counts = {f"thread_{name}": count for name, count in counts.items()}
+        if self._management is None:
+            return counts
+        files = await self._erase(
+            self._management,
+            f"/api/threads/{quote(thread_id, safe='')}/erase",
+            {"upload_keys": words.upload_keys, "texts": words.texts},
+        )
+        return {
+            **counts,
+            "uploads": files.get("uploads", 0),
+            "masked_files": files.get("masked", 0),
+            "failed_files": files.get("failed", 0),
+        }
+
+    async def erase_from_memory(self, scope: str, words: PersonWords) -> Mapping[str, int]:
+        body = {"message_ids": words.message_ids, "texts": words.texts, "names": words.names}
+        path = f"/api/memory/erase?scope={quote(scope, safe=':')}"
+        found = await self._erase(self._management_client(), path, body)
+        return {f"memory_{name}": count for name, count in found.items()}
+
+    async def compact_storage(self) -> None:
+        await self._erase(self._http, "/storage/compact", {})
+
+    async def _erase(
+        self, client: httpx.AsyncClient, path: str, body: Mapping[str, Any], subject: str = ""
+    ) -> dict[str, int]:
+        """Call a route of an erasure. RunMissing only if the server does not know the `subject`."""
+        with _translated_errors():
+            response = await client.post(path, json=body, timeout=ERASE_TIMEOUT)
+        detail = _error_detail(response) if response.is_error else ""
+        if response.status_code == httpx.codes.NOT_FOUND and subject and subject in detail:
+            raise RunMissing(detail)
+        _raise_for_status(response)
+        found = response.json()
+        return {name: count for name, count in found.items() if isinstance(count, int)}
 
     async def is_ready(self) -> bool:
         try:

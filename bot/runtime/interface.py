@@ -227,6 +227,21 @@ class ScopeMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class PersonWords:
+    """What a person said in a chat, for erasing it: the ids of their messages in threads, `authors` as
+    `platform:id` (their messages are erased except `spared_ids`), texts whose quotations are masked, display
+    names, and the keys under which their files were uploaded.
+    """
+
+    message_ids: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()
+    spared_ids: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    upload_keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class StoredUpload:
     """A file as the runtime stored it."""
 
@@ -321,6 +336,20 @@ class AgentRuntime(Protocol):
 
     async def delete_thread(self, thread_id: str) -> None:
         """Delete a thread with its runs, checkpoints and files; one that is not there is no error."""
+        ...
+
+    async def erase_from_thread(self, thread_id: str, words: PersonWords) -> Mapping[str, int]:
+        """Erase a person's messages from a thread that others use, with their files and quotations of them.
+        Return numbers by kind. RunMissing: no such thread; RuntimeRefused 409: a run does not end.
+        """
+        ...
+
+    async def erase_from_memory(self, scope: str, words: PersonWords) -> Mapping[str, int]:
+        """Erase what one person of a group said from its memory. Return numbers by kind."""
+        ...
+
+    async def compact_storage(self) -> None:
+        """Remove deleted content from the runtime's database files."""
         ...
 
     async def is_ready(self) -> bool:

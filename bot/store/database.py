@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -23,6 +24,7 @@ from sqlalchemy.exc import DatabaseError, DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
+from agent.shared.sqlite_compaction import Compaction, compact_database
 from bot.errors import HomeUnusable, StoreError
 from bot.store.connection import Connection, SqlAlchemyConnection, SqliteConnection
 from bot.store.schema import migrate
@@ -58,9 +60,24 @@ class Database(Protocol):
         """Run `work` on SQLAlchemy in a transaction: for migrations and schema checks."""
         ...
 
+    async def compact(self) -> None:
+        """Remove deleted content from the files of the database. Raises StoreError."""
+        ...
+
     async def close(self) -> None:
         """Finish running transactions and close the database."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Compaction:
+    """A job outside of transactions, on a connection of its own while the thread's connection rests."""
+
+    path: Path
+
+    def __call__(self, _connection: Connection) -> Compaction:
+        """Compact the database."""
+        return compact_database(self.path)
 
 
 class SqliteDatabase:
@@ -101,13 +118,18 @@ class SqliteDatabase:
     async def run(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
+        return await self._queue(lambda connection: work(connection, *args, **kwargs))
+
+    async def compact(self) -> None:
+        await self._queue(_Compaction(self.path))
+
+    async def _queue(self, work: Callable[[Connection], T]) -> T:
         if self._closed:
             raise StoreError("the database is closed")
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
-        job = (lambda connection: work(connection, *args, **kwargs), loop, done)
         self.asked += 1
-        self._jobs.put((_FIRST if urgent.get() else _NORMAL, self.asked, job))
+        self._jobs.put((_FIRST if urgent.get() else _NORMAL, self.asked, (work, loop, done)))
         # The caller may be cancelled, but a transaction that was requested still runs to its end.
         return await asyncio.shield(done)
 
@@ -124,7 +146,8 @@ class SqliteDatabase:
             work, loop, done = job
             try:
                 connection = connection or SqliteConnection(_connect(self.path))
-                result = _transaction(connection, work)
+                run = _run_alone if isinstance(work, _Compaction) else _transaction
+                result = run(connection, work)
             except sqlite3.Error as error:
                 _resolve(loop, done, None, _failed(error))
             except BaseException as error:  # noqa: BLE001 - carried to the asker, whatever it is
@@ -174,6 +197,15 @@ class PostgresDatabase:
         except DBAPIError as error:
             raise _failed(error) from error
 
+    async def compact(self) -> None:
+        """Run VACUUM, which does not block other work. PostgreSQL's own write-ahead log and backups stay."""
+        try:
+            async with self._engine.connect() as connection:
+                plain = await connection.execution_options(isolation_level="AUTOCOMMIT")
+                await plain.exec_driver_sql("VACUUM")
+        except DBAPIError as error:
+            raise _failed(error) from error
+
     async def close(self) -> None:
         await self._engine.dispose()
 
@@ -212,6 +244,11 @@ def _connect(path: Path) -> sqlite3.Connection:
     ):
         connection.execute(f"PRAGMA {pragma}")
     return connection
+
+
+def _run_alone(connection: SqliteConnection, work: Callable[[Connection], T]) -> T:
+    """Run a job outside of a transaction."""
+    return work(connection)
 
 
 def _transaction(connection: SqliteConnection, work: Callable[[Connection], T]) -> T:

@@ -14,6 +14,7 @@ import orjson
 
 from bot.domain import OPEN_STATES, Quotation, Sender, TurnState
 from bot.store.connection import (
+    NEWEST,
     OPEN,
     Connection,
     Statement,
@@ -58,6 +59,10 @@ class PersonKey:
         """Return the person of `platform:id`."""
         platform, _, id_ = text.partition(":")
         return cls(platform, id_)
+
+    def is_written_by(self, sender: Sender) -> bool:
+        """Return whether this is the person of a sender, also in the web console."""
+        return sender.id in (self.id, str(self))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -171,7 +176,7 @@ NEWEST_MESSAGE = sql("SELECT COALESCE(MAX(id), 0) FROM inbound")
 # List a person's messages in a range of ids, with their turns.
 LIST_MESSAGES = sql(
     f"""SELECT i.id, i.turn_id, i.text, i.attachments, i.quotations, i.sender, i.sent_at, t.kind, t.state,
-    t.steps, t.conversation_id, t.thread_id, c.account, c.chat, c.chat_kind, c.title FROM inbound i
+    t.run_id, t.steps, t.conversation_id, t.thread_id, c.account, c.chat, c.chat_kind, c.title FROM inbound i
     JOIN turns t ON t.id = i.turn_id
     JOIN conversations c ON c.id = t.conversation_id WHERE i.id > :after AND i.id <= :upto AND i.turn_id > 0
     AND i.deleted = 0 AND {WRITTEN_BY} ORDER BY i.id"""
@@ -179,7 +184,7 @@ LIST_MESSAGES = sql(
 # Count a person's messages that are in progress.
 COUNT_OPEN_MESSAGES = sql(
     f"""SELECT COUNT(*) FROM turns t JOIN inbound i ON i.turn_id = t.id WHERE t.kind = 'chat'
-    AND t.state IN {OPEN} AND i.turn_id > 0 AND i.deleted = 0 AND {WRITTEN_BY}"""
+    AND t.state IN {OPEN} AND i.turn_id > 0 AND i.deleted = 0 AND i.id <= :upto AND {WRITTEN_BY}"""
 )
 # Delete the text, attachments, quotations and sender of a message.
 ANONYMIZE_MESSAGE = sql(
@@ -303,15 +308,20 @@ def list_written(connection: Connection, person: PersonKey, after: int) -> list[
 
 
 def erase_messages(
-    connection: Connection, person: PersonKey, after: int, now: float, new_id: Callable[[], str]
+    connection: Connection,
+    person: PersonKey,
+    after: int,
+    now: float,
+    new_id: Callable[[], str],
+    upto: int = NEWEST,
 ) -> Erasure:
-    """Erase a person's messages of closed turns among the next `STEP` ids. Answers are deleted if nobody
-    else was answered with them, threads if nobody's messages remain.
+    """Erase a person's messages among the next `STEP` ids up to `upto`, except those of turns in progress.
+    Answers are deleted if nobody else was answered with them, threads if nobody's messages remain.
     """
     messages = 0
     places: set[tuple[int, str]] = set()
-    for row in _messages(connection, person, after):
-        if TurnState(row.state) in OPEN_STATES:
+    for row in _messages(connection, person, after, upto):
+        if _is_in_progress(row):
             continue
         connection.execute(ANONYMIZE_MESSAGE, {"nobody": encode_sender(NOBODY), "id": row.id})
         connection.execute(CLEAR_EDITS, {"inbound": row.id})
@@ -327,8 +337,8 @@ def erase_messages(
     return Erasure(messages, _threads(gone), _threads(places - gone))
 
 
-def erase_traces(connection: Connection, person: PersonKey, spent_before: float) -> int:
-    """Delete other data that names a person; returns the number of their messages in progress.
+def erase_traces(connection: Connection, person: PersonKey, spent_before: float, upto: int = NEWEST) -> int:
+    """Delete other data that names a person; returns the number of their messages in progress up to `upto`.
 
     Token usage since `spent_before` stays attributed to them, since budgets need it.
     """
@@ -337,7 +347,8 @@ def erase_traces(connection: Connection, person: PersonKey, spent_before: float)
     delete_web_access(connection, str(person))
     connection.execute(DELETE_NOTICES_OF, {"id": person.id, "platform": person.platform})
     connection.execute(DETACH_USAGE, {"person": str(person), "before": spent_before})
-    return int(connection.execute(COUNT_OPEN_MESSAGES, person.parameters).scalar_one())
+    counted = {**person.parameters, "upto": upto}
+    return int(connection.execute(COUNT_OPEN_MESSAGES, counted).scalar_one())
 
 
 def list_recorded_of(connection: Connection, person: PersonKey) -> Sequence[Any]:
@@ -365,8 +376,15 @@ def _threads(places: Iterable[tuple[int, str]]) -> frozenset[str]:
     return frozenset(thread for _, thread in places)
 
 
-def _messages(connection: Connection, person: PersonKey, after: int) -> Sequence[Any]:
-    given = {**person.parameters, "after": after, "upto": after + STEP}
+def _is_in_progress(row: Any) -> bool:
+    """Return whether a message's turn works on it; a chat turn that has not started can lose it."""
+    state = TurnState(row.state)
+    is_waiting = state is TurnState.ACCEPTED and row.kind == "chat" and not row.run_id
+    return state in OPEN_STATES and not is_waiting
+
+
+def _messages(connection: Connection, person: PersonKey, after: int, upto: int = NEWEST) -> Sequence[Any]:
+    given = {**person.parameters, "after": after, "upto": min(after + STEP, upto)}
     return connection.execute(LIST_MESSAGES, given).all()
 
 
@@ -395,16 +413,21 @@ async def iterate_written(db: Database, person: PersonKey) -> AsyncIterator[Sequ
 
 
 async def erase_person(
-    db: Database, person: PersonKey, spent_before: float, now: float, new_id: Callable[[], str]
+    db: Database,
+    person: PersonKey,
+    spent_before: float,
+    now: float,
+    new_id: Callable[[], str],
+    upto: int = NEWEST,
 ) -> tuple[Erasure, int]:
-    """Erase what is stored about a person, and count their messages that are still in progress.
+    """Erase what is stored about a person up to a message, and count their messages still in progress.
 
     One transaction per batch of messages; if interrupted, it can be run again.
     """
     erased = Erasure()
-    for after in range(0, await db.run(find_newest_message), STEP):
-        erased += await db.run(erase_messages, person, after, now, new_id)
-    return erased, await db.run(erase_traces, person, spent_before)
+    for after in range(0, min(upto, await db.run(find_newest_message)), STEP):
+        erased += await db.run(erase_messages, person, after, now, new_id, upto)
+    return erased, await db.run(erase_traces, person, spent_before, upto)
 
 
 async def purge_expired(db: Database, now: float) -> None:

@@ -431,11 +431,26 @@ leaving_threads = Table(
     _time("since"),
 )
 
+# Requests to erase a person's data; one with `finished_at` 0 is continued until everything is erased.
+erasures = Table(
+    "erasures",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("person", String, nullable=False),
+    _time("requested_at"),
+    _number("upto"),
+    _text("scopes"),
+    _text("names"),
+    _text("counts"),
+    _time("finished_at"),
+    Index("erasures_of_person", "person", "id"),
+)
+
 # The last turn of each account whose texts were deleted.
 forgotten = Table("forgotten", metadata, Column("account", String, primary_key=True), _number("turn_id"))
 
 
-REVISIONS = tuple(f"{number:04}" for number in range(1, 20))
+REVISIONS = tuple(f"{number:04}" for number in range(1, 21))
 HEAD = REVISIONS[-1]
 VERSION_TABLE = "alembic_version"
 _versions = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))

@@ -6,7 +6,7 @@ It behaves as the interface requires: one run per key, events from any id on, a 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.shared.schemas import AgentInfo, McpServerState, ModelInfo, ServerState, SkillList
@@ -17,6 +17,7 @@ from bot.runtime.interface import (
     JoinedMessage,
     LoggedEvent,
     MessageJoined,
+    PersonWords,
     RememberedFact,
     RunEnded,
     RunEvent,
@@ -85,6 +86,7 @@ class ScriptedRuntime:
     cut_after: int | None = None
     down_for_answers: int = 0
     deleted: list[str] = field(default_factory=list)
+    erased: list[tuple[str, PersonWords]] = field(default_factory=list)
 
     async def create_run(self, request: RunRequest) -> str:
         self._reachable()
@@ -249,6 +251,23 @@ class ScriptedRuntime:
         """Record the call in `deleted`."""
         self._reachable()
         self.deleted.append(thread_id)
+
+    async def erase_from_thread(self, thread_id: str, words: PersonWords) -> Mapping[str, int]:
+        """Record the call in `erased`."""
+        self._reachable()
+        self.erased.append((thread_id, words))
+        return {"thread_messages": len(words.message_ids)}
+
+    async def erase_from_memory(self, scope: str, words: PersonWords) -> Mapping[str, int]:
+        """Record the call in `erased`."""
+        self._reachable()
+        if self.remembered is None:
+            raise RuntimeRefused(404, "not here")
+        self.erased.append((scope, words))
+        return {"memory_facts": 0}
+
+    async def compact_storage(self) -> None:
+        self._reachable()
 
     async def is_ready(self) -> bool:
         return not self.down

@@ -180,6 +180,19 @@ async def test_an_answer_to_several_people_keeps_what_others_said(group: Served)
     assert said[3] == f"You all said: Ann: {MASK} | {BEN_SAID}"
 
 
+async def test_what_others_quote_of_them_is_masked(group: Served, tmp_path: Path) -> None:
+    quoting = (
+        '<message from="telegram:2">\nlook\n<quotation kind="quote" from="telegram:1" name="Ann">\nI agree\n'
+        '</quotation>\n<quotation kind="quote" from="telegram:3">\nMe too\n</quotation>\n</message>'
+    )
+    await say(group, message("m1", BEN, quoting))
+    await erase(group)
+    stored = stored_values(tmp_path)
+    assert "I agree" not in stored
+    assert "Me too" in stored
+    assert "look" in stored
+
+
 async def test_a_waiting_message_is_taken_from_the_inbox(group: Served, tmp_path: Path) -> None:
     await say(group, message("m1", BEN, BEN_SAID))
     for identity, sender, text in (("w1", ANN, ANN_SAID), ("w2", BEN, "Ben: wait for me")):

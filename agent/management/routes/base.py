@@ -27,7 +27,7 @@ from agent.errors import (
     SkillError,
 )
 from agent.runtime.http.base import error_response
-from agent.shared.json_routes import JsonRoute, describe_invalid_request, make_router
+from agent.shared.json_routes import LARGEST_BODY, JsonRoute, describe_invalid_request, make_router
 from agent.shared.schemas import ListPage
 
 log = structlog.get_logger(__name__)
@@ -66,6 +66,12 @@ class ManagementRoute(JsonRoute):
             return response
 
         return handle_errors
+
+
+class ErasureRoute(ManagementRoute):
+    """A route whose body holds everything that a person said in a chat."""
+
+    largest_body = LARGEST_BODY
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:

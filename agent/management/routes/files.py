@@ -13,10 +13,18 @@ from starlette.types import Receive, Scope, Send
 
 from agent.catalog.source import ModelSource
 from agent.core.paths import check_thread_id
-from agent.core.schemas import DeletionResult, OperationResult, UploadList, UploadResult
+from agent.core.schemas import (
+    DeletionResult,
+    ErasedFiles,
+    FileErasureRequest,
+    OperationResult,
+    UploadList,
+    UploadResult,
+)
 from agent.errors import FileRefused
 from agent.management.routes.base import (
     FILES_SCHEMA,
+    ErasureRoute,
     FileStart,
     PageCursor,
     PageLimit,
@@ -74,6 +82,9 @@ class FileRoutes:
         router.delete("/uploads/{filename}")(self.delete_upload)
         router.get("/artifacts/{path:path}", response_class=BytesResponse)(self.get_artifact)
         router.delete("")(self.delete_thread_data)
+        router.add_api_route(
+            "/erase", self.erase_from_files, methods=["POST"], route_class_override=ErasureRoute
+        )
         return router
 
     async def upload_files(self, request: Request, thread_id: str) -> UploadResult:
@@ -130,3 +141,10 @@ class FileRoutes:
     async def delete_thread_data(self, thread_id: str) -> DeletionResult:
         """Delete all local data of a thread."""
         return await self._files.forget(thread_id)
+
+    async def erase_from_files(self, thread_id: str, body: FileErasureRequest) -> ErasedFiles:
+        """Delete one person's uploads of a thread.
+
+        Literal quotations of `texts` are masked in text files that the agent wrote.
+        """
+        return await self._files.erase(thread_id, body)

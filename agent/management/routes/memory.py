@@ -11,10 +11,18 @@ from agent.catalog.source import ModelSource
 from agent.config.harness import MemoryConfig
 from agent.core.interfaces import MemoryScope
 from agent.core.memory_document import MemoryDocument
-from agent.core.schemas import MemoryChange, MemorySettings, MemoryStatus, OperationResult
-from agent.management.routes.base import management_router
+from agent.core.schemas import (
+    ErasedFromMemory,
+    MemoryChange,
+    MemoryErasureRequest,
+    MemorySettings,
+    MemoryStatus,
+    OperationResult,
+)
+from agent.management.routes.base import ErasureRoute, management_router
 from agent.memory.scopes import parse_scope
 from agent.memory.service import FactBody, MemoryService, NewFactBody
+from agent.shared.text_masking import TextMask
 
 
 async def read_scope(
@@ -47,6 +55,9 @@ class MemoryRoutes:
         router = management_router("memory", prefix="/api/memory")
         router.get("")(self.get_memory)
         router.delete("")(self.delete_memory)
+        router.add_api_route(
+            "/erase", self.erase_from_memory, methods=["POST"], route_class_override=ErasureRoute
+        )
         router.post("/reload")(self.reload_memory)
         router.get("/config")(self.get_memory_config)
         router.get("/status")(self.get_memory_status)
@@ -62,6 +73,11 @@ class MemoryRoutes:
     async def delete_memory(self, scope: Scope) -> OperationResult:
         """Delete all memory."""
         return await self._memory.erase(scope)
+
+    async def erase_from_memory(self, scope: Scope, body: MemoryErasureRequest) -> ErasedFromMemory:
+        """Erase what one person of a group said from its memory."""
+        mask = TextMask(body.texts)
+        return await self._memory.erase_person(scope, frozenset(body.message_ids), mask, body.names)
 
     async def reload_memory(self, scope: Scope) -> MemoryDocument:
         """Reload the memory from its file."""

@@ -123,7 +123,7 @@ class ThreadHistory(_Body):
     select: list[str] | None = None
 
 
-class ErasureRequest(_Body):
+class ThreadErasureRequest(_Body):
     """Messages to erase from a thread: by id, and by author (`sender` of a message) except `spared_ids`.
 
     `texts` are the person's messages, for finding quotations, and `names` their display names.

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from starlette.responses import Response
 
 from agent.runtime.http.base import Runtime, ThreadId, json_response
-from agent.runtime.http.bodies import ErasureRequest
+from agent.runtime.http.bodies import ThreadErasureRequest
 from agent.runtime.message_erasure import ErasureTarget
 from agent.runtime.store import threads
 from agent.runtime.thread_erasure import compact_files
@@ -19,7 +19,7 @@ router = make_router("erasure")
 
 
 @router.post("/threads/{thread_id}/erase")
-async def erase_from_thread(runtime: Runtime, thread_id: ThreadId, body: ErasureRequest) -> Response:
+async def erase_from_thread(runtime: Runtime, thread_id: ThreadId, body: ThreadErasureRequest) -> Response:
     """Erase a person's messages from a thread.
 
     Their messages and the answers to them lose their content in every checkpoint, literal quotations of

@@ -12,9 +12,9 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from bot.app.home import prepare_home
-from bot.backup.backup import last_backup
 from bot.cli.doctor import Finding
 from bot.errors import HomeUnusable, RoebotError
+from bot.privacy.backup_copies import last_backup
 from bot.store.database import DAMAGED
 
 DATABASES = ("bot.db", "agent.db", "checkpoints.db")

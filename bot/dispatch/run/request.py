@@ -31,6 +31,7 @@ from bot.domain import (
     Turn,
     TurnMessage,
     person_of,
+    thread_message_id,
     turn_author,
 )
 from bot.errors import DeliveryCategory, DeliveryError, RuntimeProblem, RuntimeUnreachable
@@ -116,17 +117,14 @@ def message_ids(turn: Turn) -> list[str]:
 
 def message_id(turn: Turn, number: int) -> str:
     """Return the id in the thread of a message that this turn answers."""
-    return f"{_prefix(turn)}{number}"
+    return thread_message_id(turn.id, number)
 
 
 def message_number(turn: Turn, identity: str) -> int:
     """Return the number of the message with this id in the thread, 0 if the turn does not answer it."""
-    number = identity.removeprefix(_prefix(turn))
-    return int(number) if number != identity and number.isdecimal() else 0
-
-
-def _prefix(turn: Turn) -> str:
-    return f"roebot-{turn.id}-"
+    number = identity.rpartition("-")[2]
+    is_ours = number.isdecimal() and identity == thread_message_id(turn.id, int(number))
+    return int(number) if is_ours else 0
 
 
 def _home_account(turn: Turn) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Response
@@ -15,6 +16,7 @@ from bot.server.api.auth import NOT_YOURS, By, Principal, audit_actor, may, open
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import not_found
 from bot.store.audit import AuditEvent, record_event
+from bot.store.erasures import find_last_erasure
 from bot.store.retention import PersonKey
 
 router = APIRouter(prefix="/api/people", tags=["people"])
@@ -41,19 +43,35 @@ async def export_data(target: Whom, services: Services, by: By) -> Response:
 @open_to(Role.MEMBER)
 async def erase_data(target: Whom, services: Services, by: By) -> schemas.ErasureResult:
     """Erase a person's stored data, as `/data erase` does. The same access rules apply as for the export.
-    Roles, schedules and the audit log are kept.
+    Roles and the audit log are kept. What can't be erased now is erased later, also after a restart.
     """
     person = _parse_person(services, by, target)
-    done = await services.retention.erase_person(person, _memory_scopes(services, person))
-    await services.db.run(
-        record_event, audit_actor(services, by), AuditEvent("data erased", str(person)), services.clock.now()
+    done = await services.retention.erase_person(
+        person, _memory_scopes(services, person), audit_actor(services, by)
     )
     return schemas.ErasureResult(
-        messages=done.erased.messages,
-        threads=len(done.erased.gone),
-        shared_threads=len(done.erased.shared),
-        open_messages=done.open_,
-        remembers=done.remembers,
+        messages=done.counts.get("messages", 0),
+        threads=done.counts.get("deleted_threads", 0),
+        shared_threads=done.counts.get("shared_threads", 0),
+        open_messages=done.open_messages,
+        remembers=bool(done.problem),
+        done=done.done,
+        erased=dict(done.counts),
+        unsupported=list(done.unsupported),
+        backups=[path if by.role >= Role.ADMIN else PurePath(path).name for path, _ in done.copies],
+    )
+
+
+@router.get("/{person}/erasure")
+@open_to(Role.MEMBER)
+async def get_erasure(target: Whom, services: Services, by: By) -> schemas.ErasureState:
+    """Return the state of the last erasure of a person's data."""
+    person = _parse_person(services, by, target)
+    last = await services.db.run(find_last_erasure, person)
+    if last is None:
+        raise not_found("erasure")
+    return schemas.ErasureState(
+        requested_at=last.requested_at, finished_at=last.finished_at or None, erased=last.counts
     )
 
 

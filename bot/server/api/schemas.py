@@ -123,9 +123,10 @@ class Tokens(ApiModel):
 
 
 class ErasureResult(ApiModel):
-    """Result of erasing a person's data. `shared_threads` are kept because they contain messages from others,
-    and `open_messages` because they are in progress. `remembers` is true if the agent's memory could not be
-    deleted.
+    """Result of erasing a person's data. In `shared_threads`, which others use, their messages were masked.
+    `open_messages` are in progress; `remembers` is true if the agent runtime could not be reached. Unless
+    `done`, the service tries again. `erased` holds numbers by place, `unsupported` what the agent runtime
+    can't erase; `backups` are existing copies, which are not changed.
     """
 
     messages: int
@@ -133,6 +134,18 @@ class ErasureResult(ApiModel):
     shared_threads: int
     open_messages: int
     remembers: bool
+    done: bool
+    erased: dict[str, int]
+    unsupported: list[str]
+    backups: list[str]
+
+
+class ErasureState(ApiModel):
+    """State of an erasure; `erased` holds numbers by place. `finished_at` is null while it is in progress."""
+
+    requested_at: float
+    finished_at: float | None
+    erased: dict[str, int]
 
 
 class UsageTotals(Tokens):

@@ -76,7 +76,6 @@ async def test_erasing_asks_once_and_then_does_it(at: Bench) -> None:
         assert "Conversations, including their files: 1." in said
         assert at.runtime.remembered == {"group:rec:g": {"f2": "Group."}}
         assert at.retention is not None
-        assert await at.retention.delete_threads()
         assert at.runtime.deleted == [thread]
         await says(at, "a new day")
         latest = [*at.runtime.runs.values()][-1]
@@ -92,12 +91,14 @@ async def test_a_runtime_that_is_away_is_asked_again(at: Bench) -> None:
         await says(at, "hello")
         at.runtime.down = True
         assert "what it remembers about you has not been erased yet" in await says(at, "/data erase yes")
-        assert at.retention is not None
-        assert not await at.retention.delete_threads()
+        assert "still in progress" in await says(at, "/data")
         assert await at.db.run(has_abandoned_threads)
+        assert at.retention is not None
+        assert not await at.retention.resume_erasures()
         at.runtime.down = False
-        assert await at.retention.delete_threads()
+        assert await at.retention.resume_erasures()
         assert len(at.runtime.deleted) == 1
+        assert "Your data was last erased on" in await says(at, "/data")
 
 
 async def test_what_is_too_old_goes_by_itself(at: Bench) -> None:

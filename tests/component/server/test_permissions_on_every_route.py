@@ -72,6 +72,7 @@ ROUTES = {
     GET /api/schedules/{schedule}/runs
     GET /api/people/{person}/data
     DELETE /api/people/{person}/data
+    GET /api/people/{person}/erasure
     GET /api/turns
     GET /api/turns/{turn}
     GET /api/turns/{turn}/documents/{part}
@@ -124,7 +125,9 @@ MANAGEMENT = {
     PUT /api/mcp/servers/{name}
     GET /api/config/problems
     GET /api/memory/config
+    POST /api/memory/erase
     DELETE /api/threads/{thread_id}
+    POST /api/threads/{thread_id}/erase
 """,
     Role.OWNER: """
     PUT /api/mcp/config

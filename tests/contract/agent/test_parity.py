@@ -43,7 +43,12 @@ METHODS = {
     "DELETE /api/threads/{thread_id}": "delete_thread_data",
     "POST /api/threads/{thread_id}/suggestions": "get_suggestions",
 }
-OF_A_SERVER = {"GET /health", "POST /api/models/{name:path}/probe"}
+OF_A_SERVER = {
+    "GET /health",
+    "POST /api/models/{name:path}/probe",
+    "POST /api/memory/erase",
+    "POST /api/threads/{thread_id}/erase",
+}
 """What only a server has to say."""
 
 

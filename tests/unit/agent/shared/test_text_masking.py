@@ -40,6 +40,11 @@ def test_a_complete_short_message_is_masked() -> None:
     assert mask.masked == 1
 
 
+def test_a_complete_message_at_the_end_is_masked_as_far_as_it_goes() -> None:
+    mask = TextMask(["Plum tree", "Plum tree in the yard of my aunt"])
+    assert mask.apply("A plum tree") == f"A {MASK}"
+
+
 def test_a_very_short_message_stays_in_other_texts() -> None:
     assert TextMask(["yes"]).apply("yes, we can") == "yes, we can"
 

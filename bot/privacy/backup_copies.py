@@ -1,0 +1,50 @@
+"""Copies of the data directory that its service does not control: backup archives, and replaced directories.
+
+Blocking.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from agent.shared.atomic_file import replace_file
+
+NOTE = "last-backup.json"
+"""File with the time of the last backup, and the archives that were written."""
+MOST_ARCHIVES = 100
+REPLACED = ".before-"
+"""In the name of a data directory that was replaced by a restored one."""
+
+
+def record_backup(home: Path, archive: Path, made_at: float) -> None:
+    """Record that an archive was written. Raises OSError."""
+    archives = {**_load(home).get("archives", {}), str(archive): made_at}
+    newest = dict(sorted(archives.items(), key=lambda item: item[1])[-MOST_ARCHIVES:])
+    replace_file(home / NOTE, json.dumps({"made_at": made_at, "archives": newest}))
+
+
+def last_backup(home: Path) -> float | None:
+    """Return the time of the last backup, None if none is recorded."""
+    try:
+        return float(_load(home)["made_at"])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def list_copies(home: Path) -> list[tuple[str, float]]:
+    """Return path and time (s since the epoch) of each known copy that still exists, oldest first."""
+    archives = {Path(path): float(at) for path, at in _load(home).get("archives", {}).items()}
+    found = [(str(path), at) for path, at in archives.items() if path.exists()]
+    replaced = home.parent.glob(f"{home.name}{REPLACED}*")
+    found += [(str(path), path.stat().st_mtime) for path in replaced if path.is_dir()]
+    return sorted(found, key=lambda copy: copy[1])
+
+
+def _load(home: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((home / NOTE).read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,410 @@
+"""Requests to erase a person's data, and what they said, for erasing it elsewhere.
+
+A request is stored before anything is erased and stays open until everything is, so that an interrupted
+erasure is continued.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from agent.shared.text_masking import MASK, TextMask
+from bot.domain import ChatKind, TurnState
+from bot.store.audit import Actor, AuditEvent, record_event
+from bot.store.audit_chain import mask_events
+from bot.store.connection import (
+    OPEN,
+    Connection,
+    Statement,
+    decode_attachments,
+    decode_quotations,
+    decode_sender,
+    encode_quotations,
+    encode_sender,
+    sql,
+)
+from bot.store.retention import (
+    NEWEST_MESSAGE,
+    NOBODY,
+    STEP,
+    WRITTEN_BY,
+    PersonKey,
+)
+
+ERASED = "data erased"
+"""Action of the audit event."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureRequest:
+    """A request to erase a person's data. Messages up to `upto` are erased; `names` are the person's display
+    names as far as they were collected, `scopes` those of the agent's memory of them.
+    """
+
+    id: int
+    person: PersonKey
+    requested_at: float
+    upto: int
+    scopes: tuple[str, ...]
+    names: tuple[str, ...]
+    counts: dict[str, int]
+    finished_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class SaidMessage:
+    """A message of the person: its turn, the texts that were sent or edited, and references of its files."""
+
+    id: int
+    turn: int
+    conversation: int
+    texts: tuple[str, ...]
+    files: tuple[str, ...]
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupChat:
+    """A group in which the person wrote: its conversations, and the agent threads that they use or used."""
+
+    account: str
+    chat: str
+    conversations: tuple[int, ...]
+    threads: tuple[str, ...]
+
+
+COLUMNS = "id, person, requested_at, upto, scopes, names, counts, finished_at"
+FIND_OPEN = sql("SELECT id FROM erasures WHERE person = :person AND finished_at = 0 ORDER BY id LIMIT 1")
+ADD_ERASURE = sql(
+    """INSERT INTO erasures (person, requested_at, upto, scopes) VALUES (:person, :now, :upto, :scopes)
+    RETURNING id"""
+)
+EXTEND_ERASURE = sql("UPDATE erasures SET upto = :upto, scopes = :scopes WHERE id = :id")
+LIST_OPEN_ERASURES = sql(f"SELECT {COLUMNS} FROM erasures WHERE finished_at = 0 ORDER BY id")
+LOAD_ERASURE = sql(f"SELECT {COLUMNS} FROM erasures WHERE id = :id")
+LAST_ERASURE = sql(f"SELECT {COLUMNS} FROM erasures WHERE person = :person ORDER BY id DESC LIMIT 1")
+SET_NAMES = sql("UPDATE erasures SET names = :names WHERE id = :id")
+SET_COUNTS = sql("UPDATE erasures SET counts = :counts WHERE id = :id")
+# The names served to find the person in texts about groups, and are personal data themselves.
+FINISH_ERASURE = sql("UPDATE erasures SET finished_at = :now, counts = :counts, names = '' WHERE id = :id")
+LIST_SAID = sql(
+    f"""SELECT i.id, i.turn_id, i.text, i.attachments, i.sender, t.conversation_id FROM inbound i
+    JOIN turns t ON t.id = i.turn_id WHERE i.id > :after AND i.id <= :upto AND i.turn_id > 0
+    AND {WRITTEN_BY} ORDER BY i.id"""
+)
+LIST_EDITS = sql("SELECT inbound_id, old_text, new_text FROM changes WHERE inbound_id IN :ids", "ids")
+LIST_REPEATS = sql("SELECT id, repeats FROM turns WHERE repeats IN :turns", "turns")
+# Turns whose tokens were used for the person, also if their messages were deleted by the retention.
+CONVERSATIONS_OF = sql("SELECT DISTINCT conversation_id FROM turns WHERE person = :person")
+RECORDED_CHATS_OF = sql(f"SELECT DISTINCT i.account, i.chat FROM record i WHERE {WRITTEN_BY}")
+LOAD_CONVERSATIONS = sql("SELECT id, account, chat, chat_kind FROM conversations WHERE id IN :ids", "ids")
+CONVERSATIONS_IN = sql(
+    "SELECT id, thread_id FROM conversations WHERE account = :account AND chat = :chat ORDER BY id"
+)
+THREADS_OF = sql(
+    "SELECT DISTINCT thread_id FROM turns WHERE conversation_id IN :ids AND thread_id <> ''", "ids"
+)
+NEWER_MESSAGES = sql(
+    f"""SELECT i.id, i.turn_id FROM inbound i WHERE i.id > :upto AND i.turn_id > 0 AND {WRITTEN_BY}"""
+)
+RECORDED_IN = sql(
+    f"""SELECT i.text, i.sender FROM record i WHERE i.account = :account AND i.chat = :chat
+    AND {WRITTEN_BY}"""
+)
+# Chat turns in progress with messages of the person; `others` is 1 if somebody else wrote in them as well.
+OPEN_TURNS = sql(
+    f"""SELECT t.id, t.conversation_id, t.state, MAX(CASE WHEN {WRITTEN_BY} THEN 0 ELSE 1 END) AS others
+    FROM turns t JOIN inbound i ON i.turn_id = t.id WHERE t.kind = 'chat' AND t.state IN {OPEN}
+    AND i.turn_id > 0 AND i.deleted = 0 GROUP BY t.id, t.conversation_id, t.state
+    HAVING MIN(CASE WHEN {WRITTEN_BY} AND i.id <= :upto THEN 0 ELSE 1 END) = 0 ORDER BY t.id"""
+)
+# Columns that can quote people, by the turns of a conversation.
+TURNS_IN = sql(
+    """SELECT id FROM turns WHERE conversation_id = :conversation AND id > :after ORDER BY id LIMIT :limit"""
+)
+PARTS_IN = sql("SELECT turn_id, position, content FROM parts WHERE turn_id IN :turns", "turns")
+SET_PART = sql("UPDATE parts SET content = :text WHERE turn_id = :turn AND position = :position")
+STEPS_IN = sql("SELECT id, steps FROM turns WHERE id IN :turns AND steps <> ''", "turns")
+SET_STEPS = sql("UPDATE turns SET steps = :text WHERE id = :id")
+MESSAGES_IN = sql("SELECT id, text, quotations FROM inbound WHERE turn_id IN :turns AND deleted = 0", "turns")
+SET_MESSAGE = sql("UPDATE inbound SET text = :text, quotations = :quotations WHERE id = :id")
+CHANGES_IN = sql("SELECT id, old_text, new_text FROM changes WHERE conversation_id = :conversation")
+SET_CHANGE = sql("UPDATE changes SET old_text = :old, new_text = :new WHERE id = :id")
+CLEAR_TITLE = sql("UPDATE conversations SET title = '' WHERE id = :id")
+RECORD_IN = sql("SELECT id, text, quotations FROM record WHERE account = :account AND chat = :chat")
+SET_RECORD = sql("UPDATE record SET text = :text, quotations = :quotations WHERE id = :id")
+# Messages without a turn, or deleted by their author.
+ANONYMIZE_LEFTOVERS = sql(
+    f"""UPDATE inbound SET text = '', attachments = '', quotations = '', sender = :nobody, message_id = '',
+    deleted = 1 WHERE id IN (SELECT i.id FROM inbound i WHERE i.id > :after AND i.id <= :upto
+    AND (i.turn_id <= 0 OR i.deleted = 1) AND {WRITTEN_BY})"""
+)
+SCHEDULES_OF = sql("SELECT id FROM schedules WHERE person = :person")
+DELETE_SCHEDULES = [
+    sql("DELETE FROM firings WHERE schedule_id IN :ids", "ids"),
+    sql("DELETE FROM schedules WHERE id IN :ids", "ids"),
+]
+CLEAR_GRANT_NAMES = sql("UPDATE permissions SET name = '' WHERE person = :person")
+# Questions that only the person was asked.
+ASKED = sql("SELECT id, askers FROM conversations WHERE askers <> ''")
+CLEAR_QUESTION = sql(
+    """UPDATE conversations SET question = '', asked_by = 0, askers = '', decisions = '', remembered = ''
+    WHERE id = :id"""
+)
+AUDIT_AFTER = sql(
+    "SELECT id, person, name, subject, detail FROM audit WHERE id > :after ORDER BY id LIMIT :limit"
+)
+
+
+def record_erasure(
+    connection: Connection, person: PersonKey, scopes: Sequence[str], actor: Actor, now: float
+) -> int:
+    """Store a request with its audit event, and return its id. An open request of the person is extended."""
+    upto = int(connection.execute(NEWEST_MESSAGE).scalar_one())
+    given = {"person": str(person), "now": now, "upto": upto, "scopes": orjson.dumps(list(scopes)).decode()}
+    found = connection.execute(FIND_OPEN, given).scalar_one_or_none()
+    record_event(connection, actor, AuditEvent(ERASED, str(person)), now)
+    if found is not None:
+        connection.execute(EXTEND_ERASURE, {"id": found, "upto": upto, "scopes": given["scopes"]})
+        return int(found)
+    return int(connection.execute(ADD_ERASURE, given).scalar_one())
+
+
+def list_open_erasures(connection: Connection) -> list[ErasureRequest]:
+    """Return the requests that are not finished, oldest first."""
+    return [_request(row) for row in connection.execute(LIST_OPEN_ERASURES).all()]
+
+
+def load_erasure(connection: Connection, number: int) -> ErasureRequest:
+    """Return a request."""
+    return _request(connection.execute(LOAD_ERASURE, {"id": number}).one())
+
+
+def find_last_erasure(connection: Connection, person: PersonKey) -> ErasureRequest | None:
+    """Return the person's last request, None if there is none."""
+    row = connection.execute(LAST_ERASURE, {"person": str(person)}).first()
+    return None if row is None else _request(row)
+
+
+def save_names(connection: Connection, number: int, names: Sequence[str]) -> None:
+    """Store the person's display names until the erasure is finished."""
+    connection.execute(SET_NAMES, {"id": number, "names": orjson.dumps(list(names)).decode()})
+
+
+def save_counts(connection: Connection, number: int, counts: dict[str, int]) -> None:
+    """Store what was erased so far."""
+    connection.execute(SET_COUNTS, {"id": number, "counts": orjson.dumps(counts).decode()})
+
+
+def finish_erasure(connection: Connection, number: int, counts: dict[str, int], now: float) -> None:
+    """Mark a request as finished."""
+    connection.execute(FINISH_ERASURE, {"id": number, "counts": orjson.dumps(counts).decode(), "now": now})
+
+
+def list_said(connection: Connection, person: PersonKey, after: int, upto: int) -> list[SaidMessage]:
+    """Return the person's messages among the next `STEP` ids, up to `upto`."""
+    bounds = {"after": after, "upto": min(after + STEP, upto)}
+    rows = connection.execute(LIST_SAID, {**person.parameters, **bounds}).all()
+    edits: dict[int, list[str]] = {}
+    ids = [row.id for row in rows]
+    for edit in connection.execute(LIST_EDITS, {"ids": ids}).all() if ids else ():
+        edits.setdefault(edit.inbound_id, []).extend([edit.old_text, edit.new_text])
+    return [
+        SaidMessage(
+            row.id,
+            row.turn_id,
+            row.conversation_id,
+            tuple(filter(None, [row.text, *edits.get(row.id, ())])),
+            tuple(one.ref for one in decode_attachments(row.attachments)),
+            decode_sender(row.sender).name,
+        )
+        for row in rows
+    ]
+
+
+def list_repeats(connection: Connection, turns: Sequence[int]) -> dict[int, list[int]]:
+    """Return the turns that repeat each of these turns."""
+    found: dict[int, list[int]] = {}
+    for row in connection.execute(LIST_REPEATS, {"turns": list(turns)}).all() if turns else ():
+        found.setdefault(row.repeats, []).append(row.id)
+    return found
+
+
+def list_group_chats(
+    connection: Connection, person: PersonKey, conversations: Sequence[int]
+) -> list[GroupChat]:
+    """Return the groups of these conversations, and others in which the person was answered or recorded."""
+    known = {row[0] for row in connection.execute(CONVERSATIONS_OF, {"person": str(person)}).all()}
+    ids = sorted(known | set(conversations))
+    rows = connection.execute(LOAD_CONVERSATIONS, {"ids": ids}).all() if ids else ()
+    chats = {(row.account, row.chat) for row in rows if row.chat_kind != ChatKind.PRIVATE.value}
+    recorded = connection.execute(RECORDED_CHATS_OF, person.parameters).all()
+    chats |= {(row.account, row.chat) for row in recorded}
+    return [_group(connection, account, chat) for account, chat in sorted(chats)]
+
+
+def list_newer(connection: Connection, person: PersonKey, upto: int) -> list[tuple[int, int]]:
+    """Return turn and id of the person's messages after `upto`."""
+    rows = connection.execute(NEWER_MESSAGES, {**person.parameters, "upto": upto}).all()
+    return [(row.turn_id, row.id) for row in rows]
+
+
+def list_recorded_texts(
+    connection: Connection, person: PersonKey, account: str, chat: str
+) -> list[tuple[str, str]]:
+    """Return text and display name of the person's messages in the record of a chat."""
+    given = {**person.parameters, "account": account, "chat": chat}
+    rows = connection.execute(RECORDED_IN, given).all()
+    return [(row.text, decode_sender(row.sender).name) for row in rows]
+
+
+def list_open_turns(
+    connection: Connection, person: PersonKey, upto: int
+) -> list[tuple[int, TurnState, bool]]:
+    """Return conversation and state of the chat turns in progress with messages of the person, and whether
+    others wrote in them as well.
+    """
+    rows = connection.execute(OPEN_TURNS, {**person.parameters, "upto": upto}).all()
+    return [(row.conversation_id, TurnState(row.state), bool(row.others)) for row in rows]
+
+
+def mask_turns(
+    connection: Connection, conversation: int, after: int, mask: TextMask, person: PersonKey
+) -> int | None:
+    """Mask quotations in the next turns of a conversation; return the last turn covered, None at the end."""
+    here = {"conversation": conversation, "after": after, "limit": STEP}
+    turns = [row[0] for row in connection.execute(TURNS_IN, here).all()]
+    if not turns:
+        return None
+    for row in connection.execute(PARTS_IN, {"turns": turns}).all():
+        if (text := mask.apply(row.content)) != row.content:
+            connection.execute(SET_PART, {"turn": row.turn_id, "position": row.position, "text": text})
+    for row in connection.execute(STEPS_IN, {"turns": turns}).all():
+        steps = _mask_json(row.steps, mask)
+        if steps != row.steps:
+            connection.execute(SET_STEPS, {"id": row.id, "text": steps})
+    for row in connection.execute(MESSAGES_IN, {"turns": turns}).all():
+        _mask_message(connection, SET_MESSAGE, row, mask, person)
+    return int(turns[-1])
+
+
+def mask_conversation(connection: Connection, conversation: int, mask: TextMask) -> None:
+    """Clear the title of a conversation, and mask quotations in the edits of its messages."""
+    connection.execute(CLEAR_TITLE, {"id": conversation})
+    for row in connection.execute(CHANGES_IN, {"conversation": conversation}).all():
+        old, new = mask.apply(row.old_text), mask.apply(row.new_text)
+        if (old, new) != (row.old_text, row.new_text):
+            connection.execute(SET_CHANGE, {"id": row.id, "old": old, "new": new})
+
+
+def mask_record(connection: Connection, account: str, chat: str, mask: TextMask, person: PersonKey) -> None:
+    """Mask quotations in the record of a chat."""
+    for row in connection.execute(RECORD_IN, {"account": account, "chat": chat}).all():
+        _mask_message(connection, SET_RECORD, row, mask, person)
+
+
+def _mask_message(
+    connection: Connection, update: Statement, row: Any, mask: TextMask, person: PersonKey
+) -> None:
+    text, quotations = mask.apply(row.text), _mask_quotations(row.quotations, mask, person)
+    if (text, quotations) != (row.text, row.quotations):
+        connection.execute(update, {"id": row.id, "text": text, "quotations": quotations})
+
+
+def _mask_quotations(column: str, mask: TextMask, person: PersonKey) -> str:
+    """Mask what a message forwards, quotes or shares of the person's."""
+    masked = []
+    for one in decode_quotations(column):
+        if one.author_id == person.id:
+            masked.append(replace(one, text=MASK, author="", author_id="", files=()))
+        else:
+            masked.append(replace(one, text=mask.apply(one.text)))
+    return encode_quotations(masked)
+
+
+def erase_leftovers(connection: Connection, person: PersonKey, after: int, upto: int) -> None:
+    """Anonymize messages that no turn answers, among the next `STEP` ids."""
+    bounds = {"after": after, "upto": min(after + STEP, upto), "nobody": encode_sender(NOBODY)}
+    connection.execute(ANONYMIZE_LEFTOVERS, {**person.parameters, **bounds})
+
+
+def erase_schedules(connection: Connection, person: PersonKey) -> int:
+    """Delete the person's schedules, and return their number."""
+    ids = [row[0] for row in connection.execute(SCHEDULES_OF, {"person": str(person)}).all()]
+    for statement in DELETE_SCHEDULES if ids else ():
+        connection.execute(statement, {"ids": ids})
+    return len(ids)
+
+
+def erase_names(connection: Connection, person: PersonKey) -> None:
+    """Remove the person's name from tool grants, and questions that only they were asked."""
+    connection.execute(CLEAR_GRANT_NAMES, {"person": str(person)})
+    for row in connection.execute(ASKED).all():
+        askers = [decode_sender(one) for one in orjson.loads(row.askers) if one.startswith("[")]
+        if askers and all(person.is_written_by(one) for one in askers):
+            connection.execute(CLEAR_QUESTION, {"id": row.id})
+
+
+def mask_audit(
+    connection: Connection, person: PersonKey, after: int, mask: TextMask
+) -> tuple[int, int] | None:
+    """Mask audit events that quote the person, among the next `STEP`; the person's name is masked as well.
+
+    Returns the last event covered and the number of masked ones, None at the end.
+    """
+    rows = connection.execute(AUDIT_AFTER, {"after": after, "limit": STEP}).all()
+    if not rows:
+        return None
+    masked = 0
+    for fields, ids in _find_quoting(rows, person, mask).items():
+        mask_events(connection, ids, fields)
+        masked += len(ids)
+    return int(rows[-1].id), masked
+
+
+def _find_quoting(rows: Sequence[Any], person: PersonKey, mask: TextMask) -> dict[tuple[str, ...], list[int]]:
+    """Group audit events by the fields that must be masked."""
+    found: dict[tuple[str, ...], list[int]] = {}
+    for row in rows:
+        fields = [
+            name for name in ("subject", "detail") if mask.apply(getattr(row, name)) != getattr(row, name)
+        ]
+        if row.person == str(person) and row.name not in ("", MASK):
+            fields.append("name")
+        if fields:
+            found.setdefault(tuple(fields), []).append(row.id)
+    return found
+
+
+def _group(connection: Connection, account: str, chat: str) -> GroupChat:
+    rows = connection.execute(CONVERSATIONS_IN, {"account": account, "chat": chat}).all()
+    ids = [row.id for row in rows]
+    threads = {row.thread_id for row in rows if row.thread_id}
+    threads |= {row[0] for row in (connection.execute(THREADS_OF, {"ids": ids}).all() if ids else ())}
+    return GroupChat(account, chat, tuple(ids), tuple(sorted(threads)))
+
+
+def _mask_json(column: str, mask: TextMask) -> str:
+    def apply(value: Any) -> Any:
+        if isinstance(value, str):
+            return mask.apply(value)
+        return [apply(item) for item in value] if isinstance(value, list) else value
+
+    return orjson.dumps(apply(orjson.loads(column))).decode()
+
+
+def _request(row: Any) -> ErasureRequest:
+    return ErasureRequest(
+        row.id,
+        PersonKey.of(row.person),
+        row.requested_at,
+        row.upto,
+        tuple(orjson.loads(row.scopes or "[]")),
+        tuple(orjson.loads(row.names or "[]")),
+        dict(orjson.loads(row.counts or "{}")),
+        row.finished_at,
+    )

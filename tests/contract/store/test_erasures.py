@@ -1,0 +1,113 @@
+"""Requests to erase a person, and what others stored of their words, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agent.shared.text_masking import MASK, TextMask
+from bot.domain import (
+    ChatKind,
+    InboundMessage,
+    Part,
+    PartKind,
+    PartState,
+    Quotation,
+    QuotationKind,
+    Sender,
+    TurnState,
+)
+from bot.store import Database, erasures
+from bot.store.admission_types import Accepted, RecordOnly
+from bot.store.audit import Actor, AuditEvent, list_audit_entries, record_event
+from bot.store.read_models import list_turns
+from bot.store.record import list_recorded
+from bot.store.retention import PersonKey
+from bot.store.turns import PartChange, claim_turn, save_turn
+from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, message
+
+ANN_HERE = PersonKey("telegram", ANN.id)
+BY_ANN = Actor("k1", f"telegram:{ANN.id}", "Ann", "tg", "c")
+SECRET = "the harbour code is 4711zebra"
+
+
+def in_group(text: str, sender: Sender) -> InboundMessage:
+    """A message in the group."""
+    return message(text, sender=sender, chat="g", kind=ChatKind.GROUP)
+
+
+async def answered(db: Database, accepted: Accepted, text: str) -> None:
+    """The turn of a message is answered with this text."""
+    await db.run(claim_turn, accepted.conversation, 101.0)
+    part = Part(0, PartKind.TEXT, text, PartState.FINAL, platform_id="m")
+    await db.run(save_turn, accepted.turn, [PartChange(part)], 101.0, state=TurnState.DONE)
+
+
+async def test_a_request_is_open_until_it_is_finished(db: Database) -> None:
+    number = await db.run(erasures.record_erasure, ANN_HERE, ["person:tg:x"], BY_ANN, 5.0)
+    await accept(db, admission(message("one")))
+    again = await db.run(erasures.record_erasure, ANN_HERE, ["person:tg:x"], BY_ANN, 6.0)
+    assert again == number
+    [request] = await db.run(erasures.list_open_erasures)
+    assert (request.person, request.requested_at, request.upto) == (ANN_HERE, 5.0, 1)
+    assert request.scopes == ("person:tg:x",)
+    await db.run(erasures.save_names, number, ["Ann"])
+    assert (await db.run(erasures.load_erasure, number)).names == ("Ann",)
+    await db.run(erasures.finish_erasure, number, {"messages": 2}, 9.0)
+    assert await db.run(erasures.list_open_erasures) == []
+    last = await db.run(erasures.find_last_erasure, ANN_HERE)
+    assert last is not None
+    assert (last.counts, last.names, last.finished_at) == ({"messages": 2}, (), 9.0)
+    assert await db.run(erasures.find_last_erasure, PersonKey("telegram", "99")) is None
+
+
+async def test_their_words_and_groups_are_listed(db: Database) -> None:
+    [first] = await accept(db, admission(in_group(SECRET, ANN)))
+    await accept(db, admission(in_group("bens", BEN)))
+    await accept(db, RecordOnly(message("heard", sender=ANN, chat="other", kind=ChatKind.GROUP)))
+    said = await db.run(erasures.list_said, ANN_HERE, 0, 100)
+    assert [(one.turn, one.texts, one.files) for one in said] == [(first.turn, (SECRET,), ())]
+    chats = await db.run(erasures.list_group_chats, ANN_HERE, [first.conversation])
+    assert [(one.chat, len(one.threads)) for one in chats] == [("g", 2), ("other", 0)]
+    assert first.conversation in chats[0].conversations
+    found = await db.run(erasures.list_recorded_texts, ANN_HERE, "tg", "other")
+    assert [text for text, _ in found] == ["heard"]
+    turns = await db.run(erasures.list_open_turns, ANN_HERE, 100)
+    assert [(conversation, state) for conversation, state, _ in turns] == [
+        (first.conversation, TurnState.ACCEPTED)
+    ]
+
+
+async def test_quotations_of_them_are_masked_and_other_words_stay(db: Database) -> None:
+    quotation = Quotation(QuotationKind.QUOTE, "short", "Ann", ANN.id)
+    said = in_group(f"as she said: {SECRET}, on sunday", BEN)
+    [bens] = await accept(db, admission(replace(said, quotations=(quotation,))))
+    await answered(db, bens, f"You say {SECRET}? Fine.")
+    mask = TextMask([SECRET])
+    await db.run(erasures.mask_conversation, bens.conversation, mask)
+    last = await db.run(erasures.mask_turns, bens.conversation, 0, mask, ANN_HERE)
+    assert last == bens.turn
+    assert await db.run(erasures.mask_turns, bens.conversation, last, mask, ANN_HERE) is None
+    [turn] = await db.run(list_turns, bens.conversation)
+    assert [one.text for one in turn.messages] == [f"as she said: {MASK}, on sunday"]
+    assert [(one.text, one.author) for one in turn.messages[0].quotations] == [(MASK, "")]
+    assert [one.content for one in turn.parts] == [f"You say {MASK}? Fine."]
+
+
+async def test_the_record_of_a_chat_is_masked(db: Database) -> None:
+    await accept(db, RecordOnly(in_group(f"he said {SECRET}", BEN)))
+    await db.run(erasures.mask_record, "tg", "g", TextMask([SECRET]), ANN_HERE)
+    found = await db.run(list_recorded, "tg", "g", 0.0, 1e12, 10)
+    assert [one.text for one in found] == [f"he said {MASK}"]
+
+
+async def test_audit_events_that_quote_them_are_masked(db: Database) -> None:
+    by_ben = Actor("k2", f"telegram:{BEN.id}", "Ben", "tg", "c")
+    await db.run(record_event, BY_ANN, AuditEvent("command", "/allow", SECRET), 1.0)
+    await db.run(record_event, by_ben, AuditEvent("command", "/allow", "bash"), 1.0)
+    masked = await db.run(erasures.mask_audit, ANN_HERE, 0, TextMask([SECRET]))
+    assert masked is not None
+    assert masked[1] == 1
+    entries = await db.run(list_audit_entries)
+    assert [(one.name, one.deed.detail) for one in reversed(entries)] == [("[erased]", MASK), ("Ben", "bash")]
+    assert await db.run(erasures.mask_audit, ANN_HERE, masked[0], TextMask([SECRET])) is None
+    assert (await db.run(erasures.mask_audit, ANN_HERE, 0, TextMask([SECRET]))) == (masked[0], 0)

@@ -1,0 +1,50 @@
+"""A person is erased from every file of the data directory, and the group they were in goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.testing.emulators.telegram import TelegramEmulator
+from tests.harness.planted_words import (
+    ANN,
+    BEN,
+    BEN_SAID,
+    WORDS,
+    ask,
+    find_words,
+    finished,
+    group_config,
+    plant,
+    stored_text,
+)
+from tests.harness.service import ServiceProcess
+
+pytestmark = pytest.mark.may_block
+
+
+async def test_no_file_holds_the_words_of_an_erased_person(tmp_path: Path) -> None:
+    async with TelegramEmulator.serve() as emulator:
+        service = ServiceProcess(tmp_path / "home", group_config(emulator))
+        try:
+            service.start()
+            await service.ready()
+            group = await plant(emulator, service)
+            planted = find_words(service.home)
+            assert {where.rpartition(" ")[2] for where in planted} == set(WORDS), planted
+            said = await ask(emulator, "/data erase yes", service, user=ANN)
+            assert "Your data has been erased" in said
+            await finished(service)
+            assert find_words(service.home) == []
+            assert stored_text(service.home).count(BEN_SAID) > 3
+            bot = f"@{emulator.world.bot.username}"
+            answer = await ask(
+                emulator, f"{bot} and the weather? [reply=it is sunny]", service, user=BEN, chat=group
+            )
+            assert answer == "it is sunny"
+            assert service.stop() == 0
+            assert find_words(service.home) == []
+        finally:
+            if service.process is not None and service.process.poll() is None:
+                service.kill()

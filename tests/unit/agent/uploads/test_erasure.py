@@ -1,0 +1,55 @@
+"""A person's uploads are deleted, and quotations in the agent's files are masked."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agent.shared.text_masking import MASK, TextMask
+from agent.uploads.erasure import erase_files
+from agent.uploads.folders import ThreadFolders
+from agent.uploads.store import UploadReceipts, UploadStore
+
+pytestmark = pytest.mark.may_block
+SAID = TextMask(["the harbour code is 4711zebra"])
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> ThreadFolders:
+    return ThreadFolders(tmp_path)
+
+
+async def test_uploads_of_their_keys_are_deleted(folders: ThreadFolders) -> None:
+    store = UploadStore(folders)
+    for key in ("k1", "k2"):
+        async with store.batch("t") as batch:
+            await batch.begin("plan.txt")
+            await batch.write(key.encode())
+            await store.commit_once(batch, key)
+    kept = UploadReceipts(folders).names("t", "k2")
+    done = erase_files(folders, "t", ["k1", "unknown"], TextMask([]))
+    assert (done.uploads, done.masked, done.failed) == (1, 0, 0)
+    assert [one.filename for one in await store.list_uploads("t")] == kept
+    assert UploadReceipts(folders).names("t", "k1") == []
+    assert erase_files(folders, "t", ["k1"], TextMask([])).uploads == 0
+
+
+def test_quotations_in_text_files_are_masked(folders: ThreadFolders, tmp_path: Path) -> None:
+    workspace = folders.make("t", "workspace")
+    (workspace / "notes").mkdir()
+    (workspace / "notes" / "a.md").write_text("Note: 4711zebra")
+    (workspace / "image.bin").write_bytes(b"\xff\xfe4711zebra")
+    other = tmp_path / "outside.txt"
+    other.write_text("4711zebra")
+    (workspace / "link.txt").symlink_to(other)
+    os.mkfifo(workspace / "pipe")
+    done = erase_files(folders, "t", [], SAID)
+    assert (done.uploads, done.masked, done.failed) == (0, 1, 0)
+    assert (workspace / "notes" / "a.md").read_text() == f"Note: {MASK}"
+    assert other.read_text() == "4711zebra"
+
+
+def test_a_thread_without_files_has_nothing_to_erase(folders: ThreadFolders) -> None:
+    assert erase_files(folders, "t", ["k"], SAID).masked == 0
