@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,12 +10,13 @@ import pytest
 import pytest_asyncio
 
 from agent.core.interfaces import SandboxProvider
-from agent.sandbox.egress.rules import EgressRules
+from agent.sandbox.container import ContainerSandboxProvider
+from agent.sandbox.options import Surroundings
 from agent.sandbox.warm_container import GATES
 from agent.testing.conformance.attacks import LIMITS
-from agent.testing.conformance.attacks_egress import EgressAttacks, EgressSite
-from tests.sandbox.engines import container
-from tests.sandbox.sandbox_fixtures import one
+from agent.testing.conformance.attacks_egress import EgressAttacks, EgressSite, ask
+from tests.sandbox.engines import container, engine
+from tests.sandbox.sandbox_fixtures import folders, one
 
 pytestmark = [pytest.mark.container, pytest.mark.timeout(300)]
 
@@ -28,9 +30,10 @@ class TestEgressOfContainers(EgressAttacks):
 
 
 async def test_each_container_has_a_gate_of_its_own(tmp_path: Path) -> None:
-    made = container(tmp_path, LIMITS, egress=EgressRules())
+    around = Surroundings(folders(tmp_path), tmp_path)
+    made = ContainerSandboxProvider.from_config(around, command=shlex.join(engine()), network=["a.example"])
     for thread in ("one", "two"):
-        await (await one(made, thread)).execute_command("true")
+        assert await ask(await one(made, thread), 443, ["b.example"]) == {"b.example": {"403"}}
     gates = list((tmp_path / GATES).glob("*/gate"))
     assert len(gates) == 2
     await made.close()
