@@ -1,8 +1,8 @@
-"""Takes each guard of the sandbox away and runs its test, which has to fail: `python -m scripts.mutations`.
+"""Takes each guard away and runs its test, which has to fail: `python -m scripts.mutations`.
 
-Works in a copy of the tree. Writes the table of `docs/reference/sandbox-guards.md`; `--only WORD` runs those
-whose name has the word and leaves the other lines as they are, `--containers` runs the container provider's
-too.
+Works in a copy of the tree. Writes the tables of `docs/reference/sandbox-guards.md` and `access-guards.md`;
+`--only WORD` runs those whose name has the word and leaves the other lines as they are, `--containers` runs
+the container provider's too.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+from tests.component.server.access_mutations import ACCESS_MUTATIONS  # noqa: E402
 from tests.sandbox.mutation import Mutation  # noqa: E402
 from tests.sandbox.mutations import CONTAINER_MUTATIONS, MUTATIONS  # noqa: E402
 from tests.sandbox.mutations_egress import EGRESS_CONTAINER_MUTATIONS, EGRESS_MUTATIONS  # noqa: E402
@@ -28,18 +30,39 @@ from tests.sandbox.mutations_remote import REMOTE_MUTATIONS  # noqa: E402
 
 LOCAL = (*MUTATIONS, *EGRESS_MUTATIONS, *REMOTE_MUTATIONS)
 CONTAINERS = (*CONTAINER_MUTATIONS, *EGRESS_CONTAINER_MUTATIONS)
-PAGE = ROOT / "docs" / "reference" / "sandbox-guards.md"
 COPIED = ("agent", "bot", "tests", "pyproject.toml", "config.example.yaml")
 NOBODY = 65534
-HEAD = """# Sandbox guards
+FOLDER = ROOT / "docs" / "reference"
+SANDBOX_HEAD = """# Sandbox guards
 
 To verify the sandbox guards, each one is removed individually; the test listed next to it must then fail.
 `python -m scripts.mutations` generates this page. With `--containers`, it also checks the container guards.
-Guards: {count}, caught: {caught}.
+"""
+ACCESS_HEAD = """# Access guards
+
+These guards protect the service from clients without a credential. To verify them, each one is removed
+individually; the test listed next to it must then fail. `python -m scripts.mutations` generates this page.
+"""
+TABLE = """Guards: {count}, caught: {caught}.
 
 | against | guard | test that fails without it | result |
 |---|---|---|---|
 """
+
+
+@dataclass(frozen=True, slots=True)
+class GuardPage:
+    """A page of the documentation, and the guards that it lists."""
+
+    path: Path
+    head: str
+    guards: Sequence[Mutation]
+
+
+PAGES = (
+    GuardPage(FOLDER / "sandbox-guards.md", SANDBOX_HEAD, (*LOCAL, *CONTAINERS)),
+    GuardPage(FOLDER / "access-guards.md", ACCESS_HEAD, ACCESS_MUTATIONS),
+)
 
 
 def copy(folder: Path) -> None:
@@ -108,10 +131,10 @@ def caught(mutation: Mutation, folder: Path) -> str:
     return f"not run: pytest ended with {done.returncode}: {done.stdout[-500:]}{done.stderr[-500:]}"
 
 
-def page(results: Sequence[tuple[Mutation, str]]) -> str:
+def render(page: GuardPage, results: Sequence[tuple[Mutation, str]]) -> str:
     """The page with the table: these results, and what it says of the guards that were not run."""
-    known = [*LOCAL, *CONTAINERS]
-    before = PAGE.read_text().splitlines() if PAGE.exists() else []
+    known = page.guards
+    before = page.path.read_text().splitlines() if page.path.exists() else []
     lines = {
         guard: line for line in before for guard in [one.guard for one in known] if f"| {guard} |" in line
     }
@@ -120,7 +143,7 @@ def page(results: Sequence[tuple[Mutation, str]]) -> str:
         lines[one.guard] = f"| {one.against} | {one.guard} | {test} | {result} |"
     ordered = [lines[one.guard] for one in known if one.guard in lines]
     good = sum(line.endswith("| caught |") for line in ordered)
-    return HEAD.format(count=len(ordered), caught=good) + "\n".join(ordered) + "\n"
+    return page.head + TABLE.format(count=len(ordered), caught=good) + "\n".join(ordered) + "\n"
 
 
 def main() -> int:
@@ -129,7 +152,7 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--containers", action="store_true")
     given = parser.parse_args()
-    wanted = [*LOCAL, *(CONTAINERS if given.containers else ())]
+    wanted = [*LOCAL, *ACCESS_MUTATIONS, *(CONTAINERS if given.containers else ())]
     wanted = [one for one in wanted if given.only in one.guard]
     results: list[tuple[Mutation, str]] = []
     with tempfile.TemporaryDirectory(prefix="roebot-mutations-") as made:
@@ -142,7 +165,9 @@ def main() -> int:
             started = time.monotonic()
             results.append((mutation, caught(mutation, folder)))
             print(f"{results[-1][1]:8} {mutation.guard} ({time.monotonic() - started:.1f} s)", flush=True)
-    PAGE.write_text(page(results))
+    for page in PAGES:
+        if found := [(one, result) for one, result in results if one in page.guards]:
+            page.path.write_text(render(page, found))
     return int(any(result != "caught" for _, result in results))
 
 

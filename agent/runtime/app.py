@@ -37,6 +37,7 @@ from agent.runtime.store.events import DatabaseEventLog, prune_logs
 from agent.runtime.store.items import ItemStore
 from agent.runtime.thread_erasure import ThreadErasure
 from agent.shared.body_limits import BodyLimits, BodyRule
+from agent.shared.failure_limit import FailureLimiter
 from agent.shared.http_guard import (
     LOOPBACK_NAMES,
     HostCheck,
@@ -75,7 +76,7 @@ class GuardedRuntime(HttpGuard):
             attach_client(),
             hosts,
             origin_from(hosts),
-            token_required(token, open_paths={"/ok"}),
+            token_required(token, FailureLimiter(time.monotonic), open_paths={"/ok"}),
             json_required(form_suffixes=FORM_PATHS),
         )
         super().__init__(application, checks)

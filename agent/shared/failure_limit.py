@@ -1,11 +1,11 @@
-"""Limit failed attempts at credentials, per client address and kind of credential.
+"""Limit failed attempts at a kind of credential, per client address.
 
 Addresses are counted apart, so that nobody can lock out anybody else by guessing.
 """
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -13,15 +13,15 @@ from typing import Final
 from agent.shared.address_group import address_group
 
 MAX_ENTRIES: Final = 10_000
-"""Remembered pairs of address and kind; beyond it, the one that tried longest ago is forgotten."""
+"""Remembered pairs of address and detail; beyond it, the one that tried longest ago is forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed attempt: how many there were in the current window, and whether it is the one that locks."""
+    """A failed attempt: its number within the window of the address, and whether that has to wait now."""
 
     address: str
-    kind: str
+    detail: str
     count: int
     locks: bool
 
@@ -41,8 +41,9 @@ class _Window:
 class FailureLimiter:
     """Count failed attempts. After `attempts` of them within `seconds`, an address has to wait for `seconds`.
 
-    While it waits, callers must not check a credential of this kind: `retry_after` says how long. `now`
-    returns seconds. `failures` and `refusals` count all attempts by kind.
+    While it waits, callers must not check its credentials: `retry_after` says how long. Attempts with
+    different `detail` are counted apart. `now` returns seconds. `failures` counts all failed attempts,
+    `refusals` those that were not checked.
     """
 
     def __init__(self, now: Callable[[], float], *, attempts: int = 10, seconds: float = 60.0) -> None:
@@ -50,27 +51,30 @@ class FailureLimiter:
         self._attempts = attempts
         self._seconds = seconds
         self._windows: OrderedDict[tuple[str, str], _Window] = OrderedDict()
-        self.failures: Counter[str] = Counter()
-        self.refusals: Counter[str] = Counter()
+        self.failures = 0
+        self.refusals = 0
 
     def __len__(self) -> int:
         return len(self._windows)
 
-    def retry_after(self, address: str, kind: str) -> int:
-        """Return the seconds that an address has to wait, at least 1, or 0 if it may try; count a refusal."""
-        key = (address_group(address), kind)
-        window = self._windows.get(key)
+    def seconds_left(self, address: str, detail: str = "") -> int:
+        """Return the seconds that an address has to wait, at least 1, or 0 if it may try."""
+        window = self._windows.get((address_group(address), detail))
         left = window.locked_until - self._now() if window is not None else 0.0
-        if left <= 0:
-            return 0
-        self._windows.move_to_end(key)
-        self.refusals[kind] += 1
-        return max(1, round(left))
+        return max(1, round(left)) if left > 0 else 0
 
-    def record_failure(self, address: str, kind: str) -> Failure:
+    def retry_after(self, address: str, detail: str = "") -> int:
+        """Return the seconds that an address has to wait, and count the attempt if there are any."""
+        left = self.seconds_left(address, detail)
+        if left:
+            self._windows.move_to_end((address_group(address), detail))
+            self.refusals += 1
+        return left
+
+    def record_failure(self, address: str, detail: str = "") -> Failure:
         """Count a wrong credential."""
-        self.failures[kind] += 1
-        key, now = (address_group(address), kind), self._now()
+        self.failures += 1
+        key, now = (address_group(address), detail), self._now()
         window = self._windows.get(key)
         is_over = window is None or now >= max(window.began + self._seconds, window.locked_until)
         if window is None or is_over:
@@ -82,4 +86,4 @@ class FailureLimiter:
         locks = window.count == self._attempts
         if locks:
             window.locked_until = now + self._seconds
-        return Failure(key[0], kind, window.count, locks)
+        return Failure(key[0], detail, window.count, locks)

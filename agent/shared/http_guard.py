@@ -8,22 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
+import structlog
 from starlette.datastructures import MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agent.shared.client_address import CLIENT_KEY, ClientAddresses
+from agent.shared.client_address import CLIENT_KEY, ClientAddresses, client_of
+from agent.shared.failure_limit import FailureLimiter
 from agent.shared.live_token import LiveToken
 
+log = structlog.get_logger(__name__)
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+TOO_MANY_TOKENS: Final = "Too many wrong tokens from your address. Try again later."
 WRITE_METHODS: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 RequestHeaders = Mapping[str, str]
 """Request headers by lower-case name; the last one wins."""
-Refusal = tuple[int, str]
-"""Status code and `detail` of the answer."""
+
+
+class Refusal(NamedTuple):
+    """Status code and `detail` of an answer, and the seconds after which to try again (0: not said)."""
+
+    status: int
+    detail: str
+    retry_after: int = 0
+
+
 GuardCheck = Callable[[Scope, RequestHeaders], Awaitable[Refusal | None]]
 """Returns the reason to refuse a request, None if the check passes. Called for HTTP requests only."""
 
@@ -56,7 +68,9 @@ class HttpGuard:
         if refusal is None:
             await self._app(scope, receive, send)
         else:
-            await JSONResponse({"detail": refusal[1]}, refusal[0])(scope, receive, send)
+            headers = {"retry-after": str(refusal.retry_after)} if refusal.retry_after else None
+            answer = JSONResponse({"detail": refusal.detail}, refusal.status, headers)
+            await answer(scope, receive, send)
 
     async def _find_refusal(self, scope: Scope) -> Refusal | None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
@@ -91,7 +105,7 @@ class HostCheck:
 
     async def __call__(self, scope: Scope, headers: RequestHeaders) -> Refusal | None:
         """Check the Host header."""
-        return None if self.is_served(headers.get("host", ""), scope) else (421, self.detail)
+        return None if self.is_served(headers.get("host", ""), scope) else Refusal(421, self.detail)
 
     def is_served(self, host: str, scope: Scope) -> bool:
         """Return whether `host`, written as in a Host header, is one of this server's."""
@@ -122,7 +136,7 @@ def origin_from(hosts: HostCheck, detail: str = "This origin is not allowed") ->
         origin = headers.get("origin")
         if origin is None or hosts.is_served(origin.partition("://")[2], scope):
             return None
-        return 403, detail
+        return Refusal(403, detail)
 
     return check_origin
 
@@ -131,20 +145,41 @@ def no_origin(detail: str = "This service can't be called from a web page.") -> 
     """Make a check that refuses every request with an Origin header (403), so every script in a browser."""
 
     async def check_origin(_scope: Scope, headers: RequestHeaders) -> Refusal | None:
-        return (403, detail) if "origin" in headers else None
+        return Refusal(403, detail) if "origin" in headers else None
 
     return check_origin
 
 
 def token_required(
-    token: LiveToken, *, open_paths: Collection[str] = (), detail: str = "A token is required"
+    token: LiveToken,
+    failures: FailureLimiter,
+    *,
+    open_paths: Collection[str] = (),
+    detail: str = "A token is required",
 ) -> GuardCheck:
-    """Make a constant-time check of the token in `Authorization: Bearer` or `X-Api-Key` (401)."""
+    """Make a constant-time check of the token in `Authorization: Bearer` or `X-Api-Key` (401).
+
+    An address that sent too many wrong tokens has to wait, even with the right one (429). Requests from this
+    machine may still use a strong token, because other users of the machine have the same address.
+    """
 
     async def check_token(scope: Scope, headers: RequestHeaders) -> Refusal | None:
-        if scope["path"] in open_paths or any(map(token.matches, sent_tokens(headers))):
+        if scope["path"] in open_paths:
             return None
-        return 401, detail
+        sent = sent_tokens(headers)
+        if not sent:
+            return Refusal(401, detail)
+        client = client_of(scope)
+        wait = failures.retry_after(client.host)
+        is_checked = not wait or (client.is_local and not token.is_weak)
+        if is_checked and any(map(token.matches, sent)):
+            return None
+        if wait:
+            return Refusal(429, TOO_MANY_TOKENS, wait)
+        failure = failures.record_failure(client.host)
+        if failure.is_first or failure.locks:
+            log.warning("token_wrong", address=failure.address, limited=failure.locks)
+        return Refusal(401, detail)
 
     return check_token
 
@@ -173,7 +208,7 @@ def json_required(
             media_type == "multipart/form-data" and path.endswith(suffixes)
         ):
             return None
-        return 415, detail
+        return Refusal(415, detail)
 
     return check_body
 

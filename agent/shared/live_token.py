@@ -9,7 +9,7 @@ from typing import Final
 
 import structlog
 
-from agent.shared.tokens import TokenFileError, read_token
+from agent.shared.tokens import TokenFileError, find_weakness, read_token
 
 log = structlog.get_logger(__name__)
 CHECK_EVERY: Final = 0.5
@@ -29,6 +29,11 @@ class LiveToken:
     def matches(self, sent: bytes) -> bool:
         """Return whether this is the token, in constant time."""
         return hmac.compare_digest(sent, self.value.encode())
+
+    @property
+    def is_weak(self) -> bool:
+        """Return whether it can be guessed."""
+        return find_weakness(self.value) is not None
 
     async def follow_file(self) -> None:
         """Take over new tokens from the file until cancelled. An unusable or missing file changes nothing."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import httpx
 import uvicorn
 
+from agent.shared.client_address import ClientAddresses
 from agent.shared.http_protocol import LimitedConfig
 from agent.shared.tls import tls_context
 from bot.errors import StartError
@@ -138,6 +139,7 @@ async def serve_api(service: BotService, ready: Callable[[str], None]) -> None:
         config = LimitedConfig(
             app,
             server.limits.connection_limits(),
+            is_proxy=ClientAddresses(server.trusted_proxies).is_proxy,
             log_config=None,
             access_log=False,
             lifespan="on",

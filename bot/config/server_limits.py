@@ -18,7 +18,7 @@ class ServerLimits(Section):
     )
     connections_per_address: Count = Field(
         100,
-        description="Open connections of one address (IPv6: of one /64 network).",
+        description="Open connections of one address (IPv6: of one /64 network) that is not a trusted proxy.",
     )
     header_seconds: Count = Field(10, description="Time in which the headers of a request must arrive.")
     header_kb: Count = Field(64, description="Size of a request's headers.")

@@ -111,6 +111,8 @@ ENGLISH_COMMANDS: Mapping[str, str] = {
     "action_take": "role revoked",
     "action_memory_forgotten": "memory erased",
     "action_wrong_code": "wrong code",
+    "action_wrong_credential": "wrong credential",
+    "action_guessing_stopped": "guessing stopped",
     "action_memory_changed": "memory changed",
     "action_threads_changed": "thread changed",
     "action_skills_changed": "skills changed",

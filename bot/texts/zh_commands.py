@@ -111,6 +111,8 @@ CHINESE_COMMANDS: Mapping[str, str] = {
     "action_take": "收回角色",
     "action_memory_forgotten": "删除记忆",
     "action_wrong_code": "授权码错误",
+    "action_wrong_credential": "凭据错误",
+    "action_guessing_stopped": "拦截凭据猜测",
     "action_memory_changed": "修改记忆",
     "action_threads_changed": "修改对话线程",
     "action_skills_changed": "修改技能",

@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import re
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict
@@ -28,6 +29,7 @@ from starlette.types import ASGIApp, Send
 from agent.core.interfaces import SandboxError, SandboxUnavailable
 from agent.sandbox.provisioner.http_client import JSON_BYTES
 from agent.sandbox.provisioner.station_pool import Station, StationPool
+from agent.shared.failure_limit import FailureLimiter
 from agent.shared.http_guard import HttpGuard, no_origin, token_required
 from agent.shared.json_routes import JsonRequest, JsonRoute, make_router
 from agent.shared.live_token import LiveToken
@@ -309,7 +311,11 @@ def create_app(pool: StationPool, token: str | None) -> ASGIApp:
     checks = [no_origin()]
     if token:
         detail = "The token is wrong or missing."
-        checks.append(token_required(LiveToken(token), open_paths=OPEN_PATHS, detail=detail))
+        checks.append(
+            token_required(
+                LiveToken(token), FailureLimiter(time.monotonic), open_paths=OPEN_PATHS, detail=detail
+            )
+        )
     return HttpGuard(app, checks)
 
 

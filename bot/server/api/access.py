@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Path, Query
+from fastapi import APIRouter, HTTPException, Path, Query, Request
 from pydantic import BaseModel, Field
 
 from bot.access import AccessPolicy, Permission, Role, Target
 from bot.access.one_time_codes import normalize_code
-from bot.commands.people import MOST_WRONG, WRONG_CODE, WRONG_WITHIN
+from bot.commands.people import WRONG_CODE
 from bot.config import AccessConfig, AccessEntry, wrong_entry
 from bot.server.api import schemas
 from bot.server.api.auth import (
@@ -23,9 +24,10 @@ from bot.server.api.auth import (
     may,
     requires,
 )
+from bot.server.api.credential_attempts import Attempts, CredentialKind
 from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Names, Services, parse_cursor
 from bot.server.api.errors import not_found
-from bot.store.audit import AuditEvent, count_audit_events, list_audit_entries, record_event
+from bot.store.audit import AuditEvent, list_audit_entries, record_event
 from bot.store.people import (
     PairingRequest,
     RoleGrant,
@@ -225,19 +227,18 @@ class PairingApproval(BaseModel):
 
 @router.post("/access/pair")
 @requires(Permission.GRANT)
-async def approve_by_code(body: PairingApproval, services: Services, by: By) -> schemas.RoleGrantInfo:
+async def approve_by_code(
+    body: PairingApproval, request: Request, services: Services, by: By, attempts: Attempts
+) -> schemas.RoleGrantInfo:
     """Approve access by pairing code and notify the person (404: no request with this code on the caller's
     accounts; 429: too many wrong codes).
     """
-    db, now = services.db, services.clock.now()
     _check_role(services, by, body.role)
-    if await db.run(count_audit_events, by.person, WRONG_CODE, now - WRONG_WITHIN) >= MOST_WRONG:
-        raise HTTPException(429, "code: too many wrong codes; try again in an hour")
-    found = await db.run(list_pairing_requests, now, normalize_code(body.code))
-    within = [one for one in found if may(services, by, Permission.GRANT, Target(one.account))]
-    grant = await _grant_access(services, by, within[0], body.role) if within else None
+    approve = partial(_approve, services, by, body)
+    grant = await attempts.check(
+        request.scope, CredentialKind.PAIRING_CODE, approve, detail=by.person, guessable=True
+    )
     if grant is None:
-        await db.run(record_event, audit_actor(services, by), AuditEvent(WRONG_CODE), now)
         sees_all = accounts_with(services, by, Permission.GRANT) is None
         raise HTTPException(404, NOBODY if sees_all else f"{NOBODY} {ELSEWHERE}")
     return grant
@@ -263,6 +264,19 @@ async def approve_by_person(entry: Entry, body: NewRole, services: Services, by:
             f"no pending access request from {who}: it was approved, or it expired and they must write again"
         )
         raise HTTPException(404, reason)
+    return grant
+
+
+async def _approve(
+    services: ApiServices, by: Principal, body: PairingApproval
+) -> schemas.RoleGrantInfo | None:
+    """Approve a request by its code. Record a wrong code, and return None for it."""
+    db, now = services.db, services.clock.now()
+    found = await db.run(list_pairing_requests, now, normalize_code(body.code))
+    within = [one for one in found if may(services, by, Permission.GRANT, Target(one.account))]
+    grant = await _grant_access(services, by, within[0], body.role) if within else None
+    if grant is None:
+        await db.run(record_event, audit_actor(services, by), AuditEvent(WRONG_CODE), now)
     return grant
 
 

@@ -25,6 +25,7 @@ from bot.server.api import (
 )
 from bot.server.api.auth import authorize
 from bot.server.api.body_rules import make_body_rules
+from bot.server.api.credential_attempts import make_attempts
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.errors import UnexpectedErrorHandler, add_handlers
 from bot.server.api.health import Gauges
@@ -45,6 +46,7 @@ def create_app(services: ApiServices) -> FastAPI:
     """
     gauges = Gauges()
     sessions, links = TokenSessions(services.token, services.clock), LinkSessions(services)
+    attempts = make_attempts(services)
     app = FastAPI(
         title="Roebot",
         version=services.version,
@@ -64,7 +66,12 @@ def create_app(services: ApiServices) -> FastAPI:
                 refused=gauges.refused_bodies,
             ),
             Middleware(
-                guard_requests, server=services.server, port=services.port, sessions=sessions, links=links
+                guard_requests,
+                server=services.server,
+                port=services.port,
+                sessions=sessions,
+                attempts=attempts,
+                links=links,
             ),
             Middleware(UnexpectedErrorHandler),
         ],
@@ -72,6 +79,7 @@ def create_app(services: ApiServices) -> FastAPI:
     app.state.services = services
     app.state.sessions = sessions
     app.state.links = links
+    app.state.attempts = attempts
     app.state.feeds = feeds = Subscriptions()
     app.state.gauges = gauges
     services.bus.watch_accepted(feeds.accepted)

@@ -6,9 +6,10 @@ from fastapi import APIRouter, HTTPException, Request, Response
 
 from bot.access import Permission, Role, Target
 from bot.domain import AccountState
-from bot.platforms.base import ReceivesWebhooks, WebhookRequest
+from bot.platforms.base import ReceivesWebhooks, WebhookAnswer, WebhookRequest
 from bot.server.api import schemas
 from bot.server.api.auth import By, accounts_with, audit_actor, check, may, open_to, requires
+from bot.server.api.credential_attempts import Attempts, CredentialKind
 from bot.server.api.dependencies import DEFAULT, Cursor, Limit, Services
 from bot.server.api.errors import not_found
 from bot.store.audit import AuditEvent, record_event
@@ -74,21 +75,38 @@ def _present_channel(name: str, platform: str, state: AccountState) -> schemas.C
     )
 
 
+class _Delivery:
+    """A request of a platform, and the answer of its account."""
+
+    def __init__(self, request: Request, adapter: ReceivesWebhooks) -> None:
+        self._request = request
+        self._adapter = adapter
+        self.answer = WebhookAnswer(503)
+
+    async def deliver(self) -> WebhookAnswer | None:
+        """Return the answer, None if the signature is wrong."""
+        headers = {name.lower(): value for name, value in self._request.headers.items()}
+        body = await self._request.body()
+        self.answer = await self._adapter.webhook(WebhookRequest(headers, body))
+        return None if self.answer.status in WRONG_SIGNATURE else self.answer
+
+
+WRONG_SIGNATURE = (401, 403)
 RETRY_LATER = "The account is not connected yet; retry later."
 
 
 @router.post("/webhooks/{account}", tags=["webhooks"])
 @open_to(Role.BLOCKED)
-async def receive_webhook(account: str, request: Request, services: Services) -> Response:
+async def receive_webhook(account: str, request: Request, services: Services, attempts: Attempts) -> Response:
     """Deliver a platform's webhook request to its account (404: unknown account, or one without webhooks;
-    503: not connected yet, so the platform retries).
+    429: too many wrong signatures; 503: not connected yet, so the platform retries).
     """
     channel = services.channels.get(account)
     if channel is None or not isinstance(channel.adapter, ReceivesWebhooks):
         raise not_found("account")
     if not channel.ready.is_set():
         raise HTTPException(503, RETRY_LATER, {"Retry-After": "5"})
-    body = await request.body()
-    headers = {name.lower(): value for name, value in request.headers.items()}
-    answer = await channel.adapter.webhook(WebhookRequest(headers, body))
+    delivery = _Delivery(request, channel.adapter)
+    await attempts.check(request.scope, CredentialKind.WEBHOOK, delivery.deliver, detail=account)
+    answer = delivery.answer
     return Response(answer.body, answer.status, media_type=answer.content_type)

@@ -19,6 +19,7 @@ from bot.domain import Live, TurnState
 from bot.errors import StoreError
 from bot.server.api import schemas
 from bot.server.api.auth import find_caller, may, open_to, requires
+from bot.server.api.credential_attempts import Attempts
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import UNREACHABLE
 from bot.store.admission_types import Accepted
@@ -122,9 +123,10 @@ class MetricsSnapshot:
 
 @router.get("/metrics", response_class=Response)
 @requires(Permission.HEALTH)
-async def get_metrics(request: Request, services: Services) -> Response:
+async def get_metrics(request: Request, services: Services, attempts: Attempts) -> Response:
     """Return the metrics in the Prometheus text format."""
     found = await _collect_metrics(services, request.app.state.gauges)
+    found += attempts.collect_metrics()
     return Response(await asyncio.to_thread(_render_metrics, found), media_type=CONTENT_TYPE_LATEST)
 
 

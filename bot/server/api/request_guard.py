@@ -27,6 +27,7 @@ from bot.config.models import ServerConfig
 from bot.errors import StoreError
 from bot.server.api.auth import AuthMethod, Principal, attach_principal
 from bot.server.api.body_rules import FORM_ENDS, SIGNED_FOLDER
+from bot.server.api.credential_attempts import CredentialAttempts, TooManyAttempts
 from bot.server.api.sign_in import COOKIE, PERSON_COOKIE, LinkSessions, TokenSessions
 
 OPEN_PATHS = frozenset({"/", "/health", "/health/ready", "/api/session", "/favicon.ico"})
@@ -59,10 +60,11 @@ def guard_requests(
     server: ServerConfig,
     port: int,
     sessions: TokenSessions,
+    attempts: CredentialAttempts,
     links: LinkSessions | None = None,
 ) -> HttpGuard:
     """Guard an application: return 421 for an unknown Host, 403 for a foreign Origin, 401 without a token or
-    session, and 415 for a body that is not JSON.
+    session, 429 after too many wrong tokens, and 415 for a body that is not JSON.
 
     The caller is attached to the request; the routes check what the caller may do.
     """
@@ -78,7 +80,13 @@ def guard_requests(
         open_prefixes=(SIGNED_FOLDER,),
         detail="The body must be application/json.",
     )
-    checks = (attach_client(server.trusted_proxies), hosts, _check_origin, CallerCheck(sessions, links), body)
+    checks = (
+        attach_client(server.trusted_proxies),
+        hosts,
+        _check_origin,
+        CallerCheck(sessions, links, attempts),
+        body,
+    )
     return HttpGuard(app, checks, response_headers=HEADERS)
 
 
@@ -87,7 +95,7 @@ async def _check_origin(_scope: Scope, headers: RequestHeaders) -> Refusal | Non
     origin = headers.get("origin")
     if origin is None or origin.lower().partition("://")[2] == headers.get("host", "").lower():
         return None
-    return 403, "Requests from this origin are not allowed."
+    return Refusal(403, "Requests from this origin are not allowed.")
 
 
 class CallerCheck:
@@ -95,8 +103,11 @@ class CallerCheck:
     caller.
     """
 
-    def __init__(self, sessions: TokenSessions, links: LinkSessions | None) -> None:
+    def __init__(
+        self, sessions: TokenSessions, links: LinkSessions | None, attempts: CredentialAttempts
+    ) -> None:
         self._sessions = sessions
+        self._attempts = attempts
         self._links = links
 
     async def __call__(self, scope: Scope, headers: RequestHeaders) -> Refusal | None:
@@ -106,20 +117,24 @@ class CallerCheck:
             return None
         keys = session_cookies(headers.get("cookie", ""))
         try:
-            caller = await self._find_caller(headers, keys)
+            caller = await self._find_caller(scope, headers, keys)
         except StoreError:
-            return 503, NO_STORE
+            return Refusal(503, NO_STORE)
+        except TooManyAttempts as error:
+            return Refusal(error.status_code, error.detail, error.seconds)
         attach_principal(scope, caller)
         if caller is not None or path in OPEN_PATHS:
             return None
         if PERSON_COOKIE in keys:
-            return 401, SIGNED_OUT
-        return 401, WRONG_TOKEN if sent_tokens(headers) else NO_TOKEN
+            return Refusal(401, SIGNED_OUT)
+        return Refusal(401, WRONG_TOKEN if sent_tokens(headers) else NO_TOKEN)
 
-    async def _find_caller(self, headers: Mapping[str, str], keys: Mapping[str, str]) -> Principal | None:
+    async def _find_caller(
+        self, scope: Scope, headers: RequestHeaders, keys: Mapping[str, str]
+    ) -> Principal | None:
         """Return the caller. A token counts before cookies, and a personal session before an owner's."""
         if sent := sent_tokens(headers):
-            return OWNER if any(map(self._sessions.is_token, sent)) else None
+            return OWNER if await self._sessions.check_token(scope, sent, self._attempts) else None
         if self._links is not None and PERSON_COOKIE in keys:
             return await self._links.load_caller(keys[PERSON_COOKIE])
         return OWNER if self._sessions.is_valid_cookie(keys.get(COOKIE, "")) else None

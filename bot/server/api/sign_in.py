@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections import deque
+from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Self
 
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from starlette.types import Scope
 
 from agent.shared.client_address import client_of
 from agent.shared.live_token import LiveToken
@@ -17,6 +19,7 @@ from bot.access.one_time_codes import SESSION_LASTS, create_secret, hash_secret
 from bot.clock import Clock
 from bot.server.api import schemas
 from bot.server.api.auth import AuthMethod, By, Principal, audit_actor, find_caller, open_to
+from bot.server.api.credential_attempts import Attempts, CredentialAttempts, CredentialKind
 from bot.server.api.dependencies import ApiServices, Services
 from bot.store.audit import AuditEvent, record_event
 from bot.store.web_sessions import SIGNED_OUT, SecretHash, end_session, load_session, redeem_sign_in_code
@@ -74,8 +77,6 @@ class LinkSessions:
 
 COOKIE = "roebot_session"
 LASTS = 30 * 24 * 3600
-TRIES = 10
-TRIES_WINDOW = 60.0
 
 
 class TokenSessions:
@@ -86,11 +87,19 @@ class TokenSessions:
     def __init__(self, token: LiveToken, clock: Clock) -> None:
         self._token = token
         self._clock = clock
-        self._failures: deque[float] = deque(maxlen=TRIES)
 
     def is_token(self, value: bytes) -> bool:
         """Return whether this is the token."""
         return self._token.matches(value)
+
+    async def check_token(self, scope: Scope, sent: Sequence[bytes], attempts: CredentialAttempts) -> bool:
+        """Return whether one of these is the token. Raises TooManyAttempts."""
+
+        async def find() -> bool | None:
+            return any(map(self.is_token, sent)) or None
+
+        kind = CredentialKind.TOKEN
+        return bool(await attempts.check(scope, kind, find, guessable=self._token.is_weak))
 
     def is_valid_cookie(self, value: str) -> bool:
         """Return whether a cookie is valid and not expired."""
@@ -102,14 +111,6 @@ class TokenSessions:
     def issue_cookie(self) -> str:
         """Return a new cookie."""
         return self._cookie(int(self._clock.now()) + LASTS)
-
-    def is_locked(self) -> bool:
-        """Return whether sign-in is locked after too many wrong tokens in the last minute."""
-        return len(self._failures) == TRIES and self._clock.now() - self._failures[0] < TRIES_WINDOW
-
-    def record_failure(self) -> None:
-        """Count a wrong token."""
-        self._failures.append(self._clock.now())
 
     def _cookie(self, expiry: int) -> str:
         key = hashlib.sha256(b"roebot session\0" + self._token.value.encode()).digest()
@@ -158,17 +159,17 @@ async def get_session(by: By) -> schemas.SignedIn:
 
 @router.post("", status_code=204)
 @open_to(Role.BLOCKED)
-async def sign_in(body: SignIn, request: Request, sessions: Known, known: Linked) -> Response:
+async def sign_in(
+    body: SignIn, request: Request, sessions: Known, known: Linked, attempts: Attempts
+) -> Response:
     """Exchange the token, or the code from a sign-in link, for a cookie (HttpOnly, SameSite=Strict; valid for
     30 days with the token, 7 days with a link). 401: the token is wrong, or the link has expired or was
     already used; 403: the person lost access; 429: too many attempts.
     """
-    if sessions.is_locked():
-        raise HTTPException(429, "Too many wrong tokens. Try again in a minute.", {"retry-after": "60"})
     if body.code is not None:
-        return await _sign_in_by_code(body.code, request, sessions, known)
-    if not sessions.is_token((body.token or "").encode("utf-8", "surrogatepass")):
-        sessions.record_failure()
+        return await _sign_in_by_code(body.code, request, attempts, known)
+    sent = (body.token or "").encode("utf-8", "surrogatepass")
+    if not await sessions.check_token(request.scope, [sent], attempts):
         raise HTTPException(401, "Wrong token. `roebot token` prints the right one.")
     return _cookie_response(request, COOKIE, sessions.issue_cookie(), LASTS, PERSON_COOKIE)
 
@@ -191,11 +192,10 @@ async def sign_out(request: Request, services: Services, known: Linked) -> Respo
 
 
 async def _sign_in_by_code(
-    code: str, request: Request, sessions: TokenSessions, known: LinkSessions
+    code: str, request: Request, attempts: CredentialAttempts, known: LinkSessions
 ) -> Response:
-    found = await known.redeem(code)
+    found = await attempts.check(request.scope, CredentialKind.LINK, partial(known.redeem, code))
     if found is None:
-        sessions.record_failure()
         raise HTTPException(
             401,
             "This link has expired or was already used. To get a new one, send the command page to the bot.",

@@ -12,8 +12,10 @@ from starlette.types import Message, Receive, Scope, Send
 
 from agent.shared.live_token import LiveToken
 from bot.config.models import ServerConfig
+from bot.server.api.credential_attempts import CredentialAttempts
 from bot.server.api.request_guard import guard_requests, session_cookies
-from bot.server.api.sign_in import COOKIE, TRIES, TokenSessions
+from bot.server.api.sign_in import COOKIE, TokenSessions
+from bot.store.audit import AuditEvent
 from bot.testing.clock import ManualClock
 
 PORT = 2026
@@ -30,8 +32,17 @@ def token_sessions(clock: ManualClock | None = None, token: str = TOKEN) -> Toke
     return TokenSessions(LiveToken(token), clock or ManualClock())
 
 
+def no_limits() -> CredentialAttempts:
+    async def record(_event: AuditEvent) -> None:
+        pass
+
+    return CredentialAttempts(ManualClock(), record)
+
+
 def guard(headers: Mapping[str, str] | None = None, **server: object) -> httpx.AsyncClient:
-    app = guard_requests(inner, server=ServerConfig(**server), port=PORT, sessions=token_sessions())
+    app = guard_requests(
+        inner, server=ServerConfig(**server), port=PORT, sessions=token_sessions(), attempts=no_limits()
+    )
     transport = httpx.ASGITransport(app=app)
     return httpx.AsyncClient(transport=transport, base_url=f"http://127.0.0.1:{PORT}", headers=headers)
 
@@ -169,17 +180,6 @@ def test_a_cookie_is_bound_to_time_and_token() -> None:
         assert not sessions.is_valid_cookie(forged)
 
 
-async def test_wrong_tokens_lock_for_a_minute() -> None:
-    clock = ManualClock()
-    sessions = token_sessions(clock)
-    for _ in range(TRIES):
-        assert not sessions.is_locked()
-        sessions.record_failure()
-    assert sessions.is_locked()
-    await clock.advance(61)
-    assert not sessions.is_locked()
-
-
 @pytest.mark.parametrize(
     ("header", "value"), [("", ""), ("a=b", ""), (f"{COOKIE}=v", "v"), (f"a=b;{COOKIE}=v=w", "v=w")]
 )
@@ -196,6 +196,8 @@ async def test_websockets_are_refused() -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    app = guard_requests(inner, server=ServerConfig(), port=PORT, sessions=token_sessions())
+    app = guard_requests(
+        inner, server=ServerConfig(), port=PORT, sessions=token_sessions(), attempts=no_limits()
+    )
     await app({"type": "websocket", "path": "/", "headers": []}, receive, send)
     assert sent == [{"type": "websocket.close", "code": 1008}]

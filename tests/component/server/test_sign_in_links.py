@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from bot.config.models import ServerConfig
 from bot.server.api.sign_in import COOKIE as TOKENS
-from bot.server.api.sign_in import PERSON_COOKIE, TRIES
+from bot.server.api.sign_in import PERSON_COOKIE
 from bot.store.connection import Statement
 from tests.platforms.web.people import CHATS, code_for, give, signed_in
 from tests.platforms.web.serving import World, world
@@ -58,16 +58,6 @@ async def test_a_code_ends_with_its_time_and_with_the_next_one(tmp_path: Path) -
         await service.service.db.run(lambda connection: connection.execute(AGE))
         assert (await enter(service, late)).status_code == 401
         assert (await enter(service, await code_for(service))).status_code == 204
-
-
-async def test_wrong_codes_are_counted_like_wrong_tokens(tmp_path: Path) -> None:
-    async with world(tmp_path, server=f", token: {TOKEN}", extra=CHATS) as service:
-        await give(service, "telegram:7", "member")
-        good = await code_for(service)
-        for number in range(TRIES):
-            assert (await enter(service, f"guess-{number}")).status_code == 401
-        assert (await enter(service, good)).status_code == 429
-        assert (await service.http.post("/api/session", json={"token": TOKEN})).status_code == 429
 
 
 async def test_who_has_no_role_any_more_does_not_come_in(tmp_path: Path) -> None:

@@ -98,3 +98,21 @@ async def test_an_account_that_is_not_connected_asks_for_another_try(
         answer = await service.http.post("/webhooks/telegram", json={}, headers={SECRET_HEADER: SECRET})
         assert answer.status_code == 503
         assert answer.headers["retry-after"] == "5"
+
+
+async def test_wrong_secrets_from_one_address_keep_no_other_out(
+    tmp_path: Path, emulator: TelegramEmulator
+) -> None:
+    async with world(tmp_path, server=", trusted_proxies: [127.0.0.1]", extra=channels(emulator)) as service:
+        await registered(service)
+
+        async def send(number: int, secret: str, address: str) -> int:
+            headers = {SECRET_HEADER: secret, "x-forwarded-for": address}
+            body = update(number, "hello")
+            return (await service.http.post("/webhooks/telegram", json=body, headers=headers)).status_code
+
+        guesses = [await send(1, f"guess-{number}", "192.0.2.66") for number in range(22)]
+        assert guesses == [403] * 20 + [429] * 2
+        assert await send(1, SECRET, "192.0.2.66") == 429
+        assert await send(1, SECRET, "192.0.2.7") == 200
+        assert (await service.http.post("/webhooks/nobody", json={})).status_code == 404

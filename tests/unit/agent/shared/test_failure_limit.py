@@ -1,4 +1,4 @@
-"""Wrong credentials are counted by address and kind, within a bounded memory."""
+"""Wrong credentials are counted by address and detail, within a bounded memory."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ def limiter(clock: Clock) -> FailureLimiter:
     return FailureLimiter(clock, attempts=3, seconds=60.0)
 
 
-def fail(limiter: FailureLimiter, times: int, address: str = HERE, kind: str = "token") -> list[Failure]:
-    return [limiter.record_failure(address, kind) for _ in range(times)]
+def fail(limiter: FailureLimiter, times: int, address: str = HERE, detail: str = "") -> list[Failure]:
+    return [limiter.record_failure(address, detail) for _ in range(times)]
 
 
 def test_an_address_waits_after_its_last_attempt(limiter: FailureLimiter, clock: Clock) -> None:
     assert [one.locks for one in fail(limiter, 2)] == [False, False]
-    assert limiter.retry_after(HERE, "token") == 0
+    assert limiter.retry_after(HERE) == 0
     clock.now += 30
-    assert limiter.record_failure(HERE, "token").locks
-    assert limiter.retry_after(HERE, "token") == 60
+    assert limiter.record_failure(HERE).locks
+    assert limiter.retry_after(HERE) == 60
     clock.now += 59.9
-    assert limiter.retry_after(HERE, "token") == 1
+    assert limiter.retry_after(HERE) == 1
     clock.now += 0.1
-    assert limiter.retry_after(HERE, "token") == 0
-    assert limiter.record_failure(HERE, "token").is_first
+    assert limiter.retry_after(HERE) == 0
+    assert limiter.record_failure(HERE).is_first
 
 
-def test_another_address_and_another_kind_are_not_concerned(limiter: FailureLimiter) -> None:
+def test_another_address_and_another_detail_are_not_concerned(limiter: FailureLimiter) -> None:
     fail(limiter, 3)
-    assert limiter.retry_after(HERE, "token") > 0
-    assert limiter.retry_after(THERE, "token") == 0
+    assert limiter.retry_after(HERE) > 0
+    assert limiter.retry_after(THERE) == 0
     assert limiter.retry_after(HERE, "link") == 0
 
 
@@ -64,14 +64,14 @@ def test_addresses_of_one_client_are_counted_together(
     limiter: FailureLimiter, guesses_from: str, others_from: str, waits: bool
 ) -> None:
     fail(limiter, 3, guesses_from)
-    assert bool(limiter.retry_after(others_from, "token")) is waits
+    assert bool(limiter.retry_after(others_from)) is waits
 
 
 def test_old_failures_do_not_count(limiter: FailureLimiter, clock: Clock) -> None:
     for _ in range(10):
         fail(limiter, 2)
         clock.now += 60
-    assert limiter.retry_after(HERE, "token") == 0
+    assert limiter.retry_after(HERE) == 0
 
 
 def test_an_attempt_that_was_under_way_does_not_end_the_wait(limiter: FailureLimiter, clock: Clock) -> None:
@@ -79,17 +79,17 @@ def test_an_attempt_that_was_under_way_does_not_end_the_wait(limiter: FailureLim
     clock.now += 50
     fail(limiter, 1)
     clock.now += 20
-    assert not limiter.record_failure(HERE, "token").locks
-    assert limiter.retry_after(HERE, "token") == 40
+    assert not limiter.record_failure(HERE).locks
+    assert limiter.retry_after(HERE) == 40
 
 
 def test_attempts_are_counted_for_the_metrics(limiter: FailureLimiter) -> None:
     fail(limiter, 3)
     for _ in range(5):
-        limiter.retry_after(HERE, "token")
-        limiter.retry_after(THERE, "token")
-    assert limiter.failures == {"token": 3}
-    assert limiter.refusals == {"token": 5}
+        limiter.retry_after(HERE)
+        limiter.retry_after(THERE)
+    assert limiter.failures == 3
+    assert limiter.refusals == 5
 
 
 def test_memory_is_bounded_and_guessers_are_remembered_longest(
@@ -100,6 +100,6 @@ def test_memory_is_bounded_and_guessers_are_remembered_longest(
     fail(limiter, 3)
     for n in range(200):
         fail(limiter, 1, f"198.51.100.{n}")
-        assert limiter.retry_after(HERE, "token") > 0
+        assert limiter.retry_after(HERE) > 0
     assert len(limiter) == 50
-    assert limiter.record_failure(THERE, "token").is_first
+    assert limiter.record_failure(THERE).is_first

@@ -1,0 +1,160 @@
+"""Limit, count and audit wrong credentials, per client address and kind of credential."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from enum import StrEnum
+from typing import Annotated, Final, TypeVar
+
+import structlog
+from fastapi import Depends, HTTPException, Request
+from prometheus_client import Metric
+from prometheus_client.core import CounterMetricFamily
+from starlette.types import Scope
+
+from agent.shared.client_address import client_of
+from agent.shared.failure_limit import Failure, FailureLimiter
+from bot.clock import Clock
+from bot.errors import StoreError
+from bot.server.api.dependencies import ApiServices
+from bot.store.audit import Actor, AuditEvent, record_event
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+WRONG_CREDENTIAL: Final = "wrong credential"
+GUESSING_STOPPED: Final = "guessing stopped"
+AUDITED_PER_HOUR: Final = 100
+"""Audit events about wrong credentials in an hour; further ones are only counted."""
+HOUR: Final = 3600.0
+MINUTE: Final = 60.0
+TOO_MANY: Final = "Too many wrong credentials from your address. Try again in {seconds} seconds."
+
+RecordEvent = Callable[[AuditEvent], Awaitable[None]]
+"""Writes an audit event. Raises StoreError."""
+
+
+class CredentialKind(StrEnum):
+    """A kind of credential. Each has limits of its own."""
+
+    TOKEN = "token"  # noqa: S105 - a name
+    LINK = "link"
+    PAIRING_CODE = "pairing code"
+    WEBHOOK = "webhook"
+
+
+ATTEMPTS: Final = {
+    CredentialKind.TOKEN: (10, MINUTE),
+    CredentialKind.LINK: (10, MINUTE),
+    CredentialKind.PAIRING_CODE: (5, HOUR),
+    CredentialKind.WEBHOOK: (20, MINUTE),
+}
+"""Wrong attempts within a period (s), after which an address has to wait as long."""
+
+
+class TooManyAttempts(HTTPException):
+    """A client that guessed has to wait (429)."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__(429, TOO_MANY.format(seconds=seconds), {"retry-after": str(seconds)})
+        self.seconds = seconds
+
+
+class CredentialAttempts:
+    """Wrong credentials at this service.
+
+    An address that guessed has to wait even with the right credential. Requests from this machine may still
+    use one that nobody can guess, because other users of the machine have the same address.
+    """
+
+    def __init__(self, clock: Clock, record: RecordEvent) -> None:
+        self._clock = clock
+        self._record = record
+        self._limiters = {
+            kind: FailureLimiter(clock.now, attempts=attempts, seconds=seconds)
+            for kind, (attempts, seconds) in ATTEMPTS.items()
+        }
+        self._hour = 0.0
+        self._audited = 0
+
+    async def check(
+        self,
+        scope: Scope,
+        kind: CredentialKind,
+        find: Callable[[], Awaitable[T | None]],
+        *,
+        detail: str = "",
+        guessable: bool = False,
+    ) -> T | None:
+        """Return what `find` returns for a credential, None if it is wrong.
+
+        `detail` tells credentials of a kind apart that are limited on their own, such as the webhooks of two
+        accounts. Raises TooManyAttempts, in most cases without a call of `find`.
+        """
+        client = client_of(scope)
+        limiter = self._limiters[kind]
+        wait = limiter.retry_after(client.host, detail)
+        if wait and (guessable or not client.is_local):
+            raise TooManyAttempts(wait)
+        found = await find()
+        if found is not None:
+            return found
+        if wait:
+            raise TooManyAttempts(wait)
+        failure = limiter.record_failure(client.host, detail)
+        if failure.is_first or failure.locks:
+            await self._report(kind, failure)
+        return None
+
+    def collect_metrics(self) -> Iterable[Metric]:
+        """Yield the numbers of wrong credentials, and of attempts while an address had to wait."""
+        wrong = CounterMetricFamily(
+            "roebot_credential_failures", "Wrong credentials since startup", labels=["credential"]
+        )
+        refused = CounterMetricFamily(
+            "roebot_credential_refusals",
+            "Attempts since startup by addresses that had to wait",
+            labels=["credential"],
+        )
+        for kind, limiter in self._limiters.items():
+            wrong.add_metric([kind.value], limiter.failures)
+            refused.add_metric([kind.value], limiter.refusals)
+        yield wrong
+        yield refused
+
+    async def _report(self, kind: CredentialKind, failure: Failure) -> None:
+        """Log a failure and audit it: the first one of a window, and the one that ends it."""
+        subject = f"{kind.value} {failure.detail}".strip()
+        log.warning("credential_wrong", credential=subject, address=failure.address, limited=failure.locks)
+        now = self._clock.now()
+        if now - self._hour >= HOUR:
+            self._hour, self._audited = now, 0
+        self._audited += 1
+        # A wrong pairing code is audited with the person who entered it.
+        is_known = kind is CredentialKind.PAIRING_CODE and not failure.locks
+        if is_known or self._audited > AUDITED_PER_HOUR:
+            return
+        action = GUESSING_STOPPED if failure.locks else WRONG_CREDENTIAL
+        try:
+            await self._record(AuditEvent(action, subject, f"address {failure.address}"))
+        except StoreError as error:
+            log.error("audit_failed", action=action, problem=str(error))
+
+
+def make_attempts(services: ApiServices) -> CredentialAttempts:
+    """Create the limits of a service, which writes to its audit log."""
+
+    async def record(event: AuditEvent) -> None:
+        actor = Actor(f"credential:{services.core.new_id()}", "", "", "", "")
+        await services.db.run(record_event, actor, event, services.clock.now())
+
+    return CredentialAttempts(services.clock, record)
+
+
+def attempts_of(request: Request) -> CredentialAttempts:
+    """Return the limits of the application that handles a request."""
+    found: CredentialAttempts = request.app.state.attempts
+    return found
+
+
+Attempts = Annotated[CredentialAttempts, Depends(attempts_of)]
