@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent.errors import AgentError
 from agent.runtime.settings import ServeSettings
-from agent.shared.arguments import port_number
+from agent.shared.arguments import port_number, positive_number
+from agent.shared.connection_table import ConnectionLimits
 from agent.shared.gc_tuning import pause_gc
 from agent.shared.request_signature import KEY_VARIABLE
 
@@ -107,6 +108,15 @@ def graph_sources(settings: ServeSettings) -> tuple[dict[str, Callable[[], Any]]
     return dict(file.sources), dict(file.descriptions)
 
 
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """Add the options that limit what a client can hold."""
+    parser.add_argument("--max-connections", type=positive_number, default=1024)
+    parser.add_argument("--max-connections-per-address", type=positive_number, default=512)
+    parser.add_argument("--header-seconds", type=positive_number, default=10)
+    parser.add_argument("--body-seconds", type=positive_number, default=20)
+    parser.add_argument("--max-body-mb", type=positive_number, default=64)
+
+
 def parse_arguments(arguments: Sequence[str]) -> ServeSettings:
     """Parse the command line; token and signing key are taken from the environment and removed there."""
     parser = argparse.ArgumentParser(
@@ -120,12 +130,20 @@ def parse_arguments(arguments: Sequence[str]) -> ServeSettings:
     parser.add_argument("--home", type=Path, default=Path(os.environ.get("ROEBOT_HOME") or ".roebot"))
     parser.add_argument("--allowed-host", action="append", default=[], dest="allowed_hosts")
     parser.add_argument("--max-runs", type=int, default=256)
+    add_limits(parser)
     parser.add_argument("--port-file", type=Path)
     parser.add_argument("--ready-fd", type=int)
     parser.add_argument("--parent-pid", type=int)
     parser.add_argument("--until-stdin-closes", action="store_true")
     given = vars(parser.parse_args(arguments))
     given["allowed_hosts"] = tuple(given["allowed_hosts"])
+    given["body_bytes"] = given.pop("max_body_mb") * 1_000_000
+    given["connections"] = ConnectionLimits(
+        total=given.pop("max_connections"),
+        per_address=given.pop("max_connections_per_address"),
+        header_seconds=given.pop("header_seconds"),
+        body_seconds=given.pop("body_seconds"),
+    )
     key = os.environ.pop(KEY_VARIABLE, None) or None
     return ServeSettings(**given, token=os.environ.pop(TOKEN_VARIABLE, None) or None, signing_key=key)
 

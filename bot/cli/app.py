@@ -219,11 +219,31 @@ def agent_serve(
     allowed_host: Annotated[
         list[str] | None, typer.Option(help="Additional host name to accept in requests.")
     ] = None,
+    max_connections: Annotated[int, typer.Option(min=1, help="Open connections.")] = 1024,
+    max_connections_per_address: Annotated[
+        int, typer.Option(min=1, help="Open connections of one address (IPv6: of one /64 network).")
+    ] = 512,
+    header_seconds: Annotated[
+        int, typer.Option(min=1, help="Time in which the headers of a request must arrive.")
+    ] = 10,
+    body_seconds: Annotated[
+        int, typer.Option(min=1, help="Time in which a body must arrive; each kilobyte adds a second.")
+    ] = 20,
+    max_body_mb: Annotated[
+        int, typer.Option(min=1, help="Size of a request without uploaded files, in megabytes.")
+    ] = 64,
 ) -> None:
     """Serve graphs through the LangGraph API, without the bot."""
     from bot.cli.run import agent_serve_command
 
-    agent_serve_command(home, file, graphs, host, port, allowed_host or [])
+    limits = {
+        "--max-connections": max_connections,
+        "--max-connections-per-address": max_connections_per_address,
+        "--header-seconds": header_seconds,
+        "--body-seconds": body_seconds,
+        "--max-body-mb": max_body_mb,
+    }
+    agent_serve_command(home, file, graphs, host, port, allowed_host or [], limits)
 
 
 @agent.command("acp")

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
@@ -231,6 +231,7 @@ def agent_serve_command(
     host: str,
     port: int,
     allowed_hosts: Sequence[str],
+    limits: Mapping[str, int],
 ) -> NoReturn:
     """Replace this process with the agent runtime, because the bot never imports the agent's code."""
     command = [sys.executable, "-m", "agent.serve", "--home", str(home_folder(home))]
@@ -239,6 +240,8 @@ def agent_serve_command(
     command += ["--graphs", str(graphs)] if graphs else []
     for name in allowed_hosts:
         command += ["--allowed-host", name]
+    for option, value in limits.items():
+        command += [option, str(value)]
     os.execv(sys.executable, command)  # noqa: S606 - our own interpreter and module
 
 

@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from agent.serve import TOKEN_VARIABLE, ServeSettings, parse_arguments
+from agent.shared.connection_table import ConnectionLimits
 from tests.runtime.processes import ROOT, TOKEN, graphs_file, runtime
 
 pytestmark = pytest.mark.may_block
@@ -46,6 +47,15 @@ def test_the_command_line_and_the_environment(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("ROEBOT_HOME", "/other")
     assert parse_arguments([]).home == Path("/other")
     assert parse_arguments([]).token is None
+
+
+def test_limits_of_the_command_line() -> None:
+    limits = ["--max-connections", "9", "--max-connections-per-address", "3", "--max-body-mb", "2"]
+    settings = parse_arguments([*limits, "--header-seconds", "4", "--body-seconds", "5"])
+    assert settings.body_bytes == 2_000_000
+    assert settings.connections == ConnectionLimits(total=9, per_address=3, header_seconds=4, body_seconds=5)
+    with pytest.raises(SystemExit):
+        parse_arguments(["--max-connections", "0"])
 
 
 async def test_a_unix_socket_and_an_end_with_stdin(tmp_path: Path) -> None:
