@@ -28,7 +28,7 @@ RequestHeaders = Mapping[str, str]
 """Request headers by lower-case name; the last one wins."""
 
 
-class Refusal(NamedTuple):
+class RequestRefusal(NamedTuple):
     """Status code and `detail` of an answer, and the seconds after which to try again (0: not said)."""
 
     status: int
@@ -36,7 +36,7 @@ class Refusal(NamedTuple):
     retry_after: int = 0
 
 
-GuardCheck = Callable[[Scope, RequestHeaders], Awaitable[Refusal | None]]
+GuardCheck = Callable[[Scope, RequestHeaders], Awaitable[RequestRefusal | None]]
 """Returns the reason to refuse a request, None if the check passes. Called for HTTP requests only."""
 
 
@@ -72,7 +72,7 @@ class HttpGuard:
             answer = JSONResponse({"detail": refusal.detail}, refusal.status, headers)
             await answer(scope, receive, send)
 
-    async def _find_refusal(self, scope: Scope) -> Refusal | None:
+    async def _find_refusal(self, scope: Scope) -> RequestRefusal | None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         for check in self._checks:
             if (refusal := await check(scope, headers)) is not None:
@@ -103,9 +103,9 @@ class HostCheck:
     port: int = 0
     detail: str = "This host is not allowed"
 
-    async def __call__(self, scope: Scope, headers: RequestHeaders) -> Refusal | None:
+    async def __call__(self, scope: Scope, headers: RequestHeaders) -> RequestRefusal | None:
         """Check the Host header."""
-        return None if self.is_served(headers.get("host", ""), scope) else Refusal(421, self.detail)
+        return None if self.is_served(headers.get("host", ""), scope) else RequestRefusal(421, self.detail)
 
     def is_served(self, host: str, scope: Scope) -> bool:
         """Return whether `host`, written as in a Host header, is one of this server's."""
@@ -122,7 +122,7 @@ def attach_client(trusted_proxies: Iterable[str] = ()) -> GuardCheck:
     """Make a check that refuses nothing and attaches the client's address, for `client_of`."""
     addresses = ClientAddresses(trusted_proxies)
 
-    async def attach(scope: Scope, _headers: RequestHeaders) -> Refusal | None:
+    async def attach(scope: Scope, _headers: RequestHeaders) -> RequestRefusal | None:
         scope[CLIENT_KEY] = addresses.find_client(scope)
         return None
 
@@ -132,11 +132,11 @@ def attach_client(trusted_proxies: Iterable[str] = ()) -> GuardCheck:
 def origin_from(hosts: HostCheck, detail: str = "This origin is not allowed") -> GuardCheck:
     """Make a check that refuses requests by pages of hosts other than `hosts` (403)."""
 
-    async def check_origin(scope: Scope, headers: RequestHeaders) -> Refusal | None:
+    async def check_origin(scope: Scope, headers: RequestHeaders) -> RequestRefusal | None:
         origin = headers.get("origin")
         if origin is None or hosts.is_served(origin.partition("://")[2], scope):
             return None
-        return Refusal(403, detail)
+        return RequestRefusal(403, detail)
 
     return check_origin
 
@@ -144,8 +144,8 @@ def origin_from(hosts: HostCheck, detail: str = "This origin is not allowed") ->
 def no_origin(detail: str = "This service can't be called from a web page.") -> GuardCheck:
     """Make a check that refuses every request with an Origin header (403), so every script in a browser."""
 
-    async def check_origin(_scope: Scope, headers: RequestHeaders) -> Refusal | None:
-        return Refusal(403, detail) if "origin" in headers else None
+    async def check_origin(_scope: Scope, headers: RequestHeaders) -> RequestRefusal | None:
+        return RequestRefusal(403, detail) if "origin" in headers else None
 
     return check_origin
 
@@ -163,23 +163,23 @@ def token_required(
     machine may still use a strong token, because other users of the machine have the same address.
     """
 
-    async def check_token(scope: Scope, headers: RequestHeaders) -> Refusal | None:
+    async def check_token(scope: Scope, headers: RequestHeaders) -> RequestRefusal | None:
         if scope["path"] in open_paths:
             return None
         sent = sent_tokens(headers)
         if not sent:
-            return Refusal(401, detail)
+            return RequestRefusal(401, detail)
         client = client_of(scope)
         wait = failures.retry_after(client.host)
         is_checked = not wait or (client.is_local and not token.is_weak)
         if is_checked and any(map(token.matches, sent)):
             return None
         if wait:
-            return Refusal(429, TOO_MANY_TOKENS, wait)
+            return RequestRefusal(429, TOO_MANY_TOKENS, wait)
         failure = failures.record_failure(client.host)
         if failure.is_first or failure.locks:
             log.warning("token_wrong", address=failure.address, limited=failure.locks)
-        return Refusal(401, detail)
+        return RequestRefusal(401, detail)
 
     return check_token
 
@@ -197,7 +197,7 @@ def json_required(
     """
     suffixes, prefixes = tuple(form_suffixes), tuple(open_prefixes)
 
-    async def check_body(scope: Scope, headers: RequestHeaders) -> Refusal | None:
+    async def check_body(scope: Scope, headers: RequestHeaders) -> RequestRefusal | None:
         path: str = scope["path"]
         if scope["method"] not in WRITE_METHODS or path.startswith(prefixes):
             return None
@@ -208,7 +208,7 @@ def json_required(
             media_type == "multipart/form-data" and path.endswith(suffixes)
         ):
             return None
-        return Refusal(415, detail)
+        return RequestRefusal(415, detail)
 
     return check_body
 

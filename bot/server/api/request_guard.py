@@ -16,8 +16,8 @@ from agent.shared.http_guard import (
     LOOPBACK_NAMES,
     HostCheck,
     HttpGuard,
-    Refusal,
     RequestHeaders,
+    RequestRefusal,
     attach_client,
     json_required,
     sent_tokens,
@@ -90,12 +90,12 @@ def guard_requests(
     return HttpGuard(app, checks, response_headers=HEADERS)
 
 
-async def _check_origin(_scope: Scope, headers: RequestHeaders) -> Refusal | None:
+async def _check_origin(_scope: Scope, headers: RequestHeaders) -> RequestRefusal | None:
     """Reject pages whose origin differs from the requested host."""
     origin = headers.get("origin")
     if origin is None or origin.lower().partition("://")[2] == headers.get("host", "").lower():
         return None
-    return Refusal(403, "Requests from this origin are not allowed.")
+    return RequestRefusal(403, "Requests from this origin are not allowed.")
 
 
 class CallerCheck:
@@ -110,7 +110,7 @@ class CallerCheck:
         self._attempts = attempts
         self._links = links
 
-    async def __call__(self, scope: Scope, headers: RequestHeaders) -> Refusal | None:
+    async def __call__(self, scope: Scope, headers: RequestHeaders) -> RequestRefusal | None:
         path = scope["path"]
         attach_principal(scope, None)
         if path.startswith(OPEN_FOLDERS) or path == "/health":
@@ -119,15 +119,15 @@ class CallerCheck:
         try:
             caller = await self._find_caller(scope, headers, keys)
         except StoreError:
-            return Refusal(503, NO_STORE)
+            return RequestRefusal(503, NO_STORE)
         except TooManyAttempts as error:
-            return Refusal(error.status_code, error.detail, error.seconds)
+            return RequestRefusal(error.status_code, error.detail, error.seconds)
         attach_principal(scope, caller)
         if caller is not None or path in OPEN_PATHS:
             return None
         if PERSON_COOKIE in keys:
-            return Refusal(401, SIGNED_OUT)
-        return Refusal(401, WRONG_TOKEN if sent_tokens(headers) else NO_TOKEN)
+            return RequestRefusal(401, SIGNED_OUT)
+        return RequestRefusal(401, WRONG_TOKEN if sent_tokens(headers) else NO_TOKEN)
 
     async def _find_caller(
         self, scope: Scope, headers: RequestHeaders, keys: Mapping[str, str]
