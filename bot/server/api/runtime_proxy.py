@@ -316,27 +316,24 @@ def least_for(call: ProxiedCall) -> Role:
 
 
 async def record_change(services: ApiServices, by: Principal, call: ProxiedCall, location: str = "") -> None:
-    """Record a change to agents, skills, MCP servers or other people's data in the audit log. `location` is
-    the address of a created resource ("" if none).
+    """Record a change to agents, skills, MCP servers, memory or files in the audit log. `location` is the
+    address of a created resource ("" if none).
     """
-    if call.method == "GET":
-        return
-    subject = await _audit_change(services, by, call, location)
+    subject = None if call.method == "GET" else _changed_subject(by, call, location)
     if subject is not None:
         detail = f"{call.method} {call.path}".strip()
         deed = AuditEvent(f"{call.area} changed", subject, detail)
         await services.db.run(record_event, audit_actor(services, by), deed, services.clock.now())
 
 
-async def _audit_change(services: ApiServices, by: Principal, call: ProxiedCall, location: str) -> str | None:
-    """Return the subject of a change, or None if it only concerns the caller's own data."""
+def _changed_subject(by: Principal, call: ProxiedCall, location: str) -> str | None:
+    """Return what a call changed, or None if it changed nothing."""
     if call.area in MANAGED:
         return location.rpartition("/")[2] or call.path
     if call.area == "memory":
-        return " ".join(scope for scope in call.scopes if scope != by.memory_scope) or None
-    thread = call.path.partition("/")[0]
-    is_theirs = call.area == "threads" and thread and not await _owns_thread(services, by, thread)
-    return thread if is_theirs and not call.path.endswith("/suggestions") else None
+        return None if call.path == "reload" else " ".join(call.scopes) or by.memory_scope
+    thread, _, rest = call.path.partition("/")
+    return thread if call.area == "threads" and rest != "suggestions" else None
 
 
 async def _audit_read(services: ApiServices, by: Principal, call: ProxiedCall) -> None:

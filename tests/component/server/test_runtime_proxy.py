@@ -132,7 +132,7 @@ async def test_who_changed_agents_and_mcp_servers_is_written_down(tmp_path: Path
         ]
 
 
-async def test_what_is_changed_of_others_is_written_down(tmp_path: Path) -> None:
+async def test_what_is_changed_of_memory_and_threads_is_written_down(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         other = {"scope": "person:tg:telegram:7"}
         await service.http.post("/api/memory/facts", json={"content": "Mine."})
@@ -148,6 +148,7 @@ async def test_what_is_changed_of_others_is_written_down(tmp_path: Path) -> None
         entries = (await service.http.get("/api/audit")).json()["entries"]
         deeds = [(one["action"], one["subject"], one["detail"]) for one in reversed(entries)]
         assert deeds == [
+            ("memory changed", "person:web:web:owner", "POST facts"),
             ("read", "memory person:tg:telegram:7", ""),
             ("memory changed", "person:tg:telegram:7", "POST facts"),
             ("memory changed", "person:tg:telegram:7", "DELETE"),
