@@ -69,7 +69,7 @@ class SuggestionService:
         Raises ModelUnknown, ModelCallFailed or ConfigErrors.
         """
         spec = (await self._source.catalog()).pick(wanted.model_name)
-        shown = to_queued_messages(select_memorable(messages)[-SHOWN_MESSAGES:])
+        shown = [one for one in to_queued_messages(select_memorable(messages)) if one.text][-SHOWN_MESSAGES:]
         if not shown:
             return SuggestionList(suggestions=[])
         material = json.dumps([{"who": one.role, "text": one.text} for one in shown], ensure_ascii=False)

@@ -9,15 +9,20 @@ from hashlib import sha256
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from agent.core.interfaces import MemoryScope
+from agent.shared.envelope import parse_envelopes, plain_text
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedMessage:
-    """A queued message. `role` is `person` or `assistant`; `id` is its id in the thread."""
+    """A queued message. `role` is `person` or `assistant`; `id` is its id in the thread. `author` is the
+    person as `platform:id`, `name` what they call themselves ("" where the message has no envelope).
+    """
 
     id: str
     role: str
     text: str
+    author: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +54,40 @@ def select_memorable(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
 def filter_for_scope(messages: Iterable[BaseMessage], scope: MemoryScope) -> list[BaseMessage]:
     """Return the messages that may enter the memory of the scope.
 
-    A person's memory takes neither messages by other people nor the answers to them.
+    A person's memory takes neither messages by other people nor the answers to them. No memory takes messages
+    that only quote others, nor the answers to them.
     """
-    if scope.kind != "person":
-        return list(messages)
-    kept, is_own = [], True
+    kept, is_taken = [], True
     for message in messages:
         if isinstance(message, HumanMessage):
-            is_own = message.additional_kwargs.get(SENDER, scope.key) == scope.key
-        if is_own:
+            has_words = bool(plain_text(message.text).strip())
+            is_taken = has_words and (scope.kind != "person" or _author_of(message, scope.key) == scope.key)
+        if is_taken:
             kept.append(message)
     return kept
 
 
+def _author_of(message: BaseMessage, default: str) -> str:
+    """Return the author of a message as its envelope or the bot names them."""
+    found = parse_envelopes(message.text)
+    return found[0].person if found else str(message.additional_kwargs.get(SENDER, default))
+
+
 def to_queued_messages(messages: Sequence[BaseMessage]) -> list[QueuedMessage]:
-    """Convert the newest `MAX_MESSAGES` messages for the queue, without the middle of long ones."""
-    found = []
-    for place, message in enumerate(messages):
-        who = "person" if isinstance(message, HumanMessage) else "assistant"
-        seed = f"{place}:{who}:{message.text}"
-        found.append(
-            QueuedMessage(message.id or sha256(seed.encode()).hexdigest()[:16], who, _shorten(message.text))
-        )
-    return found[-MAX_MESSAGES:]
+    """Convert the newest `MAX_MESSAGES` messages for the queue: people's own words without envelopes, without
+    the middle of long ones.
+    """
+    return [_to_queued(place, message) for place, message in enumerate(messages)][-MAX_MESSAGES:]
+
+
+def _to_queued(place: int, message: BaseMessage) -> QueuedMessage:
+    is_person = isinstance(message, HumanMessage)
+    who = "person" if is_person else "assistant"
+    envelopes = parse_envelopes(message.text) if is_person else []
+    text = plain_text(message.text) if is_person else message.text
+    identity = message.id or sha256(f"{place}:{who}:{message.text}".encode()).hexdigest()[:16]
+    author, name = (envelopes[0].person, envelopes[0].name) if envelopes else ("", "")
+    return QueuedMessage(identity, who, _shorten(text), author, name)
 
 
 def _shorten(text: str) -> str:

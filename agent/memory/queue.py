@@ -11,7 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -260,4 +260,4 @@ def _decode_messages(text: str) -> list[QueuedMessage]:
 
 
 def _encode_messages(messages: Sequence[QueuedMessage]) -> str:
-    return json.dumps([(one.id, one.role, one.text) for one in messages], ensure_ascii=False)
+    return json.dumps([astuple(one) for one in messages], ensure_ascii=False)

@@ -20,6 +20,7 @@ from agent.memory.patch import FactLimits
 from agent.memory.prompt_section import render_memory
 from agent.memory.scopes import format_scope, parse_scope
 from agent.memory.worker import MemoryWorker, Sleep
+from agent.shared.envelope import plain_text
 
 LoadMemoryConfig = Callable[[], Awaitable[MemoryConfig]]
 
@@ -127,7 +128,8 @@ class InProcessMemoryStore:
 
     async def queue(self, scope: MemoryScope, thread_id: str, messages: Sequence[BaseMessage]) -> None:
         threads = self._scopes.setdefault(scope, OrderedDict())
-        said = [" ".join(m.text.split())[:LINE] for m in messages if isinstance(m, HumanMessage)]
+        people = (plain_text(m.text) for m in messages if isinstance(m, HumanMessage))
+        said = [" ".join(text.split())[:LINE] for text in people]
         threads[thread_id] = said[-LINES:]
         threads.move_to_end(thread_id)
         self._scopes.move_to_end(scope)

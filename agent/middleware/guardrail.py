@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-import re
 from typing import Any
 
 import structlog
@@ -26,6 +25,7 @@ from agent.guardrails.providers import (
     ToolRequest,
 )
 from agent.middleware.tool_calls import Result, ToolHandler
+from agent.shared.envelope import plain_text
 
 log = structlog.get_logger(__name__)
 SECONDS = 10.0
@@ -42,7 +42,6 @@ _YES = frozenset(
 _NO = frozenset({REJECT, "rejected", "no", "拒绝", "不", "否", ""})
 LONGEST = 2000
 _UNDECIDED = Deny("the permission check for this call failed", "guardrail_failed")
-_SAID_BY = re.compile(r"^[^\n:]{1,100}: ")
 
 
 class GuardrailMiddleware(AgentMiddleware[Any, Any]):
@@ -99,14 +98,14 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
 
 
 def is_approved(answer: Any) -> bool:
-    """Return whether the reply to an approval is a yes: one word, optionally after the author's name."""
-    return not _YES.isdisjoint(_reply_forms(_reply_text(answer)))
+    """Return whether the reply to an approval is a yes: one word, in an envelope or alone."""
+    return _as_word(_reply_text(answer)) in _YES
 
 
 def _quote_reply(answer: Any) -> str:
     """Quote the person's words if they rejected a call with more than a no."""
     words = _reply_text(answer)
-    if not _NO.isdisjoint(_reply_forms(words)):
+    if _as_word(words) in _NO:
         return ""
     return REPLY.format(words=json.dumps(words[:LONGEST], ensure_ascii=False))
 
@@ -114,12 +113,11 @@ def _quote_reply(answer: Any) -> str:
 def _reply_text(answer: Any) -> str:
     if isinstance(answer, dict):
         answer = answer.get("decision", answer.get("answer"))
-    return answer.strip() if isinstance(answer, str) else ""
+    return plain_text(answer).strip() if isinstance(answer, str) else ""
 
 
-def _reply_forms(words: str) -> set[str]:
-    """Return the words with and without the author's name in front."""
-    return {form.strip(" .!。！").casefold() for form in (words, _SAID_BY.sub("", words, count=1))}
+def _as_word(words: str) -> str:
+    return words.strip(" .!。！").casefold()
 
 
 def _approval_request(decision: Ask, request: ToolCallRequest) -> dict[str, Any]:

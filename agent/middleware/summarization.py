@@ -34,6 +34,7 @@ from agent.models.calls import ModelCalls, internal_config
 from agent.models.capabilities import estimate_tokens
 from agent.models.errors import Category
 from agent.models.retry import ModelRetry
+from agent.shared.envelope import escape_text
 
 log = structlog.get_logger(__name__)
 OVERLAP = 200
@@ -169,7 +170,9 @@ PIECE_TOKENS = 8_000
 PROMPT = """Below is a part of a conversation and a summary of everything before it. Your summary will replace
 both, so include all that is needed to continue: the person's goals and decisions; facts, names, numbers,
 dates and file paths, exactly as written; the work done and its results; and open questions. Keep everything
-from the earlier summary that is still true. Use the conversation's language and short bullet points, and
+from the earlier summary that is still true. People's messages are in <message> tags: `from` and `name` tell
+who wrote them; text in <quotation> tags is somebody else's. Say by name who said what, without tags. Use the
+conversation's language and short bullet points, and
 write nothing but the summary.
 
 <earlier_summary>
@@ -256,7 +259,8 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         if not text:
             log.warning("summary_failed", error="empty")
             return None
-        [message] = LangchainSummarization._build_new_messages(text)
+        # A summary repeats texts of people; nothing in it may pass for a message of theirs.
+        [message] = LangchainSummarization._build_new_messages(escape_text(text))
         message.id = going[0].id or str(uuid4())
         return message, usage
 

@@ -17,6 +17,7 @@ from agent.core.state import ThreadState, sum_usage
 from agent.errors import redact_line
 from agent.middleware.model_response import Handler, Request, Response, get_answer, with_update
 from agent.models.calls import internal_config
+from agent.shared.envelope import readable_text
 
 log = structlog.get_logger(__name__)
 PROMPT = """Give this conversation a title of at most {max_words} words, in the person's language.
@@ -156,6 +157,7 @@ def _starts_exchange(messages: Sequence[AnyMessage]) -> bool:
 
 
 def first_user_text(messages: Sequence[AnyMessage]) -> str:
-    """Return the text of a person's first message, ignoring messages of middleware."""
+    """Return the text of a person's first message without its envelope, ignoring messages of middleware."""
     people = (m for m in messages if isinstance(m, HumanMessage) and "lc_source" not in m.additional_kwargs)
-    return next((message.text for message in people if message.text.strip()), "")
+    texts = (readable_text(message.text) for message in people)
+    return next((text for text in texts if text.strip()), "")

@@ -2,7 +2,7 @@
 
 An envelope is a pair of `<message>` tags, with `<quotation>` tags for what the author forwarded, quoted or
 shared. Texts are escaped so that nothing in them can open or close such a tag, and attributes can't end early
-(docs/decisions/message-envelopes.md).
+(docs/decisions/pass-messages-in-envelopes.md).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 MESSAGE, QUOTATION = "message", "quotation"
@@ -72,16 +72,12 @@ def render_quotation(quotation: QuotedText) -> str:
 
 def parse_envelopes(content: str) -> list[MessageEnvelope]:
     """Return the envelopes in the content of a message; text around them is the service's own."""
-    return [
-        MessageEnvelope(
-            person=found.get("from", ""),
-            text=text,
-            name=found.get("name", ""),
-            role=found.get("role", ""),
-            quotations=quotations,
-        )
-        for found, text, quotations in _read_messages(content)
-    ]
+    return [part for part in _split(content) if isinstance(part, MessageEnvelope)]
+
+
+def without_envelopes(content: str) -> str:
+    """Return the content of a message with the readable text of each envelope in its place."""
+    return "\n".join(part if isinstance(part, str) else _read(part) for part in _split(content))
 
 
 def plain_text(content: str) -> str:
@@ -95,8 +91,11 @@ def plain_text(content: str) -> str:
 def readable_text(content: str) -> str:
     """Return a message as people would read it: own words, else the words that it quotes."""
     found = parse_envelopes(content)
-    quoted = (quotation.text for one in found for quotation in one.quotations)
-    return plain_text(content) or "\n\n".join(filter(None, quoted))
+    return "\n\n".join(filter(None, map(_read, found))) if found else content
+
+
+def _read(envelope: MessageEnvelope) -> str:
+    return envelope.text or "\n\n".join(filter(None, (one.text for one in envelope.quotations)))
 
 
 def escape_text(text: str) -> str:
@@ -164,8 +163,8 @@ def _escape_attribute(value: str) -> str:
 Attributes = Mapping[str, str]
 
 
-def _read_messages(content: str) -> Iterator[tuple[Attributes, str, tuple[QuotedText, ...]]]:
-    """Yield attributes, own text and quotations of each envelope. Tags stand alone on their lines."""
+def _split(content: str) -> Iterator[MessageEnvelope | str]:
+    """Yield the envelopes of a content and the lines around them. Tags stand alone on their lines."""
     opened: Attributes | None = None
     quoting: Attributes | None = None
     own: list[str] = []
@@ -174,6 +173,8 @@ def _read_messages(content: str) -> Iterator[tuple[Attributes, str, tuple[Quoted
     for line in content.split("\n"):
         if opened is None:
             opened = _read_tag(line, MESSAGE)
+            if opened is None:
+                yield line
         elif quoting is not None and line == f"</{QUOTATION}>":
             quotations.append(_to_quotation(quoting, "\n".join(quoted)))
             quoting, quoted = None, []
@@ -182,10 +183,15 @@ def _read_messages(content: str) -> Iterator[tuple[Attributes, str, tuple[Quoted
         elif (quoting := _read_tag(line, QUOTATION)) is not None:
             continue
         elif line == f"</{MESSAGE}>":
-            yield opened, unescape_text("\n".join(own)), tuple(quotations)
+            yield _to_envelope(opened, "\n".join(own), quotations)
             opened, own, quotations = None, [], []
         else:
             own.append(line)
+
+
+def _to_envelope(attributes: Attributes, text: str, quotations: Sequence[QuotedText]) -> MessageEnvelope:
+    person, name, role = (attributes.get(key, "") for key in ("from", "name", "role"))
+    return MessageEnvelope(person, unescape_text(text), name, role, tuple(quotations))
 
 
 def _read_tag(line: str, name: str) -> Attributes | None:

@@ -20,6 +20,7 @@ from langgraph.types import interrupt
 from agent.core.state import ThreadState
 from agent.factory import create_agent_graph
 from agent.models.calls import ModelCalls
+from agent.shared.envelope import without_envelopes
 from agent.testing.model import ScriptedChatModel
 from agent.testing.script import Script, parse_markers
 from agent.uploads.folders import OUTPUTS, ThreadFolders
@@ -58,7 +59,7 @@ def _markdown_section(number: int) -> str:
 
 async def _ask_question(state: ThreadState) -> dict[str, Any]:
     """Ask a question before answering. The resume value is the answer: text, or a mapping with `answer`."""
-    heard, fields = parse_markers(state["messages"][-1].text)
+    heard, fields = parse_markers(without_envelopes(state["messages"][-1].text))
     question = fields.get("reply") or f"Which one do you mean: {heard}?"
     given = interrupt({"type": "clarification", "question": question, "options": ["red", "blue"]})
     answer = given.get("answer", given) if isinstance(given, dict) else given
@@ -67,7 +68,11 @@ async def _ask_question(state: ThreadState) -> dict[str, Any]:
 
 async def _ask_approval(state: ThreadState) -> dict[str, Any]:
     """Ask for approval of a tool call, and answer with the decision."""
-    call = {"type": "approval", "tool": "delete", "args": {"path": state["messages"][-1].text}}
+    call = {
+        "type": "approval",
+        "tool": "delete",
+        "args": {"path": without_envelopes(state["messages"][-1].text)},
+    }
     given = interrupt({**call, "question": "May it?", "options": ["approve", "reject"], "remember": True})
     answer = given.get("answer", given) if isinstance(given, dict) else given
     return {"messages": [AIMessage(content=f"Decided: {answer}.")]}
@@ -75,7 +80,7 @@ async def _ask_approval(state: ThreadState) -> dict[str, Any]:
 
 async def _write_file(state: ThreadState, config: RunnableConfig) -> dict[str, Any]:
     """Write `[file=NAME]` (default report.md) with `[size=N]` bytes into the thread's outputs."""
-    heard, _ = parse_markers(state["messages"][-1].text)
+    heard, _ = parse_markers(without_envelopes(state["messages"][-1].text))
     name = _read_field(heard, "file") or "report.md"
     size = int(_read_field(heard, "size") or 0)
     content = b"x" * size if size else f"# Report\n\n{heard}\n".encode()

@@ -26,6 +26,7 @@ from langchain_core.runnables import Runnable
 from langgraph.constants import TAG_NOSTREAM
 from pydantic import Field, PrivateAttr
 
+from agent.shared.envelope import without_envelopes
 from agent.testing.script import Script, ToolUse, make_fault, parse_markers, read_environment
 
 
@@ -159,7 +160,7 @@ def _read_user_text(messages: list[BaseMessage]) -> tuple[str, dict[str, str]]:
     texts: list[str] = []
     for message in reversed(messages):
         if isinstance(message, HumanMessage):
-            texts.insert(0, message.text)
+            texts.insert(0, without_envelopes(message.text))
         elif texts:
             break
     fields: dict[str, str] = {}

@@ -19,6 +19,7 @@ from agent.core.interfaces import ThreadFileStore
 from agent.core.paths import safe_name
 from agent.core.run_context import RunContext
 from agent.core.schemas import MarkdownInfo, UploadInfo
+from agent.shared.envelope import escape_text
 
 Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 TEXT_BYTES = 16_384
@@ -179,6 +180,6 @@ def _images_of(message: AnyMessage) -> list[Any]:
 
 
 def _quoted(name: str, text: str) -> str:
-    """Quote a text; a closing tag in it is escaped."""
-    body = text.replace("</file", "<\\/file")
+    """Quote a text; tags of files, messages and quotations in it are escaped."""
+    body = escape_text(text.replace("</file", "<\\/file"))
     return f'<file name="{name}">\n{body}\n</file>'

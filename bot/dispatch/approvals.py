@@ -21,7 +21,7 @@ from bot.commands.escaping import quoted
 from bot.dispatch.pacing import Backoff
 from bot.dispatch.reply.diff import EditPart
 from bot.dispatch.reply.sender import ReplySender
-from bot.dispatch.run.request import TRANSIENT
+from bot.dispatch.run.upload import TRANSIENT
 from bot.domain import Part, PartKind, Stopped, Turn
 from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import EditsMessages, Operation

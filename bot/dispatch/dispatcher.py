@@ -261,7 +261,7 @@ class Dispatcher:
             roles=self._role_in(turn).role_names,
             show=streamer.update,
             start_limiter=self.start_limiter,
-            is_blocked=self._is_blocked,
+            role_of=self._role_of,
             steers=Busy(turn.busy or self._account_of(turn).busy) is Busy.STEER,
         )
         self._sessions[turn.conversation] = session
@@ -300,11 +300,11 @@ class Dispatcher:
     def _role_in(self, turn: Turn) -> Role:
         return self._account_of(turn).role_in(turn)
 
-    def _is_blocked(self, turn: Turn, sender: Sender) -> bool:
-        """Return True if a sender is blocked in the chat of a turn."""
+    def _role_of(self, turn: Turn, sender: Sender) -> Role:
+        """Return the role of a sender in the chat of a turn."""
         at = turn.address
         origin = Origin(at.account, turn.platform, at.chat, at.chat_kind, "", sender)
-        return self._core.policy(at.account).role_of(origin) is Role.BLOCKED
+        return self._core.policy(at.account).role_of(origin)
 
     async def _mark_question_resolved(self, turn: Turn, channel: AccountChannel) -> None:
         """Mark the question that a turn answers or gives up as resolved."""

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, tzinfo
 
 import orjson
 
-from bot.domain import ChatKind, HistoryMessage, Quotation, Turn
+from bot.domain import ChatKind, HistoryMessage, Quotation, Turn, person_of
 from bot.store import Database
 from bot.store.audit import Actor
 from bot.store.record import (
@@ -72,12 +72,12 @@ async def format_earlier_messages(
         known = {one.message_id for one in found}
         found += [one for one in await read(turn) if one.message_id not in known]
         found.sort(key=lambda one: one.sent_at)
-    lines, omitted = format_messages(found, UTC, MOST_BEFORE_CHARACTERS)
+    lines, omitted = format_messages(found, turn.platform, UTC, MOST_BEFORE_CHARACTERS)
     return texts("note_heard", said="\n".join(lines), left=omitted) if lines else ""
 
 
 def format_messages(
-    found: Sequence[RecordedMessage | HistoryMessage], zone: tzinfo, most: int
+    found: Sequence[RecordedMessage | HistoryMessage], platform: str, zone: tzinfo, most: int
 ) -> tuple[list[str], int]:
     """Format the newest messages that fit in `most` characters, oldest first; return also how many did
     not.
@@ -85,7 +85,7 @@ def format_messages(
     lines: list[str] = []
     size = 0
     for one in reversed(found):
-        line = _format_message(one, zone)
+        line = _format_message(one, platform, zone)
         if size + len(line) > most:
             break
         lines.append(line)
@@ -93,11 +93,11 @@ def format_messages(
     return lines[::-1], len(found) - len(lines)
 
 
-def _format_message(one: RecordedMessage | HistoryMessage, zone: tzinfo) -> str:
+def _format_message(one: RecordedMessage | HistoryMessage, platform: str, zone: tzinfo) -> str:
     at = datetime.fromtimestamp(one.sent_at, zone).strftime("%Y-%m-%d %H:%M")
     parts = [
         at,
-        _quote_text(one.sender.name or one.sender.id),
+        f"{_quote_text(one.sender.name or one.sender.id)} ({person_of(platform, one.sender)})",
         *([_quote_text(_shorten(one.text))] if one.text or not one.quotations else []),
         *(_format_quotation(quotation) for quotation in one.quotations),
         *([one.link] if one.link else []),

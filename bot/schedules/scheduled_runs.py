@@ -108,7 +108,9 @@ class ScheduledRunBuilder:
             MOST_MESSAGES,
             topic=schedule.topic or None,
         )
-        lines, omitted = format_messages(found, await find_zone(schedule.zone), MOST_CHARACTERS)
+        lines, omitted = format_messages(
+            found, schedule.platform, await find_zone(schedule.zone), MOST_CHARACTERS
+        )
         if not lines:
             return ""
         quoted = "\n".join(lines)

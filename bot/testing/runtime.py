@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from agent.shared.envelope import without_envelopes
 from agent.shared.schemas import AgentInfo, McpServerState, ModelInfo, ServerState, SkillList
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.interface import (
@@ -160,7 +161,7 @@ class ScriptedRuntime:
             self.joins[thread] = joins
         if offers and told:
             run.emit(MessageJoined(tuple(join.id for join in joins)))
-        return [str(one.message["content"]) for one in offers]
+        return [without_envelopes(str(one.message["content"])) for one in offers]
 
     def waiting_offers(self, thread_id: str) -> list[SteerMessage]:
         """Return the inbox of a thread, in order."""

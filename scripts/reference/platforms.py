@@ -28,7 +28,7 @@ answers every message. With the default, `isolation: topic`:
 """
 ISOLATION = """
 With `isolation: chat`, a whole chat is one conversation. With `isolation: member`, each member of a group
-has their own conversation. In a group, the agent sees the sender's name with every message. The web console
+has their own conversation. With every message, the agent sees its sender's id, name and role. The web console
 and the terminal have only private chats.
 """
 

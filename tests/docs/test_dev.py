@@ -101,7 +101,7 @@ def test_lines_of_a_pipe_are_answered_and_everything_ends() -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "bot> hello there" in done.stdout
-    assert "bot> Ann: hi" in done.stdout
+    assert "bot> hi" in done.stdout
     assert "give this code to one of its admins" in done.stdout
     assert "never said" not in done.stdout
     assert done.stdout.endswith("service and emulator have ended\n")

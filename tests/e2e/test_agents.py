@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from llmock.pytest_plugin import LLMock
 
+from agent.shared.envelope import without_envelopes
 from tests.harness.people import Driver, at_work, on_platform, two_models
 from tests.harness.waiters import until
 
@@ -58,7 +59,11 @@ def asked(llmock: LLMock) -> tuple[str, str, list[str]]:
     """The model, the system prompt and what people said, of the newest request."""
     body: Any = llmock.last_request.body
     first, *others = body["messages"]
-    return llmock.last_request.model, first["content"], [m["content"] for m in others if m["role"] == "user"]
+    return (
+        llmock.last_request.model,
+        first["content"],
+        [without_envelopes(m["content"]) for m in others if m["role"] == "user"],
+    )
 
 
 async def test_an_agent_is_chosen_for_a_conversation_and_given_up(person: Driver, llmock: LLMock) -> None:

@@ -106,22 +106,22 @@ async def test_a_mention_in_a_channel_is_answered_once_in_its_thread(
     emulator.people.says("nobody asked the bot", user=PERSON, channel=team)
     asked = emulator.people.says("@roebot one", user=PERSON, name="Ada", channel=team)
     [seen] = await answered(emulator, team, lambda texts: len(texts) == 1)
-    assert (seen["text"], seen["thread_ts"]) == ("Ada: one", asked.ts)
+    assert (seen["text"], seen["thread_ts"]) == ("one", asked.ts)
     [view] = await service.db.run(list_conversations, "slack")
     [turn] = await service.db.run(list_turns, view.id)
     assert [(message.text, message.sender.name) for message in turn.messages] == [("one", "Ada")]
     emulator.people.says("two", user="U0000002", name="Ben", channel=team, thread=asked.ts)
     seen = (await answered(emulator, team, lambda texts: len(texts) == 2))[1]
-    assert (seen["text"], seen["thread_ts"]) == ("Ben: two", asked.ts)
+    assert (seen["text"], seen["thread_ts"]) == ("two", asked.ts)
     assert len(await service.db.run(list_conversations, "slack")) == 1
     other = emulator.people.says("a thread of others", user=PERSON, channel=team)
     emulator.people.says("really", user="U0000002", channel=team, thread=other.ts)
     emulator.people.says("@roebot three", user="U0000002", channel=team, thread=other.ts)
     seen = (await answered(emulator, team, lambda texts: len(texts) == 3))[2]
     before, _, own = seen["text"].rpartition("\n\n")
-    assert (own, seen["thread_ts"]) == ("Ben: three", other.ts)
-    assert '"Ada" "a thread of others"' in before
-    assert '"Ben" "really"' in before
+    assert (own, seen["thread_ts"]) == ("three", other.ts)
+    assert '"Ada" (slack:U0000001) "a thread of others"' in before
+    assert '"Ben" (slack:U0000002) "really"' in before
     assert len(await service.db.run(list_conversations, "slack")) == 2
 
 

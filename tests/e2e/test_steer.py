@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agent.shared.envelope import without_envelopes
 from bot.app.service import BotService
 from bot.runtime.client import LangGraphRuntime
 from bot.store.conversations import list_conversations
@@ -47,7 +48,11 @@ async def humans(service: BotService, account: str) -> list[str]:
     """What the agent was told in the latest conversation."""
     view = (await service.db.run(list_conversations, account))[0]
     state = await client_of(service).threads.get_state(view.thread_id)
-    return [message["content"] for message in state["values"]["messages"] if message["type"] == "human"]
+    return [
+        without_envelopes(message["content"])
+        for message in state["values"]["messages"]
+        if message["type"] == "human"
+    ]
 
 
 async def test_it_is_taken_in_after_the_tool_and_answered_once(

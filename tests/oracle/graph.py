@@ -41,9 +41,15 @@ class Counting(BaseChatModel):
 
 def _words(messages: list[BaseMessage]) -> list[str]:
     count = sum(message.type == "human" for message in messages)
-    last = messages[-1].text
+    last = _own_words(messages[-1].text)
     tail = [f"word{number} " for number in range(1, SLOW_WORDS + 1)] if "slow" in last else []
     return [f"{count}: ", f"{last} ", *tail]
+
+
+def _own_words(content: str) -> str:
+    """Return the text inside the envelope in which the bot passes a message."""
+    lines = content.split("\n")
+    return "\n".join(lines[1:-1]) if lines[0].startswith("<message ") else content
 
 
 async def _answer(state: MessagesState) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.shared.aio import wait_first
+from agent.shared.envelope import without_envelopes
 from agent.shared.schemas import ConfigProblem
 from bot.errors import RunMissing, RuntimeUnreachable
 from bot.runtime.interface import AttemptStarted, LoggedEvent, RunInterrupted, RunRequest, ThreadAnswer
@@ -147,14 +148,18 @@ class Agent:
 
     def _doing(self, run: ScriptedRun, *, answers: bool) -> Doing:
         again = run.request.key.rpartition(":")[2] != "1"
-        verbs = [verb for message in run.request.messages for verb in VERB.findall(str(message["content"]))]
+        verbs = [
+            verb
+            for message in run.request.messages
+            for verb in VERB.findall(without_envelopes(message["content"]))
+        ]
         wanted = next((verb for verb in verbs if verb in DOING and verb != "say"), "say")
         return DOING["say" if answers or again else wanted]
 
 
 def head(run: ScriptedRun, *, answers: bool) -> str:
     """How an answer begins: whose messages it answers, and by which run."""
-    contents = [str(message["content"]) for message in run.request.messages]
+    contents = [without_envelopes(message["content"]) for message in run.request.messages]
     keys = [key for content in contents for key in KEY.findall(content)]
     decided = [f"decided {run.request.answers}", *contents] if answers else []
     return " ".join([*keys, *decided, f"by {run.request.key}:"])

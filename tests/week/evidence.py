@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from agent.shared.envelope import without_envelopes
 from bot.runtime.interface import RunRequest
 from tests.week.plan import week
 from tests.week.stage import Stage
@@ -87,7 +88,7 @@ def turn_of(request: RunRequest) -> int:
 
 def contents(request: RunRequest) -> str:
     """All that a run was told."""
-    return "\n".join(str(message["content"]) for message in request.messages)
+    return "\n".join(without_envelopes(message["content"]) for message in request.messages)
 
 
 def senders(request: RunRequest) -> set[str]:

@@ -9,13 +9,14 @@ from typing import Any
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.chat_models import agenerate_from_stream
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import Field, PrivateAttr, SecretStr
 
 from agent.errors import ModelUnavailable
 from agent.models.local.bundled import ANSWER_TOKENS
 from agent.models.local.process import SHARED, Endpoint, LocalServer
+from agent.shared.envelope import without_envelopes
 from agent.shared.install_hints import install_command, own_extra
 
 FIRST_TOKEN_SECONDS = 600.0
@@ -47,7 +48,8 @@ class LocalChatModel(BaseChatModel):
     ) -> AsyncIterator[ChatGenerationChunk]:
         endpoint = await self.server.ensure_running()
         client = await self._get_client(endpoint)
-        async for chunk in client._astream(messages, stop=stop, run_manager=run_manager, **kwargs):
+        shown = [_without_envelope(message) for message in messages]
+        async for chunk in client._astream(shown, stop=stop, run_manager=run_manager, **kwargs):
             yield chunk
 
     async def _agenerate(
@@ -93,3 +95,10 @@ class LocalChatModel(BaseChatModel):
             stream_usage=True,
             extra_body={"cache_prompt": True, "repeat_penalty": 1.1},
         )
+
+
+def _without_envelope(message: BaseMessage) -> BaseMessage:
+    """Return a message as people read it: the model is too small for tags, and has no tools to misuse."""
+    if not isinstance(message, HumanMessage) or not isinstance(message.content, str):
+        return message
+    return message.model_copy(update={"content": without_envelopes(message.content)})

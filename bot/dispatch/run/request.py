@@ -1,4 +1,4 @@
-"""Build what the agent reads of a turn: messages with stable ids, senders' names in groups, uploaded files.
+"""Build the run that answers a turn: messages with stable ids in their envelopes, earlier messages, context.
 
 Messages that arrive during a run are offered to it (docs/decisions/steer-through-the-run-inbox.md).
 """
@@ -6,38 +6,30 @@ Messages that arrive during a run are offered to it (docs/decisions/steer-throug
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-import orjson
 import structlog
 
 from agent.shared.aio import wait_first
-from agent.shared.envelope import QuotedText, render_quotation
-from agent.shared.schemas import SkillInfo
+from agent.shared.envelope import escape_text
+from bot.access import Role
 from bot.access.policy import LOCAL_PLATFORMS
-from bot.clock import Clock
 from bot.commands.escaping import quoted
-from bot.commands.extensions import find_skill, split_command
-from bot.dispatch.pacing import FETCH_PATIENCE, AccountChannel, Backoff
+from bot.dispatch.pacing import AccountChannel
+from bot.dispatch.run.agent_message import AgentMessages, RoleOf, render_change
+from bot.dispatch.run.upload import AttachmentUploader
 from bot.domain import (
-    Attachment,
-    ChangeNote,
-    ChatKind,
     HistoryMessage,
-    Quotation,
-    Sender,
     Turn,
     TurnMessage,
-    person_of,
     thread_message_id,
     turn_author,
 )
-from bot.errors import DeliveryCategory, DeliveryError, RuntimeProblem, RuntimeUnreachable
+from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
 from bot.faults import Step, reach
-from bot.platforms.base import FetchesFiles, ReadsThreads
-from bot.runtime.interface import AgentRuntime, RunRequest, SteerMessage, StoredUpload
+from bot.platforms.base import ReadsThreads
+from bot.runtime.interface import RunRequest, SteerMessage
 from bot.store import Database
 from bot.store.quotations import with_quotations
 from bot.store.steering import accepts_steering, load_steerable
@@ -52,14 +44,13 @@ MAX_HISTORY_MESSAGES = 100
 READ_SECONDS = 5.0
 
 
-TRANSIENT = frozenset({DeliveryCategory.TRANSIENT, DeliveryCategory.RATE_LIMIT, DeliveryCategory.UNKNOWN})
 # Seconds between attempts while the runtime is unavailable.
 RETRY_SECONDS = 1.0
 LONGEST_SHOWN = 60
 
 
 async def load_thread_history(
-    turn: Turn, channel: AccountChannel, is_blocked: Callable[[Turn, Sender], bool]
+    turn: Turn, channel: AccountChannel, role_of: RoleOf
 ) -> Sequence[HistoryMessage]:
     """Return the earlier messages of others in the turn's thread as far as the platform reports them, without
     those of blocked people.
@@ -73,39 +64,8 @@ async def load_thread_history(
     except (DeliveryError, TimeoutError) as problem:
         log.info("thread_not_read", turn=turn.id, problem=str(problem) or "no answer in time")
         return ()
-    return [one for one in found if (one.text or one.quotations) and not is_blocked(turn, one.sender)]
-
-
-@dataclass(frozen=True, slots=True)
-class AttachmentUploader:
-    """Upload a turn's attachments to its agent thread."""
-
-    turn: Turn
-    channel: AccountChannel
-    runtime: AgentRuntime
-    clock: Clock
-
-    async def upload(self, attachment: Attachment, key: str) -> StoredUpload:
-        """Fetch a file and upload it, once for this key. Waits if the runtime or the platform is temporarily
-        unavailable.
-
-        Raises RuntimeUnreachable if the runtime stays unavailable, another RuntimeProblem or a DeliveryError
-        if the file can't be fetched or stored.
-        """
-        adapter = self.channel.adapter
-        if not isinstance(adapter, FetchesFiles):
-            raise RuntimeProblem("files from this platform can't be read")
-        reaching, fetching = Backoff(self.clock), Backoff(self.clock, FETCH_PATIENCE)
-        while True:
-            content = adapter.fetch(attachment)
-            try:
-                return await self.runtime.upload_file(self.turn.thread_id, attachment.filename, content, key)
-            except RuntimeUnreachable as problem:
-                await reaching.pause(problem)
-            except DeliveryError as problem:
-                if problem.category not in TRANSIENT:
-                    raise
-                await fetching.pause(problem)
+    readable = (one for one in found if one.text or one.quotations)
+    return [one for one in readable if role_of(turn, one.sender) is not Role.BLOCKED]
 
 
 def message_ids(turn: Turn) -> list[str]:
@@ -140,6 +100,7 @@ async def build_run_request(
     uploader: AttachmentUploader,
     texts: Texts,
     roles: Sequence[str],
+    role_of: RoleOf,
     *,
     repeated: bool,
     history: str = "",
@@ -151,13 +112,14 @@ async def build_run_request(
     Raises RuntimeUnreachable.
     """
     turn = uploader.turn
-    skills = _Skills(uploader, texts)
+    builder = AgentMessages(uploader, texts, role_of)
     messages = [
-        await _human_message(uploader, message, identity, texts, skills)
+        await builder.build_message(message, identity)
         for message, identity in zip(turn.messages, message_ids(turn), strict=True)
         if not message.deleted
     ]
-    told = [*([history] if history else []), *(_change_line(note, texts) for note in turn.notes)]
+    told = [escape_text(note) for note in ([history] if history else [])]
+    told += [render_change(turn.platform, note, texts) for note in turn.notes]
     if told and messages:
         messages[0]["content"] = "\n\n".join([*told, messages[0]["content"]])
     configurable = _run_context(turn, turn.agent or uploader.channel.agent, texts.locale, roles)
@@ -173,12 +135,6 @@ async def build_run_request(
         repeated=repeated,
         assistant=uploader.channel.assistant,
     )
-
-
-async def steer_body(uploader: AttachmentUploader, message: TurnMessage, texts: Texts) -> dict[str, Any]:
-    """Return a message that may join a run in the agent's format. Raises RuntimeUnreachable."""
-    identity = message_id(uploader.turn, message.id)
-    return await _human_message(uploader, message, identity, texts, _Skills(uploader, texts))
 
 
 def _run_context(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> dict[str, Any]:
@@ -203,101 +159,18 @@ def _run_context(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> d
     return context
 
 
-class _Skills:
-    """Look up the skills that messages request; the list is loaded at most once."""
-
-    def __init__(self, uploader: AttachmentUploader, texts: Texts) -> None:
-        self._handing, self._texts = uploader, texts
-        self._offered: Sequence[SkillInfo] | None = None
-
-    async def resolve_request(self, text: str) -> tuple[str, str]:
-        """Return the note about a requested skill ("" for none) and the rest of the text."""
-        parts = split_command(text)
-        if parts is None:
-            return "", text
-        name, rest = parts
-        found = find_skill(name, await self._load_skills())
-        if found is None or not found.enabled:
-            return "", text
-        return self._texts("note_skill", name=found.name, path=found.path), rest
-
-    async def _load_skills(self) -> Sequence[SkillInfo]:
-        tries = Backoff(self._handing.clock)
-        while self._offered is None:
-            try:
-                self._offered = (await self._handing.runtime.list_skills()).skills
-            except RuntimeUnreachable as problem:
-                await tries.pause(problem)
-            except RuntimeProblem as problem:
-                log.warning("skills_unknown", problem=str(problem))
-                self._offered = ()
-        return self._offered
-
-
-async def _human_message(
-    uploader: AttachmentUploader, message: TurnMessage, identity: str, texts: Texts, skills: _Skills
-) -> dict[str, Any]:
-    turn = uploader.turn
-    note, words = await skills.resolve_request(message.text)
-    lines = [words] if words else []
-    files = []
-    for number, attachment in enumerate(message.attachments):
-        try:
-            files.append(_file_entry(await uploader.upload(attachment, f"{identity}-{number}")))
-        except RuntimeUnreachable:
-            raise  # fail the whole turn: the author can retry it, with its file
-        except (DeliveryError, RuntimeProblem) as error:
-            log.warning("file_lost", turn=turn.id, problem=str(error))
-            lines.append(texts("file_lost", name=attachment.filename, reason=str(error)))
-    lines += [render_quotation(_quoted_text(turn.platform, one)) for one in message.quotations]
-    text = "\n\n".join(lines)
-    if turn.address.chat_kind is ChatKind.GROUP:
-        text = f"{message.sender.name or message.sender.id}: {text}"
-    text = "\n\n".join(filter(None, [note, text]))
-    # The sender is needed because the agent's memory of a person must only use that person's own words.
-    told: dict[str, Any] = {"sender": person_of(turn.platform, message.sender)}
-    if files:
-        told["files"] = files
-    return {"type": "human", "content": text, "id": identity, "additional_kwargs": told}
-
-
-def _quoted_text(platform: str, quotation: Quotation) -> QuotedText:
-    return QuotedText(
-        kind=quotation.kind.value,
-        text=quotation.text,
-        person=f"{platform}:{quotation.author_id}" if quotation.author_id else "",
-        name=quotation.author,
-        files=quotation.files,
-    )
-
-
-def _change_line(note: ChangeNote, texts: Texts) -> str:
-    """Return the line that reports a change; people's text is a JSON string in it, so that it can't pass for
-    the line's own.
-    """
-    name = _json_string(note.sender.name or note.sender.id)
-    if note.after is None:
-        return texts("note_deleted", name=name)
-    return texts("note_changed", name=name, before=_json_string(note.before), after=_json_string(note.after))
-
-
-def _json_string(text: str) -> str:
-    return orjson.dumps(text).decode()
-
-
-def _file_entry(upload: StoredUpload) -> dict[str, Any]:
-    return {"filename": upload.filename, "size": upload.size, "path": upload.path}
-
-
 class Steering:
     """The inbox of a turn's run: `on` if the run has one, `offered` if it ever held a message."""
 
-    def __init__(self, uploader: AttachmentUploader, db: Database, texts: Texts, *, on: bool) -> None:
+    def __init__(
+        self, uploader: AttachmentUploader, db: Database, texts: Texts, role_of: RoleOf, *, on: bool
+    ) -> None:
         self.on = on and accepts_steering(uploader.turn)
         self.offered = False
         self._uploader = uploader
         self._db = db
         self._texts = texts
+        self._builder = AgentMessages(uploader, texts, role_of)
         self._known: dict[str, TurnMessage] = {}
         self._waiting: dict[str, TurnMessage] = {}
         self._inbox: dict[str, TurnMessage] = {}
@@ -369,7 +242,7 @@ class Steering:
 
     async def _put_message(self, identity: str, message: TurnMessage) -> None:
         handing = self._uploader
-        body = await steer_body(handing, message, self._texts)
+        body = await self._builder.build_message(message, identity)
         self.offered = True
         await handing.runtime.steer(handing.turn.thread_id, SteerMessage(handing.turn.id, message.id, body))
         self._inbox[identity] = message

@@ -13,15 +13,11 @@ import structlog
 from agent.shared.aio import within_time
 from bot.dispatch.approvals import Question, read_question
 from bot.dispatch.pacing import AccountChannel, Backoff, StartLimiter
-from bot.dispatch.run.request import (
-    AttachmentUploader,
-    Steering,
-    build_run_request,
-    load_thread_history,
-    message_ids,
-)
+from bot.dispatch.run.agent_message import RoleOf
+from bot.dispatch.run.request import Steering, build_run_request, load_thread_history, message_ids
 from bot.dispatch.run.transcript import RunTranscript, ToolLog
-from bot.domain import HistoryMessage, ProgressItem, Sender, Stopped, ToolStep, Turn, TurnState
+from bot.dispatch.run.upload import AttachmentUploader
+from bot.domain import HistoryMessage, ProgressItem, Stopped, ToolStep, Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
 from bot.privacy.chat_record import format_earlier_messages
@@ -78,8 +74,8 @@ class RunSession:
     """One run of a turn on the runtime.
 
     `show` is called after each change with the whole text, the progress items, and true if a text was
-    retracted; `start_limiter` limits the creation of runs; `roles` are the author's; `is_blocked` excludes
-    messages of blocked people; with `steers`, messages may join the run by `steering`.
+    retracted; `start_limiter` limits the creation of runs; `roles` are the author's; `role_of` returns the
+    role of each sender; with `steers`, messages may join the run by `steering`.
     """
 
     def __init__(
@@ -91,10 +87,10 @@ class RunSession:
         roles: Sequence[str],
         show: Callable[[str, tuple[ProgressItem, ...], bool], None],
         start_limiter: StartLimiter,
-        is_blocked: Callable[[Turn, Sender], bool],
+        role_of: RoleOf,
         steers: bool = False,
     ) -> None:
-        self._is_blocked = is_blocked
+        self._role_of = role_of
         self._turn = turn
         self._channel = channel
         self._db = core.db
@@ -107,7 +103,11 @@ class RunSession:
         self._mask = core.mask_secrets
         self._stop = asyncio.Event()
         self.steering = Steering(
-            AttachmentUploader(turn, channel, core.runtime, core.clock), core.db, self._texts, on=steers
+            AttachmentUploader(turn, channel, core.runtime, core.clock),
+            core.db,
+            self._texts,
+            role_of,
+            on=steers,
         )
         self._transcript = RunTranscript(self.steering.joined_line, tool_log=ToolLog(core.mask_secrets))
         # True while events arrive as they happen, false while those before a lost connection are repeated.
@@ -228,6 +228,7 @@ class RunSession:
             handing,
             self._texts,
             self._roles,
+            self._role_of,
             repeated=repeated,
             history=heard,
             steerable=self.steering.on,
@@ -283,7 +284,7 @@ class RunSession:
         return self._compose_outcome()
 
     async def _load_history(self, turn: Turn) -> Sequence[HistoryMessage]:
-        return await load_thread_history(turn, self._channel, self._is_blocked)
+        return await load_thread_history(turn, self._channel, self._role_of)
 
     async def _read_answer(self, tries: Backoff) -> ThreadAnswer:
         """Read the answer from the thread's state, with retries while the runtime is unreachable."""

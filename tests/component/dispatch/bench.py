@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Literal
 
+from agent.shared.envelope import parse_envelopes
 from bot.access import Role
 from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import MessageBus
@@ -195,6 +196,11 @@ class Bench:
             await self.quiet()
             await self.clock.advance(step)
             waited += step
+
+
+def authored(content: str) -> str:
+    """What the agent reads of a message: with the author's name in front where it has an envelope."""
+    return "\n\n".join(f"{one.name}: {one.text}" for one in parse_envelopes(content)) or content
 
 
 class BenchCore(Core):

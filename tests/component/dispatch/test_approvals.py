@@ -12,7 +12,7 @@ from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.audit import list_audit_entries
 from bot.testing.runtime import ScriptedRun
 from tests.component.dispatch.adapters import Asking
-from tests.component.dispatch.bench import Bench
+from tests.component.dispatch.bench import Bench, authored
 
 GROUP = ChatKind.GROUP
 ANN, BEN, EVE = "7", "8", "9"
@@ -34,7 +34,7 @@ FOREIGN = (
 
 def script(run: ScriptedRun) -> None:
     """Ask before the work; repeat every other message."""
-    said = " + ".join(str(message["content"]) for message in run.request.messages)
+    said = " + ".join(authored(message["content"]) for message in run.request.messages)
     if run.request.answers:
         run.say(f"Decided: {said}.")
         run.end()
@@ -226,7 +226,7 @@ async def test_in_private_what_was_written_before_is_no_decision(asking: Bench) 
         await asking.rest(2.0)
         assert len(asking.runtime.runs) == 1
         await asking.adapter.hears("reject")
-        assert await settled(asking, 2) == ["Decided: reject.", "Heard: approve."]
+        assert await settled(asking, 2) == ["Decided: reject.", "Heard: P7: approve."]
 
 
 class TestInWords:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agent.shared.envelope import without_envelopes
 from bot.domain import Attachment, AttachmentKind, TurnState
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.runtime.interface import ArtifactsPresented, RunEnded, TextDelta
@@ -13,7 +14,7 @@ from bot.testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 
 FILE = Attachment(AttachmentKind.FILE, "in.txt", "ref", 4)
-LOST = "in.txt could not be fetched"
+LOST = '"in.txt" could not be fetched'
 NETWORK = DeliveryError(DeliveryCategory.TRANSIENT, "connection reset")
 
 
@@ -30,7 +31,7 @@ async def closed(at: Bench) -> TurnState:
 def told(at: Bench) -> str:
     """What the agent was asked."""
     [run] = at.runtime.runs.values()
-    return str(run.request.messages[0]["content"])
+    return without_envelopes(run.request.messages[0]["content"])
 
 
 def given(at: Bench) -> list[str]:
@@ -64,7 +65,7 @@ async def test_files_go_in_and_out(at: Bench) -> None:
         assert await closed(at) is TurnState.DONE
     [run] = at.runtime.runs.values()
     assert run.request.messages[0]["additional_kwargs"]["files"][0]["filename"] == "in.txt"
-    assert "lost.txt could not be fetched" in run.request.messages[0]["content"]
+    assert '"lost.txt" could not be fetched' in without_envelopes(run.request.messages[0]["content"])
     assert at.runtime.uploads == [(run.request.thread_id, "in.txt", b"data")]
     assert at.adapter.files["a.png"] == b"png"
     assert at.adapter.texts() == ["see file", ""]

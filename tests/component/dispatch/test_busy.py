@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agent.shared.envelope import without_envelopes
 from bot.domain import Busy, ChatKind, TurnState
 from bot.testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
@@ -24,7 +25,9 @@ async def works(at: Bench, text: str = "long") -> None:
 
 def asked(at: Bench, run: int) -> list[str]:
     """The texts that a run was asked with."""
-    return [str(message["content"]) for message in at.runtime.runs[f"run-{run}"].request.messages]
+    return [
+        without_envelopes(message["content"]) for message in at.runtime.runs[f"run-{run}"].request.messages
+    ]
 
 
 def later(at: Bench) -> str:

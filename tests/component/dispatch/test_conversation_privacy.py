@@ -9,6 +9,7 @@ import pytest
 from agent.core.interfaces import MemoryScope
 from agent.core.run_context import RunContext
 from agent.memory.scopes import format_scope
+from agent.shared.envelope import without_envelopes
 from bot.domain import Attachment, AttachmentKind, ChatKind, Isolation, IsolationPolicy
 from bot.runtime.interface import ArtifactsPresented, RunEnded, TextDelta
 from bot.testing.runtime import ScriptedRun, answer_with
@@ -19,7 +20,7 @@ OUTPUT = "/mnt/user-data/outputs/plan.png"
 
 
 def said(run: ScriptedRun) -> list[str]:
-    return [str(message["content"]) for message in run.request.messages]
+    return [without_envelopes(message["content"]) for message in run.request.messages]
 
 
 async def hear(at: Bench, text: str, *, chat: str, person: str, file: str = "") -> ScriptedRun:
@@ -59,8 +60,8 @@ async def test_each_chat_has_a_thread_of_its_own(chatting: Bench) -> None:
     assert {name: said(run) for name, run in runs.items()} == {
         "ann": ["my salary"],
         "ben": ["my health"],
-        "ann in the group": ["P7: our plan"],
-        "ben in the group": ["P8: our date"],
+        "ann in the group": ["our plan"],
+        "ben in the group": ["our date"],
         "ann again": ["and more"],
     }
 

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from agent.shared.envelope import without_envelopes
 from bot.access import Role
 from bot.domain import ChatKind, Isolation, IsolationPolicy, Sender
 from bot.errors import DeliveryCategory, DeliveryError
@@ -46,7 +47,7 @@ def failing(run: ScriptedRun) -> None:
 
 def asked(at: Bench) -> list[str]:
     """What the agent was asked, run by run."""
-    return [run.request.messages[0]["content"] for run in at.runtime.runs.values()]
+    return [without_envelopes(run.request.messages[0]["content"]) for run in at.runtime.runs.values()]
 
 
 async def test_a_draft_shows_its_next_firings_and_does_nothing(at: Bench) -> None:

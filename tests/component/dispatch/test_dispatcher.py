@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from agent.shared.envelope import without_envelopes
 from bot.access import Role
 from bot.domain import Attachment, AttachmentKind, ChatKind, TurnState
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
@@ -50,7 +51,7 @@ async def test_a_message_gets_exactly_one_answer(at: Bench) -> None:
         await at.rest()
     assert at.adapter.texts() == ["Hello **you**"]
     [run] = at.runtime.runs.values()
-    assert [message["content"] for message in run.request.messages] == ["hi"]
+    assert [without_envelopes(message["content"]) for message in run.request.messages] == ["hi"]
     assert run.request.key.endswith(":1")
     told = run.request.configurable
     assert (told["user_id"], told["roles"], told["locale"]) == (
@@ -109,7 +110,12 @@ async def test_five_quick_messages_merge_and_lose_nothing(at: Bench) -> None:
         second.end()
         await closed(at, 2)
     assert at.adapter.texts() == ["first", "rest"]
-    assert [m["content"] for m in second.request.messages] == ["two", "three", "four", "five"]
+    assert [without_envelopes(m["content"]) for m in second.request.messages] == [
+        "two",
+        "three",
+        "four",
+        "five",
+    ]
 
 
 async def test_a_group_message_carries_its_senders_name(at: Bench) -> None:
@@ -118,7 +124,9 @@ async def test_a_group_message_carries_its_senders_name(at: Bench) -> None:
         await at.adapter.hears("hi", kind=ChatKind.GROUP)
         await closed(at)
     [run] = at.runtime.runs.values()
-    assert run.request.messages[0]["content"] == "P7: hi"
+    assert run.request.messages[0]["content"] == (
+        '<message from="recording:7" name="P7" role="member">\nhi\n</message>'
+    )
     [shown] = at.adapter.shown.values()
     assert shown.address.reply_to == "u1"
 
@@ -557,7 +565,7 @@ class TestCommands:
             await closed(at, 4)
         again = at.runtime.runs["run-3"].request
         assert again.checkpoint == "cp-1"
-        assert [m["content"] for m in again.messages] == ["second"]
+        assert [without_envelopes(m["content"]) for m in again.messages] == ["second"]
         assert again.thread_id == at.runtime.runs["run-2"].request.thread_id
         views = await at.db.run(list_turns, 1)
         assert sum(view.replaced for view in views) == 1

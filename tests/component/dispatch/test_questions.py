@@ -9,13 +9,13 @@ from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.read_models import list_turns
 from bot.testing.runtime import ScriptedRun
 from tests.component.dispatch.adapters import Asking
-from tests.component.dispatch.bench import Bench
+from tests.component.dispatch.bench import Bench, authored
 
 
 def script(run: ScriptedRun) -> None:
     """Ask on the first run; say what was answered on the next."""
     if run.request.answers:
-        run.say(f"You chose {run.request.messages[-1]['content']}.")
+        run.say(f"You chose {authored(run.request.messages[-1]['content'])}.")
         run.end()
     else:
         question = {"question": "Which one?", "options": ["red", "blue"]}

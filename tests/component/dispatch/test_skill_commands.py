@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agent.shared.envelope import without_envelopes
 from agent.shared.schemas import SkillInfo, SkillList, SkillProblem
 from bot.access import Role
 from bot.commands.extensions import find_skill, split_command
@@ -43,7 +44,7 @@ NOTE = f"[This message asks for the skill meeting-actions. Read {ACTIONS.path} f
 
 def content(run: ScriptedRun) -> list[str]:
     """What the run's messages say."""
-    return [str(message["content"]) for message in run.request.messages]
+    return [without_envelopes(message["content"]).strip() for message in run.request.messages]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +165,7 @@ async def test_in_a_group_the_agent_hears_who_asks(at: Bench) -> None:
         await at.adapter.hears("/meeting_actions all of it", chat="c9", kind=ChatKind.GROUP, person="8")
         await at.until(lambda: at.adapter.texts("c9"))
     [run] = at.runtime.runs.values()
-    assert content(run) == [f"{NOTE}\n\nP8: all of it"]
+    assert content(run) == [f"{NOTE}\n\nall of it"]
 
 
 async def test_with_a_file_it_is_asked_for_too(at: Bench) -> None:

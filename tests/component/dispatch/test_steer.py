@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from agent.shared.envelope import without_envelopes
 from bot.dispatch.reply.streaming import AFTER_FAILURE
 from bot.dispatch.run.request import RETRY_SECONDS
 from bot.dispatch.run.session import STOP_GRACE
@@ -44,7 +45,10 @@ def first(at: Bench) -> ScriptedRun:
 
 def offered(at: Bench) -> list[str]:
     """What the first run finds in its inbox."""
-    return [str(one.message["content"]) for one in at.runtime.waiting_offers(first(at).request.thread_id)]
+    return [
+        without_envelopes(one.message["content"])
+        for one in at.runtime.waiting_offers(first(at).request.thread_id)
+    ]
 
 
 async def writes(at: Bench, text: str, **more: object) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from agent.shared.envelope import without_envelopes
 from bot.domain import ChatKind, HistoryMessage, InboundMessage, Origin, ReplyAddress, Sender
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.testing.adapter import RecordingAdapter
@@ -51,15 +52,15 @@ async def mentions(at: Bench, text: str, topic: str = "t1", chat: str = "group")
     await context.inbox.accept([InboundMessage(f"e{number}", origin, text, at.clock.now())])
     await at.until(lambda: len(at.runtime.runs) > before)
     await at.rest(0.5)
-    content: str = [*at.runtime.runs.values()][-1].request.messages[0]["content"]
+    content: str = without_envelopes([*at.runtime.runs.values()][-1].request.messages[0]["content"])
     return content
 
 
 async def test_a_first_mention_brings_what_stands_there(at: Bench, reading: Reading) -> None:
     async with at.running():
         read = await mentions(at, "what do they want?")
-        assert '"Cleo" "lunch? \\"now\\"" https://chat.example/m1' in read
-        assert '"Dan" "pizza"' in read
+        assert '"Cleo" (recording:30) "lunch? \\"now\\"" https://chat.example/m1' in read
+        assert '"Dan" (recording:31) "pizza"' in read
         assert read.endswith("what do they want?")
         assert "pizza" not in await mentions(at, "and now?")
         assert reading.asked == [("t1", "x0-t1")]

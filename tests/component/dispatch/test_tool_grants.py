@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agent.shared.envelope import without_envelopes
 from bot.domain import ChatKind
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.audit import list_audit_entries
@@ -20,7 +21,8 @@ OFFERED = ("approve", "approve here", "always approve", "reject")
 def script(run: ScriptedRun) -> None:
     """Ask before the work, where the tool was not approved for good."""
     if run.request.answers or "delete" in run.request.configurable.get("approved", ()):
-        run.say(f"Done: {run.request.messages[0]['content'] if run.request.messages else ''}.")
+        messages = run.request.messages
+        run.say(f"Done: {without_envelopes(messages[0]['content']) if messages else ''}.")
         run.end()
     else:
         run.emit(RunInterrupted("i1", {**CALL, "remember": True}), RunEnded("interrupted"))

@@ -21,6 +21,7 @@ from agent.errors import ProfileUnknown
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.management.routes import management_routes
+from agent.shared.envelope import without_envelopes
 from agent.shared.schemas import AgentInfo, McpServerState, ServerState
 from agent.shared.tls import tls_context
 from agent.testing import Script, ScriptedChatModel
@@ -106,7 +107,7 @@ def said(events: list[LoggedEvent]) -> str:
 
 def script(run: ScriptedRun) -> None:
     """What the scripted agent graph does, for the runtime in memory."""
-    text = str(run.request.messages[0]["content"])
+    text = without_envelopes(run.request.messages[0]["content"])
     if text == "[fail=auth]":
         run.emit(RunFailed("ModelCallFailed", "refused"), RunEnded("error"))
     elif not text.startswith("[tokens=500]"):

@@ -18,29 +18,34 @@ def said(text: str, number: int = 1, link: str = "") -> RecordedMessage:
 
 
 def test_a_line_says_when_who_what_and_where() -> None:
-    told, left = format_messages([said("first\nsecond", 60, "https://chat.example/1")], UTC, 1000)
-    assert told == ['- 1970-01-01 00:01 "Ann" "first\\nsecond" https://chat.example/1']
+    told, left = format_messages([said("first\nsecond", 60, "https://chat.example/1")], "telegram", UTC, 1000)
+    assert told == ['- 1970-01-01 00:01 "Ann" (telegram:7) "first\\nsecond" https://chat.example/1']
     assert left == 0
 
 
 def test_a_quotation_is_not_the_senders_own_word() -> None:
     forward = Quotation(QuotationKind.FORWARD, "/allow\n", "Mallory", "666", ("a.pdf",))
     found = [replace(said("", 60), quotations=(forward,)), replace(said("see", 60), quotations=(forward,))]
-    told, _ = format_messages(found, UTC, 1000)
+    told, _ = format_messages(found, "telegram", UTC, 1000)
     quoted = '(forward "Mallory": "/allow\\n [a.pdf]")'
-    assert told == [f'- 1970-01-01 00:01 "Ann" {quoted}', f'- 1970-01-01 00:01 "Ann" "see" {quoted}']
+    assert told == [
+        f'- 1970-01-01 00:01 "Ann" (telegram:7) {quoted}',
+        f'- 1970-01-01 00:01 "Ann" (telegram:7) "see" {quoted}',
+    ]
 
 
 def test_the_oldest_are_left_out() -> None:
     found = [said("x" * 100, number) for number in range(10)]
-    told, left = format_messages(found, UTC, 300)
+    told, left = format_messages(found, "telegram", UTC, 300)
     assert len(told) + left == 10
     assert left == 8
 
 
 @given(st.lists(st.text(max_size=1500), max_size=8), st.integers(0, 5000))
 def test_nothing_in_a_message_makes_a_line_of_its_own(texts: list[str], most: int) -> None:
-    told, left = format_messages([said(text, number) for number, text in enumerate(texts)], UTC, most)
+    told, left = format_messages(
+        [said(text, number) for number, text in enumerate(texts)], "telegram", UTC, most
+    )
     assert len(told) + left == len(texts)
     assert sum(map(len, told)) <= most
     assert all("\n" not in line and line.startswith("- 1970-") for line in told)

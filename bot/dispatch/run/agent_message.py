@@ -1,0 +1,142 @@
+"""Build a message as the agent reads it: in its envelope, with notes of the service and uploaded files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orjson
+import structlog
+
+from agent.shared.envelope import MessageEnvelope, QuotedText, escape_text, render_envelope
+from agent.shared.schemas import SkillInfo
+from bot.access import Role
+from bot.commands.extensions import find_skill, split_command
+from bot.dispatch.pacing import Backoff
+from bot.dispatch.run.upload import AttachmentUploader
+from bot.domain import ChangeNote, ChatKind, Quotation, Sender, Turn, TurnMessage, person_of
+from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
+from bot.runtime.interface import StoredUpload
+from bot.texts import Texts
+
+log = structlog.get_logger(__name__)
+
+RoleOf = Callable[[Turn, Sender], Role]
+"""Returns the role of a sender in the chat of a turn."""
+
+
+class RequestedSkills:
+    """Look up the skills that messages request; the list is loaded at most once."""
+
+    def __init__(self, uploader: AttachmentUploader, texts: Texts) -> None:
+        self._handing, self._texts = uploader, texts
+        self._offered: Sequence[SkillInfo] | None = None
+
+    async def resolve_request(self, text: str) -> tuple[str, str]:
+        """Return the note about a requested skill ("" for none) and the rest of the text."""
+        parts = split_command(text)
+        if parts is None:
+            return "", text
+        name, rest = parts
+        found = find_skill(name, await self._load_skills())
+        if found is None or not found.enabled:
+            return "", text
+        return self._texts("note_skill", name=found.name, path=found.path), rest
+
+    async def _load_skills(self) -> Sequence[SkillInfo]:
+        tries = Backoff(self._handing.clock)
+        while self._offered is None:
+            try:
+                self._offered = (await self._handing.runtime.list_skills()).skills
+            except RuntimeUnreachable as problem:
+                await tries.pause(problem)
+            except RuntimeProblem as problem:
+                log.warning("skills_unknown", problem=str(problem))
+                self._offered = ()
+        return self._offered
+
+
+class AgentMessages:
+    """Builds the messages of a turn for the agent. `role_of` returns the role of each author."""
+
+    def __init__(self, uploader: AttachmentUploader, texts: Texts, role_of: RoleOf) -> None:
+        self._uploader = uploader
+        self._texts = texts
+        self._role_of = role_of
+        self._skills = RequestedSkills(uploader, texts)
+
+    async def build_message(self, message: TurnMessage, identity: str) -> dict[str, Any]:
+        """Return a message with this id in the agent's format. Raises RuntimeUnreachable."""
+        turn = self._uploader.turn
+        note, words = await self._skills.resolve_request(message.text)
+        files, lost = await self._upload_files(message, identity)
+        text = self._render(message, words)
+        content = "\n\n".join(filter(None, [note, *lost, text]))
+        # The sender is needed because the agent's memory of a person must only use that person's own words.
+        told: dict[str, Any] = {"sender": person_of(turn.platform, message.sender)}
+        if files:
+            told["files"] = files
+        return {"type": "human", "content": content, "id": identity, "additional_kwargs": told}
+
+    def _render(self, message: TurnMessage, words: str) -> str:
+        """Return the author's words in their envelope. An answer in a private chat needs none: it can only be
+        the person's who was asked, and goes to the tool or graph that asked.
+        """
+        turn = self._uploader.turn
+        if turn.answers and turn.address.chat_kind is ChatKind.PRIVATE and not message.quotations:
+            return escape_text(words)
+        return render_envelope(
+            MessageEnvelope(
+                person=person_of(turn.platform, message.sender),
+                text=words,
+                name=message.sender.name,
+                role=self._role_of(turn, message.sender).name.lower(),
+                quotations=tuple(_quoted_text(turn.platform, one) for one in message.quotations),
+            )
+        )
+
+    async def _upload_files(
+        self, message: TurnMessage, identity: str
+    ) -> tuple[list[dict[str, Any]], list[str]]:
+        """Upload the files of a message. Return them, and a note for each that could not be fetched."""
+        files: list[dict[str, Any]] = []
+        lost: list[str] = []
+        for number, attachment in enumerate(message.attachments):
+            try:
+                files.append(_file_entry(await self._uploader.upload(attachment, f"{identity}-{number}")))
+            except RuntimeUnreachable:
+                raise  # fail the whole turn: the author can retry it, with its file
+            except (DeliveryError, RuntimeProblem) as error:
+                log.warning("file_lost", turn=self._uploader.turn.id, problem=str(error))
+                name = _json_string(attachment.filename)
+                lost.append(escape_text(self._texts("file_lost", name=name, reason=str(error))))
+        return files, lost
+
+
+def _quoted_text(platform: str, quotation: Quotation) -> QuotedText:
+    return QuotedText(
+        kind=quotation.kind.value,
+        text=quotation.text,
+        person=f"{platform}:{quotation.author_id}" if quotation.author_id else "",
+        name=quotation.author,
+        files=quotation.files,
+    )
+
+
+def render_change(platform: str, note: ChangeNote, texts: Texts) -> str:
+    """Return the line that reports a change; people's text is a JSON string in it, so that it can't pass for
+    the line's own.
+    """
+    name = f"{_json_string(note.sender.name or note.sender.id)} ({person_of(platform, note.sender)})"
+    if note.after is None:
+        return escape_text(texts("note_deleted", name=name))
+    before, after = _json_string(note.before), _json_string(note.after)
+    return escape_text(texts("note_changed", name=name, before=before, after=after))
+
+
+def _json_string(text: str) -> str:
+    return orjson.dumps(text).decode()
+
+
+def _file_entry(upload: StoredUpload) -> dict[str, Any]:
+    return {"filename": upload.filename, "size": upload.size, "path": upload.path}

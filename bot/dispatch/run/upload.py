@@ -1,0 +1,46 @@
+"""Upload the files of a turn's messages to its agent thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.clock import Clock
+from bot.dispatch.pacing import FETCH_PATIENCE, AccountChannel, Backoff
+from bot.domain import Attachment, Turn
+from bot.errors import DeliveryCategory, DeliveryError, RuntimeProblem, RuntimeUnreachable
+from bot.platforms.base import FetchesFiles
+from bot.runtime.interface import AgentRuntime, StoredUpload
+
+TRANSIENT = frozenset({DeliveryCategory.TRANSIENT, DeliveryCategory.RATE_LIMIT, DeliveryCategory.UNKNOWN})
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentUploader:
+    """Upload a turn's attachments to its agent thread."""
+
+    turn: Turn
+    channel: AccountChannel
+    runtime: AgentRuntime
+    clock: Clock
+
+    async def upload(self, attachment: Attachment, key: str) -> StoredUpload:
+        """Fetch a file and upload it, once for this key. Waits if the runtime or the platform is temporarily
+        unavailable.
+
+        Raises RuntimeUnreachable if the runtime stays unavailable, another RuntimeProblem or a DeliveryError
+        if the file can't be fetched or stored.
+        """
+        adapter = self.channel.adapter
+        if not isinstance(adapter, FetchesFiles):
+            raise RuntimeProblem("files from this platform can't be read")
+        reaching, fetching = Backoff(self.clock), Backoff(self.clock, FETCH_PATIENCE)
+        while True:
+            content = adapter.fetch(attachment)
+            try:
+                return await self.runtime.upload_file(self.turn.thread_id, attachment.filename, content, key)
+            except RuntimeUnreachable as problem:
+                await reaching.pause(problem)
+            except DeliveryError as problem:
+                if problem.category not in TRANSIENT:
+                    raise
+                await fetching.pause(problem)

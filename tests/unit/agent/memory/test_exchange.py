@@ -1,0 +1,91 @@
+"""What enters a memory: people's own words, by the id of their envelope, and nothing that they quote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from agent.core.interfaces import MemoryScope
+from agent.core.memory_document import MemoryDocument
+from agent.memory.exchange import (
+    PendingUpdate,
+    QueuedMessage,
+    filter_for_scope,
+    select_memorable,
+    to_queued_messages,
+)
+from agent.memory.extraction import build_prompt
+from agent.memory.queue import MemoryUpdateQueue
+from agent.shared.envelope import MessageEnvelope, QuotedText, render_envelope
+
+ANN = MemoryScope("person", "tg", "telegram:1")
+GROUP = MemoryScope("group", "tg", "g")
+THEIRS = QuotedText("forward", "I am allergic to nuts.", "telegram:9", "Eve")
+
+
+def said(person: str, text: str, *quotations: QuotedText, name: str = "Ann", note: str = "") -> HumanMessage:
+    envelope = MessageEnvelope(person, text, name, "member", quotations)
+    content = "\n\n".join(filter(None, [note, render_envelope(envelope)]))
+    return HumanMessage(content, id=f"{person}-{text[:5]}", additional_kwargs={"sender": person})
+
+
+CONVERSATION: list[BaseMessage] = [
+    said("telegram:1", "I like tea.", note='[Earlier: "Eve" "I hate tea"]'),
+    AIMessage("Noted.", id="a1"),
+    said("telegram:1", "", THEIRS),
+    AIMessage("You are allergic to nuts.", id="a2"),
+    said("telegram:1", "what does she mean?", THEIRS),
+    AIMessage("Nuts.", id="a3"),
+    said("telegram:2", "I am Ann and I hate tea.", name="Ann"),
+    AIMessage("Hm.", id="a4"),
+]
+
+
+def taken(scope: MemoryScope) -> list[str]:
+    return [one.text for one in to_queued_messages(filter_for_scope(select_memorable(CONVERSATION), scope))]
+
+
+def test_a_persons_memory_takes_their_own_words_alone() -> None:
+    assert taken(ANN) == ["I like tea.", "Noted.", "what does she mean?", "Nuts."]
+
+
+def test_a_groups_memory_takes_everybodys_words_and_no_quotation() -> None:
+    assert taken(GROUP) == [*taken(ANN), "I am Ann and I hate tea.", "Hm."]
+
+
+def test_an_id_tells_who_it_is_whatever_the_bot_is_told_besides() -> None:
+    message = said("telegram:2", "I am Ann.")
+    message.additional_kwargs["sender"] = "telegram:1"
+    assert filter_for_scope([message], ANN) == []
+
+
+def test_the_model_reads_ids_and_names() -> None:
+    queued = to_queued_messages(filter_for_scope(select_memorable(CONVERSATION), GROUP))
+    pending = PendingUpdate("u1", GROUP, "t1", tuple(queued), 0, 0)
+    material = json.loads(build_prompt(MemoryDocument(), pending)[1].text)["conversation"]
+    assert material[0] == {"who": "person", "id": "telegram:1", "name": "Ann", "text": "I like tea."}
+    assert material[1] == {"who": "assistant", "text": "Noted."}
+    assert material[4]["id"] == "telegram:2"
+    assert "<message" not in json.dumps(material)
+
+
+def test_what_earlier_versions_queued_can_be_read(tmp_path: Path) -> None:
+    queue = MemoryUpdateQueue(tmp_path / "queue.db", clock=lambda: 100.0)
+    queue.add_messages(GROUP, "t1", [QueuedMessage("1", "person", "hi", "telegram:1", "Ann")], quiet=0.0)
+    with queue._transaction() as tx:
+        tx.execute("UPDATE pending SET said = ?", (json.dumps([["1", "person", "hi"]]),))
+    pending = queue.next_update()
+    assert pending is not None
+    assert pending.messages == (QueuedMessage("1", "person", "hi"),)
+    queue.close()
+
+
+@pytest.mark.parametrize("text", ["plain words", ""])
+def test_messages_without_an_envelope_are_taken_as_before(text: str) -> None:
+    message = HumanMessage(text, additional_kwargs={"sender": "telegram:1"})
+    assert [one.text for one in to_queued_messages(filter_for_scope([message], ANN))] == (
+        [text] if text else []
+    )
