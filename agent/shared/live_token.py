@@ -23,6 +23,8 @@ class LiveToken:
         if not value:
             raise ValueError("a server must have a token")
         self.value = value
+        self.generation = 0
+        """Number of replacements since the start; what was begun with a former token must end."""
         self._path = path
         self._complaint = ""
 
@@ -49,4 +51,5 @@ class LiveToken:
             self._complaint = ""
             if found is not None and found != self.value:
                 self.value = found
+                self.generation += 1
                 log.info("token_replaced")

@@ -31,13 +31,20 @@ def is_code(code: str) -> bool:
 
 CODE_LASTS = 600.0
 SESSION_LASTS = 7 * 24 * 3600
-"""Lifetime of a session (s); `CODE_LASTS` is that of a link (s)."""
+"""Lifetime of a person's session (s); `CODE_LASTS` is that of a link (s)."""
+OWNER_SESSION_LASTS = 30 * 24 * 3600
+"""Lifetime of a session of the service's owner (s)."""
 BYTES = 20
 
 
 def create_secret() -> str:
     """Create a code or session key: 160 bits, in letters and digits that no renderer changes."""
     return secrets.token_hex(BYTES)
+
+
+def hash_owner_secret(token: str, secret: str) -> str:
+    """Return the stored hash of a secret of the service's owner; it is worthless with another token."""
+    return hashlib.sha256(f"roebot owner\0{token}\0{secret}".encode()).hexdigest()
 
 
 def hash_secret(secret: str) -> str:

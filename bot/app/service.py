@@ -45,6 +45,8 @@ from bot.runtime.signing import make_signer
 from bot.runtime.spawn import RuntimeProcess
 from bot.schedules.scheduler import Scheduler
 from bot.schedules.service import ScheduleService
+from bot.server.api.auth import WEB
+from bot.server.api.sessions import create_owner_link
 from bot.store import Database, open_database
 from bot.store.budgets import purge_meters
 from bot.store.record import purge_record
@@ -224,6 +226,22 @@ class BotService:
             return await self.runtime.list_problems()
         except RuntimeProblem:
             return []
+
+    @property
+    def has_console(self) -> bool:
+        """Return whether the web console is switched on."""
+        return any(account.platform == WEB for account in self.config.accounts)
+
+    async def create_sign_in_link(self) -> str:
+        """Return a single-use link that signs in the owner to the web console."""
+        core = self.core
+        return await create_owner_link(
+            self.db,
+            self.settings.token.value,
+            core.console_url or core.address,
+            self.clock.now(),
+            core.new_id(),
+        )
 
     def write_service_file(self, config: Path | None) -> None:
         """Write down where the service is and which configuration it follows. Blocking."""

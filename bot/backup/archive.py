@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 
+from agent.shared.tokens import AGENT_TOKEN_FILE, SERVICE_TOKEN_FILE
 from bot.errors import BackupFailed
 from bot.privacy.backup_copies import NOTE
 
@@ -23,7 +24,11 @@ FIRST_COPIES = ("audit.head",)
 """Files that are copied before the databases: the recorded end of the audit log may be behind the log, but
 never ahead of it.
 """
-EXCLUDED = frozenset({"logs", "sandbox", "service.json", ".write-probe", NOTE})
+EXCLUDED = frozenset(
+    {"logs", "sandbox", "service.json", ".write-probe", NOTE}
+    # Whoever reads an archive must not be able to sign in; a restored service generates a new token.
+    | {SERVICE_TOKEN_FILE, AGENT_TOKEN_FILE, "sign-in.html"}
+)
 """Files that are recreated, or useless on another machine."""
 EXCLUDED_SUFFIXES = (".lock", ".db-wal", ".db-shm", ".db-journal", ".sock", ".tmp")
 

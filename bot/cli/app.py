@@ -101,6 +101,21 @@ def doctor(
     raise SystemExit(doctor_command(home, file, as_json=as_json))
 
 
+@app.command()
+def link(
+    home: Home = None,
+    file: File = None,
+    open_browser: Annotated[bool, typer.Option("--open", help="Open the link in the browser.")] = False,
+) -> None:
+    """Print a single-use link that signs you in to the web console as the owner.
+
+    The service must be running. The link expires after ten minutes and replaces any earlier one.
+    """
+    from bot.cli.token_commands import link_command
+
+    raise SystemExit(link_command(home, file, open_browser=open_browser))
+
+
 @token.callback()
 def token_root(context: typer.Context, home: Home = None, file: File = None) -> None:
     """Print the token that the web console and the API require.

@@ -17,6 +17,7 @@ from agent.shared.gc_tuning import pause_gc
 from bot.app.home import RunningService, find_service, prepare_home
 from bot.app.service_token import load_service_token
 from bot.cli.common import configuration, home_folder, run_loop, service_token
+from bot.cli.open_console import can_ask, open_on_enter
 from bot.domain import AccountState, Live
 from bot.errors import RuntimeProblem, RuntimeRefused, StartError
 from bot.runtime.spawn import RuntimeProcess
@@ -83,13 +84,19 @@ async def _until_signalled(settings: StartOptions) -> None:
 
 
 async def _banner(address: str, service: BotService) -> None:
-    """Print the address and the state of the accounts in one write, so that log lines can't split them."""
+    """Print the address, a sign-in link and the state of the accounts in one write, so that log lines can't
+    split them.
+    """
     model = await _model_line(service)
     accounts = await _wait_for_accounts(service)
     problems = sorted(await service.list_config_problems(), key=lambda problem: not problem.serious)
+    link = await service.create_sign_in_link() if service.has_console else ""
+    offers = bool(link) and can_ask(service.settings.env)
     lines = [
         f"Roebot is ready: {address}",
         "",
+        *([f"sign in  {link}"] if link else []),
+        *(["         Works once, for 10 minutes. Press Enter to open it in the browser."] if offers else []),
         *(
             f"account  {name} ({platform}){_trouble(state)}"
             for name, (platform, state) in accounts
@@ -101,6 +108,8 @@ async def _banner(address: str, service: BotService) -> None:
         "stop     Ctrl-C, or `make stop`",
     ]
     print("\n" + "".join(f"  {line}\n" if line else "\n" for line in lines), flush=True)
+    if offers:
+        await open_on_enter(service.settings.home, link)
 
 
 async def _wait_for_accounts(service: BotService) -> list[tuple[str, tuple[str, AccountState]]]:

@@ -1,4 +1,4 @@
-"""`roebot token` and `roebot agent token`: print and replace the tokens of the HTTP servers."""
+"""`roebot token`, `roebot link` and `roebot agent token`: credentials of the HTTP servers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from bot.app.service_token import (
     TOKEN_VARIABLE,
     configured_token,
     ensure_service_token,
+    find_service_token,
     replace_service_token,
 )
 from bot.cli.common import home_folder
+from bot.cli.open_console import has_desktop, open_in_browser, remove_redirect
 from bot.config.loader import load_server
 from bot.config.models import ServerConfig
 from bot.errors import StartError
@@ -25,6 +27,8 @@ from bot.runtime.spawn import TOKEN_VARIABLE as AGENT_TOKEN_VARIABLE
 PICK_UP_SECONDS = 5.0
 """Maximum time that a running service takes to accept a new token."""
 ASK_SECONDS = 2.0
+OPEN_SECONDS = 10.0
+"""Time that a browser has to read the file that leads to the link."""
 
 
 def print_service_token(home: Path | None, file: Path | None) -> None:
@@ -35,6 +39,45 @@ def print_service_token(home: Path | None, file: Path | None) -> None:
         prepare_home(folder)
         found = ensure_service_token(folder)
     print(found)
+
+
+def link_command(home: Path | None, file: Path | None, *, open_browser: bool) -> int:
+    """Print or open a sign-in link of the running service, and return the exit code.
+
+    Raises ConfigErrors and StartError.
+    """
+    import httpx
+
+    folder = home_folder(home)
+    running = find_service(folder)
+    if running is None:
+        raise StartError("no service is running here. Start it with `make run` or `roebot run`.")
+    token = find_service_token(_server(folder, file), os.environ, folder)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    path = f"{running.url}/api/session/links"
+    try:
+        answer = httpx.post(path, headers=headers, timeout=ASK_SECONDS, trust_env=False)
+    except httpx.HTTPError as error:
+        raise StartError(f"the service at {running.url} does not respond: {type(error).__name__}") from error
+    if not answer.is_success:
+        raise StartError(f"the service at {running.url} refused: {answer.text}")
+    url = str(answer.json()["url"])
+    if open_browser and _opens(folder, url):
+        return 0
+    print(url)
+    return int(open_browser)
+
+
+def _opens(folder: Path, url: str) -> bool:
+    """Open a link, and give the browser time to read it."""
+    try:
+        if not has_desktop(os.environ) or not open_in_browser(folder, url):
+            print("roebot: no browser can be opened here; open the link yourself", file=sys.stderr)
+            return False
+        time.sleep(OPEN_SECONDS)
+    finally:
+        remove_redirect(folder)
+    return True
 
 
 def rotate_service_token(home: Path | None, file: Path | None) -> int:

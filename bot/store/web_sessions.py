@@ -70,19 +70,47 @@ def create_sign_in_code(connection: Connection, code: SecretHash, command: Turn,
     """Store a sign-in code for the author of a command; it replaces an earlier one."""
     sender, account = command.messages[-1].sender, command.address.account
     person = person_of(command.platform, sender)
+    _set_code(connection, code, author_of(command), replace(sender, id=person, account=account), now)
+
+
+def create_owner_code(
+    connection: Connection, code: SecretHash, actor: Actor, sender: Sender, now: float
+) -> None:
+    """Store a sign-in code for the owner of the service; it replaces an earlier one."""
+    _set_code(connection, code, actor, sender, now)
+
+
+def _set_code(connection: Connection, code: SecretHash, actor: Actor, sender: Sender, now: float) -> None:
     connection.execute(EXPIRE_CODES, {"now": now})
     connection.execute(
         SET_CODE,
         {
-            "person": person,
-            "account": account,
+            "person": actor.person,
+            "account": actor.account,
             "hash": code.hash,
-            "sender": encode_sender(replace(sender, id=person, account=account)),
-            "chat": command.address.chat,
+            "sender": encode_sender(sender),
+            "chat": actor.chat,
             "expires_at": code.expires_at,
         },
     )
-    record_event(connection, author_of(command), AuditEvent(ASKED), now)
+    record_event(connection, actor, AuditEvent(ASKED), now)
+
+
+def open_owner_session(
+    connection: Connection, session: SecretHash, actor: Actor, sender: Sender, now: float
+) -> None:
+    """Open a session for the owner of the service, who has shown the token."""
+    connection.execute(EXPIRE_SESSIONS, {"now": now})
+    connection.execute(
+        OPEN_SESSION,
+        {
+            "hash": session.hash,
+            "person": actor.person,
+            "sender": encode_sender(sender),
+            "expires_at": session.expires_at,
+        },
+    )
+    record_event(connection, actor, AuditEvent(SIGNED_IN), now)
 
 
 def redeem_sign_in_code(

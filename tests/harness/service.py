@@ -48,11 +48,14 @@ class ServiceProcess:
     config: str
     env: Mapping[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
+    has_token: bool = True
+    """False: the first start generates one."""
 
     def start(self, **env: str) -> None:
         """Start it; `env` adds to the environment of this life only."""
         self.home.mkdir(parents=True, exist_ok=True)
-        give_token(self.home)
+        if self.has_token:
+            give_token(self.home)
         path = self.home / "config.yaml"
         path.write_text(self.config)
         log = (self.home / "service.log").open("ab")

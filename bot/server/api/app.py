@@ -31,7 +31,7 @@ from bot.server.api.errors import UnexpectedErrorHandler, add_handlers
 from bot.server.api.health import Gauges
 from bot.server.api.request_guard import HEADERS, guard_requests
 from bot.server.api.runtime_proxy import LANGGRAPH, RuntimeClients
-from bot.server.api.sign_in import LinkSessions, TokenSessions
+from bot.server.api.sessions import LinkSessions, TokenSessions
 from bot.server.api.sse import Subscriptions
 from bot.server.console.page import add_console
 
@@ -45,7 +45,7 @@ def create_app(services: ApiServices) -> FastAPI:
     Its lifespan owns the HTTP clients and the background tasks.
     """
     gauges = Gauges()
-    sessions, links = TokenSessions(services.token, services.clock), LinkSessions(services)
+    sessions, links = TokenSessions(services.token), LinkSessions(services)
     attempts = make_attempts(services)
     app = FastAPI(
         title="Roebot",

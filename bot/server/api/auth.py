@@ -50,13 +50,19 @@ class Principal:
     """An authenticated caller.
 
     `sender` is the author recorded for the caller's actions; `session` is the hash of the session key ("" if
-    the caller did not use a sign-in link).
+    the caller sent the token). `generation` is that of the token under which the owner signed in.
     """
 
     role: Role
     how: AuthMethod
     sender: Sender = HERE
     session: str = ""
+    generation: int = 0
+
+    @property
+    def is_local_owner(self) -> bool:
+        """Return whether this is the owner of the service, rather than a person with the role of an owner."""
+        return self.sender == HERE
 
     @property
     def person(self) -> str:

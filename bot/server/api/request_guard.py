@@ -22,13 +22,12 @@ from agent.shared.http_guard import (
     json_required,
     sent_tokens,
 )
-from bot.access import Role
 from bot.config.models import ServerConfig
 from bot.errors import StoreError
-from bot.server.api.auth import AuthMethod, Principal, attach_principal
+from bot.server.api.auth import Principal, attach_principal
 from bot.server.api.body_rules import FORM_ENDS, SIGNED_FOLDER
 from bot.server.api.credential_attempts import CredentialAttempts, TooManyAttempts
-from bot.server.api.sign_in import COOKIE, PERSON_COOKIE, LinkSessions, TokenSessions
+from bot.server.api.sessions import COOKIE, PERSON_COOKIE, LinkSessions, TokenSessions
 
 OPEN_PATHS = frozenset({"/", "/health", "/health/ready", "/api/session", "/favicon.ico"})
 # A platform's request has its own content type and is authenticated by its signature.
@@ -49,9 +48,6 @@ NO_TOKEN = "A token is required in the header Authorization: Bearer or X-Api-Key
 SIGNED_OUT = "You are no longer signed in. To get a new link, send the command page to the bot."
 NO_STORE = "The database is not responding; see the log for details."
 WRONG_TOKEN = "Wrong token. `roebot token` prints the right one."  # noqa: S105
-
-
-OWNER = Principal(Role.OWNER, AuthMethod.TOKEN)
 
 
 def guard_requests(
@@ -134,10 +130,13 @@ class CallerCheck:
     ) -> Principal | None:
         """Return the caller. A token counts before cookies, and a personal session before an owner's."""
         if sent := sent_tokens(headers):
-            return OWNER if await self._sessions.check_token(scope, sent, self._attempts) else None
-        if self._links is not None and PERSON_COOKIE in keys:
+            is_known = await self._sessions.check_token(scope, sent, self._attempts)
+            return self._sessions.owner if is_known else None
+        if self._links is None:
+            return None
+        if PERSON_COOKIE in keys:
             return await self._links.load_caller(keys[PERSON_COOKIE])
-        return OWNER if self._sessions.is_valid_cookie(keys.get(COOKIE, "")) else None
+        return await self._links.load_owner(keys[COOKIE]) if COOKIE in keys else None
 
 
 def session_cookies(header: str) -> Mapping[str, str]:

@@ -36,7 +36,7 @@ from bot.server.api.auth import (
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import UNREACHABLE, error_response, not_found
 from bot.server.api.raw_runtime import RawCalls, read_call
-from bot.server.api.sign_in import LinkSessions
+from bot.server.api.sessions import LinkSessions
 from bot.store.audit import AuditEvent, record_event
 from bot.store.budgets import count_or_refuse
 from bot.store.web_sessions import find_owned_conversations, find_thread_conversations
@@ -96,7 +96,7 @@ async def proxy_langgraph(path: str, request: Request, services: Services, by: B
     recorded in the audit log.
     """
     await record_read(services, by, "agent runtime", "")
-    watch = AccessWatch(services, request.app.state.links, by) if by.session else None
+    watch = AccessWatch(services, request.app.state.links, by)
     runtime = request.app.state.runtime.langgraph
     call = await read_call(request, f"/{path}")
     body = await RawCalls(services, by, runtime).authorize(call)

@@ -25,6 +25,13 @@ class ApiModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", from_attributes=True, validate_by_name=True)
 
 
+class SignInLink(ApiModel):
+    """A single-use sign-in link; it expires at `expires_at` (UTC, s)."""
+
+    url: str
+    expires_at: float
+
+
 class SignedIn(ApiModel):
     """The signed-in caller. `how` is token or link; `account` is the account that they signed in
     from.

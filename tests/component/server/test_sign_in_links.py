@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from bot.config.models import ServerConfig
-from bot.server.api.sign_in import COOKIE as TOKENS
-from bot.server.api.sign_in import PERSON_COOKIE
+from bot.server.api.sessions import COOKIE as TOKENS
+from bot.server.api.sessions import PERSON_COOKIE
 from bot.store.connection import Statement
 from tests.platforms.web.people import CHATS, code_for, give, signed_in
 from tests.platforms.web.serving import World, world

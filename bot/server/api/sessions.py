@@ -1,0 +1,150 @@
+"""Sessions of the web console, sign-in links, and the check of the token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.types import Scope
+
+from agent.shared.live_token import LiveToken
+from bot.access import Role
+from bot.access.one_time_codes import (
+    CODE_LASTS,
+    OWNER_SESSION_LASTS,
+    SESSION_LASTS,
+    create_secret,
+    hash_owner_secret,
+    hash_secret,
+)
+from bot.domain import person_of
+from bot.server.api.auth import HERE, WEB, AuthMethod, Principal, audit_actor
+from bot.server.api.credential_attempts import CredentialAttempts, CredentialKind
+from bot.server.api.dependencies import ApiServices
+from bot.store import Database
+from bot.store.audit import Actor
+from bot.store.web_sessions import (
+    SecretHash,
+    create_owner_code,
+    end_session,
+    load_session,
+    open_owner_session,
+    redeem_sign_in_code,
+)
+
+COOKIE = "roebot_session"
+"""Cookie of the owner's session."""
+PERSON_COOKIE = "roebot_person"
+"""Cookie of the session of a person who came by a link."""
+
+
+class LinkSessions:
+    """Sessions of the console: of people who came by a link, and of the service's owner.
+
+    A cookie is the random key of a row. A person's role is looked up for each request, so a revoked role
+    takes effect at once; the owner's rows are bound to the token, so a new token ends them.
+    """
+
+    def __init__(self, services: ApiServices) -> None:
+        self._services = services
+
+    async def redeem(self, code: str) -> tuple[str, Principal] | None:
+        """Exchange a code for a new session. Return its key and the caller, or None if the code is expired or
+        used.
+        """
+        services, key = self._services, create_secret()
+        now, event = services.clock.now(), f"sign in:{services.core.new_id()}"
+        owners = SecretHash(self._hash_owner(key), now + OWNER_SESSION_LASTS)
+        if await services.db.run(redeem_sign_in_code, self._hash_owner(code), owners, event, now) is not None:
+            return key, self._owner(owners.hash)
+        session = SecretHash(hash_secret(key), now + SESSION_LASTS)
+        sender = await services.db.run(redeem_sign_in_code, hash_secret(code), session, event, now)
+        if sender is None:
+            return None
+        caller = Principal(services.core.role_on_home_account(sender), AuthMethod.LINK, sender, session.hash)
+        if caller.role < Role.MEMBER:
+            await services.db.run(end_session, session.hash)
+        return key, caller
+
+    async def open_owner_session(self) -> str:
+        """Open a session for the owner, who has shown the token, and return its key."""
+        services, key = self._services, create_secret()
+        now = services.clock.now()
+        session = SecretHash(self._hash_owner(key), now + OWNER_SESSION_LASTS)
+        actor = audit_actor(services, self._owner())
+        await services.db.run(open_owner_session, session, actor, HERE, now)
+        return key
+
+    async def load_caller(self, key: str) -> Principal | None:
+        """Return the person with this session key, or None if the session has ended or they lost access."""
+        return await self._load_person(hash_secret(key))
+
+    async def load_owner(self, key: str) -> Principal | None:
+        """Return the owner if this is the key of one of their sessions."""
+        return await self._load_owner(self._hash_owner(key))
+
+    async def refresh_caller(self, caller: Principal) -> Principal | None:
+        """Return the caller with their current role, or None if they lost access."""
+        if not caller.is_local_owner:
+            return await self._load_person(caller.session)
+        if caller.generation != self._services.token.generation:
+            return None
+        return await self._load_owner(caller.session) if caller.session else caller
+
+    async def end_session(self, key: str) -> None:
+        """End a session."""
+        for hashed in (hash_secret(key), self._hash_owner(key)):
+            await self._services.db.run(end_session, hashed)
+
+    def _hash_owner(self, secret: str) -> str:
+        return hash_owner_secret(self._services.token.value, secret)
+
+    def _owner(self, hashed: str = "") -> Principal:
+        generation = self._services.token.generation
+        return Principal(Role.OWNER, AuthMethod.TOKEN, session=hashed, generation=generation)
+
+    async def _load_owner(self, hashed: str) -> Principal | None:
+        services = self._services
+        sender = await services.db.run(load_session, hashed, services.clock.now())
+        return self._owner(hashed) if sender == HERE else None
+
+    async def _load_person(self, hashed: str) -> Principal | None:
+        services = self._services
+        sender = await services.db.run(load_session, hashed, services.clock.now())
+        if sender is None:
+            return None
+        role = services.core.role_on_home_account(sender)
+        return Principal(role, AuthMethod.LINK, sender, hashed) if role >= Role.MEMBER else None
+
+
+async def create_owner_link(db: Database, token: str, address: str, now: float, new_id: str) -> str:
+    """Return a single-use link that signs in the owner of the service; it replaces an earlier one."""
+    code = create_secret()
+    actor = Actor(f"owner link:{new_id}", person_of(WEB, HERE), HERE.name, WEB, "")
+    stored = SecretHash(hash_owner_secret(token, code), now + CODE_LASTS)
+    await db.run(create_owner_code, stored, actor, HERE, now)
+    return f"{address}/#code={code}"
+
+
+class TokenSessions:
+    """Check the token of the service."""
+
+    def __init__(self, token: LiveToken) -> None:
+        self._token = token
+
+    @property
+    def owner(self) -> Principal:
+        """Return the caller who has sent the token."""
+        return Principal(Role.OWNER, AuthMethod.TOKEN, generation=self._token.generation)
+
+    def is_token(self, value: bytes) -> bool:
+        """Return whether this is the token."""
+        return self._token.matches(value)
+
+    async def check_token(self, scope: Scope, sent: Sequence[bytes], attempts: CredentialAttempts) -> bool:
+        """Return whether one of these is the token. Raises TooManyAttempts."""
+
+        async def find() -> bool | None:
+            return any(map(self.is_token, sent)) or None
+
+        kind = CredentialKind.TOKEN
+        return bool(await attempts.check(scope, kind, find, guessable=self._token.is_weak))
