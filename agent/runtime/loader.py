@@ -39,6 +39,13 @@ class GraphsFile(BaseModel):
     dependencies: list[str] = Field(default_factory=list)
     env: str | dict[str, str] = Field(default_factory=dict)
     checkpointer: Any = None
+    auth: Any = None
+    http: Any = None
+    encryption: Any = None
+
+
+UNSUPPORTED_SECURITY = ("auth", "http", "encryption")
+"""Keys that protect graphs on LangGraph's own server. Ignoring them would serve the graphs unprotected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,11 @@ def read_graphs_file(path: Path) -> LoadedFile:
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
         raise GraphLoadError(f"{path.name}: {problems}") from error
+    if refused := [key for key in UNSUPPORTED_SECURITY if getattr(file, key)]:
+        raise GraphLoadError(
+            f"{path.name}: this runtime does not implement {', '.join(refused)}, and would serve the graphs "
+            "without that protection. Remove it to accept this, or use LangGraph's own server"
+        )
     base = path.resolve().parent
     for dependency in reversed(file.dependencies):
         if dependency.startswith("."):

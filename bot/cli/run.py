@@ -20,7 +20,7 @@ from bot.cli.common import configuration, home_folder, run_loop, service_token
 from bot.cli.open_console import can_ask, open_on_enter
 from bot.domain import AccountState, Live
 from bot.errors import RuntimeProblem, RuntimeRefused, StartError
-from bot.runtime.spawn import RuntimeProcess
+from bot.runtime.spawn import TOKEN_VARIABLE, RuntimeProcess
 
 if TYPE_CHECKING:
     from bot.app.service import BotService, StartOptions
@@ -251,6 +251,9 @@ def agent_serve_command(
         command += ["--allowed-host", name]
     for option, value in limits.items():
         command += [option, str(value)]
+    if not os.environ.get(TOKEN_VARIABLE):
+        folder = home_folder(home)
+        print(f"roebot: clients need the token that `roebot agent token --home {folder}` prints", flush=True)
     os.execv(sys.executable, command)  # noqa: S606 - our own interpreter and module
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -231,3 +232,40 @@ def test_factory_parameters_with_defaults_are_left_alone() -> None:
 
     assert factory_parameters(factory) == ("config",)
     assert factory_parameters(lambda: None) == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("auth", {"path": "./auth.py:auth"}),
+        ("http", {"app": "./app.py:app"}),
+        ("http", {"disable_store": True}),
+        ("encryption", {"path": "./encryption.py:encryption"}),
+    ],
+)
+def test_protection_that_this_runtime_lacks_is_not_ignored(tmp_path: Path, key: str, value: Any) -> None:
+    path = tmp_path / "langgraph.json"
+    path.write_text(json.dumps({"graphs": {"g": "./g.py:graph"}, key: value}))
+    with pytest.raises(GraphLoadError, match=f"langgraph.json: this runtime does not implement {key},"):
+        read_graphs_file(path)
+
+
+def test_empty_protection_is_no_protection(tmp_path: Path) -> None:
+    path = tmp_path / "langgraph.json"
+    path.write_text(json.dumps({"graphs": {"g": "./g.py:graph"}, "auth": None, "http": {}}))
+    assert list(read_graphs_file(path).sources) == ["g"]
+
+
+def test_a_folder_with_protection_that_is_missing_here_is_not_served(tmp_path: Path) -> None:
+    path = tmp_path / "langgraph.json"
+    path.write_text(json.dumps({"graphs": {"g": "./g.py:graph"}, "auth": {"path": "./auth.py:auth"}}))
+    arguments = ["--graphs", str(path), "--home", str(tmp_path / "home"), "--port", "0"]
+    done = subprocess.run(
+        [sys.executable, "-m", "agent.serve", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("roebot agent: langgraph.json: this runtime does not implement auth")

@@ -13,16 +13,17 @@ import pytest
 
 from agent.serve import TOKEN_VARIABLE, ServeSettings, parse_arguments
 from agent.shared.connection_table import ConnectionLimits
+from agent.shared.tokens import AGENT_TOKEN_FILE, read_token, rotate_token
 from tests.runtime.processes import ROOT, TOKEN, graphs_file, runtime
 
 pytestmark = pytest.mark.may_block
 
 
-async def start(home: Path, *arguments: str) -> asyncio.subprocess.Process:
+async def start(home: Path, *arguments: str, token: str = TOKEN) -> asyncio.subprocess.Process:
     """The process with pipes."""
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "agent.serve", "--home", str(home), *arguments),
-        env={**os.environ, TOKEN_VARIABLE: TOKEN, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, TOKEN_VARIABLE: token, "PYTHONPATH": str(ROOT)},
         cwd=ROOT,
         stdin=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -138,3 +139,47 @@ async def test_memory_of_an_idle_process_is_small(tmp_path: Path) -> None:
         rollup = Path(f"/proc/{process.process.pid}/smaps_rollup").read_text()
     pss = next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
     assert pss < 150 * 1024
+
+
+async def test_a_process_that_was_given_no_token_generates_one(tmp_path: Path) -> None:
+    home, ready = tmp_path / "home", tmp_path / "ready"
+    arguments = ("--port", "0", "--graphs", str(graphs_file(home)), "--port-file", str(ready))
+    process = await start(home, *arguments, token="")
+    try:
+        await asyncio.wait_for(until(ready), 30)
+        token = read_token(home / AGENT_TOKEN_FILE)
+        assert token is not None
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{ready.read_text()}") as http:
+            for headers, status in (
+                ({}, 401),
+                ({"x-api-key": TOKEN}, 401),
+                ({"x-api-key": token}, 200),
+                ({"authorization": f"Bearer {token}"}, 200),
+            ):
+                assert (await http.get("/info", headers=headers)).status_code == status
+            rotated = rotate_token(home / AGENT_TOKEN_FILE)
+            async with asyncio.timeout(10):
+                while (await http.get("/info", headers={"x-api-key": rotated})).status_code != 200:
+                    await asyncio.sleep(0.05)
+            assert (await http.get("/info", headers={"x-api-key": token})).status_code == 401
+    finally:
+        process.terminate()
+        _, told = await process.communicate()
+    assert str(home / AGENT_TOKEN_FILE).encode() in told
+    assert token.encode() not in told
+
+
+@pytest.mark.parametrize(("token", "why"), [("k7-b", "shorter than 24"), ("change-me" * 4, "an example")])
+async def test_a_weak_token_is_refused_where_others_reach_it(tmp_path: Path, token: str, why: str) -> None:
+    home = tmp_path / "home"
+    process = await start(
+        home, "--host", "0.0.0.0", "--port", "0", "--graphs", str(graphs_file(home)), token=token
+    )
+    _, told = await process.communicate()
+    assert process.returncode == 1
+    [line] = told.decode().splitlines()
+    assert line.startswith(
+        "roebot agent: other machines can reach 0.0.0.0, and ROEBOT_RUNTIME_TOKEN must not"
+    )
+    assert why in line
+    assert token not in line

@@ -84,11 +84,12 @@ class LinkSessions:
 
     async def refresh_caller(self, caller: Principal) -> Principal | None:
         """Return the caller with their current role, or None if they lost access."""
-        if not caller.is_local_owner:
-            return await self._load_person(caller.session)
-        if caller.generation != self._services.token.generation:
+        if caller.is_local_owner and caller.generation != self._services.token.generation:
             return None
-        return await self._load_owner(caller.session) if caller.session else caller
+        if not caller.session:
+            return caller
+        load = self._load_owner if caller.is_local_owner else self._load_person
+        return await load(caller.session)
 
     async def end_session(self, key: str) -> None:
         """End a session."""

@@ -12,6 +12,18 @@ from agent.shared.client_address import client_of
 from bot.access import Permission, Role
 from bot.access.one_time_codes import CODE_LASTS, OWNER_SESSION_LASTS, SESSION_LASTS
 from bot.server.api import schemas
+from bot.server.api.auth import FOR_OWNERS, By, audit_actor, find_caller, open_to, requires
+from bot.server.api.credential_attempts import Attempts, CredentialAttempts, CredentialKind
+from bot.server.api.dependencies import Services
+from bot.server.api.sessions import (
+    COOKIE,
+    PERSON_COOKIE,
+    LinkSessions,
+    TokenSessions,
+    create_owner_link,
+)
+from bot.store.audit import AuditEvent, record_event
+from bot.store.web_sessions import SIGNED_OUT
 
 
 class SignIn(BaseModel):

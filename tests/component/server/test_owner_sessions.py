@@ -100,7 +100,7 @@ async def test_a_link_signs_the_owner_in_once(tmp_path: Path) -> None:
         assert again.status_code == 401
         assert "expired or was already used" in again.text
         listed = (await service.http.get("/api/audit")).json()["entries"]
-        assert [one["action"] for one in listed][:2] == ["signed in", "page link"]
+        assert [one["action"] for one in listed][:3] == ["wrong credential", "signed in", "page link"]
 
 
 async def test_a_link_ends_with_its_time_with_the_next_one_and_with_the_token(tmp_path: Path) -> None:

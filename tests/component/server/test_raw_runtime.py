@@ -26,6 +26,7 @@ from bot.server.api.auth import AuthMethod, Principal, attach_principal
 from bot.server.api.errors import add_handlers
 from bot.server.api.raw_runtime import LARGEST_BODY, OWNER_KEY
 from bot.server.api.runtime_proxy import METHODS, RuntimeClients
+from bot.server.api.sessions import LinkSessions
 from bot.store.admission_types import Verdict
 from bot.store.audit import list_audit_entries
 from tests.contract.store.inbound_messages import ANN as ANN_HERSELF
@@ -106,7 +107,7 @@ async def bench(home: Path) -> AsyncIterator[Bench]:
         transport = httpx.ASGITransport(recording)
         runtime = httpx.AsyncClient(transport=transport, base_url="http://runtime")
         app.state.services = api_services(service.service, port=0)
-        app.state.links = None
+        app.state.links = LinkSessions(app.state.services)
         app.state.runtime = RuntimeClients(runtime, runtime)
         async with http, runtime:
             yield made

@@ -23,6 +23,7 @@ from bot.server.api import runtime_proxy
 from bot.server.api.auth import AuthMethod, Principal, attach_principal
 from bot.server.api.errors import add_handlers
 from bot.server.api.runtime_proxy import RuntimeClients
+from bot.server.api.sessions import LinkSessions
 from tests.harness.credentials import SERVICE_TOKEN
 from tests.platforms.web.people import CHATS, signed_in
 from tests.platforms.web.serving import RUNTIME_TOKEN, serving, world
@@ -228,6 +229,7 @@ async def foreign(home: Path) -> AsyncIterator[httpx.AsyncClient]:
         add_handlers(app)
         app.include_router(runtime_proxy.router)
         app.state.services = api_services(service.service, port=0)
+        app.state.links = LinkSessions(app.state.services)
         app.state.runtime = RuntimeClients(runtime, runtime)
         async with (
             serving(app) as (own, _),
