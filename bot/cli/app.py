@@ -361,6 +361,24 @@ def config_upgrade(file: File = None) -> None:
     upgrade_command(file)
 
 
+@app.command()
+def erase(
+    person: Annotated[str, typer.Argument(help="`platform:id`, such as telegram:123456789.")],
+    home: Home = None,
+    file: File = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask for confirmation.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Erase everything that a person said, and print what was erased where.
+
+    The service must be running. The exit code is 1 if something could not be erased yet; the service then
+    continues by itself.
+    """
+    from bot.cli.erase import erase_command
+
+    raise SystemExit(erase_command(person, home, file, yes=yes, as_json=as_json))
+
+
 @audit.command("verify")
 def audit_verify(
     home: Home = None,

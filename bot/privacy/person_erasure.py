@@ -17,12 +17,13 @@ import structlog
 from agent.shared.text_masking import TextMask
 from bot.clock import Clock
 from bot.domain import TurnState, thread_message_id
-from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused
+from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.faults import ErasureStep, reach
 from bot.privacy.backup_copies import list_copies
 from bot.runtime.interface import AgentRuntime, PersonWords
 from bot.store import Database, erasures
-from bot.store.erasures import ErasureRequest, GroupChat, SaidMessage
+from bot.store.erasures import ErasureRequest, SaidMessage, SharedChat
+from bot.store.quotation_masking import mask_audit, mask_conversation, mask_record, mask_turns
 from bot.store.retention import (
     STEP,
     drop_abandoned_thread,
@@ -118,7 +119,10 @@ class PersonErasure:
         await self._end_runs(request)
         await self._load_said(progress)
         conversations = sorted({one.conversation for one in progress.said})
-        chats = await self._db.run(erasures.list_group_chats, request.person, conversations)
+        # A private chat that goes on after the request keeps its thread, like a group.
+        newer = await self._db.run(erasures.list_newer, request.person, request.upto)
+        continued = {conversation for conversation, _, _ in newer}
+        chats = await self._db.run(erasures.list_shared_chats, request.person, conversations, continued)
         for chat in chats:
             await self._erase_chat(progress, chat)
         await self._delete_inbox_files(progress)
@@ -158,7 +162,7 @@ class PersonErasure:
         progress.names = tuple(dict.fromkeys([*progress.names, *(one.name for one in said if one.name)]))
         await self._db.run(erasures.save_names, request.id, progress.names)
 
-    async def _erase_chat(self, progress: _Progress, chat: GroupChat) -> None:
+    async def _erase_chat(self, progress: _Progress, chat: SharedChat) -> None:
         """Erase the person from the threads, the memory and the stored answers of a group."""
         words = await self._collect_words(progress, chat)
         for thread in chat.threads:
@@ -168,14 +172,14 @@ class PersonErasure:
         reach(ErasureStep.THREADS_ERASED)
         mask, person = TextMask(words.texts), progress.request.person
         for conversation in chat.conversations:
-            await self._db.run(erasures.mask_conversation, conversation, mask)
+            await self._db.run(mask_conversation, conversation, mask, person)
             after: int | None = 0
             while after is not None:
-                after = await self._db.run(erasures.mask_turns, conversation, after, mask, person)
-        await self._db.run(erasures.mask_record, chat.account, chat.chat, mask, person)
+                after = await self._db.run(mask_turns, conversation, after, mask, person)
+        await self._db.run(mask_record, chat.account, chat.chat, mask, person)
         progress.counts["quotations"] += mask.masked
 
-    async def _collect_words(self, progress: _Progress, chat: GroupChat) -> PersonWords:
+    async def _collect_words(self, progress: _Progress, chat: SharedChat) -> PersonWords:
         request, here = progress.request, set(chat.conversations)
         said = [one for one in progress.said if one.conversation in here]
         repeats: dict[int, list[int]] = {}
@@ -194,7 +198,7 @@ class PersonErasure:
         return PersonWords(
             message_ids=tuple(identity for identity, _ in ids),
             authors=(str(request.person),),
-            spared_ids=tuple(thread_message_id(turn, number) for turn, number in newer),
+            spared_ids=tuple(thread_message_id(turn, number) for _, turn, number in newer),
             texts=tuple(dict.fromkeys(filter(None, texts))),
             names=tuple(dict.fromkeys(filter(None, names))),
             upload_keys=tuple(f"{identity}-{number}" for identity, files in ids for number in range(files)),
@@ -205,8 +209,6 @@ class PersonErasure:
         try:
             for name, count in (await answer).items():
                 progress.counts[name] += count
-        except RunMissing:
-            return  # no such thread
         except RuntimeRefused as refused:
             if refused.status not in MISSING_ROUTES:
                 raise
@@ -224,7 +226,7 @@ class PersonErasure:
         request, person, now = progress.request, progress.request.person, self._clock.now()
         mask = TextMask(text for one in progress.said for text in one.texts)
         after = 0
-        while (masked := await self._db.run(erasures.mask_audit, person, after, mask)) is not None:
+        while (masked := await self._db.run(mask_audit, person, after, mask)) is not None:
             after = masked[0]
             progress.counts["audit_events"] += masked[1]
         for start in range(0, request.upto, STEP):

@@ -281,25 +281,23 @@ class LangGraphRuntime:
             _raise_for_status(response)
 
     async def erase_from_thread(self, thread_id: str, words: PersonWords) -> Mapping[str, int]:
-        body = {"message_ids": words.message_ids, "authors": words.authors, "spared_ids": words.spared_ids}
-        path = f"/threads/{quote(thread_id, safe='')}/erase"
-        counts = await self._erase(
-            self._http, path, {**body, "texts": words.texts, "names": words.names}, thread_id
-        )
-        counts = {f"thread_{name}": count for name, count in counts.items()}
+        body = {
+            "message_ids": words.message_ids,
+            "authors": words.authors,
+            "spared_ids": words.spared_ids,
+            "texts": words.texts,
+            "names": words.names,
+        }
+        thread, counts = quote(thread_id, safe=""), dict[str, int]()
+        with suppress(RunMissing):  # files may have been stored for a thread without runs
+            found = await self._erase(self._http, f"/threads/{thread}/erase", body, thread_id)
+            counts = {f"thread_{name}": count for name, count in found.items()}
         if self._management is None:
             return counts
-        files = await self._erase(
-            self._management,
-            f"/api/threads/{quote(thread_id, safe='')}/erase",
-            {"upload_keys": words.upload_keys, "texts": words.texts},
-        )
-        return {
-            **counts,
-            "uploads": files.get("uploads", 0),
-            "masked_files": files.get("masked", 0),
-            "failed_files": files.get("failed", 0),
-        }
+        body = {"upload_keys": words.upload_keys, "texts": words.texts}
+        files = await self._erase(self._management, f"/api/threads/{thread}/erase", body)
+        named = {"uploads": "uploads", "masked": "masked_files", "failed": "failed_files"}
+        return {**counts, **{named[name]: count for name, count in files.items() if name in named}}
 
     async def erase_from_memory(self, scope: str, words: PersonWords) -> Mapping[str, int]:
         body = {"message_ids": words.message_ids, "texts": words.texts, "names": words.names}

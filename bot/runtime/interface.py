@@ -340,7 +340,7 @@ class AgentRuntime(Protocol):
 
     async def erase_from_thread(self, thread_id: str, words: PersonWords) -> Mapping[str, int]:
         """Erase a person's messages from a thread that others use, with their files and quotations of them.
-        Return numbers by kind. RunMissing: no such thread; RuntimeRefused 409: a run does not end.
+        Return numbers by kind; none for an unknown thread. RuntimeRefused 409: a run does not end.
         """
         ...
 

@@ -6,24 +6,19 @@ erasure is continued.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from agent.shared.text_masking import MASK, TextMask
 from bot.domain import ChatKind, TurnState
 from bot.store.audit import Actor, AuditEvent, record_event
-from bot.store.audit_chain import mask_events
 from bot.store.connection import (
     OPEN,
     Connection,
-    Statement,
     decode_attachments,
-    decode_quotations,
     decode_sender,
-    encode_quotations,
     encode_sender,
     sql,
 )
@@ -68,8 +63,10 @@ class SaidMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupChat:
-    """A group in which the person wrote: its conversations, and the agent threads that they use or used."""
+class SharedChat:
+    """A chat in which the person wrote and whose threads stay: its conversations, and the agent threads that
+    they use or used.
+    """
 
     account: str
     chat: str
@@ -109,7 +106,8 @@ THREADS_OF = sql(
     "SELECT DISTINCT thread_id FROM turns WHERE conversation_id IN :ids AND thread_id <> ''", "ids"
 )
 NEWER_MESSAGES = sql(
-    f"""SELECT i.id, i.turn_id FROM inbound i WHERE i.id > :upto AND i.turn_id > 0 AND {WRITTEN_BY}"""
+    f"""SELECT i.id, i.turn_id, t.conversation_id FROM inbound i JOIN turns t ON t.id = i.turn_id
+    WHERE i.id > :upto AND i.turn_id > 0 AND {WRITTEN_BY}"""
 )
 RECORDED_IN = sql(
     f"""SELECT i.text, i.sender FROM record i WHERE i.account = :account AND i.chat = :chat
@@ -122,21 +120,6 @@ OPEN_TURNS = sql(
     AND i.turn_id > 0 AND i.deleted = 0 GROUP BY t.id, t.conversation_id, t.state
     HAVING MIN(CASE WHEN {WRITTEN_BY} AND i.id <= :upto THEN 0 ELSE 1 END) = 0 ORDER BY t.id"""
 )
-# Columns that can quote people, by the turns of a conversation.
-TURNS_IN = sql(
-    """SELECT id FROM turns WHERE conversation_id = :conversation AND id > :after ORDER BY id LIMIT :limit"""
-)
-PARTS_IN = sql("SELECT turn_id, position, content FROM parts WHERE turn_id IN :turns", "turns")
-SET_PART = sql("UPDATE parts SET content = :text WHERE turn_id = :turn AND position = :position")
-STEPS_IN = sql("SELECT id, steps FROM turns WHERE id IN :turns AND steps <> ''", "turns")
-SET_STEPS = sql("UPDATE turns SET steps = :text WHERE id = :id")
-MESSAGES_IN = sql("SELECT id, text, quotations FROM inbound WHERE turn_id IN :turns AND deleted = 0", "turns")
-SET_MESSAGE = sql("UPDATE inbound SET text = :text, quotations = :quotations WHERE id = :id")
-CHANGES_IN = sql("SELECT id, old_text, new_text FROM changes WHERE conversation_id = :conversation")
-SET_CHANGE = sql("UPDATE changes SET old_text = :old, new_text = :new WHERE id = :id")
-CLEAR_TITLE = sql("UPDATE conversations SET title = '' WHERE id = :id")
-RECORD_IN = sql("SELECT id, text, quotations FROM record WHERE account = :account AND chat = :chat")
-SET_RECORD = sql("UPDATE record SET text = :text, quotations = :quotations WHERE id = :id")
 # Messages without a turn, or deleted by their author.
 ANONYMIZE_LEFTOVERS = sql(
     f"""UPDATE inbound SET text = '', attachments = '', quotations = '', sender = :nobody, message_id = '',
@@ -154,9 +137,6 @@ ASKED = sql("SELECT id, askers FROM conversations WHERE askers <> ''")
 CLEAR_QUESTION = sql(
     """UPDATE conversations SET question = '', asked_by = 0, askers = '', decisions = '', remembered = ''
     WHERE id = :id"""
-)
-AUDIT_AFTER = sql(
-    "SELECT id, person, name, subject, detail FROM audit WHERE id > :after ORDER BY id LIMIT :limit"
 )
 
 
@@ -234,23 +214,26 @@ def list_repeats(connection: Connection, turns: Sequence[int]) -> dict[int, list
     return found
 
 
-def list_group_chats(
-    connection: Connection, person: PersonKey, conversations: Sequence[int]
-) -> list[GroupChat]:
-    """Return the groups of these conversations, and others in which the person was answered or recorded."""
+def list_shared_chats(
+    connection: Connection, person: PersonKey, conversations: Sequence[int], continued: Collection[int]
+) -> list[SharedChat]:
+    """Return the chats whose threads stay: the groups of these conversations, and others in which the person
+    was answered or recorded, and the chats of `continued` conversations.
+    """
     known = {row[0] for row in connection.execute(CONVERSATIONS_OF, {"person": str(person)}).all()}
     ids = sorted(known | set(conversations))
     rows = connection.execute(LOAD_CONVERSATIONS, {"ids": ids}).all() if ids else ()
-    chats = {(row.account, row.chat) for row in rows if row.chat_kind != ChatKind.PRIVATE.value}
+    private = ChatKind.PRIVATE.value
+    chats = {(row.account, row.chat) for row in rows if row.chat_kind != private or row.id in continued}
     recorded = connection.execute(RECORDED_CHATS_OF, person.parameters).all()
     chats |= {(row.account, row.chat) for row in recorded}
     return [_group(connection, account, chat) for account, chat in sorted(chats)]
 
 
-def list_newer(connection: Connection, person: PersonKey, upto: int) -> list[tuple[int, int]]:
-    """Return turn and id of the person's messages after `upto`."""
+def list_newer(connection: Connection, person: PersonKey, upto: int) -> list[tuple[int, int, int]]:
+    """Return conversation, turn and id of the person's messages after `upto`."""
     rows = connection.execute(NEWER_MESSAGES, {**person.parameters, "upto": upto}).all()
-    return [(row.turn_id, row.id) for row in rows]
+    return [(row.conversation_id, row.turn_id, row.id) for row in rows]
 
 
 def list_recorded_texts(
@@ -270,60 +253,6 @@ def list_open_turns(
     """
     rows = connection.execute(OPEN_TURNS, {**person.parameters, "upto": upto}).all()
     return [(row.conversation_id, TurnState(row.state), bool(row.others)) for row in rows]
-
-
-def mask_turns(
-    connection: Connection, conversation: int, after: int, mask: TextMask, person: PersonKey
-) -> int | None:
-    """Mask quotations in the next turns of a conversation; return the last turn covered, None at the end."""
-    here = {"conversation": conversation, "after": after, "limit": STEP}
-    turns = [row[0] for row in connection.execute(TURNS_IN, here).all()]
-    if not turns:
-        return None
-    for row in connection.execute(PARTS_IN, {"turns": turns}).all():
-        if (text := mask.apply(row.content)) != row.content:
-            connection.execute(SET_PART, {"turn": row.turn_id, "position": row.position, "text": text})
-    for row in connection.execute(STEPS_IN, {"turns": turns}).all():
-        steps = _mask_json(row.steps, mask)
-        if steps != row.steps:
-            connection.execute(SET_STEPS, {"id": row.id, "text": steps})
-    for row in connection.execute(MESSAGES_IN, {"turns": turns}).all():
-        _mask_message(connection, SET_MESSAGE, row, mask, person)
-    return int(turns[-1])
-
-
-def mask_conversation(connection: Connection, conversation: int, mask: TextMask) -> None:
-    """Clear the title of a conversation, and mask quotations in the edits of its messages."""
-    connection.execute(CLEAR_TITLE, {"id": conversation})
-    for row in connection.execute(CHANGES_IN, {"conversation": conversation}).all():
-        old, new = mask.apply(row.old_text), mask.apply(row.new_text)
-        if (old, new) != (row.old_text, row.new_text):
-            connection.execute(SET_CHANGE, {"id": row.id, "old": old, "new": new})
-
-
-def mask_record(connection: Connection, account: str, chat: str, mask: TextMask, person: PersonKey) -> None:
-    """Mask quotations in the record of a chat."""
-    for row in connection.execute(RECORD_IN, {"account": account, "chat": chat}).all():
-        _mask_message(connection, SET_RECORD, row, mask, person)
-
-
-def _mask_message(
-    connection: Connection, update: Statement, row: Any, mask: TextMask, person: PersonKey
-) -> None:
-    text, quotations = mask.apply(row.text), _mask_quotations(row.quotations, mask, person)
-    if (text, quotations) != (row.text, row.quotations):
-        connection.execute(update, {"id": row.id, "text": text, "quotations": quotations})
-
-
-def _mask_quotations(column: str, mask: TextMask, person: PersonKey) -> str:
-    """Mask what a message forwards, quotes or shares of the person's."""
-    masked = []
-    for one in decode_quotations(column):
-        if one.author_id == person.id:
-            masked.append(replace(one, text=MASK, author="", author_id="", files=()))
-        else:
-            masked.append(replace(one, text=mask.apply(one.text)))
-    return encode_quotations(masked)
 
 
 def erase_leftovers(connection: Connection, person: PersonKey, after: int, upto: int) -> None:
@@ -349,52 +278,12 @@ def erase_names(connection: Connection, person: PersonKey) -> None:
             connection.execute(CLEAR_QUESTION, {"id": row.id})
 
 
-def mask_audit(
-    connection: Connection, person: PersonKey, after: int, mask: TextMask
-) -> tuple[int, int] | None:
-    """Mask audit events that quote the person, among the next `STEP`; the person's name is masked as well.
-
-    Returns the last event covered and the number of masked ones, None at the end.
-    """
-    rows = connection.execute(AUDIT_AFTER, {"after": after, "limit": STEP}).all()
-    if not rows:
-        return None
-    masked = 0
-    for fields, ids in _find_quoting(rows, person, mask).items():
-        mask_events(connection, ids, fields)
-        masked += len(ids)
-    return int(rows[-1].id), masked
-
-
-def _find_quoting(rows: Sequence[Any], person: PersonKey, mask: TextMask) -> dict[tuple[str, ...], list[int]]:
-    """Group audit events by the fields that must be masked."""
-    found: dict[tuple[str, ...], list[int]] = {}
-    for row in rows:
-        fields = [
-            name for name in ("subject", "detail") if mask.apply(getattr(row, name)) != getattr(row, name)
-        ]
-        if row.person == str(person) and row.name not in ("", MASK):
-            fields.append("name")
-        if fields:
-            found.setdefault(tuple(fields), []).append(row.id)
-    return found
-
-
-def _group(connection: Connection, account: str, chat: str) -> GroupChat:
+def _group(connection: Connection, account: str, chat: str) -> SharedChat:
     rows = connection.execute(CONVERSATIONS_IN, {"account": account, "chat": chat}).all()
     ids = [row.id for row in rows]
     threads = {row.thread_id for row in rows if row.thread_id}
     threads |= {row[0] for row in (connection.execute(THREADS_OF, {"ids": ids}).all() if ids else ())}
-    return GroupChat(account, chat, tuple(ids), tuple(sorted(threads)))
-
-
-def _mask_json(column: str, mask: TextMask) -> str:
-    def apply(value: Any) -> Any:
-        if isinstance(value, str):
-            return mask.apply(value)
-        return [apply(item) for item in value] if isinstance(value, list) else value
-
-    return orjson.dumps(apply(orjson.loads(column))).decode()
+    return SharedChat(account, chat, tuple(ids), tuple(sorted(threads)))
 
 
 def _request(row: Any) -> ErasureRequest:

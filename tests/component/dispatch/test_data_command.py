@@ -114,3 +114,60 @@ async def test_what_is_too_old_goes_by_itself(at: Bench) -> None:
         assert (turn.messages, turn.parts) == ((), ())
         assert await at.retention.delete_threads()
         assert at.runtime.deleted == [conversation.thread_id]
+
+
+async def test_a_run_of_the_person_is_cancelled_first(at: Bench) -> None:
+    async with at.running():
+        await at.adapter.hears("[long work]")
+        await at.until(lambda: at.runtime.runs)
+        said = await says(at, "/data erase yes")
+        assert "Your data has been erased. Messages, including their answers: 1." in said
+        [run] = at.runtime.runs.values()
+        assert run.cancelled
+        assert at.runtime.deleted == [run.request.thread_id]
+        assert "Your data was last erased on" in await says(at, "/data")
+
+
+async def test_a_group_keeps_its_thread_and_the_agent_is_told_what_to_erase(at: Bench) -> None:
+    at.runtime.script = answer_with("noted: my code is 4711zebra")
+    group = {"chat": "group", "kind": ChatKind.GROUP, "topic": "trip"}
+    async with at.running():
+        await says(at, "my code is 4711zebra", **group)
+        await says(at, "bens words", person="8", **group)
+        said = await says(at, "/data erase yes")
+        assert "Conversations with other people" in said
+        assert at.runtime.deleted == []
+        [(thread, words), (scope, _)] = at.runtime.erased
+        request = next(iter(at.runtime.runs.values())).request
+        assert thread == request.thread_id
+        assert (words.authors, words.texts) == (("recording:7",), ("my code is 4711zebra",))
+        assert words.message_ids == tuple(one["id"] for one in request.messages)
+        assert scope == "group:rec:group"
+        [conversation] = [
+            one for one in await at.db.run(list_conversations, "rec") if one.thread_id == thread
+        ]
+        turns = await at.db.run(list_turns, conversation.id)
+    assert [part.content for turn in turns for part in turn.parts] == ["noted: [erased]"]
+    assert [one.text for turn in turns for one in turn.messages] == ["bens words"]
+
+
+async def test_what_is_written_after_the_request_stays(at: Bench) -> None:
+    at.runtime.script = answer_with("yes")
+    async with at.running():
+        await says(at, "before")
+        at.runtime.down = True
+        await says(at, "/data erase yes")
+        await at.adapter.hears("after")
+        at.runtime.down = False
+        assert at.retention is not None
+        await at.until(lambda: len(at.runtime.runs) == 2)
+        await at.rest(0.3)
+        assert await at.retention.resume_erasures()
+        texts = [
+            one.text
+            for conversation in await at.db.run(list_conversations, "rec")
+            for turn in await at.db.run(list_turns, conversation.id)
+            for one in turn.messages
+        ]
+        assert "after" in texts
+        assert "before" not in texts

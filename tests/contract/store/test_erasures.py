@@ -19,6 +19,7 @@ from bot.domain import (
 from bot.store import Database, erasures
 from bot.store.admission_types import Accepted, RecordOnly
 from bot.store.audit import Actor, AuditEvent, list_audit_entries, record_event
+from bot.store.quotation_masking import mask_audit, mask_conversation, mask_record, mask_turns
 from bot.store.read_models import list_turns
 from bot.store.record import list_recorded
 from bot.store.retention import PersonKey
@@ -66,7 +67,7 @@ async def test_their_words_and_groups_are_listed(db: Database) -> None:
     await accept(db, RecordOnly(message("heard", sender=ANN, chat="other", kind=ChatKind.GROUP)))
     said = await db.run(erasures.list_said, ANN_HERE, 0, 100)
     assert [(one.turn, one.texts, one.files) for one in said] == [(first.turn, (SECRET,), ())]
-    chats = await db.run(erasures.list_group_chats, ANN_HERE, [first.conversation])
+    chats = await db.run(erasures.list_shared_chats, ANN_HERE, [first.conversation], ())
     assert [(one.chat, len(one.threads)) for one in chats] == [("g", 2), ("other", 0)]
     assert first.conversation in chats[0].conversations
     found = await db.run(erasures.list_recorded_texts, ANN_HERE, "tg", "other")
@@ -77,16 +78,29 @@ async def test_their_words_and_groups_are_listed(db: Database) -> None:
     ]
 
 
+async def test_a_private_chat_that_goes_on_is_listed(db: Database) -> None:
+    [first] = await accept(db, admission(message("before")))
+    upto = (await db.run(erasures.list_said, ANN_HERE, 0, 100))[-1].id
+    [later] = await accept(db, admission(message("after")))
+    newer = await db.run(erasures.list_newer, ANN_HERE, upto)
+    assert [(conversation, turn) for conversation, turn, _ in newer] == [(later.conversation, later.turn)]
+    here = [first.conversation]
+    assert await db.run(erasures.list_shared_chats, ANN_HERE, here, ()) == []
+    [chat] = await db.run(erasures.list_shared_chats, ANN_HERE, here, {later.conversation})
+    assert (chat.chat, chat.conversations) == ("c1", (first.conversation,))
+    assert [one.texts for one in await db.run(erasures.list_said, ANN_HERE, 0, upto)] == [("before",)]
+
+
 async def test_quotations_of_them_are_masked_and_other_words_stay(db: Database) -> None:
     quotation = Quotation(QuotationKind.QUOTE, "short", "Ann", ANN.id)
     said = in_group(f"as she said: {SECRET}, on sunday", BEN)
     [bens] = await accept(db, admission(replace(said, quotations=(quotation,))))
     await answered(db, bens, f"You say {SECRET}? Fine.")
     mask = TextMask([SECRET])
-    await db.run(erasures.mask_conversation, bens.conversation, mask)
-    last = await db.run(erasures.mask_turns, bens.conversation, 0, mask, ANN_HERE)
+    await db.run(mask_conversation, bens.conversation, mask, ANN_HERE)
+    last = await db.run(mask_turns, bens.conversation, 0, mask, ANN_HERE)
     assert last == bens.turn
-    assert await db.run(erasures.mask_turns, bens.conversation, last, mask, ANN_HERE) is None
+    assert await db.run(mask_turns, bens.conversation, last, mask, ANN_HERE) is None
     [turn] = await db.run(list_turns, bens.conversation)
     assert [one.text for one in turn.messages] == [f"as she said: {MASK}, on sunday"]
     assert [(one.text, one.author) for one in turn.messages[0].quotations] == [(MASK, "")]
@@ -95,7 +109,7 @@ async def test_quotations_of_them_are_masked_and_other_words_stay(db: Database) 
 
 async def test_the_record_of_a_chat_is_masked(db: Database) -> None:
     await accept(db, RecordOnly(in_group(f"he said {SECRET}", BEN)))
-    await db.run(erasures.mask_record, "tg", "g", TextMask([SECRET]), ANN_HERE)
+    await db.run(mask_record, "tg", "g", TextMask([SECRET]), ANN_HERE)
     found = await db.run(list_recorded, "tg", "g", 0.0, 1e12, 10)
     assert [one.text for one in found] == [f"he said {MASK}"]
 
@@ -104,10 +118,10 @@ async def test_audit_events_that_quote_them_are_masked(db: Database) -> None:
     by_ben = Actor("k2", f"telegram:{BEN.id}", "Ben", "tg", "c")
     await db.run(record_event, BY_ANN, AuditEvent("command", "/allow", SECRET), 1.0)
     await db.run(record_event, by_ben, AuditEvent("command", "/allow", "bash"), 1.0)
-    masked = await db.run(erasures.mask_audit, ANN_HERE, 0, TextMask([SECRET]))
+    masked = await db.run(mask_audit, ANN_HERE, 0, TextMask([SECRET]))
     assert masked is not None
     assert masked[1] == 1
     entries = await db.run(list_audit_entries)
     assert [(one.name, one.deed.detail) for one in reversed(entries)] == [("[erased]", MASK), ("Ben", "bash")]
-    assert await db.run(erasures.mask_audit, ANN_HERE, masked[0], TextMask([SECRET])) is None
-    assert (await db.run(erasures.mask_audit, ANN_HERE, 0, TextMask([SECRET]))) == (masked[0], 0)
+    assert await db.run(mask_audit, ANN_HERE, masked[0], TextMask([SECRET])) is None
+    assert (await db.run(mask_audit, ANN_HERE, 0, TextMask([SECRET]))) == (masked[0], 0)

@@ -1,0 +1,87 @@
+"""`roebot erase`: erase a person's data through the running service, and report what was erased."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from bot.app.home import find_service
+from bot.cli.common import confirm, home_folder, service_token
+from bot.errors import StartError
+
+TIMEOUT = httpx.Timeout(600.0, connect=5.0)
+PLACES = {
+    "messages": "messages and their answers",
+    "deleted_threads": "deleted conversations",
+    "shared_threads": "conversations with other people",
+    "thread_messages": "messages in agent threads",
+    "thread_checkpoints": "rewritten checkpoints",
+    "thread_writes": "rewritten checkpoint writes",
+    "thread_runs": "rewritten runs",
+    "thread_log_chunks": "deleted parts of event logs",
+    "thread_waiting": "messages that waited to join a run",
+    "thread_quotations": "masked quotations in agent threads",
+    "quotations": "masked quotations in stored answers and messages",
+    "uploads": "uploads in agent threads",
+    "files": "files that waited for the agent",
+    "masked_files": "agent files with masked quotations",
+    "failed_files": "agent files that could not be changed",
+    "memory_facts": "facts in group memories",
+    "memory_summaries": "summaries in group memories",
+    "memory_pending": "messages that waited for a group memory",
+    "schedules": "schedules",
+    "audit_events": "masked audit events",
+}
+"""What is counted, in the order of the report."""
+
+
+def erase_command(person: str, home: Path | None, file: Path | None, *, yes: bool, as_json: bool) -> int:
+    """Erase a person, print the report and return exit code 1 if it is not finished.
+
+    Raises ConfigErrors and StartError.
+    """
+    folder = home_folder(home)
+    found = find_service(folder)
+    if found is None:
+        raise StartError("no service is running here; start it first")
+    question = f"Erase everything that {person} said? This can't be undone."
+    if not yes and not confirm(question, default=False):
+        return 1
+    token = service_token(file, folder)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        with httpx.Client(base_url=found.url, headers=headers, timeout=TIMEOUT, trust_env=False) as client:
+            answer = client.delete(f"/api/people/{quote(person, safe=':')}/data")
+    except httpx.HTTPError as error:
+        raise StartError(f"the service at {found.url} did not answer: {type(error).__name__}") from error
+    if not answer.is_success:
+        raise StartError(f"not erased: {_detail(answer)}")
+    report = answer.json()
+    print(json.dumps(report, indent=2) if as_json else "\n".join(describe_report(report)))
+    return int(not report["done"])
+
+
+def describe_report(report: Mapping[str, Any]) -> Sequence[str]:
+    """Return the lines of a report: what was erased where, and what is left."""
+    counts = report["erased"]
+    lines = [f"{counts[name]:>8} {place}" for name, place in PLACES.items() if counts.get(name)]
+    lines = lines or ["Nothing was stored."]
+    if report["open_messages"]:
+        lines.append(f"Messages in progress, erased later: {report['open_messages']}")
+    if report["remembers"]:
+        lines.append("The agent runtime is not responding or busy; the service tries again.")
+    lines += [f"Not supported by the agent runtime: {place}" for place in report["unsupported"]]
+    lines += [f"Backup that still holds the data: {path}" for path in report["backups"]]
+    return [*lines, "Finished." if report["done"] else "Not finished yet; the service continues by itself."]
+
+
+def _detail(answer: httpx.Response) -> str:
+    try:
+        return str(answer.json()["detail"])
+    except (ValueError, KeyError, TypeError):
+        return f"HTTP {answer.status_code}"

@@ -1,0 +1,146 @@
+"""Mask quotations of an erased person in what others wrote, in answers, and in the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from agent.shared.text_masking import MASK, TextMask
+from bot.store.audit_chain import mask_events
+from bot.store.connection import (
+    Connection,
+    Statement,
+    decode_quotations,
+    decode_sender,
+    encode_quotations,
+    sql,
+)
+from bot.store.retention import STEP, PersonKey
+
+# Columns that can quote people, by the turns of a conversation.
+TURNS_IN = sql(
+    """SELECT id FROM turns WHERE conversation_id = :conversation AND id > :after ORDER BY id LIMIT :limit"""
+)
+PARTS_IN = sql("SELECT turn_id, position, content FROM parts WHERE turn_id IN :turns", "turns")
+SET_PART = sql("UPDATE parts SET content = :text WHERE turn_id = :turn AND position = :position")
+STEPS_IN = sql("SELECT id, steps FROM turns WHERE id IN :turns AND steps <> ''", "turns")
+SET_STEPS = sql("UPDATE turns SET steps = :text WHERE id = :id")
+MESSAGES_IN = sql(
+    "SELECT id, sender, text, quotations FROM inbound WHERE turn_id IN :turns AND deleted = 0", "turns"
+)
+SET_MESSAGE = sql("UPDATE inbound SET text = :text, quotations = :quotations WHERE id = :id")
+CHANGES_IN = sql(
+    """SELECT h.id, h.old_text, h.new_text, i.sender FROM changes h JOIN inbound i ON i.id = h.inbound_id
+    WHERE h.conversation_id = :conversation"""
+)
+SET_CHANGE = sql("UPDATE changes SET old_text = :old, new_text = :new WHERE id = :id")
+CLEAR_TITLE = sql("UPDATE conversations SET title = '' WHERE id = :id")
+RECORD_IN = sql("SELECT id, sender, text, quotations FROM record WHERE account = :account AND chat = :chat")
+SET_RECORD = sql("UPDATE record SET text = :text, quotations = :quotations WHERE id = :id")
+AUDIT_AFTER = sql(
+    "SELECT id, person, name, subject, detail FROM audit WHERE id > :after ORDER BY id LIMIT :limit"
+)
+
+
+def mask_turns(
+    connection: Connection, conversation: int, after: int, mask: TextMask, person: PersonKey
+) -> int | None:
+    """Mask quotations in the next turns of a conversation; return the last turn covered, None at the end.
+
+    The person's own messages stay until they are anonymized: an interrupted erasure needs them again.
+    """
+    here = {"conversation": conversation, "after": after, "limit": STEP}
+    turns = [row[0] for row in connection.execute(TURNS_IN, here).all()]
+    if not turns:
+        return None
+    for row in connection.execute(PARTS_IN, {"turns": turns}).all():
+        if (text := mask.apply(row.content)) != row.content:
+            connection.execute(SET_PART, {"turn": row.turn_id, "position": row.position, "text": text})
+    for row in connection.execute(STEPS_IN, {"turns": turns}).all():
+        steps = _mask_json(row.steps, mask)
+        if steps != row.steps:
+            connection.execute(SET_STEPS, {"id": row.id, "text": steps})
+    for row in connection.execute(MESSAGES_IN, {"turns": turns}).all():
+        _mask_message(connection, SET_MESSAGE, row, mask, person)
+    return int(turns[-1])
+
+
+def mask_conversation(connection: Connection, conversation: int, mask: TextMask, person: PersonKey) -> None:
+    """Clear the title of a conversation, and mask quotations in the edits of others' messages."""
+    connection.execute(CLEAR_TITLE, {"id": conversation})
+    for row in connection.execute(CHANGES_IN, {"conversation": conversation}).all():
+        if person.is_written_by(decode_sender(row.sender)):
+            continue
+        old, new = mask.apply(row.old_text), mask.apply(row.new_text)
+        if (old, new) != (row.old_text, row.new_text):
+            connection.execute(SET_CHANGE, {"id": row.id, "old": old, "new": new})
+
+
+def mask_record(connection: Connection, account: str, chat: str, mask: TextMask, person: PersonKey) -> None:
+    """Mask quotations in the record of a chat."""
+    for row in connection.execute(RECORD_IN, {"account": account, "chat": chat}).all():
+        _mask_message(connection, SET_RECORD, row, mask, person)
+
+
+def _mask_message(
+    connection: Connection, update: Statement, row: Any, mask: TextMask, person: PersonKey
+) -> None:
+    if person.is_written_by(decode_sender(row.sender)):
+        return
+    text, quotations = mask.apply(row.text), _mask_quotations(row.quotations, mask, person)
+    if (text, quotations) != (row.text, row.quotations):
+        connection.execute(update, {"id": row.id, "text": text, "quotations": quotations})
+
+
+def _mask_quotations(column: str, mask: TextMask, person: PersonKey) -> str:
+    """Mask what a message forwards, quotes or shares of the person's."""
+    masked = []
+    for one in decode_quotations(column):
+        if one.author_id == person.id:
+            masked.append(replace(one, text=MASK, author="", author_id="", files=()))
+        else:
+            masked.append(replace(one, text=mask.apply(one.text)))
+    return encode_quotations(masked)
+
+
+def mask_audit(
+    connection: Connection, person: PersonKey, after: int, mask: TextMask
+) -> tuple[int, int] | None:
+    """Mask audit events that quote the person, among the next `STEP`; the person's name is masked as well.
+
+    Returns the last event covered and the number of masked ones, None at the end.
+    """
+    rows = connection.execute(AUDIT_AFTER, {"after": after, "limit": STEP}).all()
+    if not rows:
+        return None
+    masked = 0
+    for fields, ids in _find_quoting(rows, person, mask).items():
+        mask_events(connection, ids, fields)
+        masked += len(ids)
+    return int(rows[-1].id), masked
+
+
+def _find_quoting(rows: Sequence[Any], person: PersonKey, mask: TextMask) -> dict[tuple[str, ...], list[int]]:
+    """Group audit events by the fields that must be masked."""
+    found: dict[tuple[str, ...], list[int]] = {}
+    for row in rows:
+        fields = [
+            name for name in ("subject", "detail") if mask.apply(getattr(row, name)) != getattr(row, name)
+        ]
+        if row.person == str(person) and row.name not in ("", MASK):
+            fields.append("name")
+        if fields:
+            found.setdefault(tuple(fields), []).append(row.id)
+    return found
+
+
+def _mask_json(column: str, mask: TextMask) -> str:
+    def apply(value: Any) -> Any:
+        if isinstance(value, str):
+            return mask.apply(value)
+        return [apply(item) for item in value] if isinstance(value, list) else value
+
+    return orjson.dumps(apply(orjson.loads(column))).decode()
