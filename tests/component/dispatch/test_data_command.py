@@ -148,7 +148,7 @@ async def test_a_group_keeps_its_thread_and_the_agent_is_told_what_to_erase(at: 
         ]
         turns = await at.db.run(list_turns, conversation.id)
     assert [part.content for turn in turns for part in turn.parts] == ["noted: [erased]"]
-    assert [one.text for turn in turns for one in turn.messages] == ["bens words"]
+    assert [one.text for turn in turns for one in turn.messages] == ["bens words", ""]
 
 
 async def test_what_is_written_after_the_request_stays(at: Bench) -> None:
