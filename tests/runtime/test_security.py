@@ -81,3 +81,11 @@ async def test_bodies_must_be_json(tmp_path: Path, kind: str, status: int) -> No
 async def test_a_post_without_a_body_needs_no_type(tmp_path: Path) -> None:
     async with serve(tmp_path) as served:
         assert (await served.http.post("/threads")).status_code == 200
+
+
+async def test_a_body_has_a_limit_and_a_form_one_of_its_own(tmp_path: Path) -> None:
+    async with serve(tmp_path, settings={"body_bytes": 1_000}) as served:
+        large = {"metadata": {"text": "x" * 2_000}}
+        assert (await served.http.post("/threads", json={})).status_code == 200
+        assert (await served.http.post("/threads", json=large)).status_code == 413
+        assert (await served.http.post("/threads/t/uploads", json=large)).status_code == 404

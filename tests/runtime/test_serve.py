@@ -59,6 +59,15 @@ def test_limits_of_the_command_line() -> None:
         parse_arguments(["--max-connections", "0"])
 
 
+async def test_a_half_sent_request_is_closed(tmp_path: Path) -> None:
+    async with runtime(tmp_path / "home", arguments=("--header-seconds", "1")) as served:
+        reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+        writer.write(b"GET /ok HTTP/1.1\r\nhost: local")
+        async with asyncio.timeout(5):
+            assert (await reader.read()).startswith(b"HTTP/1.1 408")
+        writer.close()
+
+
 async def test_a_unix_socket_and_an_end_with_stdin(tmp_path: Path) -> None:
     graphs = graphs_file(tmp_path / "home")
     place, ready = tmp_path / "s", tmp_path / "ready"

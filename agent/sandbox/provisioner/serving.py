@@ -25,10 +25,14 @@ from agent.sandbox.provisioner.pod_sandbox import PodBackend, first_process, hid
 from agent.sandbox.provisioner.service import create_app
 from agent.sandbox.provisioner.station_pool import Backend, StationPool
 from agent.shared.atomic_file import replace_file
+from agent.shared.connection_table import ConnectionLimits
+from agent.shared.http_protocol import LimitedConfig
 
 FOLDER = Path("sandbox", "provisioner")
 """Folder of the copied files in the data directory."""
 SHUTDOWN_SECONDS = 10
+MAX_CONNECTIONS = 1024
+"""Open connections. Many threads of one agent share an address, so that has no limit of its own."""
 
 
 def serve(options: argparse.Namespace, token: str | None) -> None:
@@ -41,13 +45,13 @@ def serve(options: argparse.Namespace, token: str | None) -> None:
         idle_seconds=options.idle_seconds,
     )
     server = _Server(
-        uvicorn.Config(
+        LimitedConfig(
             create_app(pool, token),
+            ConnectionLimits(total=MAX_CONNECTIONS, per_address=MAX_CONNECTIONS),
             host=options.host,
             port=options.port,
             ssl_certfile=options.certificate,
             ssl_keyfile=options.key,
-            ws="none",
             lifespan="on",
             log_level="warning",
             access_log=False,

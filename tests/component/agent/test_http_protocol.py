@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import uvicorn
@@ -130,7 +130,10 @@ async def test_headers_that_arrive_byte_by_byte_get_no_more_time() -> None:
             if answered.done():
                 break
         assert time.monotonic() - began < 1.5
-        assert status_of(await answered) == 408
+        # What was sent after the answer may reset the connection before the client has read it.
+        with contextlib.suppress(ConnectionResetError):
+            assert status_of(await answered) == 408
+        assert server.config.connections.closed["headers"] == 1
         writer.close()
 
 
@@ -152,11 +155,11 @@ async def test_a_half_sent_body_is_closed_in_time() -> None:
 
 
 async def test_a_body_at_the_lowest_rate_is_accepted() -> None:
-    async with served() as server:
+    async with served(replace(QUICK, body_seconds=1.0)) as server:
         reader, writer = await server.connect()
         writer.write(b"POST /echo " + HEAD + b"content-length: 2000\r\n\r\n")
-        for _ in range(10):
-            writer.write(b"x" * 200)
+        for _ in range(20):
+            writer.write(b"x" * 100)
             await asyncio.sleep(0.08)
         assert status_of(await reader.readline()) == 200
         writer.close()

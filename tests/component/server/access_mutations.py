@@ -186,7 +186,7 @@ ACCESS_MUTATIONS = (
     Mutation(
         "guessing",
         "bot: a weak token is limited on this machine too",
-        "bot/server/api/sign_in.py",
+        "bot/server/api/sessions.py",
         "find, guessable=self._token.is_weak)",
         "find, guessable=False)",
         f"{GUESSED}::test_a_weak_token_is_limited_on_this_machine_too",
