@@ -215,6 +215,7 @@ class LeadAgent:
             always_shown=always_shown(tools),
             subagents_model=model,
             tools=tools,
+            config_file=self._source.config_file,
         )
         chain = build_chain(parts, self._additions.features, self._additions.extra_middleware)
         built_in = [tool.name for one in chain for tool in middleware_tools(one)]

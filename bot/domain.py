@@ -287,7 +287,7 @@ class Turn:
     - `busy`: the conversation's handling of messages that arrive meanwhile ("" for the account's).
     - `notes`: changes of messages of earlier turns, for the agent.
     - `askers`: for an answer, the people whose work it continues; `asked_by`: the turn that asked (0 for
-      none).
+      none); `covers`: the call that an approval is about ("" for any other answer).
     - `approved`: tools that need no approval in the conversation.
     - `error`: the reason of failure of a turn that is being delivered ("" if it does not fail).
     """
@@ -315,6 +315,7 @@ class Turn:
     notes: tuple[ChangeNote, ...] = ()
     askers: tuple[Sender, ...] = ()
     asked_by: int = 0
+    covers: str = ""
     approved: tuple[str, ...] = ()
     error: str = ""
 

@@ -12,7 +12,7 @@ from bot.access.budgets import Budgets
 from bot.access.permissions import home_origin
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.clock import Clock
-from bot.config import AccessConfig, AccessEntry, AccessOverrides, Config, masked, secrets_of
+from bot.config import AccessConfig, AccessEntry, AccessOverrides, ApprovalsConfig, Config, masked, secrets_of
 from bot.domain import (
     AccountState,
     Busy,
@@ -27,6 +27,7 @@ from bot.domain import (
 from bot.privacy.chat_record import RecordSettings
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database
+from bot.store.approval_rules import ApprovalRules, ApprovalsBy
 from bot.store.budgets import UsageLimit
 from bot.texts import Texts, texts_for
 
@@ -97,6 +98,7 @@ class AccountView:
     model: str = ""
     retention_days: int = 0
     configured: bool = True
+    approvals: ApprovalRules = field(default_factory=ApprovalRules)
     permissions: PermissionPolicy = field(default_factory=lambda: PermissionPolicy(dict, _no_policy))
 
     def isolation_of(self, message: InboundMessage) -> IsolationPolicy:
@@ -212,6 +214,7 @@ class Core:
             model=found.model or "",
             retention_days=config.kept_days(name),
             permissions=self.permissions,
+            approvals=_approval_rules(config.approvals),
         )
         return view
 
@@ -250,3 +253,7 @@ class Core:
     def mask_secrets(self, text: str) -> str:
         """Return a text without the secrets of the configuration."""
         return masked(text, secrets_of(self.config))
+
+
+def _approval_rules(config: ApprovalsConfig) -> ApprovalRules:
+    return ApprovalRules(ApprovalsBy(config.by), config.here == "admins", config.here_days)

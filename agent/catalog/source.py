@@ -55,12 +55,18 @@ class ModelSource:
         self._cwd = cwd
         self._probe = probe
         self._clock = clock
+        self._file: Path | None = None
         self._catalog: Catalog | None = None
         self._catalog_config: AgentConfig | None = None
         self._discover_at = -math.inf
         self._good = LastGood[LoadedAgentConfig, ConfigErrors](
             self._read, self._read_stamp, error=ConfigErrors, name="config", log=log, clock=clock
         )
+
+    @property
+    def config_file(self) -> Path | None:
+        """Return the configuration file that was read last; None if there is none."""
+        return self._file
 
     @property
     def refusal(self) -> ConfigErrors | None:
@@ -85,6 +91,7 @@ class ModelSource:
             # Some editors truncate a file before they write it.
             may_be_empty=current is None or current.config == AgentConfig(),
         )
+        self._file = found.path
         if found.path is not None:
             add_import_folder(found.path.parent.resolve())
         if current is not None and (wrong := refused(found)) and not refused(current):

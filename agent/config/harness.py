@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from agent.config.extensions import SERVER_NAME, SecretLine
+from agent.config.forbidden_commands import DEFAULT_RULES, check_rules
 from agent.config.types import Count, ImportString, Int, ManyIds, Number, OpenSection, Section, Switch, Text
 
 LOCAL_SANDBOX = "agent.sandbox.local:LocalSandboxProvider"
@@ -109,6 +110,17 @@ class GuardrailsConfig(Section):
         default_factory=GuardrailProviderConfig,
         description="Provider: use, and the keys that its class accepts.",
     )
+    forbidden_commands: tuple[Text, ...] = Field(
+        DEFAULT_RULES,
+        description="Commands that are refused whoever approves them, even if enabled is false: a program "
+        "and the arguments that it must have, in any order. * is a wildcard.",
+    )
+
+    @field_validator("forbidden_commands")
+    @classmethod
+    def _are_commands(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        check_rules(value)
+        return value
 
 
 class ModelCallsConfig(Section):

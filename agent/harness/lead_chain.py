@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
-from agent.config.harness import GuardrailsConfig
 from agent.config.models import AgentConfig
 from agent.core.interfaces import MemoryStore, SandboxProvider
 from agent.core.run_context import RunOptions
 from agent.features import Middleware, RuntimeFeatures
+from agent.guardrails.forbidden_commands import ForbiddenCommands
 from agent.guardrails.providers import load_guardrail
 from agent.harness.assembly import assemble_chain, middleware_tools
 from agent.middleware.deferred_tools import DeferredToolFilterMiddleware
@@ -57,6 +58,7 @@ class ChainParts:
     summarizers: Sequence[BaseChatModel] = ()
     always_shown: Sequence[str] | None = None
     subagents_model: BaseChatModel | None = None
+    config_file: Path | None = None
     tools: Sequence[BaseTool] = ()
 
 
@@ -77,7 +79,7 @@ def build_chain(
         extra,
         plan_mode=parts.options.plan_mode,
         defaults=_build_defaults(parts, wanted) | {"uploads": files},
-        inner=_build_call_middleware(parts),
+        inner=[*_build_tripwire(parts, wanted), *_build_call_middleware(parts)],
     )
     if wanted.sandbox is False:
         # People can send files even without a sandbox.
@@ -117,7 +119,11 @@ def _build_defaults(parts: ChainParts, features: RuntimeFeatures) -> dict[str, M
         runner = GraphSubagents(
             parts.subagents_model,
             parts.tools,
-            middleware=[*subagent_chain(features, given), *_build_call_middleware(parts)],
+            middleware=[
+                *subagent_chain(features, given),
+                *_build_tripwire(parts, features),
+                *_build_call_middleware(parts),
+            ],
             max_concurrent=config.max_concurrent,
             seconds=config.timeout_seconds,
         )
@@ -145,7 +151,7 @@ def _build_configured(parts: ChainParts, features: RuntimeFeatures) -> dict[str,
     if features.deferred_tools is True:
         made["deferred_tools"] = DeferredToolFilterMiddleware(always=parts.always_shown or ())
     if features.guardrail is True:
-        made["guardrail"] = _build_guardrail(parts.config.guardrails)
+        made["guardrail"] = _build_guardrail(parts)
     return made
 
 
@@ -189,9 +195,25 @@ def _build_summarization(parts: ChainParts, before_cut: BeforeCut | None) -> Mid
     )
 
 
-def _build_guardrail(config: GuardrailsConfig) -> Middleware:
-    provider = config.provider
-    return GuardrailMiddleware(provider=load_guardrail(provider.use, provider.extra_arguments()))
+def _build_guardrail(parts: ChainParts) -> Middleware:
+    provider = parts.config.guardrails.provider
+    return GuardrailMiddleware(
+        provider=load_guardrail(provider.use, provider.extra_arguments()),
+        forbidden=_forbidden_commands(parts),
+    )
+
+
+def _build_tripwire(parts: ChainParts, features: RuntimeFeatures) -> list[Middleware]:
+    """Return what refuses forbidden commands of an agent with a sandbox that has no guardrail."""
+    is_guarded = features.guardrail is not False
+    if is_guarded or features.sandbox is False or not parts.config.guardrails.forbidden_commands:
+        return []
+    return [GuardrailMiddleware(forbidden=_forbidden_commands(parts))]
+
+
+def _forbidden_commands(parts: ChainParts) -> ForbiddenCommands:
+    rules = parts.config.guardrails.forbidden_commands
+    return ForbiddenCommands(rules, data=parts.folders.home, config=parts.config_file)
 
 
 SHARED = frozenset({"thread_data", "sandbox", "guardrail"})

@@ -13,8 +13,11 @@ from langchain_core.messages import ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import interrupt
 
+from agent.core.paths import VIRTUAL_ROOT
 from agent.core.run_context import RunContext
 from agent.errors import redact_line
+from agent.guardrails.approval_scope import identify_call, is_covered, working_directory
+from agent.guardrails.forbidden_commands import COMMAND_ARGUMENTS, ForbiddenCommands
 from agent.guardrails.providers import (
     Allow,
     AllowlistProvider,
@@ -29,7 +32,12 @@ from agent.shared.envelope import plain_text
 
 log = structlog.get_logger(__name__)
 SECONDS = 10.0
+WORKSPACE = f"{VIRTUAL_ROOT}/workspace"
 APPROVE, REJECT = "approve", "reject"
+FORBIDDEN = "this command is refused whoever approves it ({rule})"
+CHANGED = "The approval was for another call, so this one was not made. Make the call again to ask again."
+LONG = 2000
+"""Characters beyond which arguments are searched for commands in a thread."""
 DENIED = "Not allowed: {reason}. Don't try to get around this; continue without it, or tell the person."
 REJECTED = "A person rejected this call. Continue without it, or ask what they want instead."
 REPLY = " They wrote: {words}"
@@ -47,16 +55,25 @@ _UNDECIDED = Deny("the permission check for this call failed", "guardrail_failed
 class GuardrailMiddleware(AgentMiddleware[Any, Any]):
     """Lets `provider` decide about every tool call (allows everything without one).
 
-    A denial becomes an error result with the reason. A question becomes an interrupt whose value has `type`
-    "approval", `question`, `options`, `tool`, `args`, `call_id` and `remember` (an approval may apply to
-    later calls of the tool: then the run's context has the tool in `approved`, and nobody is asked). The call
-    is made if it is resumed with "approve" or another plain yes; anything else rejects it and is passed to
-    the model. An exception, a decision that takes longer than `seconds` and an invalid decision deny the
-    call. Hook: `wrap_tool_call`, around retries and the tool itself.
+    A command that `forbidden` finds is refused before, whoever would approve it. A denial becomes an error
+    result with the reason. A question becomes an interrupt whose value has `type` "approval", `question`,
+    `options`, `tool`, `args`, `call_id`, `directory` (of a command), `covers` (the identity of the call with
+    its arguments and working directory) and `remember` (an approval may apply to later calls of the tool:
+    then the run's context has the tool in `approved`, and nobody is asked). The call is made if it is resumed
+    with "approve" or another plain yes, and with the same `covers` if the answer has one; anything else
+    rejects it and is passed to the model. An exception, a decision that takes longer than `seconds` and an
+    invalid decision deny the call. Hook: `wrap_tool_call`, around retries and the tool itself.
     """
 
-    def __init__(self, *, provider: GuardrailProvider | None = None, seconds: float = SECONDS) -> None:
+    def __init__(
+        self,
+        *,
+        provider: GuardrailProvider | None = None,
+        seconds: float = SECONDS,
+        forbidden: ForbiddenCommands | None = None,
+    ) -> None:
         super().__init__()
+        self._forbidden = forbidden or ForbiddenCommands()
         self._provider = provider or AllowlistProvider()
         self._seconds = seconds
 
@@ -64,15 +81,34 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
         """Run the tool if it is allowed."""
         call = request.tool_call
         context = RunContext.of(request.runtime)  # type: ignore[arg-type]
-        decision = await self._decide_call(ToolRequest(call["name"], call["args"], call["id"] or "", context))
+        decision: Decision
+        if rule := await self._find_forbidden(call["args"]):
+            decision = Deny(FORBIDDEN.format(rule=rule), "command_forbidden")
+        else:
+            asked = ToolRequest(call["name"], call["args"], call["id"] or "", context)
+            decision = await self._decide_call(asked)
         if isinstance(decision, Deny):
             log.info("tool_denied", tool=call["name"], code=decision.code, user_id=context.user_id)
             return _error_result(request, DENIED.format(reason=decision.reason.rstrip(". ")))
         if not isinstance(decision, Ask) or (decision.remember and call["name"] in context.approved):
             return await handler(request)
-        if not is_approved(answer := interrupt(_approval_request(decision, request))):
+        identity = identify_call(call["name"], call["args"], working_directory(request.state))
+        where = {"directory": WORKSPACE} if _runs_command(request) else {}
+        answer = interrupt({**_approval_request(decision, request), **where, "covers": identity})
+        if not is_covered(answer, identity):
+            log.warning("approval_of_another_call", tool=call["name"], user_id=context.user_id)
+            return _error_result(request, CHANGED)
+        if not is_approved(answer):
             return _error_result(request, REJECTED + _quote_reply(answer))
         return await handler(request)
+
+    async def _find_forbidden(self, args: Any) -> str:
+        """Return the rule that forbids a command in the arguments, "" for none."""
+        if not isinstance(args, dict):
+            return ""
+        if sum(len(value) for value in args.values() if isinstance(value, str | list)) <= LONG:
+            return self._forbidden.find_rule(args)
+        return await asyncio.to_thread(self._forbidden.find_rule, args)
 
     async def _decide_call(self, request: ToolRequest) -> Decision:
         try:
@@ -131,6 +167,13 @@ def _approval_request(decision: Ask, request: ToolCallRequest) -> dict[str, Any]
         "call_id": call["id"],
         "remember": decision.remember,
     }
+
+
+def _runs_command(request: ToolCallRequest) -> bool:
+    """Return whether the call runs a command in the thread's folders."""
+    args = request.tool_call["args"]
+    named = isinstance(args, dict) and any(name in args for name in COMMAND_ARGUMENTS)
+    return named and bool(working_directory(request.state))
 
 
 def _error_result(request: ToolCallRequest, text: str) -> ToolMessage:

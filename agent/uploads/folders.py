@@ -40,6 +40,8 @@ class ThreadFolders:
     """The folders of all threads. Every method raises BadIdentifier for an invalid thread id."""
 
     def __init__(self, home: Path) -> None:
+        self.home = home
+        """The data directory."""
         self._threads = home / "threads"
 
     def thread(self, thread_id: str) -> Path:

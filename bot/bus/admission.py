@@ -157,6 +157,7 @@ class AdmissionPolicy:
             notice=notice,
             busy=account.busy,
             is_admin=is_admin,
+            approvals=account.approvals,
             notice_kind=notice_kind,
             pairing=pairing,
             model=account.model,

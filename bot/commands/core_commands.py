@@ -211,7 +211,9 @@ def build_registry() -> Registry:
             Command("record", record, argument="[on/off] [DAYS]", matches_word=is_record_argument),
             Command("data", data, argument="[export/erase]", matches_word=is_data_argument, private=True),
             Command("skills", skills),
-            Command("approve", approve, argument="[NUMBER] [here/always]", with_slash=True, numbered=True),
+            Command(
+                "approve", approve, argument="[NUMBER] [here[:DAYS]/always]", with_slash=True, numbered=True
+            ),
             Command("reject", reject, argument="[NUMBER]", with_slash=True, numbered=True),
             Command("approved", approved, argument="[forget NUMBER]", with_slash=True),
             Command("whoami", whoami, private=True),

@@ -13,7 +13,16 @@ from bot.config.accounts import (
     WebAccount,
 )
 from bot.config.loader import LoadedConfig, load_config, wrong_entry, wrong_person
-from bot.config.models import Config, DatabaseConfig, RuntimeConfig, ServerConfig, masked, schema, secrets_of
+from bot.config.models import (
+    ApprovalsConfig,
+    Config,
+    DatabaseConfig,
+    RuntimeConfig,
+    ServerConfig,
+    masked,
+    schema,
+    secrets_of,
+)
 from bot.config.watch import ConfigWatcher, Rejected, Reloaded
 
 __all__ = [
@@ -21,6 +30,7 @@ __all__ = [
     "AccessEntry",
     "AccessOverrides",
     "AccountConfig",
+    "ApprovalsConfig",
     "CheckpointerConfig",
     "Config",
     "ConfigError",

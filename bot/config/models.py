@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -179,6 +179,24 @@ class RetentionConfig(Section):
     )
 
 
+class ApprovalsConfig(Section):
+    """Approvals of tool calls by people."""
+
+    by: Literal["requester", "admins", "others"] = Field(
+        "requester",
+        description="Who decides. requester: the person who asked for the work, or an admin; admins: admins "
+        "only; others: an admin other than the person who asked.",
+    )
+    here: Literal["anyone", "admins"] = Field(
+        "anyone",
+        description="Who may approve a tool for a conversation (`approve here`): anyone who may decide, or "
+        "admins only.",
+    )
+    here_days: Count = Field(
+        7, le=365, description="Days after which an approval for a conversation expires."
+    )
+
+
 class Config(AgentConfig):
     """The whole configuration. `Config()` is the zero configuration."""
 
@@ -197,6 +215,9 @@ class Config(AgentConfig):
     )
     access: AccessConfig = Field(
         default_factory=AccessConfig, description="Access to the bot, in addition to roles granted in chat."
+    )
+    approvals: ApprovalsConfig = Field(
+        default_factory=ApprovalsConfig, description="Approvals of tool calls by people."
     )
     budgets: BudgetsConfig = Field(
         default_factory=BudgetsConfig, description="Usage limits, in addition to those set with /budget."

@@ -18,6 +18,7 @@ from typing import Any
 import structlog
 
 from bot.commands.escaping import quoted
+from bot.dispatch.clarifications import decides_approval, imitates_request, without_request_signs
 from bot.dispatch.pacing import Backoff
 from bot.dispatch.reply.diff import EditPart
 from bot.dispatch.reply.sender import ReplySender
@@ -27,7 +28,7 @@ from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import EditsMessages, Operation
 from bot.render.partial_markdown import close_fence
 from bot.render.renderer import Renderer
-from bot.store.interrupts import GrantOffer
+from bot.store.tool_grants import GrantOffer
 from bot.texts import Texts
 
 # Limits: characters of all values together, lines of one value, characters of a name, number of arguments,
@@ -124,6 +125,16 @@ def render_arguments(args: Any, mask: Mask) -> RenderedArguments:
     return RenderedArguments(_fence_lines(lines), left_out)
 
 
+def render_complete(tool: Any, args: Any, mask: Mask) -> str:
+    """Return the whole call as plain text, with secrets hidden and invisible characters escaped."""
+    given = args if isinstance(args, Mapping) else {"": args}
+    lines = [plain_tool_name(tool)]
+    for name, value in given.items():
+        rendered = _render_value(_hide_secrets(str(name), value), mask)
+        lines += ["", *_argument_lines(_escape_invisible(str(name), allowed=""), rendered)]
+    return "\n".join(lines) + "\n"
+
+
 def _hide_secrets(name: str, value: Any, depth: int = 0) -> Any:
     """Return a value in which everything named like a secret is replaced."""
     if value not in (None, "") and _SECRET.search(_CAMEL.sub("_", name)):
@@ -197,13 +208,15 @@ def _fence_lines(lines: list[str]) -> str:
 class Question:
     """A question of the agent: `text` is Markdown, `choices` are the offered answers. `approval`: a tool
     waits for the answer, so not everybody may answer. `remembered` is the grant that it offers for later
-    calls.
+    calls, `covers` the call that it is about, `complete` the whole call if `text` shows only a part of it.
     """
 
     text: str = ""
     choices: tuple[str, ...] = ()
     approval: bool = False
     remembered: GrantOffer | None = None
+    covers: str = ""
+    complete: str = ""
 
 
 def read_question(value: Any, texts: Texts, mask: Callable[[str], str]) -> Question:
@@ -213,16 +226,35 @@ def read_question(value: Any, texts: Texts, mask: Callable[[str], str]) -> Quest
     has `tool` and `args`, `subagent` (its task) if a subagent asks, and `remember` if the approval may cover
     later calls; otherwise it may have `kind` and `context`. Any other value is the question itself.
     """
-    if not isinstance(value, Mapping):
-        return Question(mask(str(value)))
-    approval = value.get("type") == APPROVAL
-    above = _tool_lines(value, texts, mask) if approval else _context_lines(value, texts, mask)
+    if not isinstance(value, Mapping) or value.get("type") != APPROVAL:
+        asked_alone = value if isinstance(value, Mapping) else {"question": str(value)}
+        return _read_clarification(asked_alone, texts, mask)
+    shown = render_arguments(value.get("args"), mask)
     asked = mask(_read_text(value.get("question")) or _read_text(value.get("message")))
     choices, remembered = _read_choices(value.get("options")), None
-    if approval and value.get("remember") is True and len(choices) == 2 and _read_text(value.get("tool")):
+    if value.get("remember") is True and len(choices) == 2 and _read_text(value.get("tool")):
         remembered = GrantOffer(_read_text(value["tool"]), texts("approve_here"), texts("approve_always"))
         choices = (choices[0], remembered.here, remembered.always, choices[1])
-    return Question("\n\n".join(filter(None, [*above, asked])), choices, approval, remembered)
+    text = "\n\n".join(filter(None, [*_tool_lines(value, shown, texts, mask), asked]))
+    complete = render_complete(value.get("tool"), value.get("args"), mask) if shown.omitted else ""
+    return Question(text, choices, True, remembered, _read_text(value.get("covers")), complete)
+
+
+def _read_clarification(value: Mapping[str, Any], texts: Texts, mask: Mask) -> Question:
+    """Return a question of the agent, which can't be mistaken for an approval.
+
+    The agent writes it, so it loses the signs of the service's own requests, and choices that would decide an
+    approval; a question that mentions them says what it is.
+    """
+    lead = _LEADS.get(_read_text(value.get("kind")))
+    context = close_fence(mask(_read_text(value.get("context"))))
+    asked = mask(_read_text(value.get("question")) or _read_text(value.get("message")))
+    said = [without_request_signs(context), without_request_signs(asked)]
+    offered = _read_choices(value.get("options"))
+    choices = tuple(one for one in offered if not decides_approval(one, texts))
+    doubtful = len(choices) < len(offered) or any(map(imitates_request, [context, asked]))
+    above = [texts("ask_no_approval") if doubtful else "", texts(lead) if lead else ""]
+    return Question("\n\n".join(filter(None, [*above, *said])), choices)
 
 
 def _read_choices(options: Any) -> tuple[str, ...]:
@@ -230,24 +262,18 @@ def _read_choices(options: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, offered)))
 
 
-def _context_lines(value: Mapping[str, Any], texts: Texts, mask: Callable[[str], str]) -> list[str]:
-    """Return the context of a question: the agent's own text, which is Markdown."""
-    lead = _LEADS.get(_read_text(value.get("kind")))
-    context = mask(_read_text(value.get("context")))
-    return [texts(lead) if lead else "", close_fence(context)]
-
-
-def _tool_lines(value: Mapping[str, Any], texts: Texts, mask: Callable[[str], str]) -> list[str]:
+def _tool_lines(value: Mapping[str, Any], shown: RenderedArguments, texts: Texts, mask: Mask) -> list[str]:
     """Return the tool that waits for approval, with its arguments.
 
     They may come from anybody whose text the agent has read, so they are shown literally and never as markup.
     """
-    shown = render_arguments(value.get("args"), mask)
+    directory = one_line(mask(_read_text(value.get("directory"))), MAX_LINE)
     task = one_line(mask(_read_text(value.get("subagent"))), MAX_LINE)
     return [
         texts("approval_title", tool=render_tool_name(value.get("tool"))),
         texts("approval_subagent", task=quoted(task, MAX_LINE)) if task else "",
         shown.block or texts("approval_bare"),
+        texts("approval_directory", path=quoted(directory, MAX_LINE)) if directory else "",
         texts("approval_cut", count=shown.omitted) if shown.omitted else "",
     ]
 

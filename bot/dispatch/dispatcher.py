@@ -224,6 +224,7 @@ class Dispatcher:
                     decisions,
                     self._clock.now(),
                     remembered=question.remembered,
+                    covers=question.covers,
                 )
             outcome = replace(outcome, question=self._with_approval_code(turn, outcome.question))
             parts, spent = final_parts(outcome, channel), spent_tokens(turn, outcome)

@@ -67,7 +67,9 @@ class LangGraphRuntime:
                 request.thread_id,
                 request.assistant or self._assistant,
                 input=None if resumes else {"messages": list(request.messages)},
-                command={"resume": {request.answers: _resume_text(request)}} if resumes else None,
+                command={"resume": {request.answers: request.decision or _resume_text(request)}}
+                if resumes
+                else None,
                 stream_mode=STREAM_MODES,
                 stream_resumable=True,
                 metadata={"idempotency_key": request.key},

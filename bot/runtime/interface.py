@@ -18,7 +18,8 @@ class RunRequest:
     """One run: `key` is `<turn id>:<n>`; `messages` are human messages in the API's own form (dicts).
 
     `answers` is the id of the interrupt that the messages answer; if it is no longer open, they start a run
-    like any others. `assistant` "" is the default of the runtime client.
+    like any others. `decision` is the answer itself for an approval: the words as they were written, and the
+    call that they are about. `assistant` "" is the default of the runtime client.
     """
 
     thread_id: str
@@ -28,6 +29,7 @@ class RunRequest:
     checkpoint: str = ""
     repeated: bool = False
     answers: str = ""
+    decision: Mapping[str, str] | None = None
     assistant: str = ""
 
 

@@ -15,6 +15,7 @@ from bot.domain import (
     ReplyAddress,
     TurnKind,
 )
+from bot.store.approval_rules import ApprovalRules
 from bot.store.budgets import UsageLimit
 from bot.store.people import Pairing
 
@@ -46,7 +47,7 @@ class Admission:
       day.
     - `pairing`: the code that the notice offers to a person without access.
     - `busy`: the account's busy mode; `budgets`: the limits that the message counts towards.
-    - `is_admin`: the author may decide approvals of other people's work.
+    - `is_admin`: the author may decide approvals of other people's work; `approvals`: who may decide.
     - `hold_seconds`: how long the turn stays open for further parts of an album.
     - `recorded`: the chat is recorded.
     """
@@ -62,6 +63,7 @@ class Admission:
     busy: Busy = Busy.QUEUE
     budgets: tuple[UsageLimit, ...] = ()
     is_admin: bool = False
+    approvals: ApprovalRules = field(default_factory=ApprovalRules)
     model: str = ""
     new_thread: bool = False
     resume: int = 0

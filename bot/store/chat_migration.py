@@ -66,9 +66,9 @@ MOVE_TWIN = [
     sql("UPDATE schedules SET conversation_id = :new WHERE conversation_id = :old"),
     sql("UPDATE schedules SET made_in = :new WHERE made_in = :old"),
     sql(
-        """UPDATE permissions SET conversation_id = :new WHERE conversation_id = :old AND NOT EXISTS (
-        SELECT 1 FROM permissions p WHERE p.account = permissions.account AND p.conversation_id = :new
-        AND p.tool = permissions.tool)"""
+        """UPDATE tool_grants SET conversation_id = :new WHERE conversation_id = :old AND NOT EXISTS (
+        SELECT 1 FROM tool_grants g WHERE g.account = tool_grants.account AND g.conversation_id = :new
+        AND g.tool = tool_grants.tool AND g.person = tool_grants.person)"""
     ),
 ]
 # Move roles and budgets of an access entry; a blocked entry stays blocked.

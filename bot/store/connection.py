@@ -312,6 +312,7 @@ def decode_turn(
     notes: Sequence[ChangeNote] = (),
     askers: Sequence[Sender] = (),
     asked_by: int = 0,
+    covers: str = "",
     *,
     approved: Sequence[str] = (),
 ) -> Turn:
@@ -340,6 +341,7 @@ def decode_turn(
         notes=tuple(notes),
         askers=tuple(askers),
         asked_by=asked_by,
+        covers=covers,
         approved=tuple(approved),
         error=row.error,
     )

@@ -131,7 +131,7 @@ DELETE_SCHEDULES = [
     sql("DELETE FROM firings WHERE schedule_id IN :ids", "ids"),
     sql("DELETE FROM schedules WHERE id IN :ids", "ids"),
 ]
-CLEAR_GRANT_NAMES = sql("UPDATE permissions SET name = '' WHERE person = :person")
+CLEAR_GRANT_NAMES = sql("UPDATE tool_grants SET name = '' WHERE person = :person")
 # Questions that only the person was asked.
 ASKED = sql("SELECT id, askers FROM conversations WHERE askers <> ''")
 CLEAR_QUESTION = sql(

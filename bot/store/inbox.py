@@ -11,6 +11,7 @@ from typing import Any
 
 from bot.domain import Busy, InboundChange, InboundEvent, InboundMessage, Stopped, TurnKind
 from bot.store.admission_types import Accepted, Admission, InboxItem, Notice, RecordOnly, Refusal, Verdict
+from bot.store.approval_rules import ApprovalsBy, is_question
 from bot.store.audit import AuditEvent, actor_of, record_event
 from bot.store.budgets import count_message, find_refusal
 from bot.store.connection import (
@@ -28,13 +29,13 @@ from bot.store.interrupts import (
     is_button_of,
     is_foreign,
     is_readable,
-    record_tool_grant,
 )
 from bot.store.message_edits import apply_edit
 from bot.store.new_turn import ADD_INBOUND, SET_INBOUND_TURN, open_notice, open_turn
 from bot.store.people import PairingOutcome, request_pairing, set_pairing_address
 from bot.store.record import apply_change, record_message
 from bot.store.routing import ConversationRoute, hold_conversation, route_message
+from bot.store.tool_grants import record_tool_grant
 from bot.store.turns import COUNT_QUEUED, IS_RUNNING, STOP_RUNNING
 
 ONCE_A_DAY = 24 * 3600.0
@@ -72,6 +73,11 @@ CLAIM_NOTICE = sql(
     """INSERT INTO notices (account, person, kind, told_at) VALUES (:account, :person, :kind, :now)
     ON CONFLICT (account, person, kind) DO UPDATE SET told_at = excluded.told_at
     WHERE notices.told_at <= :before RETURNING told_at"""
+)
+
+# Read the text in which an approval was requested.
+TEXT_OF_REQUEST = sql(
+    "SELECT content FROM parts WHERE turn_id = :turn AND kind = 'text' AND content <> '' ORDER BY position"
 )
 
 
@@ -116,14 +122,18 @@ def _reject_click(connection: Connection, admission: Admission, queue_limit: int
 def _rejection(connection: Connection, admission: Admission, row: Any, queue_limit: int) -> str | None:
     """Return why a click does not answer the conversation of this row."""
     message = admission.message
-    if is_foreign(connection, message, is_admin=admission.is_admin):
-        return admission.texts("approval_foreign")
+    is_admin, rules = admission.is_admin, admission.approvals
+    if is_foreign(connection, message, is_admin=is_admin, rules=rules):
+        return admission.texts(admission.approvals.refusal)
     if row is None or not row.question or not is_button_of(connection, row.asked_by, message):
         return admission.texts("question_closed")
     approval = decode_approval(row)
     if approval is not None:
-        theirs = approval.decided_by(message, is_admin=admission.is_admin)
-        return None if theirs else admission.texts("approval_foreign")
+        return (
+            None
+            if approval.decided_by(message, is_admin=is_admin, rules=rules)
+            else admission.texts(admission.approvals.refusal)
+        )
     queued = connection.execute(COUNT_QUEUED, {"conversation": row.id}).scalar_one()
     return admission.texts("queue_full", limit=queue_limit) if queued >= queue_limit else None
 
@@ -181,8 +191,8 @@ def _open(
         return _Opened(_notice(connection, admission, place, _worded(admission), now), refused=True)
     if admission.message.clicked:
         return _Opened(*_click(connection, admission, place, now, queue_limit))
-    if _decides(connection, admission, place):
-        return _Opened(_decide(connection, admission, place, now))
+    if (answered := _answer_request(connection, admission, place, now)) is not None:
+        return answered
     busy = Busy(place.busy) if place.busy else admission.busy
     if refusal := _refusal(connection, admission, place, busy, now):
         return _Opened(_notice(connection, admission, place, refusal, now), refused=True)
@@ -269,13 +279,45 @@ def _decides(connection: Connection, admission: Admission, place: ConversationRo
     answer does, since other words may be about something else. What somebody forwards is not their decision.
     """
     approval = place.approval
-    if (
-        admission.message.is_quotation_only
-        or approval is None
-        or not approval.decided_by(admission.message, is_admin=admission.is_admin)
-    ):
+    message, is_admin, rules = admission.message, admission.is_admin, admission.approvals
+    if message.is_quotation_only or approval is None:
+        return False
+    if not approval.decided_by(message, is_admin=is_admin, rules=rules):
         return False
     return approval.offers(admission.message.text) or is_readable(connection, place.asked_by)
+
+
+def _answer_request(
+    connection: Connection, admission: Admission, place: ConversationRoute, now: float
+) -> _Opened | None:
+    """Take a message as a decision or as a question about the open approval; None if it is neither."""
+    if _decides(connection, admission, place):
+        return _Opened(_decide(connection, admission, place, now))
+    if _asks_back(connection, admission, place):
+        return _Opened(_explain_request(connection, admission, place, now), refused=True)
+    return None
+
+
+def _asks_back(connection: Connection, admission: Admission, place: ConversationRoute) -> bool:
+    """Check whether a message asks about the open approval: one of the requesters, or of an admin where
+    admins decide. Anything else that people ask waits for the decision.
+    """
+    approval, message = place.approval, admission.message
+    if approval is None or message.is_quotation_only or not is_question(message.text):
+        return False
+    rules, is_requester = admission.approvals, message.origin.sender.id in approval.people
+    may = is_requester or (admission.is_admin and rules.by is not ApprovalsBy.REQUESTER)
+    return may and is_readable(connection, place.asked_by)
+
+
+def _explain_request(
+    connection: Connection, admission: Admission, place: ConversationRoute, now: float
+) -> int:
+    """Answer a question about the open approval with the request itself, and leave it open."""
+    rows = connection.execute(TEXT_OF_REQUEST, {"turn": place.asked_by}).all()
+    shown = [str(row.content) for row in rows]
+    text = admission.texts("approval_explained", number=place.asked_by, request="\n\n".join(shown))
+    return _notice(connection, admission, place, text, now)
 
 
 def _decide(connection: Connection, admission: Admission, place: ConversationRoute, now: float) -> int:
@@ -289,7 +331,8 @@ def _decide(connection: Connection, admission: Admission, place: ConversationRou
     record_event(connection, actor, done, now)
     if place.approval is not None:
         said = admission.message.text
-        record_tool_grant(connection, place.approval.remembered, said, place.conversation, actor, now)
+        offered, rules = place.approval.remembered, admission.approvals
+        record_tool_grant(connection, offered, said, place.conversation, actor, now, rules)
     return turn
 
 

@@ -1,7 +1,7 @@
-"""The open interrupt of a conversation, who may answer it, and the tools that need no approval.
+"""The open interrupt of a conversation, and who may answer it.
 
-Anybody in the conversation may answer a clarification. An approval is decided by the requester or an admin.
-A tool grant holds for a conversation or an account.
+Anybody in the conversation may answer a clarification. An approval is decided by the requester or an admin,
+unless the configuration says otherwise.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any
 
-import orjson
-
 from bot.domain import InboundMessage, Sender, Stopped, Turn, TurnKind
+from bot.store.approval_rules import ApprovalRules, is_question
 from bot.store.audit import Actor, AuditEvent, author_of, record_event
 from bot.store.connection import (
     OPEN,
@@ -27,95 +26,10 @@ from bot.store.connection import (
 )
 from bot.store.conversations import APPROVAL_OF
 from bot.store.new_turn import open_turn
+from bot.store.tool_grants import GrantOffer, decode_grant_offer, encode_grant_offer, record_tool_grant
 
-GRANT_COLUMNS = "id, account, conversation_id, tool, person, name, given_at"
 WORDS = ("approve", "reject")
 """Words that decide an approval that offers no answers of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class GrantOffer:
-    """The answers of an approval that grant a tool: in this conversation (`here`), or on the whole account
-    (`always`, for admins).
-    """
-
-    tool: str
-    here: str
-    always: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolGrant:
-    """A tool that needs no approval in a conversation (0: on the whole account), and who granted it."""
-
-    id: int
-    account: str
-    conversation: int
-    tool: str
-    person: str
-    name: str
-    at: float
-
-
-# Insert a tool grant unless it exists.
-ADD_TOOL_GRANT = sql(
-    """INSERT INTO permissions (account, conversation_id, tool, person, name, given_at)
-    VALUES (:account, :conversation, :tool, :person, :name, :now)
-    ON CONFLICT (account, conversation_id, tool) DO NOTHING"""
-)
-# List the tool grants of a conversation and its account.
-LIST_GRANTS_IN = sql(
-    f"""SELECT {GRANT_COLUMNS} FROM permissions WHERE account = :account AND conversation_id IN (0,
-    :conversation)
-    ORDER BY id"""
-)
-DELETE_TOOL_GRANT = sql("DELETE FROM permissions WHERE id = :id RETURNING tool")
-
-
-def encode_grant_offer(one: GrantOffer | None) -> str:
-    """Return the column value, "" for none."""
-    return orjson.dumps([one.tool, one.here, one.always]).decode() if one else ""
-
-
-def decode_grant_offer(column: str) -> GrantOffer | None:
-    """Return the offer of a column."""
-    return GrantOffer(*orjson.loads(column)) if column else None
-
-
-def record_tool_grant(
-    connection: Connection, one: GrantOffer | None, words: str, conversation: int, actor: Actor, now: float
-) -> None:
-    """Store a tool grant if the decision of an approval was one."""
-    said = words.strip().casefold()
-    if one is None or said not in (one.here.casefold(), one.always.casefold()):
-        return
-    here = conversation if said == one.here.casefold() else 0
-    values = {"account": actor.account, "conversation": here, "tool": one.tool, "now": now}
-    connection.execute(ADD_TOOL_GRANT, {**values, "person": actor.person, "name": actor.name})
-
-
-def list_granted_tools(connection: Connection, account: str, conversation: int) -> tuple[str, ...]:
-    """Return the tools that need no approval in a conversation."""
-    found = connection.execute(LIST_GRANTS_IN, {"account": account, "conversation": conversation}).all()
-    return tuple(sorted({str(row.tool) for row in found}))
-
-
-def list_tool_grants(connection: Connection, account: str, conversation: int) -> list[ToolGrant]:
-    """Return the grants that apply in a conversation, oldest first."""
-    found = connection.execute(LIST_GRANTS_IN, {"account": account, "conversation": conversation}).all()
-    return [_permission(row) for row in found]
-
-
-def revoke_tool_grant(connection: Connection, number: int, actor: Actor, now: float) -> bool:
-    """Revoke a tool grant; returns False if it does not exist."""
-    row = connection.execute(DELETE_TOOL_GRANT, {"id": number}).first()
-    if row is not None:
-        record_event(connection, actor, AuditEvent("permission taken back", str(row.tool)), now)
-    return row is not None
-
-
-def _permission(row: Any) -> ToolGrant:
-    return ToolGrant(row.id, row.account, row.conversation_id, row.tool, row.person, row.name, row.given_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,15 +42,26 @@ class Approval:
     words: Collection[str]
     remembered: GrantOffer | None = None
 
-    def decided_by(self, message: InboundMessage, *, is_admin: bool) -> bool:
-        """Check whether a message decides: anything by a requester; a click or an offered answer by an
-        admin.
+    def decided_by(self, message: InboundMessage, *, is_admin: bool, rules: ApprovalRules) -> bool:
+        """Check whether a message decides: anything by a requester who may; a click or an offered answer by
+        an admin. A question decides nothing.
         """
-        if not is_admin and self.is_for_good(message.text):
+        if not self.may_decide(message, is_admin=is_admin, rules=rules):
             return False
-        if message.origin.sender.id in self.people:
-            return True
-        return is_admin and (message.clicked or self.offers(message.text))
+        clear = message.clicked or self.offers(message.text)
+        if not is_admin and (
+            self.is_for_good(message.text) or (rules.here_admins and self.is_for_here(message.text))
+        ):
+            return False
+        return clear or (message.origin.sender.id in self.people and not is_question(message.text))
+
+    def may_decide(self, message: InboundMessage, *, is_admin: bool, rules: ApprovalRules) -> bool:
+        """Check whether the author of a message may decide."""
+        return rules.may_decide(is_requester=message.origin.sender.id in self.people, is_admin=is_admin)
+
+    def is_for_here(self, text: str) -> bool:
+        """Check whether this text grants a tool in the conversation."""
+        return self.remembered is not None and text.strip().casefold() == self.remembered.here.casefold()
 
     def is_for_good(self, text: str) -> bool:
         """Check whether this text grants a tool on the whole account, which only admins may do."""
@@ -156,13 +81,22 @@ class DecisionWord(Enum):
     NO = auto()
 
 
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A decision by a command; `days` is how long one for a conversation holds (0: the usual time)."""
+
+    word: DecisionWord
+    days: int = 0
+
+
 class DecisionOutcome(Enum):
-    """The outcome of `/approve` or `/reject`: done, reserved for admins, the requested duration not offered,
-    no approval, several approvals, or not the author's to decide.
+    """The outcome of `/approve` or `/reject`: done, reserved for admins (on the account, in a conversation),
+    the requested duration not offered, no approval, several approvals, or not the author's to decide.
     """
 
     DONE = auto()
     SENIOR = auto()
+    HERE_ADMINS = auto()
     ONCE = auto()
     NONE = auto()
     SEVERAL = auto()
@@ -175,7 +109,7 @@ SET_INBOUND_TEXT = sql("UPDATE inbound SET text = :text, changed_at = :at WHERE 
 # Open an interrupt in a conversation if it is still on this thread.
 OPEN_INTERRUPT = sql(
     """UPDATE conversations SET question = :question, asked_by = :turn, askers = :askers,
-    decisions = :decisions, remembered = :remembered, asked_at = :now
+    decisions = :decisions, remembered = :remembered, covers = :covers, asked_at = :now
     WHERE id = :conversation AND thread_id = :thread_id RETURNING id"""
 )
 # Record the turn of an interrupt on an abandoned thread, once.
@@ -185,7 +119,7 @@ MARK_ASKED_ELSEWHERE = sql(
     AND t.stopped = {Stopped.LEFT.value}) RETURNING id"""
 )
 # Read who asked for the work of the newest interrupt.
-REQUESTERS = sql("SELECT askers, asked_by, question FROM conversations WHERE id = :id")
+REQUESTERS = sql("SELECT askers, asked_by, question, covers FROM conversations WHERE id = :id")
 # Check that a message holds the buttons of a turn's interrupt. The platform id of a new post may not be
 # stored yet when its button is pressed; an older interrupt has its id.
 FIND_BUTTON = sql(
@@ -250,10 +184,12 @@ def open_interrupt(
     decisions: Sequence[str] | None = None,
     now: float = 0.0,
     remembered: GrantOffer | None = None,
+    covers: str = "",
 ) -> None:
     """Open the interrupt with this id, or discard it if the conversation has left the thread.
 
-    `decisions` are the answers of an approval, None if anybody may answer. The requesters are the authors
+    `decisions` are the answers of an approval, None if anybody may answer; `covers` is the call that it
+    allows. The requesters are the authors
     of the turn's messages; for a turn that answers an interrupt, the requesters of that one.
     """
     wrote = {message.sender.id: message.sender for message in turn.messages}
@@ -264,6 +200,7 @@ def open_interrupt(
         "askers": encode_senders(people),
         "now": now,
         "remembered": encode_grant_offer(remembered),
+        "covers": covers,
         "decisions": "" if decisions is None else encode_words([word.casefold() for word in decisions]),
     }
     here = {"conversation": turn.conversation, "turn": turn.id, "question": question}
@@ -323,12 +260,12 @@ def _go_on(connection: Connection, row: Any, now: float) -> int:
     return turn
 
 
-def origin_of(connection: Connection, conversation: int) -> tuple[tuple[Sender, ...], int]:
-    """Return the requesters of a conversation's newest interrupt, and the turn that opened it (0 while it
-    is open, since another one was answered then).
+def origin_of(connection: Connection, conversation: int) -> tuple[tuple[Sender, ...], int, str]:
+    """Return the requesters of a conversation's newest interrupt, the turn that opened it (0 while it is
+    open, since another one was answered then), and the call that it covers ("" for none).
     """
     row = connection.execute(REQUESTERS, {"id": conversation}).one()
-    return decode_senders(row.askers), 0 if row.question else row.asked_by
+    return decode_senders(row.askers), 0 if row.question else row.asked_by, row.covers
 
 
 def is_button_of(connection: Connection, turn: int, message: InboundMessage) -> bool:
@@ -342,7 +279,9 @@ def is_readable(connection: Connection, turn: int) -> bool:
     return connection.execute(IS_INTERRUPT_READABLE, {"id": turn}).first() is not None
 
 
-def is_foreign(connection: Connection, message: InboundMessage, *, is_admin: bool) -> bool:
+def is_foreign(
+    connection: Connection, message: InboundMessage, *, is_admin: bool, rules: ApprovalRules
+) -> bool:
     """Check whether a button belongs to an approval, in any conversation of the chat, that its author may
     not decide.
     """
@@ -350,11 +289,18 @@ def is_foreign(connection: Connection, message: InboundMessage, *, is_admin: boo
     values = {"account": origin.account, "chat": origin.chat, "message_id": origin.reply_to}
     open_ones = connection.execute(APPROVALS_OF_MESSAGE, values).all()
     found = [approval for row in open_ones if (approval := decode_approval(row)) is not None]
-    return bool(found) and not any(approval.decided_by(message, is_admin=is_admin) for approval in found)
+    return bool(found) and not any(one.decided_by(message, is_admin=is_admin, rules=rules) for one in found)
 
 
 def decide_approval(
-    connection: Connection, command: Turn, number: int, now: float, given: DecisionWord, *, is_admin: bool
+    connection: Connection,
+    command: Turn,
+    number: int,
+    now: float,
+    given: Decision,
+    *,
+    is_admin: bool,
+    rules: ApprovalRules,
 ) -> tuple[DecisionOutcome, int]:
     """Decide by a command: the approval of the turn `number` in this chat, or the only one (0). The
     command's turn becomes the decision. Returns the outcome and the id of its conversation.
@@ -369,24 +315,37 @@ def decide_approval(
         return (DecisionOutcome.SEVERAL if found else DecisionOutcome.NONE), 0
     row, message = found[0], command.messages[-1]
     approval, words = decode_approval(row), decode_choices(row.decisions)
-    if approval is None or (message.sender.id not in approval.people and not is_admin):
+    if approval is None or not rules.may_decide(
+        is_requester=message.sender.id in approval.people, is_admin=is_admin
+    ):
         return DecisionOutcome.FOREIGN, 0
-    if given is DecisionWord.ALWAYS and not is_admin:
-        return DecisionOutcome.SENIOR, 0
+    refusal = _refuse_word(given.word, approval, is_admin=is_admin, rules=rules)
+    if refusal is not None:
+        return refusal, 0
     kept = approval.remembered
-    if kept is None and given in (DecisionWord.HERE, DecisionWord.ALWAYS):
-        return DecisionOutcome.ONCE, 0
-    word = _word(given, words, kept)
+    word = _word(given.word, words, kept)
     connection.execute(SET_INBOUND_TEXT, {"text": word, "at": now, "id": message.id})
     address = connection.execute(ADDRESS_OF, {"id": row.asked_by}).scalar_one()
     turned = {"conversation": row.id, "thread_id": row.thread_id, "address": address, "answers": row.question}
     connection.execute(MAKE_DECISION, {**turned, "id": command.id})
     connection.execute(CLOSE_INTERRUPT, {"id": row.id})
-    deed = AuditEvent("approval", f"turn {row.asked_by}", word)
     actor = author_of(command)
-    record_event(connection, actor, deed, now)
-    record_tool_grant(connection, kept, word, int(row.id), actor, now)
+    record_event(connection, actor, AuditEvent("approval", f"turn {row.asked_by}", word), now)
+    record_tool_grant(connection, kept, word, int(row.id), actor, now, rules, given.days)
     return DecisionOutcome.DONE, int(row.id)
+
+
+def _refuse_word(
+    word: DecisionWord, approval: Approval, *, is_admin: bool, rules: ApprovalRules
+) -> DecisionOutcome | None:
+    """Return why a decision is not possible, None if it is."""
+    if word is DecisionWord.ALWAYS and not is_admin:
+        return DecisionOutcome.SENIOR
+    if word is DecisionWord.HERE and rules.here_admins and not is_admin:
+        return DecisionOutcome.HERE_ADMINS
+    if approval.remembered is None and word in (DecisionWord.HERE, DecisionWord.ALWAYS):
+        return DecisionOutcome.ONCE
+    return None
 
 
 def _word(given: DecisionWord, words: Sequence[str], kept: GrantOffer | None) -> str:

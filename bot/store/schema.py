@@ -79,6 +79,7 @@ conversations = Table(
     _text("askers"),
     _text("decisions"),
     _text("remembered"),
+    _text("covers"),
     _time("asked_at"),
     _int("plan"),
     _text("agent"),
@@ -290,8 +291,8 @@ audit_anchor = Table(
 )
 
 # Tools that need no approval in a conversation (0: on the whole account).
-permissions = Table(
-    "permissions",
+tool_grants = Table(
+    "tool_grants",
     metadata,
     Column("id", Id, primary_key=True, autoincrement=True),
     Column("account", String, nullable=False),
@@ -300,7 +301,8 @@ permissions = Table(
     _text("person"),
     _text("name"),
     _time("given_at"),
-    UniqueConstraint("account", "conversation_id", "tool"),
+    _time("expires_at"),
+    UniqueConstraint("account", "conversation_id", "tool", "person"),
 )
 
 # Schedules. `conversation_id` is the conversation that runs continue (0: one that belongs to the schedule).
@@ -450,7 +452,7 @@ erasures = Table(
 forgotten = Table("forgotten", metadata, Column("account", String, primary_key=True), _number("turn_id"))
 
 
-REVISIONS = tuple(f"{number:04}" for number in range(1, 21))
+REVISIONS = tuple(f"{number:04}" for number in range(1, 22))
 HEAD = REVISIONS[-1]
 VERSION_TABLE = "alembic_version"
 _versions = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))

@@ -17,6 +17,7 @@ from bot.domain import (
     Turn,
     TurnMessage,
     TurnState,
+    person_of,
 )
 from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.budgets import UsageLimit, count_message, find_refusal
@@ -36,13 +37,13 @@ from bot.store.interrupts import (
     STOP_TURN,
     decode_approval,
     give_up_approval,
-    list_granted_tools,
     origin_of,
 )
 from bot.store.message_edits import list_notes, take_notes
 from bot.store.new_turn import SET_STATE, save_part
 from bot.store.retries import THE_LAST
 from bot.store.steering import join_messages
+from bot.store.tool_grants import list_granted_tools
 from bot.store.usage import TurnUsage, save_usage
 
 
@@ -208,7 +209,8 @@ def _begin(connection: Connection, row: Any) -> Begin | Wait | Idle:
         () if row.answers else take_notes(connection, row.id, row.conversation_id, row.thread_id, row.repeats)
     )
     askers = _load_askers(connection, row, answers)
-    messages, granted = _load_messages(connection, row.repeats or row.id), _load_grants(connection, row)
+    messages = _load_messages(connection, row.repeats or row.id)
+    granted = _load_grants(connection, row, messages, askers[0])
     turn = decode_turn(row, messages, notes, *askers, approved=granted)
     plan, agent = bool(settings.plan), settings.agent
     return Begin(replace(turn, state=TurnState.RUNNING, model=model, plan=plan, agent=agent, answers=answers))
@@ -232,29 +234,31 @@ def load_turn(connection: Connection, turn: int) -> Resume | None:
 
 def _load(connection: Connection, row: Any) -> Resume:
     parts = connection.execute(TURN_PARTS, {"turn": row.id}).all()
-    turn = decode_turn(
-        row,
-        _load_messages(connection, row.repeats or row.id),
-        list_notes(connection, row.id, row.thread_id, row.repeats),
-        *_load_askers(connection, row, row.answers),
-        approved=_load_grants(connection, row),
-    )
+    messages = _load_messages(connection, row.repeats or row.id)
+    notes = list_notes(connection, row.id, row.thread_id, row.repeats)
+    askers = _load_askers(connection, row, row.answers)
+    granted = _load_grants(connection, row, messages, askers[0])
+    turn = decode_turn(row, messages, notes, *askers, approved=granted)
     return Resume(turn, tuple(decode_part(part) for part in parts))
 
 
-def _load_askers(connection: Connection, row: Any, answers: str) -> tuple[tuple[Sender, ...], int]:
-    """Return who asked for the work that an answer continues, and the turn with the interrupt (0 for a retry,
-    since the interrupt shows its answer already).
+def _load_askers(connection: Connection, row: Any, answers: str) -> tuple[tuple[Sender, ...], int, str]:
+    """Return who asked for the work that an answer continues, the turn with the interrupt (0 for a retry,
+    since the interrupt shows its answer already), and the call that an approval covers.
     """
     if not answers:
-        return (), 0
-    askers, asked_by = origin_of(connection, row.conversation_id)
-    return askers, 0 if row.repeats else asked_by
+        return (), 0, ""
+    askers, asked_by, covers = origin_of(connection, row.conversation_id)
+    return askers, 0 if row.repeats else asked_by, covers
 
 
-def _load_grants(connection: Connection, row: Any) -> Sequence[str]:
-    account = decode_address(row.address).account
-    return list_granted_tools(connection, account, row.conversation_id)
+def _load_grants(
+    connection: Connection, row: Any, messages: Sequence[TurnMessage], askers: Sequence[Sender]
+) -> Sequence[str]:
+    """Return the granted tools; the work of an answer belongs to those who asked for it."""
+    account, people = decode_address(row.address).account, askers or [one.sender for one in messages]
+    authors = {person_of(row.platform, one) for one in people}
+    return list_granted_tools(connection, account, row.conversation_id, authors, row.created_at)
 
 
 def _load_messages(connection: Connection, turn: int) -> Sequence[TurnMessage]:

@@ -58,7 +58,7 @@ async def agent(tmp_path: Path) -> AsyncIterator[Served]:
     deleted.clear()
     judged.clear()
     graph = guarded()
-    async with serve(tmp_path / "agent", sources={"guarded": lambda: graph}) as served:
+    async with serve(tmp_path / "agent", sources={"guarded": lambda: graph}, token=SECRET) as served:
         yield served
 
 
@@ -97,7 +97,7 @@ async def test_in_a_group_only_who_asked_or_an_admin_decides(
     async with TelegramEmulator.serve() as emulator:
         text = f"""
 config_version: 1
-runtime: {{url: "{agent.url}", assistant_id: guarded}}
+runtime: {{url: "{agent.url}", assistant_id: guarded, api_key: "{SECRET}"}}
 server: {{port: 0}}
 channels:
   telegram: {{bot_token: "{emulator.token}", base_url: "{emulator.url}"}}
@@ -145,9 +145,10 @@ def delegating() -> object:
 async def test_a_subagent_waits_for_the_word(tmp_path: Path, driver: Driver) -> None:
     deleted.clear()
     graph = delegating()
+    runtime = 'runtime: {{url: "{url}", assistant_id: guarded, api_key: "{key}"}}'
     async with (
-        serve(tmp_path / "agent", sources={"guarded": lambda: graph}) as served,
-        at_work(tmp_path, driver, f'runtime: {{url: "{served.url}", assistant_id: guarded}}'),
+        serve(tmp_path / "agent", sources={"guarded": lambda: graph}, token=SECRET) as served,
+        at_work(tmp_path, driver, runtime.format(url=served.url, key=SECRET)),
     ):
         driver.writes("clean up")
         await until(lambda: len(driver.texts()) == 1, 20.0, lambda: f"{driver.texts()}")

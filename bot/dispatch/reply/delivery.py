@@ -63,11 +63,15 @@ def spent_tokens(turn: Turn, outcome: RunOutcome) -> TurnUsage | None:
     return TurnUsage(turn_author(turn), used.input_tokens, used.output_tokens, used.total_tokens)
 
 
+REQUEST_FILE = "request.txt"
+"""Name of the file with the whole call, for an approval that is too long for its message."""
+
+
 def final_parts(outcome: RunOutcome, channel: AccountChannel) -> list[Part]:
     """Split an outcome into the parts of its final reply: texts within the platform's limit, then files.
 
     The choices of a question become buttons of the last text if the platform has buttons, else a list in the
-    text.
+    text. A question that shows only a part of a call has the whole call as a file.
     """
     adapter, choices = channel.adapter, outcome.question.choices
     native = (
@@ -81,6 +85,8 @@ def final_parts(outcome: RunOutcome, channel: AccountChannel) -> list[Part]:
     parts = [Part(index, PartKind.TEXT, text) for index, text in enumerate(texts)]
     if parts and native and choices:
         parts[-1] = replace(parts[-1], choices=choices)
+    if outcome.question.complete:
+        parts.append(Part(len(parts), PartKind.DOCUMENT, outcome.question.complete, filename=REQUEST_FILE))
     for path in outcome.artifacts:
         parts.append(Part(len(parts), PartKind.FILE, path, filename=PurePosixPath(path).name))
     return parts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 from bot.dispatch.pacing import AccountChannel
 from bot.dispatch.reply.diff import RETRACTED_TEXT, EditPart, PostPart, RemovePart, Reply, mark_repeated
@@ -37,7 +38,13 @@ from bot.store.usage import TurnUsage, increment_counter
 from bot.wiring import Core
 
 REPEATED_COUNTER = "possibly_repeated"
-DOCUMENT_TYPE = "application/json"
+DOCUMENT_TYPES = {".txt": "text/plain; charset=utf-8", ".json": "application/json"}
+"""MIME types of the files that the service creates."""
+
+
+def document_type(filename: str) -> str:
+    """Return the MIME type of a file that the service created."""
+    return DOCUMENT_TYPES.get(PurePosixPath(filename).suffix, "application/octet-stream")
 
 
 class ReplySender:
@@ -209,7 +216,7 @@ class ReplySender:
     async def _read_content(self, part: Part) -> tuple[bytes, str]:
         """Return a file's content and MIME type."""
         if part.kind is PartKind.DOCUMENT:
-            return part.content.encode(), DOCUMENT_TYPE
+            return part.content.encode(errors="replace"), document_type(part.filename)
         limit = self.channel.manifest.max_file_out
         return await self._runtime.read_artifact(self.turn.thread_id, part.content, limit)
 

@@ -130,6 +130,7 @@ async def build_run_request(
         key=f"{turn.id}:{turn.attempt}",
         messages=messages,
         answers=turn.answers,
+        decision=_decision(turn),
         configurable=configurable,
         checkpoint=turn.checkpoint,
         repeated=repeated,
@@ -157,6 +158,14 @@ def _run_context(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> d
     if agent:
         context["agent_name"] = agent
     return context
+
+
+def _decision(turn: Turn) -> dict[str, str] | None:
+    """Return the answer to an approval; "" rejects the call."""
+    if not turn.covers:
+        return None
+    said = [message.text for message in turn.messages if not message.deleted]
+    return {"answer": said[-1] if said else "", "covers": turn.covers}
 
 
 class Steering:

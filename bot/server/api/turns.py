@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bot.access import Permission, Role, Target
 from bot.commands.retry import find_fork
-from bot.dispatch.reply.sender import DOCUMENT_TYPE
+from bot.dispatch.reply.sender import document_type
 from bot.domain import ChatKind, InboundMessage, Origin, Part, PartKind, Sender, TurnKind
 from bot.errors import RunMissing
 from bot.server.api import local_chats, presenters, schemas
@@ -258,7 +258,7 @@ async def download_document(turn: Id, part: Index, services: Services, by: By) -
     if not found:
         raise not_found("document")
     headers = {"content-disposition": f'attachment; filename="{found[0].filename}"'}
-    return Response(found[0].content, media_type=DOCUMENT_TYPE, headers=headers)
+    return Response(found[0].content, media_type=document_type(found[0].filename), headers=headers)
 
 
 @router.post("/{turn}/parts/{part}/choice", status_code=202)

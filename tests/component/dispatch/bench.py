@@ -17,7 +17,7 @@ from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import MessageBus
 from bot.commands.core_commands import build_registry
 from bot.config import AccessConfig, AccessEntry, AccountConfig, Config, LoadedConfig, Rejected, Reloaded
-from bot.config.models import BudgetsConfig
+from bot.config.models import ApprovalsConfig, BudgetsConfig
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.pacing import AccountChannel, RateGovernor
 from bot.domain import AccountState, Busy, Isolation, IsolationPolicy, Live, Origin, Turn
@@ -61,6 +61,7 @@ class Bench:
     locale: Literal["en", "zh"] = "en"
     """The language of answers to commands."""
     budgets: BudgetsConfig = field(default_factory=BudgetsConfig)
+    approvals: ApprovalsConfig = field(default_factory=ApprovalsConfig)
     kept_days: int = 0
     page: str = "https://bot.example.org"
     retention: RetentionJob | None = None
@@ -93,6 +94,7 @@ class Bench:
                     default=self.default, members=members, admins=(AccessEntry("recording", "9"),)
                 ),
                 "budgets": self.budgets,
+                "approvals": self.approvals,
                 "schedules": base.schedules.model_copy(update={"catch_up_minutes": self.catch_up / 60}),
                 "limits": base.limits.model_copy(update={"max_runs": 8, "queue": QUEUE}),
             }

@@ -140,8 +140,7 @@ async def test_a_stop_gives_it_up_and_what_waits_goes_on(asking: Bench) -> None:
         assert "A tool call is waiting for approval: `/approve 1`" in status
         await asking.adapter.hears("stop", kind=GROUP, to=message)
         await asking.until(lambda: "✗ Stopped" in asking.adapter.texts()[0])
-        await asking.rest(2.0)
-        assert "*(stopped)*" in asking.adapter.texts()
+        await asking.until(lambda: "*(stopped)*" in asking.adapter.texts())
         assert any(text.startswith("Stopped.") for text in asking.adapter.texts())
         await asking.adapter.presses("approve", message, kind=GROUP)
         await asking.rest(2.0)

@@ -50,8 +50,7 @@ async def shown(at: Bench, value: Any, said: str = "") -> str:
     async with at.running():
         await at.adapter.hears("go")
         assert await closed(at) == [TurnState.DONE]
-    [text] = at.adapter.texts()
-    return text
+    return at.adapter.texts()[0]
 
 
 def clarification(**more: Any) -> dict[str, Any]:
@@ -68,7 +67,7 @@ def clarification(**more: Any) -> dict[str, Any]:
         ),
         (
             clarification(kind="risk_confirmation", context="It can't be undone."),
-            "⚠️ **Please confirm before I continue.**\n\nIt can't be undone.\n\nWhich one?",
+            "❓ **Please confirm before I continue.**\n\nIt can't be undone.\n\nWhich one?",
         ),
         (clarification(kind="suggestion"), "💡 **Suggestion**\n\nWhich one?"),
         (clarification(kind=["odd"], context=["odd"], options="odd"), "Which one?"),
@@ -101,7 +100,8 @@ async def test_it_stands_below_what_the_agent_has_said(at: Bench) -> None:
 async def test_what_is_left_out_is_said_outside_of_the_block(at: Bench) -> None:
     text = await shown(at, {**CALL, "args": {"content": "x" * 5000}})
     _, _, below = text.partition("\n```\n\n")
-    assert below.startswith("⚠️ Not everything is shown. Characters omitted: 2,600.\n\nMay the agent")
+    cut = "⚠️ Not everything is shown. Characters omitted: 2,600. The file below has all of it."
+    assert below.startswith(f"{cut}\n\nMay the agent")
 
 
 async def test_secrets_of_the_configuration_are_masked_wherever_they_stand(at: Bench) -> None:

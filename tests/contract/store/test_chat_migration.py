@@ -9,6 +9,7 @@ import pytest
 from bot.domain import ChatKind, Isolation, IsolationPolicy
 from bot.store import Database
 from bot.store.admission_types import Accepted
+from bot.store.approval_rules import ApprovalRules
 from bot.store.audit import Actor
 from bot.store.budgets import (
     BudgetScope,
@@ -20,10 +21,10 @@ from bot.store.budgets import (
     set_budget,
 )
 from bot.store.chat_migration import migrate_chat
-from bot.store.interrupts import GrantOffer, list_tool_grants, record_tool_grant
 from bot.store.people import RoleGrant, grant_role, list_role_grants
 from bot.store.record import list_recorded_chats, set_recording
 from bot.store.schedules import add_schedule, load_schedule, load_time_zone, set_time_zone
+from bot.store.tool_grants import GrantOffer, list_tool_grants, record_tool_grant
 from tests.contract.store.inbound_messages import accept, admission, message
 from tests.contract.store.test_schedules import ONE
 
@@ -102,12 +103,12 @@ async def test_what_hangs_on_a_conversation_goes_to_the_one_that_the_new_chat_ha
     here, there = old.conversation, new.conversation
     for conversation, tool in ((here, "bash"), (here, "ls"), (there, "ls")):
         remembered = GrantOffer(tool, "here", "always")
-        await db.run(record_tool_grant, remembered, "here", conversation, ACTOR, 0.0)
+        await db.run(record_tool_grant, remembered, "here", conversation, ACTOR, 0.0, ApprovalRules())
     made = replace(ONE, chat=OLD, conversation=old.conversation, made_in=old.conversation)
     number = await db.run(add_schedule, made, None, 0.0)
     await db.run(migrate_chat, "tg", OLD, NEW)
     one = await db.run(load_schedule, number)
     assert one is not None
     assert (one.chat, one.conversation, one.made_in) == (NEW, new.conversation, new.conversation)
-    permitted = await db.run(list_tool_grants, "tg", new.conversation)
+    permitted = await db.run(list_tool_grants, "tg", new.conversation, 1.0)
     assert sorted(found.tool for found in permitted) == ["bash", "ls"]

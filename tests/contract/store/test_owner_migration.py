@@ -33,6 +33,13 @@ def before(connection: Connection) -> None:
         "DROP INDEX audit_in_order",
         *(f"ALTER TABLE audit DROP COLUMN {name}" for name in ("position", "seal", "commitments")),
         "DROP TABLE audit_anchor",
+        "DROP TABLE erasures",
+        "ALTER TABLE conversations DROP COLUMN covers",
+        "DROP TABLE tool_grants",
+        "CREATE TABLE permissions (id INTEGER PRIMARY KEY, account VARCHAR, conversation_id BIGINT,"
+        " tool VARCHAR, person VARCHAR, name VARCHAR, given_at FLOAT)",
+        "INSERT INTO permissions VALUES (1, 'tg', 1, 'bash', 'telegram:7', 'Ann', 1000.0),"
+        " (2, 'tg', 0, 'ls', 'telegram:9', 'Eve', 1000.0)",
         f"UPDATE {VERSION_TABLE} SET version_num = '0014'",
     ):
         connection.execute(text(statement))
@@ -65,6 +72,11 @@ def owners(connection: Connection) -> dict[int, str]:
     return {row.id: row.owner for row in connection.execute(text("SELECT id, owner FROM conversations"))}
 
 
+def grants(connection: Connection) -> list[tuple[str, float]]:
+    rows = connection.execute(text("SELECT tool, expires_at FROM tool_grants ORDER BY tool"))
+    return [(row.tool, row.expires_at) for row in rows]
+
+
 async def test_private_conversations_that_are_there_get_their_owners(database: Database) -> None:
     await database.schema(empty)
     await database.schema(before)
@@ -72,3 +84,5 @@ async def test_private_conversations_that_are_there_get_their_owners(database: D
     await database.schema(migrate)
     found = await database.schema(owners)
     assert found == {1: "telegram:7", 2: "", 3: "web:owner", 4: "terminal:owner", 5: ""}
+    # Grants for a conversation get an end, those for an account stay.
+    assert await database.schema(grants) == [("bash", 1000.0 + 7 * 24 * 3600), ("ls", 0.0)]

@@ -8,6 +8,7 @@ from langchain_core.tools import tool
 from langgraph.types import Command
 
 from agent.guardrails import Allow, AllowlistProvider, Ask, Decision, Deny, ToolRequest
+from agent.guardrails.approval_scope import identify_call
 from agent.middleware.guardrail import REJECTED, GuardrailMiddleware, is_approved
 from agent.shared.envelope import MessageEnvelope, QuotedText, render_envelope
 from agent.testing import Script, ToolUse
@@ -119,6 +120,7 @@ async def test_a_person_is_asked_and_approves() -> None:
         "args": {"path": "a"},
         "call_id": "c1",
         "remember": False,
+        "covers": identify_call("delete", {"path": "a"}, ""),
     }
     assert done == [], "nothing runs before the answer"
     assert texts(await graph.ainvoke(Command(resume="approve"), THREAD))[2] == "deleted a"
@@ -268,3 +270,63 @@ async def test_without_a_provider_everything_runs() -> None:
 def test_lists_that_are_none(wrong: Any) -> None:
     with pytest.raises(ValueError, match="tool name"):
         AllowlistProvider(**wrong)
+
+
+APPROVED = {"decision": "approve"}
+
+
+async def test_an_approval_is_for_exactly_this_call() -> None:
+    graph = judged(Judge(Ask("May it go?")))
+    asked = (await say(graph, "go"))["__interrupt__"][0].value
+    covered = {**APPROVED, "covers": asked["covers"]}
+    assert texts(await graph.ainvoke(Command(resume=covered), THREAD))[2] == "deleted a"
+    assert done == ["a"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        identify_call("delete", {"path": "b"}, ""),
+        identify_call("wipe", {"path": "a"}, ""),
+        identify_call("delete", {"path": "a"}, "/elsewhere"),
+        "",
+        None,
+    ],
+)
+async def test_an_approval_of_another_call_makes_none(other: Any) -> None:
+    graph = judged(Judge(Ask("May it go?")))
+    await say(graph, "go")
+    values = await graph.ainvoke(Command(resume={**APPROVED, "covers": other}), THREAD)
+    assert texts(values)[2].startswith("The approval was for another call")
+    assert done == []
+
+
+async def test_the_working_directory_is_part_of_what_is_approved() -> None:
+    graph = judged(Judge(Ask("May it go?")))
+    here = {"thread_data": {"workspace_path": "/home/x/work"}}
+    asked = (await say(graph, "go", **here))["__interrupt__"][0].value
+    assert asked["covers"] == identify_call("delete", {"path": "a"}, "/home/x/work")
+    assert asked["covers"] != identify_call("delete", {"path": "a"}, "")
+
+
+def test_the_identity_of_a_call_does_not_depend_on_the_order_of_its_arguments() -> None:
+    first, second = {"a": 1, "b": {"c": [1], "d": 2}}, {"b": {"d": 2, "c": [1]}, "a": 1}
+    assert identify_call("t", first, "/x") == identify_call("t", second, "/x")
+    assert identify_call("t", {"a": "1"}, "/x") != identify_call("t", {"a": 1}, "/x")
+
+
+async def test_what_is_forbidden_is_refused_before_anybody_is_asked() -> None:
+    @tool
+    async def bash(command: str) -> str:
+        """Run a command."""
+        done.append(command)
+        return "ran"
+
+    judge = Judge(Ask("May it go?", remember=True))
+    guardrail = GuardrailMiddleware(provider=judge)
+    model = scripted(calls("bash", "c1", command="cd /; sh -c 'rm -rf /usr/*'"), says("ok"))
+    values = await say(chain(model, guardrail, tools=[bash]), "go", may("bash"))
+    assert texts(values)[2].startswith(
+        "Not allowed: this command is refused whoever approves it (rm -r {system})"
+    )
+    assert done == [] and judge.asked == []

@@ -1,0 +1,44 @@
+"""Keep the agent's own questions apart from requests for approval, which only the service writes."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from bot.texts import Texts
+
+_SIGNS = re.compile("[🔐🔒🔓⚠\ufe0f]")
+_WORDS = frozenset(
+    {
+        *("approve", "approved", "approve once", "approve here", "always approve", "approve always", "allow"),
+        *("allow once", "always allow", "deny", "reject", "rejected"),
+        *("批准", "批准本次", "本会话均批准", "在此批准", "始终批准", "拒绝", "允许", "同意"),
+    }
+)
+_IMITATIONS = ("approval needed", "approval required", "/approve", "/reject", "待审批", "需要审批")
+_UNSEEN = frozenset({"Cf", "Mn", "Cc"})
+_AROUND = re.compile(r"^[\W_]+|[\W_]+$")
+
+
+def without_request_signs(text: str) -> str:
+    """Return the text without the signs that stand in front of the service's own requests."""
+    return _SIGNS.sub("", text).strip() if _SIGNS.search(text) else text
+
+
+def decides_approval(choice: str, texts: Texts) -> bool:
+    """Return whether a choice reads like the decision of an approval."""
+    plain = _AROUND.sub("", _plain(choice))
+    return plain in _WORDS or plain in {_plain(texts("approve_here")), _plain(texts("approve_always"))}
+
+
+def imitates_request(text: str) -> bool:
+    """Return whether a text has the words or the signs of a request for approval."""
+    plain = _plain(text)
+    return bool(_SIGNS.search(text)) or any(one in plain for one in _IMITATIONS)
+
+
+def _plain(text: str) -> str:
+    """Return the text as people read it: no invisible characters, one kind of letters, single blanks."""
+    normal = unicodedata.normalize("NFKC", text)
+    seen = "".join(sign for sign in normal if sign in "\n\t" or unicodedata.category(sign) not in _UNSEEN)
+    return " ".join(re.sub(r"[*_`~]", "", seen).casefold().split())
