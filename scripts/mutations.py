@@ -23,12 +23,14 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.component.server.access_mutations import ACCESS_MUTATIONS  # noqa: E402
+from tests.contract.store.audit_mutations import AUDIT_MUTATIONS  # noqa: E402
 from tests.sandbox.mutation import Mutation  # noqa: E402
 from tests.sandbox.mutations import CONTAINER_MUTATIONS, MUTATIONS  # noqa: E402
 from tests.sandbox.mutations_egress import EGRESS_CONTAINER_MUTATIONS, EGRESS_MUTATIONS  # noqa: E402
 from tests.sandbox.mutations_remote import REMOTE_MUTATIONS  # noqa: E402
 
 LOCAL = (*MUTATIONS, *EGRESS_MUTATIONS, *REMOTE_MUTATIONS)
+ACCESS = (*ACCESS_MUTATIONS, *AUDIT_MUTATIONS)
 CONTAINERS = (*CONTAINER_MUTATIONS, *EGRESS_CONTAINER_MUTATIONS)
 COPIED = ("agent", "bot", "tests", "pyproject.toml", "config.example.yaml")
 NOBODY = 65534
@@ -40,8 +42,9 @@ To verify the sandbox guards, each one is removed individually; the test listed 
 """
 ACCESS_HEAD = """# Access guards
 
-These guards protect the service from clients without a credential. To verify them, each one is removed
-individually; the test listed next to it must then fail. `python -m scripts.mutations` generates this page.
+These guards protect the service from clients without a credential, and the audit log from changes. To verify
+them, each one is removed individually; the test listed next to it must then fail. `python -m
+scripts.mutations` generates this page.
 """
 TABLE = """Guards: {count}, caught: {caught}.
 
@@ -61,7 +64,7 @@ class GuardPage:
 
 PAGES = (
     GuardPage(FOLDER / "sandbox-guards.md", SANDBOX_HEAD, (*LOCAL, *CONTAINERS)),
-    GuardPage(FOLDER / "access-guards.md", ACCESS_HEAD, ACCESS_MUTATIONS),
+    GuardPage(FOLDER / "access-guards.md", ACCESS_HEAD, ACCESS),
 )
 
 
@@ -152,7 +155,7 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--containers", action="store_true")
     given = parser.parse_args()
-    wanted = [*LOCAL, *ACCESS_MUTATIONS, *(CONTAINERS if given.containers else ())]
+    wanted = [*LOCAL, *ACCESS, *(CONTAINERS if given.containers else ())]
     wanted = [one for one in wanted if given.only in one.guard]
     results: list[tuple[Mutation, str]] = []
     with tempfile.TemporaryDirectory(prefix="roebot-mutations-") as made:

@@ -11,7 +11,7 @@ FORGED = f"{LOG}::test_a_forgery_is_found"
 AUDIT_MUTATIONS = (
     Mutation(
         "forged callbacks",
-        "a signature is checked before the body is decrypted",
+        "the signature of a callback is checked before its body is decrypted",
         CALLBACK,
         "        signed = self._check_signature(request)\n        payload = self._decode_body(request.body)",
         "        payload = self._decode_body(request.body)\n        signed = self._check_signature(request)",
