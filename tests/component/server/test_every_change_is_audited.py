@@ -14,6 +14,7 @@ import pytest
 from bot.domain import Sender
 from tests.component.server.test_permissions_on_every_route import LANGGRAPH, MANAGEMENT, ROUTES, lines
 from tests.component.server.test_retry import answered
+from tests.harness.credentials import SERVICE_TOKEN
 from tests.platforms.web.people import CHATS, knock, signed_in
 from tests.platforms.web.serving import World, world
 
@@ -29,6 +30,7 @@ STEPS: tuple[Step, ...] = (
     ("POST /api/access/pair", "/api/access/pair", {"json": {"code": "AAAA-AAAA"}}, "give"),
     ("POST /api/access/waiting/{entry}", "/api/access/waiting/tg:31", {"json": {"role": "member"}}, "give"),
     ("POST /api/channels/{account}/restart", "/api/channels/terminal/restart", {}, "restart"),
+    ("POST /api/session/links", "/api/session/links", {}, "page link"),
     ("POST /api/schedules", "/api/schedules", {"json": "schedule"}, "schedule"),
     ("PATCH /api/schedules/{schedule}", "/api/schedules/1", {"json": {"text": "b"}}, "schedule"),
     ("POST /api/schedules/{schedule}/pause", "/api/schedules/1/pause", {}, "schedule"),
@@ -70,8 +72,8 @@ STEPS: tuple[Step, ...] = (
     ("DELETE /api/people/{person}/data", "/api/people/telegram:5/data", {}, "data erased"),
 )
 ELSEWHERE = {
-    "POST /api/session": "tests/component/server/test_sign_in_links.py",
-    "DELETE /api/session": "tests/component/server/test_sign_in_links.py",
+    "POST /api/session": "test_who_signs_in_and_out_is_recorded",
+    "DELETE /api/session": "test_who_signs_in_and_out_is_recorded",
     "POST /api/turns/{turn}/parts/{part}/choice": "tests/component/server/test_button_clicks.py",
 }
 """Changes that other tests show to be recorded."""
@@ -156,3 +158,8 @@ async def test_who_signs_in_and_out_is_recorded(tmp_path: Path) -> None:
         assert (await actions(service))[0] == "signed in"
         assert (await ann.delete("/api/session")).status_code == 204
         assert (await actions(service))[0] == "signed out"
+        before = await actions(service)
+        async with httpx.AsyncClient(base_url=service.url) as owner:
+            answer = await owner.post("/api/session", json={"token": SERVICE_TOKEN})
+            assert answer.status_code == 204, answer.text
+            assert await actions(service) == ["signed in", *before]
