@@ -175,7 +175,10 @@ async def test_a_forward_of_a_bots_message_holds_its_embeds(running: Running, sh
 
 async def test_a_forward_that_mentions_the_bot_does_not_call_it(running: Running, shelf: Shelf) -> None:
     chat, bot = running.emulator.people.make_group(), running.emulator.world.bot
-    running.emulator.people.forwards(f"<@{bot.id}> /allow", chat=chat, user=bot.id + 5)
+    snapshot = {"message": {"content": f"<@{bot.id}> /allow", "mentions": [bot.wire()]}}
+    reference = {"type": 1, "message_id": "77", "channel_id": "78"}
+    extra = {"message_snapshots": [snapshot], "message_reference": reference, "mentions": [bot.wire()]}
+    running.emulator.people.says("", chat=chat, extra=extra)
     [message] = await shelf.until(1)
     assert (message.addressed, message.text) == (False, "")
 
