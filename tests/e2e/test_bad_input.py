@@ -131,7 +131,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         ("server: [", ("config.yaml:1",)),
         ("checkpointer: {type: postgres}", ("not supported in this version",)),
         ('access: {owners: ["ann"]}', ("access.owners", "platform:id")),
-        ("server: {host: 0.0.0.0}", ("token",)),
+        ("server: {host: 0.0.0.0, token: short}", ("server.token", "shorter than 24")),
         ("channels: {slack: {bot_token: xapp-1, app_token: xapp-1}}", ("bot_token", "xoxb-…")),
         ("channels: {slack: {bot_token: xoxb-1, app_token: xoxb-1}}", ("app_token", "xapp-…")),
     ],

@@ -19,7 +19,7 @@ from bot.domain import Live
 from bot.server.api.app import create_app
 from tests.faults.test_broken_connections import ANSWER, AT_ONCE, GROWS, PATIENCE, Stage
 from tests.harness.assertions import check_answered, whole
-from tests.harness.credentials import SIGNED
+from tests.harness.credentials import SERVICE_TOKEN, SIGNED
 from tests.harness.inprocess_service import scripted_runtime, serviced
 from tests.harness.sqlite import counted, open_turns, turns
 from tests.harness.waiters import until
@@ -135,7 +135,7 @@ async def test_every_state_shows_at_every_door(stage: Stage) -> None:
                 await in_state(service, stage, state)
                 channels = (await http.get("/api/channels")).json()["channels"]
                 assert [one["state"] for one in channels if one["account"] == account] == [state]
-                found = await asyncio.to_thread(lambda: [one.text for one in doctored(url, None)])
+                found = await asyncio.to_thread(lambda: [one.text for one in doctored(url, SERVICE_TOKEN)])
                 assert any(line.startswith(f"account {account} is {state}") for line in found), found
                 metrics = (await http.get("/metrics")).text
                 assert account in metrics

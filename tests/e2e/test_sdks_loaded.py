@@ -28,6 +28,7 @@ ACCOUNTS = {
 BUILD = """
 import asyncio, json, sys
 from pathlib import Path
+from agent.shared.live_token import LiveToken
 from bot.clock import SystemClock
 from bot.config import load_config
 from bot.app.service import BotService, StartOptions
@@ -37,7 +38,7 @@ import bot.server.api.app, bot.app.http_server
 async def main(home):
     loaded = load_config(home / "config.yaml", {}, home)
     database = await open_database(home)
-    options = StartOptions(home, loaded, None, {}, home, LiveToken(SERVICE_TOKEN))
+    options = StartOptions(home, loaded, None, {}, home, LiveToken("unused"))
     service = BotService(options, database, SystemClock())
     await service.runtime.close()
     await database.close()
