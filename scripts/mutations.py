@@ -24,6 +24,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.component.dispatch.message_mutations import MESSAGE_MUTATIONS  # noqa: E402
 from tests.component.server.access_mutations import ACCESS_MUTATIONS  # noqa: E402
+from tests.component.server.credential_mutations import CREDENTIAL_MUTATIONS  # noqa: E402
 from tests.contract.store.audit_mutations import AUDIT_MUTATIONS  # noqa: E402
 from tests.sandbox.mutation import Mutation  # noqa: E402
 from tests.sandbox.mutations import CONTAINER_MUTATIONS, MUTATIONS  # noqa: E402
@@ -31,7 +32,7 @@ from tests.sandbox.mutations_egress import EGRESS_CONTAINER_MUTATIONS, EGRESS_MU
 from tests.sandbox.mutations_remote import REMOTE_MUTATIONS  # noqa: E402
 
 LOCAL = (*MUTATIONS, *EGRESS_MUTATIONS, *REMOTE_MUTATIONS)
-ACCESS = (*ACCESS_MUTATIONS, *AUDIT_MUTATIONS)
+ACCESS = (*ACCESS_MUTATIONS, *CREDENTIAL_MUTATIONS, *AUDIT_MUTATIONS)
 CONTAINERS = (*CONTAINER_MUTATIONS, *EGRESS_CONTAINER_MUTATIONS)
 COPIED = ("agent", "bot", "tests", "pyproject.toml", "config.example.yaml")
 NOBODY = 65534

@@ -82,7 +82,7 @@ class RuntimeProcess:
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=output,
-                env=self._environment(),
+                env=self.environment(),
             )
         os.setpriority(os.PRIO_PROCESS, self.process.pid, NICE)
         return self.process
@@ -110,7 +110,8 @@ class RuntimeProcess:
         if self.process is not None and self.process.stdin is not None:
             self.process.stdin.close()
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """Return the environment of the process."""
         # The token of the service opens everything; nothing that the agent starts may inherit it.
         inherited = {name: value for name, value in os.environ.items() if name != "ROEBOT_TOKEN"}
         secrets_of_start = {TOKEN_VARIABLE: self.token, KEY_VARIABLE: self.signing_key}

@@ -379,7 +379,7 @@ ENGLISH: Mapping[str, str] = {
     "page_local": "The link only works on the machine where the service runs. To make it work from elsewhere, an administrator needs to set `server.public_url` in the configuration.",
     "page_private": "Please ask me in a private chat, because the link is only for you.",
     "page_unset": "I don't know the web console's address. An administrator needs to set it as `server.public_url` in the configuration, for example `https://bot.example.org`.",
-    "page_here": "The web console is at {address}.",
+    "page_here": "The web console is at {address}. On the machine where the service runs, `roebot link` prints a sign-in link.",
     "data_private": "Please ask me in a private chat, because this is about your personal data.",
     "data_how": "Use `/data`, `/data export` or `/data erase`.",
     "data_sure": "This erases everything you've written to me on this platform, my answers, the conversations that only you took part in (including their files), everything I remember about you, your schedules, and your messages in chat records. In conversations with other people, your messages and quotations of them are masked. This can't be undone. To go ahead, send `/data erase yes`.",

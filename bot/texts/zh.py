@@ -374,7 +374,7 @@ CHINESE: Mapping[str, str] = {
     "page_local": "该链接只能在运行本服务的机器上打开。如需在其他设备上打开，请管理员在配置中设置 `server.public_url`。",
     "page_private": "请在单聊中发送此命令，登录链接仅限你本人使用。",
     "page_unset": "未设置网页端地址。请管理员在配置中设置 `server.public_url`，例如 `https://bot.example.org`。",
-    "page_here": "这里无需登录链接。网页端地址：{address}",
+    "page_here": "网页端地址：{address}\n\n在运行本服务的机器上执行 `roebot link`，可获取登录链接。",
     "data_private": "请在单聊中发送此命令，内容仅与你本人有关。",
     "data_how": "用法：`/data`、`/data export` 或 `/data erase`。",
     "data_sure": "将删除：你在本平台发给我的消息和我的回答、只有你参与的会话及其文件、关于你的记忆、你的定时任务，以及消息留存中你的内容。有他人参与的会话中，你的消息和对它的引用会被抹去。此操作无法撤销。确认请发送 `/data erase yes`。",

@@ -80,3 +80,13 @@ def test_the_last_words_are_those_of_the_last_life(tmp_path: Path) -> None:
     with process._open_log() as log:
         log.write(b"x" * LAST_WORDS_LIMIT + b"\nroebot agent: after much\n")
     assert process.last_failure() == "after much"
+
+
+def test_the_runtime_does_not_inherit_the_services_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROEBOT_TOKEN", "of the service")
+    process = RuntimeProcess(tmp_path, None)
+    environment = process.environment()
+    assert "of the service" not in environment.values()
+    assert environment["ROEBOT_RUNTIME_TOKEN"] == process.token
