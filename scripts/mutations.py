@@ -1,8 +1,8 @@
 """Takes each guard away and runs its test, which has to fail: `python -m scripts.mutations`.
 
-Works in a copy of the tree. Writes the pages `sandbox-guards`, `access-guards` and `message-guards` in
-`docs/reference`; `--only WORD` runs those whose name has the word and leaves the other lines as they are,
-`--containers` runs the container provider's too.
+Works in a copy of the tree. Writes the pages `sandbox-guards`, `access-guards`, `message-guards` and
+`approval-guards` in `docs/reference`; `--only WORD` runs those whose name has the word and leaves the other
+lines as they are, `--containers` runs the container provider's too.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+from tests.component.dispatch.approval_mutations import APPROVAL_MUTATIONS  # noqa: E402
 from tests.component.dispatch.message_mutations import MESSAGE_MUTATIONS  # noqa: E402
 from tests.component.server.access_mutations import ACCESS_MUTATIONS  # noqa: E402
 from tests.component.server.credential_mutations import CREDENTIAL_MUTATIONS  # noqa: E402
@@ -54,6 +55,12 @@ These guards keep names, and the words of others, from acting with somebody's au
 one is removed individually; the test listed next to it must then fail. `python -m scripts.mutations`
 generates this page.
 """
+APPROVAL_HEAD = """# Approval guards
+
+These guards protect approvals of tool calls, and keep platforms from fetching the links of an answer. To
+verify them, each one is removed individually; the test listed next to it must then fail.
+`python -m scripts.mutations` generates this page.
+"""
 TABLE = """Guards: {count}, caught: {caught}.
 
 | against | guard | test that fails without it | result |
@@ -74,6 +81,7 @@ PAGES = (
     GuardPage(FOLDER / "sandbox-guards.md", SANDBOX_HEAD, (*LOCAL, *CONTAINERS)),
     GuardPage(FOLDER / "access-guards.md", ACCESS_HEAD, ACCESS),
     GuardPage(FOLDER / "message-guards.md", MESSAGE_HEAD, MESSAGE_MUTATIONS),
+    GuardPage(FOLDER / "approval-guards.md", APPROVAL_HEAD, APPROVAL_MUTATIONS),
 )
 
 
@@ -164,7 +172,13 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--containers", action="store_true")
     given = parser.parse_args()
-    wanted = [*LOCAL, *ACCESS, *MESSAGE_MUTATIONS, *(CONTAINERS if given.containers else ())]
+    wanted = [
+        *LOCAL,
+        *ACCESS,
+        *MESSAGE_MUTATIONS,
+        *APPROVAL_MUTATIONS,
+        *(CONTAINERS if given.containers else ()),
+    ]
     wanted = [one for one in wanted if given.only in one.guard]
     results: list[tuple[Mutation, str]] = []
     with tempfile.TemporaryDirectory(prefix="roebot-mutations-") as made:
