@@ -21,7 +21,7 @@ QUESTION = "Which one do you mean: the car?"
 
 def asking(agent: Served) -> str:
     """The agent that asks."""
-    return f'runtime: {{url: "{agent.url}", assistant_id: asking}}'
+    return f'runtime: {{url: "{agent.url}", assistant_id: asking, api_key: {agent.token}}}'
 
 
 @pytest.fixture

@@ -36,7 +36,8 @@ async def told(driver: Driver, text: str, begins: str) -> str:
 
 
 async def test_a_schedule_is_made_fired_and_deleted(tmp_path: Path, driver: Driver, agent: Served) -> None:
-    async with at_work(tmp_path, driver, f'runtime: {{url: "{agent.url}", assistant_id: echo}}') as service:
+    runtime = f'runtime: {{url: "{agent.url}", assistant_id: echo, api_key: {agent.token}}}'
+    async with at_work(tmp_path, driver, runtime) as service:
         driver.writes("hello")
         await until(lambda: bool(driver.texts()), 20.0, lambda: "no answer")
         drafted = await told(driver, "/digest daily 9:00 say Good morning, team", "I'll post")

@@ -25,6 +25,7 @@ ANSWERED = orjson.dumps({"name": "a", "ok": True, "seconds": 0.25})
 def configured(folder: Path, *models: str) -> Path:
     """A configuration with these models."""
     path = folder / "config.yaml"
+    path.touch(mode=0o600)
     path.write_text("server: {port: 0}\nmodels:\n" + "".join(f"  - {{{model}}}\n" for model in models))
     return path
 

@@ -29,7 +29,7 @@ async def test_the_work_is_listed_while_it_lasts(
     tmp_path: Path, driver: Driver, agent: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streaming, "PROGRESS_AFTER", 0.5)
-    runtime = f'runtime: {{url: "{agent.url}", assistant_id: working}}'
+    runtime = f'runtime: {{url: "{agent.url}", assistant_id: working, api_key: {agent.token}}}'
     async with at_work(tmp_path, driver, runtime):
         driver.writes("[pace=1.5] what happened?")
         await until(lambda: driver.texts() == [ANSWER], 30.0, lambda: f"{driver.texts()}")
@@ -68,7 +68,7 @@ async def test_on_slack_the_work_is_its_own_list(
     tmp_path: Path, agent: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streaming, "PROGRESS_AFTER", 0.5)
-    runtime = f'runtime: {{url: "{agent.url}", assistant_id: working}}'
+    runtime = f'runtime: {{url: "{agent.url}", assistant_id: working, api_key: {agent.token}}}'
     async with SlackEmulator.serve() as emulator, at_work(tmp_path, OnSlack(emulator), runtime):
         chat = AtSlack(emulator)
         emulator.people.says("[pace=1.5] what happened?")
@@ -90,7 +90,7 @@ async def test_on_slack_a_stop_leaves_nothing_in_progress(
     tmp_path: Path, agent: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streaming, "PROGRESS_AFTER", 0.3)
-    runtime = f'runtime: {{url: "{agent.url}", assistant_id: working}}'
+    runtime = f'runtime: {{url: "{agent.url}", assistant_id: working, api_key: {agent.token}}}'
     async with SlackEmulator.serve() as emulator, at_work(tmp_path, OnSlack(emulator), runtime):
         chat = AtSlack(emulator)
         asked = emulator.people.says("[pace=20] what happened?")

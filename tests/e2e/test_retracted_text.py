@@ -64,7 +64,7 @@ def ever(driver: Driver, text: str) -> bool:
 async def test_it_is_gone_while_the_tool_works(
     tmp_path: Path, driver: Driver, agent: Served, gates: Gates
 ) -> None:
-    runtime = f'runtime: {{url: "{agent.url}", assistant_id: breaking}}'
+    runtime = f'runtime: {{url: "{agent.url}", assistant_id: breaking, api_key: {agent.token}}}'
     async with at_work(tmp_path, driver, runtime):
         driver.writes("is it there?")
         await until(

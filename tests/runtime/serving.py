@@ -43,6 +43,7 @@ class Served:
     client: LangGraphClient
     http: httpx.AsyncClient
     server: uvicorn.Server
+    token: str
 
 
 @asynccontextmanager
@@ -66,7 +67,7 @@ async def serve(home: Path, **options: Any) -> AsyncIterator[Served]:
     headers = {"x-api-key": token}
     try:
         async with httpx.AsyncClient(base_url=url, headers=headers, timeout=30, verify=tls_context()) as http:
-            yield Served(url, client, http, server)
+            yield Served(url, client, http, server, token)
     finally:
         await client.aclose()
         server.should_exit = True
