@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from scripts.reference.access import render_access_table
 from scripts.reference.cli import render_command_line
 from scripts.reference.commands import render_chat_commands
 from scripts.reference.configuration import render_configuration
@@ -17,6 +18,7 @@ from scripts.reference.switches import render_feature_switches
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 PAGES: Mapping[str, Callable[[], str]] = {
+    "access-table.md": render_access_table,
     "chat-commands.md": render_chat_commands,
     "configuration.md": render_configuration,
     "command-line.md": render_command_line,

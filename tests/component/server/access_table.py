@@ -15,6 +15,7 @@ class Access(StrEnum):
     ANYONE = "anyone"
     MEMBERS = "everyone with access"
     OWN = "whose data it is, admins of its account"
+    ADMINS = "admins, for their accounts"
     ACCOUNT = "admins of the account"
     ALL = "admins of all accounts"
     OWNERS = "owners"
@@ -42,6 +43,8 @@ SERVICE = {
     GET /api/schedules
     GET /api/schedules/calendar
     GET /api/turns
+    GET /api/usage
+    GET /api/usage/days
 """,
     Access.OWN: """
     GET /api/conversations/{conversation}
@@ -62,17 +65,17 @@ SERVICE = {
     GET /api/turns/{turn}/documents/{part}
     POST /api/turns/{turn}/parts/{part}/choice
     POST /api/turns/{turn}/retry
-    GET /api/usage
-    GET /api/usage/days
+""",
+    Access.ADMINS: """
+    GET /api/access
+    GET /api/audit
+    GET /api/channels
 """,
     Access.ACCOUNT: """
-    GET /api/access
     PUT /api/access/{entry}
     DELETE /api/access/{entry}
     POST /api/access/pair
     POST /api/access/waiting/{entry}
-    GET /api/audit
-    GET /api/channels
     POST /api/channels/{account}/restart
 """,
     Access.ALL: """
@@ -102,11 +105,13 @@ MANAGEMENT = {
     GET /api/threads/{thread_id}/artifacts/{path}
     POST /api/threads/{thread_id}/suggestions
 """,
-    Access.ACCOUNT: """
+    Access.ADMINS: """
     GET /api/models/{name}
     GET /api/skills/{name}
     GET /api/agents/{name}
     GET /api/mcp/servers
+""",
+    Access.ACCOUNT: """
     DELETE /api/threads/{thread_id}
 """,
     Access.ALL: """
@@ -189,7 +194,7 @@ COMMANDS = {
     help new status stop retry threads resume title models model agent plan busy memory usage digest record
     data skills approve reject approved whoami page
 """,
-    Access.ACCOUNT: "allow revoke role pair budget audit accounts restart announce skill mcp",
+    Access.ADMINS: "allow revoke role pair budget audit accounts restart announce skill mcp",
     Access.ALL: "reload",
 }
 """Commands in a chat. What they show and change is limited to the accounts of the caller, like the routes."""

@@ -1,0 +1,307 @@
+"""Every door of a running service, attacked by everybody: routes, commands and forged runs.
+
+Whom a door is open to is declared in `access_table`; the doors are those of the application itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from bot.access import Role
+from bot.app.http_server import api_services
+from bot.commands.core_commands import build_registry
+from bot.server.api.app import create_app
+from bot.store.audit import list_audit_entries
+from tests.component.server.access_table import (
+    LANGGRAPH,
+    MANAGEMENT,
+    SERVICE,
+    Access,
+    commands,
+    doors,
+)
+from tests.component.server.attackers import (
+    BENS,
+    CALLERS,
+    HIDDEN,
+    MAY,
+    PEOPLE,
+    WITHOUT,
+    Target,
+    attacked,
+)
+from tests.component.server.test_permissions_on_every_route import METHODS, PASSED_ON
+from tests.component.server.test_permissions_on_every_route import doors as doors_of
+
+PREFIX = "/api/langgraph"
+FORGED = {
+    "user_id": "telegram:1",
+    "roles": ["owner", "admin", "member"],
+    "approved": ["bash"],
+    "account": "tg",
+    "turn_id": "1",
+}
+RUN: dict[str, Any] = {
+    "assistant_id": "echo",
+    "input": {"messages": [{"type": "human", "content": "x"}]},
+    "config": {"configurable": FORGED},
+}
+SCOPE = "?scope=person:tg:telegram:8"
+BODIES: Mapping[str, Any] = {
+    "POST /api/conversations/{conversation}/messages": {"text": "x"},
+    "POST /api/schedules": {"when": "in 3 hours", "text": "tea"},
+    "POST /api/schedules/preview": {"when": "in 3 hours"},
+    "PATCH /api/schedules/{schedule}": {"text": "other"},
+    "POST /api/turns/{turn}/parts/{part}/choice": {"choice": "yes"},
+    "PUT /api/access/{entry}": {"role": "blocked"},
+    "POST /api/access/pair": {"code": "AAAA-AAAA"},
+    "POST /api/access/waiting/{entry}": {"role": "member"},
+    "POST /api/memory/facts": {"content": "mine"},
+    "PATCH /api/memory/facts/{fact}": {"content": "mine"},
+    "POST /api/agents": {"name": "evil", "description": "x"},
+    "PUT /api/agents/{name}": {"description": "evil"},
+    "PUT /api/skills/{name}": {"enabled": False},
+    "PUT /api/mcp/servers/{name}": {"enabled": False},
+    "PUT /api/mcp/config": {"mcp_servers": {"evil": {"command": "sh"}}},
+    "POST /threads/{thread_id}/state": {"values": {"messages": RUN["input"]["messages"]}},
+    **dict.fromkeys(("POST /runs", "POST /runs/stream", "POST /runs/wait"), RUN),
+    **{f"POST /threads/{{thread_id}}/runs{way}": RUN for way in ("", "/stream", "/wait")},
+    "POST /runs/batch": [RUN],
+    "POST /assistants": {"graph_id": "echo"},
+    "PUT /store/items": {"namespace": ["notes"], "key": "1", "value": {}},
+    "DELETE /store/items": {"namespace": ["notes"], "key": "1"},
+    "POST /store/items/search": {"namespace_prefix": ["notes"]},
+}
+"""Bodies that would do harm if the call were allowed."""
+REFUSED = frozenset({401, 403, 404})
+SIGN_OUT = "DELETE /api/session"
+HARMFUL = ("DELETE", "prune", "/erase")
+NOT_ENDING = "GET /api/conversations/{conversation}/events"
+
+
+def table() -> dict[str, Access]:
+    """Every route, with the prefix that the service gives it."""
+    langgraph = {line.replace(" /", f" {PREFIX}/", 1): access for line, access in doors(LANGGRAPH).items()}
+    return {**doors(SERVICE), **doors(MANAGEMENT), **langgraph}
+
+
+def order(door: str) -> tuple[bool, bool, str]:
+    """Doors that delete something come last, and signing out after them."""
+    return door == SIGN_OUT, any(word in door for word in HARMFUL), door
+
+
+def url_of(door: str, at: Target) -> str:
+    """The address of a door with what is Ben's in its places."""
+    path = door.split()[1].replace("/static", "/static/js/main.js")
+    entry = "tg:31" if "waiting" in path else "tg:30"
+    names = {"models": "scripted", "skills": "data-analysis", "agents": "poet", "mcp": "files"}
+    area = path.removeprefix("/api/").partition("/")[0]
+    values = {**at.places, "entry": entry, "name": names.get(area, "x")}
+    for name, value in values.items():
+        path = path.replace(f"{{{name}}}", value)
+    if area == "memory" and "config" not in path:
+        return path + SCOPE
+    if area == "usage":
+        return f"{path}?person=telegram:8"
+    return path + ("?account=tg" if door == "GET /api/conversations" else _window(door))
+
+
+def _window(door: str) -> str:
+    return "?begin=0&end=1000" if door.endswith("/calendar") else ""
+
+
+def body_of(door: str, at: Target) -> Any:
+    """The body of a call."""
+    method, path = door.split()
+    body = BODIES.get(f"{method} {path.removeprefix(PREFIX)}", {} if method != "GET" else None)
+    named = {"POST /threads/prune": "thread_ids", "POST /runs/cancel": "thread_id"}
+    if key := named.get(f"{method} {path.removeprefix(PREFIX)}"):
+        thread = at.places["thread_id"]
+        return {key: [thread] if key == "thread_ids" else thread}
+    if door == "POST /api/schedules":
+        return {**body, "conversation": int(at.places["conversation"])}
+    return body
+
+
+async def call(at: Target, caller: str, door: str) -> tuple[int, str]:
+    """Status and text of what a caller is answered at a door."""
+    client, method = at.callers[caller], door.split(maxsplit=1)[0]
+    request = client.build_request(method, url_of(door, at), json=body_of(door, at))
+    answer = await client.send(request, stream=True)
+    try:
+        text = "" if door == NOT_ENDING and answer.is_success else (await answer.aread()).decode()
+    finally:
+        await answer.aclose()
+    return answer.status_code, text
+
+
+async def test_every_door_is_declared(tmp_path: Path) -> None:
+    passed = {f"{method} {path}" for method in METHODS for path in PASSED_ON}
+    async with attacked(tmp_path) as at:
+        found = set(doors_of(create_app(api_services(at.service.service, port=0))))
+        assert found == {*doors(SERVICE), *passed}
+        document = (await at.owner.get(f"{PREFIX}/openapi.json")).json()
+    behind = {f"{method.upper()} {path}" for path, ways in document["paths"].items() for method in ways}
+    assert {door for door in behind if " /api/" in door} == set(doors(MANAGEMENT))
+    own = {door for door in behind if " /api/" not in door} - {"GET /health"}
+    assert own == set(doors(LANGGRAPH))
+    assert {command.name for command in build_registry().for_role(Role.OWNER)} == set(commands())
+
+
+@pytest.mark.parametrize(
+    "caller",
+    [
+        "elsewhere",
+        *(pytest.param(one, marks=pytest.mark.long) for one in CALLERS if one != "elsewhere"),
+    ],
+)
+async def test_every_route_and_every_caller(tmp_path: Path, caller: str) -> None:
+    """Who may not use a route is refused, changes nothing and learns nothing; who may gets through."""
+    async with attacked(tmp_path) as at:
+        before = await at.snapshot()
+        closed = [door for door, access in doors_in_order() if caller not in MAY[access]]
+        assert await attack(at, caller, closed) == []
+        assert await at.snapshot() == before
+        opened = [door for door, access in doors_in_order() if caller in MAY[access]]
+        assert await use(at, caller, opened) == []
+
+
+def doors_in_order() -> list[tuple[str, Access]]:
+    """Every route; those that delete something come last."""
+    return sorted(table().items(), key=lambda one: order(one[0]))
+
+
+async def attack(at: Target, caller: str, closed: list[str]) -> list[str]:
+    """What a caller gets at doors that are not open to them, if it is anything but a refusal."""
+    failures = []
+    for door in closed:
+        status, text = await call(at, caller, door)
+        if status not in ({401} if caller in WITHOUT else REFUSED):
+            failures.append(f"{door}: {status} {text[:80]}")
+        failures += [f"{door}: saw {word}" for word in HIDDEN[caller] if word in text]
+    return failures
+
+
+async def use(at: Target, caller: str, opened: list[str]) -> list[str]:
+    """What is refused to a caller at doors that are open to them, and what they see that is hidden."""
+    failures = []
+    for door in opened:
+        status, text = await call(at, caller, door)
+        if status in {401, 403} and door != "POST /api/session":
+            failures.append(f"{door}: {status} {text[:80]}")
+        failures += [f"{door}: saw {word}" for word in HIDDEN[caller] if word in text]
+    return failures
+
+
+async def test_what_is_hidden_is_there_for_who_may_see_it(tmp_path: Path) -> None:
+    """Otherwise the attacks above would find nothing to see."""
+    async with attacked(tmp_path) as at:
+        for caller in ("admin", "everywhere", "owner"):
+            for door in (
+                "GET /api/conversations/{conversation}/messages",
+                "GET /api/turns",
+                "GET /api/schedules",
+                "GET /api/schedules/{schedule}",
+                "GET /api/access",
+                "GET /api/audit",
+                "GET /api/memory",
+                "GET /api/threads/{thread_id}/uploads/list",
+            ):
+                status, text = await call(at, caller, door)
+                assert (status, BENS in text) == (200, True), (caller, door)
+
+
+ASKED: Mapping[str, tuple[str, ...]] = {
+    "allow": ("tg:33", "telegram:33"),
+    "revoke": ("tg:30", "telegram:8"),
+    "role": ("tg:30 blocked", "telegram:8 blocked", "tg:30", ""),
+    "pair": ("AAAA-AAAA", ""),
+    "budget": ("tg:8 1/h", "telegram:8 1/h", "tg:8", ""),
+    "audit": ("", "telegram:20"),
+    "accounts": ("",),
+    "restart": ("tg",),
+    "reload": ("",),
+    "announce": (f"{BENS[:7]} hello",),
+    "skill": ("data-analysis off",),
+    "mcp": ("files off",),
+    "digest": ("", "show {schedule}", "pause {schedule}", "drop {schedule}", "now {schedule}"),
+    "approve": ("{turn}",),
+    "reject": ("{turn}",),
+    "usage": ("",),
+    "memory": ("", "export"),
+    "data": ("", "export"),
+    "threads": ("",),
+    "status": ("",),
+    "approved": ("",),
+    "help": ("",),
+}
+"""What is written after a command: what is Ben's on `tg`."""
+
+
+async def said(at: Target, caller: str, text: str) -> str:
+    """What somebody is answered to a command in the console."""
+    client = at.callers[caller]
+    made = (await client.post("/api/conversations", json={})).json()["id"]
+    turn = (await client.post(f"/api/conversations/{made}/messages", json={"text": text})).json()["turn"]
+    async with asyncio.timeout(10):
+        while not (found := (await client.get(f"/api/turns/{turn}")).json())["finished_at"]:
+            await asyncio.sleep(0.01)
+    parts = [part["text"] for part in found["parts"]]
+    for part in (one for one in found["parts"] if one["kind"] == "document"):
+        path = f"/api/turns/{turn}/documents/{part['index']}"
+        parts.append((await client.get(path)).text)
+    return "\n".join(parts)
+
+
+@pytest.mark.parametrize("caller", [pytest.param("member", marks=pytest.mark.long), "elsewhere"])
+async def test_every_command_and_every_account(tmp_path: Path, caller: str) -> None:
+    """Somebody of `far` in the console changes nothing on `tg`, and is told nothing of it."""
+    failures = []
+    async with attacked(tmp_path) as at:
+        before = await at.snapshot()
+        for name, access in commands().items():
+            for words in ASKED.get(name, ()):
+                text = f"/{name} {words.format(**at.places)}".strip()
+                answer = await said(at, caller, text)
+                failures += [f"{text}: saw {word}" for word in HIDDEN[caller] if word in answer]
+                refused = answer.startswith("Only admins can use")
+                if caller == "member" and refused is (access is Access.MEMBERS):
+                    failures.append(f"{text}: {answer[:80]}")
+                if caller == "elsewhere" and access is Access.ALL and "all accounts" not in answer:
+                    failures.append(f"{text}: {answer[:80]}")
+        assert failures == []
+        assert await at.snapshot() == before
+        await said(at, "admin", "/allow tg:33")
+        assert "tg:33" in str((await at.owner.get("/api/access")).json()["given"])
+
+
+@pytest.mark.parametrize(
+    "caller",
+    [
+        one if one in {"owner", "elsewhere"} else pytest.param(one, marks=pytest.mark.long)
+        for one in (*WITHOUT, *PEOPLE)
+    ],
+)
+async def test_a_forged_run_context(tmp_path: Path, caller: str) -> None:
+    """Only owners start raw runs; theirs work for themselves, and each is written down."""
+    async with attacked(tmp_path) as at:
+        client: httpx.AsyncClient = at.callers[caller]
+        answers = [
+            await client.post(f"{PREFIX}{path}", json=body)
+            for path in ("/runs/wait", f"/threads/{at.places['thread_id']}/runs/wait")
+            for body in (RUN, {**RUN, "command": {"resume": "approve"}})
+        ]
+        statuses = [one.status_code for one in answers]
+        if caller == "owner":
+            # An own run that answers no question ends at once; a thread of somebody else is not found.
+            assert (statuses[0], statuses[2:]) == (200, [404, 404])
+        else:
+            assert set(statuses) == {401 if caller in WITHOUT else 403}
+        deeds = [one.deed.action for one in await at.service.service.db.run(list_audit_entries)]
+        assert deeds.count("agent runtime run") == (2 if caller == "owner" else 0)
