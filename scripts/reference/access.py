@@ -34,9 +34,9 @@ RAW = """## LangGraph API
 Below `/api/langgraph`. Schedules (`crons`) and `/storage/compact` are refused there."""
 CHAT = """## Commands
 
-What a command shows and changes is limited in the same way as the routes: `/restart` to accounts of the admin,
-`/announce` to chats on them, `/audit` to events on them. Switching skills and MCP servers on or off requires
-an admin of all accounts."""
+What a command shows and changes is limited in the same way as the routes: `/restart` to accounts of the
+admin, `/announce` to chats on them, `/audit` to events on them. Switching skills and MCP servers on or off
+requires an admin of all accounts."""
 HEAD = ["method", "path", "open to"]
 
 
