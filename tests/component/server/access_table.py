@@ -82,6 +82,7 @@ SERVICE = {
     GET /metrics
     GET /api/people/{person}/data
     DELETE /api/people/{person}/data
+    GET /api/people/{person}/erasure
 """,
 }
 """The service's own routes. A person's data is on every account of their platform."""
