@@ -25,6 +25,7 @@ another account, an admin of the account, an admin of all accounts, and an owner
 - **admins of all accounts**: it affects everybody. Data of a person requires an admin of every account on
   their platform; everyone may export and erase their own.
 - **owners**: owners are also admins of all accounts.
+- **whoever holds the token of the service**: also somebody with a session that came from it.
 - **owners, on their own threads**: threads of their own conversations, and threads that they created with
   this API. Whatever the request says, the run works for the caller, without approvals of others.
 """

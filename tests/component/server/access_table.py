@@ -19,6 +19,7 @@ class Access(StrEnum):
     ACCOUNT = "admins of the account"
     ALL = "admins of all accounts"
     OWNERS = "owners"
+    TOKEN = "whoever holds the token of the service"
     RAW = "owners, on their own threads"
 
 
@@ -83,6 +84,9 @@ SERVICE = {
     GET /api/people/{person}/data
     DELETE /api/people/{person}/data
     GET /api/people/{person}/erasure
+""",
+    Access.TOKEN: """
+    POST /api/session/links
 """,
 }
 """The service's own routes. A person's data is on every account of their platform."""

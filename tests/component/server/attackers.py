@@ -60,6 +60,7 @@ MAY = {
     Access.ACCOUNT: frozenset({"admin", "everywhere", "owner"}),
     Access.ALL: frozenset({"everywhere", "owner"}),
     Access.OWNERS: frozenset({"owner"}),
+    Access.TOKEN: frozenset(),
     Access.RAW: frozenset(),
 }
 """Who may use a door with what is Ben's on `tg`; his agent thread is nobody's to run."""
