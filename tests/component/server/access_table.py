@@ -118,6 +118,7 @@ MANAGEMENT = {
 """,
     Access.ACCOUNT: """
     DELETE /api/threads/{thread_id}
+    POST /api/threads/{thread_id}/erase
 """,
     Access.ALL: """
     POST /api/models/{name}/probe
@@ -129,6 +130,7 @@ MANAGEMENT = {
     PUT /api/mcp/servers/{name}
     GET /api/config/problems
     GET /api/memory/config
+    POST /api/memory/erase
 """,
     Access.OWNERS: """
     PUT /api/mcp/config
