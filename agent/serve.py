@@ -93,7 +93,7 @@ def load_token(settings: ServeSettings) -> LiveToken:
     if weakness and settings.uds is None and not is_loopback(settings.host):
         raise ServerFailed(
             f"other machines can reach {settings.host}, and {TOKEN_VARIABLE} must not be used there: "
-            f"{weakness}. Unset it, which generates a token, or use the output of `openssl rand -hex 32`"
+            f"{weakness}. Unset it to have a token generated, or use the output of `openssl rand -hex 32`"
         )
     return LiveToken(settings.token)
 

@@ -44,7 +44,7 @@ def load_service_token(server: ServerConfig, env: Mapping[str, str], home: Path)
         name = "ROEBOT_TOKEN" if server.token is None else "server.token"
         raise StartError(
             f"other machines can reach {server.host}, and {name} must not be used there: "
-            f"{weakness}. Remove it, which generates a token, or use the output of `openssl rand -hex 32`."
+            f"{weakness}. Remove it to have a token generated, or use the output of `openssl rand -hex 32`."
         )
     return LiveToken(token)
 

@@ -234,18 +234,18 @@ def agent_serve(
     allowed_host: Annotated[
         list[str] | None, typer.Option(help="Additional host name to accept in requests.")
     ] = None,
-    max_connections: Annotated[int, typer.Option(min=1, help="Open connections.")] = 1024,
+    max_connections: Annotated[int, typer.Option(min=1, help="Maximum number of open connections.")] = 1024,
     max_connections_per_address: Annotated[
-        int, typer.Option(min=1, help="Open connections of one address (IPv6: of one /64 network).")
+        int, typer.Option(min=1, help="Maximum per address (IPv6: per /64 network).")
     ] = 512,
     header_seconds: Annotated[
-        int, typer.Option(min=1, help="Time in which the headers of a request must arrive.")
+        int, typer.Option(min=1, help="Seconds within which a request's headers must arrive.")
     ] = 10,
     body_seconds: Annotated[
-        int, typer.Option(min=1, help="Time in which a body must arrive; each kilobyte adds a second.")
+        int, typer.Option(min=1, help="Seconds within which a body must arrive; each kB adds one.")
     ] = 20,
     max_body_mb: Annotated[
-        int, typer.Option(min=1, help="Size of a request without uploaded files, in megabytes.")
+        int, typer.Option(min=1, help="Maximum request size in MB, without uploaded files.")
     ] = 64,
 ) -> None:
     """Serve graphs through the LangGraph API, without the bot."""
@@ -369,7 +369,7 @@ def erase(
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask for confirmation.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Erase everything that a person said, and print what was erased where.
+    """Erase a person's data, and print what was erased.
 
     The service must be running. The exit code is 1 if something could not be erased yet; the service then
     continues by itself.
@@ -404,7 +404,7 @@ def security_audit(
         bool, typer.Option("--json", help="Print the report as JSON, for monitoring.")
     ] = False,
 ) -> None:
-    """List entrances, the powers of members and admins, and weaknesses of the configuration and its files.
+    """List entry points, what members and admins can do, and weaknesses in the configuration and its files.
 
     The exit code is 2 if a finding is critical, 1 if there is a warning, else 0. Nothing is changed.
     """

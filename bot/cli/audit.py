@@ -66,7 +66,7 @@ def _problems(report: ChainReport, home: Path, key: bytes | None, head: ChainLin
         return [f"{home / KEY_FILE} is missing, so the log can't be verified; restore it from a backup"]
     found = [f"{_positions(one.first, one.last)}: {one.problem}" for one in report.breaks]
     if report.last.position and not head.position:
-        found.append(f"{home / HEAD_FILE} is missing, so a cut at the end would not be noticed")
+        found.append(f"{home / HEAD_FILE} is missing, so deletions at the end can't be detected")
     if report.unsealed and now - report.oldest_unsealed > LATE:
         since = datetime.fromtimestamp(report.oldest_unsealed, UTC).isoformat(timespec="seconds")
         found.append(f"{report.unsealed} not sealed since {since}; is the service running?")

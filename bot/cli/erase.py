@@ -24,16 +24,16 @@ PLACES = {
     "thread_writes": "rewritten checkpoint writes",
     "thread_runs": "rewritten runs",
     "thread_log_chunks": "deleted parts of event logs",
-    "thread_waiting": "messages that waited to join a run",
+    "thread_waiting": "messages waiting to join a run",
     "thread_quotations": "masked quotations in agent threads",
     "quotations": "masked quotations in stored answers and messages",
     "uploads": "uploads in agent threads",
-    "files": "files that waited for the agent",
+    "files": "files waiting for the agent",
     "masked_files": "agent files with masked quotations",
     "failed_files": "agent files that could not be changed",
     "memory_facts": "facts in group memories",
     "memory_summaries": "summaries in group memories",
-    "memory_pending": "messages that waited for a group memory",
+    "memory_pending": "messages waiting for a group memory",
     "schedules": "schedules",
     "audit_events": "masked audit events",
 }
@@ -49,7 +49,7 @@ def erase_command(person: str, home: Path | None, file: Path | None, *, yes: boo
     found = find_service(folder)
     if found is None:
         raise StartError("no service is running here; start it first")
-    question = f"Erase everything that {person} said? This can't be undone."
+    question = f"Erase the data of {person}? This can't be undone."
     if not yes and not confirm(question, default=False):
         return 1
     token = service_token(file, folder)
@@ -74,9 +74,9 @@ def describe_report(report: Mapping[str, Any]) -> Sequence[str]:
     if report["open_messages"]:
         lines.append(f"Messages in progress, erased later: {report['open_messages']}")
     if report["remembers"]:
-        lines.append("The agent runtime is not responding or busy; the service tries again.")
+        lines.append("The agent runtime is busy or not responding; the service will retry.")
     lines += [f"Not supported by the agent runtime: {place}" for place in report["unsupported"]]
-    lines += [f"Backup that still holds the data: {path}" for path in report["backups"]]
+    lines += [f"Backup that still contains the data: {path}" for path in report["backups"]]
     return [*lines, "Finished." if report["done"] else "Not finished yet; the service continues by itself."]
 
 

@@ -60,7 +60,7 @@ def link_command(home: Path | None, file: Path | None, *, open_browser: bool) ->
     except httpx.HTTPError as error:
         raise StartError(f"the service at {running.url} does not respond: {type(error).__name__}") from error
     if not answer.is_success:
-        raise StartError(f"the service at {running.url} refused: {answer.text}")
+        raise StartError(f"the service at {running.url} refused the request: {answer.text}")
     url = str(answer.json()["url"])
     if open_browser and _opens(folder, url):
         return 0
@@ -97,7 +97,7 @@ def rotate_service_token(home: Path | None, file: Path | None) -> int:
             file=sys.stderr,
         )
         return 1
-    print("roebot: the token was replaced; sessions and links of the former one have ended")
+    print("roebot: the token was replaced; sessions and sign-in links of the old one have ended")
     return 0
 
 

@@ -39,8 +39,8 @@ def _check_server(config: Config, problems: Problems) -> None:
     if weakness := find_weakness(server.token.get_secret_value()):
         problems.add(
             ("server", "token"),
-            f"other machines can reach {server.host}, and {weakness}; remove the key, which generates a "
-            "token, or use the output of `openssl rand -hex 32`",
+            f"other machines can reach {server.host}, and {weakness}; remove the key to have a "
+            "token generated, or use the output of `openssl rand -hex 32`",
         )
 
 

@@ -14,25 +14,26 @@ class ServerLimits(Section):
     """Limits of the public port. Sizes are in kilobytes (1,000 bytes)."""
 
     connections: Count = Field(
-        512, description="Open connections. A new one replaces the oldest one without a request."
+        512, description="Maximum number of open connections. A new one then replaces the oldest idle one."
     )
     connections_per_address: Count = Field(
         100,
-        description="Open connections of one address (IPv6: of one /64 network) that is not a trusted proxy.",
+        description="Maximum per address (IPv6: per /64 network) that is not a trusted proxy.",
     )
-    header_seconds: Count = Field(10, description="Time in which the headers of a request must arrive.")
-    header_kb: Count = Field(64, description="Size of a request's headers.")
+    header_seconds: Count = Field(10, description="Seconds within which a request's headers must arrive.")
+    header_kb: Count = Field(64, description="Maximum size of a request's headers.")
     body_seconds: Count = Field(
         20,
-        description="Time in which a body must arrive; with a credential, each kilobyte adds a second.",
+        description="Seconds within which a body must arrive; with a credential, each kilobyte adds one.",
     )
     response_seconds: Count = Field(
-        60, description="Time after which a client that reads nothing of its response is disconnected."
+        60, description="Seconds after which a client that reads nothing of its response is disconnected."
     )
-    sign_in_kb: Count = Field(32, description="Size of a sign-in request.")
-    webhook_kb: Count = Field(2_000, description="Size of a request from a platform.")
+    sign_in_kb: Count = Field(32, description="Maximum size of a sign-in request.")
+    webhook_kb: Count = Field(2_000, description="Maximum size of a request from a platform.")
     body_kb: Count = Field(
-        16_000, description="Size of any other request; uploads may be ten times `limits.file_mb` larger."
+        16_000,
+        description="Maximum size of any other request; uploads may exceed it by ten times `limits.file_mb`.",
     )
 
     def connection_limits(self) -> ConnectionLimits:

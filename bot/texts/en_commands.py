@@ -46,7 +46,7 @@ ENGLISH_COMMANDS: Mapping[str, str] = {
     "cmd_reject": "Reject the tool call waiting in this chat",
     "more_reject": "Works like `/approve`. The agent continues without the call.",
     "cmd_approved": "List or revoke standing approvals",
-    "more_approved": "An approval holds for one call, or for your own requests in this conversation for some days (`approve here`). Only admins can approve a tool for the whole account (`always approve`). This command lists the standing approvals. `forget` revokes one; in groups, members can revoke their own, and only admins can revoke others and those for the whole account.",
+    "more_approved": "An approval covers one call, or your own requests in this conversation for some days (`approve here`). Only admins can approve a tool for the whole account (`always approve`). This command lists the standing approvals. `forget` revokes one; in groups, members can revoke their own, and only admins can revoke others and those for the whole account.",
     "cmd_busy": "Choose what happens to messages sent while I'm working",
     "more_busy": "`queue`: new messages wait and are answered together. `interrupt`: the current answer stops, and the new message is answered. `steer`: new messages are added to the current work if possible; otherwise, they wait. `reject`: new messages are declined. `default`: the setting for this account.",
     "cmd_threads": "List the agent threads in this conversation",

@@ -22,7 +22,7 @@ another account, an admin of the account, an admin of all accounts, and an owner
   the console belongs to the platform from which its owner signed in.
 - **admins, for their accounts**: any admin; the result is limited to the accounts on which they are one.
 - **admins of the account**: the account that the request names, or that the data belongs to.
-- **admins of all accounts**: it affects everybody. Data of a person requires an admin of every account on
+- **admins of all accounts**: it affects everyone. Data of a person requires an admin of every account on
   their platform; everyone may export and erase their own.
 - **owners**: owners are also admins of all accounts.
 - **whoever holds the token of the service**: also somebody with a session that came from it.

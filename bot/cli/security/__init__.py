@@ -74,6 +74,6 @@ class Installation:
 
 
 def is_plain_http(url: str) -> bool:
-    """Return True for an http address on another machine: everything sent to it can be read on the way."""
+    """Return True for an http address on another machine: everything sent to it can be read in transit."""
     parts = urlsplit(url)
     return parts.scheme == "http" and not is_loopback(parts.hostname or "")

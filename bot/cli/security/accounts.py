@@ -79,7 +79,7 @@ def _check_default(
             "access-allow-unlimited",
             Severity.WARNING,
             f"account {account.name} admits everyone, without a limit on usage",
-            "Strangers can spend the budget of the model's provider.",
+            "Anyone can use up your budget at the model provider.",
             "Set budgets.person and budgets.account.",
         )
 

@@ -142,7 +142,7 @@ def _check_sandbox(config: Config) -> Iterator[SecurityFinding]:
         "Services in these networks that trust local callers answer the agent."
         if private
         else "The agent can send what it has read there, for instance when a page tells it to.",
-        "List only the hosts that are needed, let bash be approved, or set sandbox.network to false.",
+        "List only the hosts that are needed, require approval for bash, or set sandbox.network to false.",
     )
 
 
@@ -187,7 +187,7 @@ def _check_remote_sandbox(config: Config) -> Iterator[SecurityFinding]:
             "sandbox-http",
             Severity.WARNING,
             f"sandbox.url is {options['url']}, without TLS",
-            "Commands, files and the token can be read and changed on the way.",
+            "Commands, files and the token can be read and changed in transit.",
             "Use https, or a network that encrypts.",
         )
 
@@ -205,7 +205,7 @@ def _check_acp(config: Config) -> Iterator[SecurityFinding]:
             "It can do what the service's user can; members direct it through the agent.",
             f"Set acp_agents.{name}.auto_approve_permissions to false."
             if automatic
-            else f"Let {ACP_TOOL} be approved (guardrails.provider.ask), or run the service as its own user.",
+            else f"Add {ACP_TOOL} to guardrails.provider.ask, or run the service as its own user.",
         )
 
 
@@ -218,7 +218,7 @@ def _check_mcp(found: Installation) -> Iterator[SecurityFinding]:
                 "mcp-http",
                 Severity.CRITICAL if secret else Severity.WARNING,
                 f"the MCP server {name} is called at {url}, without TLS",
-                "Its credentials, calls and results can be read and changed on the way.",
+                "Its credentials, calls and results can be read and changed in transit.",
                 "Use an https address.",
             )
         if server.get("command") and approval_of(found.config, f"{name}_*") == "without approval":
@@ -227,7 +227,7 @@ def _check_mcp(found: Installation) -> Iterator[SecurityFinding]:
                 Severity.WARNING,
                 f"the MCP server {name} is a program of the service's user, used without approval",
                 "It runs outside the sandbox; members use all of its tools through the agent.",
-                "Let its tools be approved (guardrails.provider.ask), or use a server with fewer rights.",
+                "Require approval for its tools (guardrails.provider.ask), or use a less privileged server.",
             )
 
 
@@ -240,6 +240,6 @@ def _check_models(config: Config) -> Iterator[SecurityFinding]:
                     "model-http",
                     Severity.WARNING,
                     f"the model {model.name} is called at {url}, without TLS",
-                    "Messages and the API key can be read on the way.",
+                    "Messages and the API key can be read in transit.",
                     "Use an https address, or a network that encrypts.",
                 )

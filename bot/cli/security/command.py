@@ -36,7 +36,7 @@ def load_installation(loaded: LoadedConfig, home: Path) -> Installation:
 
 def format_report(report: SecurityReport) -> Iterator[str]:
     """Return the lines of the report."""
-    yield "Entrances"
+    yield "Entry points"
     for entrance in report.entrances:
         yield f"  {entrance.name} ({entrance.address})"
         yield f"    reachable by: {entrance.reachable_by}"

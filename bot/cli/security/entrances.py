@@ -101,7 +101,7 @@ def _check_server(found: Installation) -> Iterator[SecurityFinding]:
             Severity.CRITICAL if reached else Severity.WARNING,
             f"{name} is weak: {weakness}",
             "Whoever guesses it owns the bot and can run programs as the service's user.",
-            f"Remove {name}, which generates a token, or use the output of `openssl rand -hex 32`.",
+            f"Remove {name} to have a token generated, or use the output of `openssl rand -hex 32`.",
         )
     if not server.is_loopback:
         yield SecurityFinding(
@@ -109,16 +109,16 @@ def _check_server(found: Installation) -> Iterator[SecurityFinding]:
             Severity.NOTE if found.in_container else Severity.WARNING,
             f"the service listens on {server.host}, without TLS",
             "Tokens, session cookies and messages can be read by others on the network.",
-            "Listen on 127.0.0.1, with a reverse proxy for TLS before it (deploy/proxy)."
+            "Listen on 127.0.0.1, behind a reverse proxy with TLS (deploy/proxy)."
             if not found.in_container
-            else "Publish the port on 127.0.0.1 only, with a reverse proxy for TLS before it (deploy/proxy).",
+            else "Publish the port on 127.0.0.1 only, behind a reverse proxy with TLS (deploy/proxy).",
         )
     if server.public_url and is_plain_http(server.public_url):
         yield SecurityFinding(
             "public-url-http",
             Severity.CRITICAL,
             f"server.public_url is {server.public_url}, without TLS",
-            "Sign-in links and session cookies can be read on the way and used by others.",
+            "Sign-in links and session cookies can be read in transit and used by others.",
             "Serve the web console over https (deploy/proxy), and change server.public_url.",
         )
     yield from _check_proxies(server)
@@ -141,7 +141,7 @@ def _check_proxies(server: ServerConfig) -> Iterator[SecurityFinding]:
             "proxies-none",
             Severity.WARNING,
             "people reach the service through a proxy, but server.trusted_proxies is empty",
-            "All of them count as one address, so one who guesses credentials locks everyone out.",
+            "All of them count as one address, so one client that guesses credentials locks everyone out.",
             "Set server.trusted_proxies to the address of the proxy, such as 127.0.0.1.",
         )
 
@@ -153,7 +153,7 @@ def _check_runtime(config: Config) -> Iterator[SecurityFinding]:
                 f"runtime-{key.replace('_', '-')}-http",
                 Severity.CRITICAL,
                 f"runtime.{key} is {url}, without TLS",
-                "Messages, files and the API key can be read and changed on the way.",
+                "Messages, files and the API key can be read and changed in transit.",
                 f"Serve the agent runtime over https, and change runtime.{key}.",
             )
     if config.runtime.url and not config.runtime.api_key:
@@ -176,7 +176,7 @@ def _check_database(config: Config) -> Iterator[SecurityFinding]:
             "database-no-tls",
             Severity.WARNING,
             f"the connection to the database at {parts.hostname} does not require TLS",
-            "Messages and the password can be read on the way.",
+            "Messages and the password can be read in transit.",
             "Add ?sslmode=verify-full to database.url.",
         )
 
@@ -199,7 +199,7 @@ def _check_webhook(account: AccountConfig) -> Iterator[SecurityFinding]:
             "webhook-unverified",
             Severity.NOTE,
             f"channels.{account.name}.verification_token is not set",
-            "The check of a new callback address is accepted from everyone who has seen one.",
+            "Anyone who has seen the verification of a callback address can repeat it.",
             "Copy the verification token from the Feishu console.",
         )
     if isinstance(account, TelegramAccount) and account.webhook_url and is_plain_http(account.webhook_url):
@@ -207,7 +207,7 @@ def _check_webhook(account: AccountConfig) -> Iterator[SecurityFinding]:
             "webhook-http",
             Severity.CRITICAL,
             f"channels.{account.name}.webhook_url is {account.webhook_url}, without TLS",
-            "Messages and the webhook's secret can be read on the way.",
+            "Messages and the webhook's secret can be read in transit.",
             "Serve the webhook over https (deploy/proxy).",
         )
 
@@ -218,6 +218,6 @@ def _check_base_url(account: AccountConfig) -> Iterator[SecurityFinding]:
             "platform-http",
             Severity.CRITICAL,
             f"channels.{account.name}.base_url is {account.base_url}, without TLS",
-            "The bot's token can be read on the way, and used to read and write its chats.",
+            "The bot's token can be read in transit, and used to read and write its chats.",
             "Use an https address, or remove base_url.",
         )

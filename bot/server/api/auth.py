@@ -29,7 +29,7 @@ WEB = "web"
 """Platform and account name of the web console."""
 LOCAL = ("web", "terminal")
 NOT_YOURS = "Your role does not allow this."
-FOR_ALL_ACCOUNTS = "Only admins of all accounts can do this, because it affects everybody."
+FOR_ALL_ACCOUNTS = "Only admins of all accounts can do this, because it affects everyone."
 FOR_OWNERS = "Only owners can do this."
 NOT_KNOWN = "Sign in first."
 _CALLER, _LEAST, _PERMISSION = "roebot.caller", "__roebot_least__", "__roebot_permission__"

@@ -33,9 +33,9 @@ STEERING: Final = "steer"
 LARGEST_BODY = 16 * 1024 * 1024
 RAW_RUN = "agent runtime run"
 _ID = r"(?P<thread>[0-9a-fA-F-]{32,36})"
-NO_THREAD = "thread_id: name a thread of yours"
+NO_THREAD = "thread_id: must be one of your own threads"
 NO_CRONS = "The agent runtime's schedules are not available here; use /digest or /api/schedules."
-NO_PREFIX = "namespace_prefix: name at least one label"
+NO_PREFIX = "namespace_prefix: must have at least one label"
 STEERING_REFUSED = "namespace: messages that join a run are written by the service only"
 
 

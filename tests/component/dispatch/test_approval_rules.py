@@ -232,13 +232,15 @@ async def test_a_request_that_is_too_long_has_a_file_with_all_of_it(asking: Benc
     assert text.startswith("delete\n")
     assert all(f"line {number} ***" in text for number in range(2000))
     assert "very-secret" not in text and "token: ***" in text
-    assert "The file below has all of it." in asking.adapter.texts()[0]
+    assert "The file below contains the full text." in asking.adapter.texts()[0]
 
 
 class TestClarifications:
     """A question of the agent can't be mistaken for a request for approval."""
 
-    NOTE = "❓ **A question from the agent, not an approval.** Your answer does not allow any tool call."
+    NOTE = (
+        "❓ **A question from the agent, not an approval request.** Your answer does not allow any tool call."
+    )
 
     async def shown(self, at: Bench, **value: Any) -> tuple[str, tuple[str, ...]]:
         def ask(run: ScriptedRun) -> None:

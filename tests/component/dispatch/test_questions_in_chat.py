@@ -100,7 +100,7 @@ async def test_it_stands_below_what_the_agent_has_said(at: Bench) -> None:
 async def test_what_is_left_out_is_said_outside_of_the_block(at: Bench) -> None:
     text = await shown(at, {**CALL, "args": {"content": "x" * 5000}})
     _, _, below = text.partition("\n```\n\n")
-    cut = "⚠️ Not everything is shown. Characters omitted: 2,600. The file below has all of it."
+    cut = "⚠️ Not everything is shown. Characters omitted: 2,600. The file below contains the full text."
     assert below.startswith(f"{cut}\n\nMay the agent")
 
 

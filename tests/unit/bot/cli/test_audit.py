@@ -77,7 +77,7 @@ async def test_events_that_wait_for_their_seal(home: Path, capsys: pytest.Captur
     ("name", "problem"),
     [
         ("audit.key", "is missing, so the log can't be verified"),
-        ("audit.head", "is missing, so a cut at the end would not be noticed"),
+        ("audit.head", "is missing, so deletions at the end can't be detected"),
     ],
 )
 async def test_a_missing_file(home: Path, name: str, problem: str) -> None:

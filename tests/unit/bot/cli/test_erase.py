@@ -57,7 +57,7 @@ def test_it_prints_what_was_erased_where(
     assert capsys.readouterr().out.splitlines() == [
         "       2 messages and their answers",
         "       4 messages in agent threads",
-        "Backup that still holds the data: /backups/one.tar.gz",
+        "Backup that still contains the data: /backups/one.tar.gz",
         "Finished.",
     ]
     request = answer["request"]
@@ -73,7 +73,7 @@ def test_what_is_left_is_said(
     said = capsys.readouterr().out
     assert "Nothing was stored." in said
     assert "Messages in progress, erased later: 3" in said
-    assert "The agent runtime is not responding or busy" in said
+    assert "The agent runtime is busy or not responding" in said
     assert "the service continues by itself" in said
 
 

@@ -26,7 +26,7 @@ V = "config_version: 1\n"
 TOKEN = "123:abc_DEF-9"
 STRONG = "Zq3-Tx8_Lm2Pw7Rk5Vn1Bc9Hj4Df6"
 WEAK = (
-    "other machines can reach {}, and {}; remove the key, which generates a token, or use the "
+    "other machines can reach {}, and {}; remove the key to have a token generated, or use the "
     "output of `openssl rand -hex 32`"
 )
 
