@@ -90,7 +90,7 @@ async def test_a_runtime_that_is_away_is_asked_again(at: Bench) -> None:
     async with at.running():
         await says(at, "hello")
         at.runtime.down = True
-        assert "what it remembers about you has not been erased yet" in await says(at, "/data erase yes")
+        assert "its memory of you have not been erased yet" in await says(at, "/data erase yes")
         assert "still in progress" in await says(at, "/data")
         assert await at.db.run(has_abandoned_threads)
         assert at.retention is not None
