@@ -159,7 +159,7 @@ class FeishuCallback:
             raise _Refused("the signature is wrong")
         fresh = stamp.isascii() and stamp.isdecimal() and len(stamp) < 12
         if not fresh or abs(self._clock.now() - int(stamp)) > FRESH_SECONDS:
-            raise _Refused("the time stamp is too old or too new")
+            raise _Refused("the timestamp is too old or too new")
         return True
 
 
