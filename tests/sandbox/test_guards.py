@@ -1,4 +1,4 @@
-"""Each guard of the local sandbox by itself: these fail when it alone is taken away (see mutations.py)."""
+"""Each guard of the local sandbox alone: a test fails when it is removed (see sandbox_mutations.py)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The guards of approvals and link previews, and how each is taken away (see `scripts.mutations`)."""
+"""Guards of approvals and link previews, each with the mutation that removes it."""
 
 from __future__ import annotations
 
-from tests.sandbox.mutation import Mutation
+from tests.harness.mutation import Mutation
 
 _RULES = "tests/component/dispatch/test_approval_rules.py"
 _GUARDRAIL = "tests/unit/agent/middleware/test_guardrail.py"

@@ -1,8 +1,8 @@
-"""The guards that keep the words of others, and names, from acting with somebody's authority."""
+"""Guards against forged names and messages, each with the mutation that removes it."""
 
 from __future__ import annotations
 
-from tests.sandbox.mutation import Mutation
+from tests.harness.mutation import Mutation
 
 ENVELOPE, ESCAPED = "agent/shared/envelope.py", "tests/unit/agent/shared/test_envelope.py"
 MEMORY, REMEMBERED = "agent/memory/exchange.py", "tests/unit/agent/memory/test_exchange.py"

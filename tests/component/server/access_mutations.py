@@ -1,8 +1,8 @@
-"""The guards at the entrances of the service, against clients without a credential."""
+"""Guards against clients without a credential, each with the mutation that removes it."""
 
 from __future__ import annotations
 
-from tests.sandbox.mutation import Mutation
+from tests.harness.mutation import Mutation
 
 PROTOCOL, TABLE = "agent/shared/http_protocol.py", "agent/shared/connection_table.py"
 BODIES, FAILURES = "agent/shared/body_limits.py", "agent/shared/failure_limit.py"

@@ -1,8 +1,8 @@
-"""The guards of the credential itself: who needs one, where it is stored, and what ends it."""
+"""Guards of credentials (where one is needed, stored and ended), each with the mutation that removes it."""
 
 from __future__ import annotations
 
-from tests.sandbox.mutation import Mutation
+from tests.harness.mutation import Mutation
 
 TOKENS, ADDRESSES = "agent/shared/tokens.py", "agent/shared/client_address.py"
 SESSIONS, SIGN_IN = "bot/server/api/sessions.py", "bot/server/api/sign_in.py"

@@ -1,8 +1,8 @@
-"""The guards of the audit log and of signed callbacks, and how each is taken away."""
+"""Guards of the audit log and of signed callbacks, each with the mutation that removes it."""
 
 from __future__ import annotations
 
-from tests.sandbox.mutation import Mutation
+from tests.harness.mutation import Mutation
 
 CHAIN, CALLBACK = "bot/store/audit_chain.py", "bot/platforms/feishu/callback.py"
 LOG, FEISHU = "tests/contract/store/test_audit_chain.py", "tests/platforms/feishu/test_callback.py"

@@ -1,8 +1,8 @@
-"""The guards of sandboxes on other machines: of the service against its callers, and of a home against it."""
+"""Guards of sandboxes on other machines, each with the mutation that removes it."""
 
 from __future__ import annotations
 
-from tests.sandbox.mutation import Mutation
+from tests.harness.mutation import Mutation
 
 SERVICE = "agent/sandbox/provisioner/service.py"
 PROGRAM = "agent/sandbox/provisioner/__main__.py"

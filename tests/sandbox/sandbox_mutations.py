@@ -1,8 +1,8 @@
-"""The guards of the sandbox, and how each is taken away: `python -m scripts.mutations` runs them."""
+"""Guards of the sandbox, each with the mutation that removes it."""
 
 from __future__ import annotations
 
-from tests.sandbox.mutation import Mutation
+from tests.harness.mutation import Mutation
 
 BWRAP, GUARDS = "agent/sandbox/bubblewrap.py", "tests/sandbox/test_guards.py"
 BENEATH, PATHS = "agent/sandbox/safe_files.py", "agent/sandbox/paths.py"
@@ -10,7 +10,7 @@ BELOW, NAMES = "tests/sandbox/test_safe_files.py", "tests/sandbox/test_paths.py"
 LOCAL = "tests/sandbox/test_local.py"
 BOX, CONTAINER = "agent/sandbox/warm_container.py", "tests/sandbox/test_container.py"
 
-MUTATIONS = (
+SANDBOX_MUTATIONS = (
     Mutation(
         "paths",
         "no parent directory in paths",

@@ -1,8 +1,8 @@
-"""The guards of the egress proxy, and how each is taken away: `python -m scripts.mutations --only egress`."""
+"""Guards of the egress proxy, each with the mutation that removes it."""
 
 from __future__ import annotations
 
-from tests.sandbox.mutation import Mutation
+from tests.harness.mutation import Mutation
 
 RULES, PROXY = "agent/sandbox/egress/rules.py", "agent/sandbox/egress/proxy.py"
 FORWARD, PEER = "agent/sandbox/egress/forwarding.py", "agent/sandbox/egress/http_peer.py"
@@ -15,7 +15,7 @@ TWICE = f"{PROXY_TESTS}::test_a_request_with_two_meanings_is_refused"
 
 
 def egress(guard: str, file: str, old: str, new: str, test: str) -> Mutation:
-    """A guard of the proxy."""
+    """Return a guard of the proxy."""
     return Mutation("network", f"egress: {guard}", file, old, new, test)
 
 
