@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from agent.core.interfaces import MemoryScope
 from agent.shared.envelope import parse_envelopes, plain_text
+from agent.shared.run_identity import SENDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,6 @@ class PendingUpdate:
     erasures: int
 
 
-SENDER = "sender"
-"""The key in a message's `additional_kwargs` that holds its author, as `platform:id`."""
 MAX_MESSAGE_CHARACTERS, MAX_MESSAGES = 4_000, 60
 CUT = " […] "
 

@@ -12,9 +12,8 @@ from langgraph.store.base import BaseStore, Item
 
 from agent.core.run_context import RunContext
 from agent.core.state import Steered, ThreadState
+from agent.shared.run_identity import STEERING
 
-NAMESPACE = "steer"
-"""Store namespace, with the thread's id, of the inbox of its runs."""
 MAX_ITEMS = 100
 
 
@@ -35,7 +34,7 @@ class SteeringMiddleware(AgentMiddleware[Any, Any]):
         context, store = RunContext.of(runtime), runtime.store
         if store is None or context.thread_id is None or context.turn_id is None:
             return None
-        found = await store.asearch((NAMESPACE, context.thread_id), limit=MAX_ITEMS)
+        found = await store.asearch((STEERING, context.thread_id), limit=MAX_ITEMS)
         taken = _steered_ids(state, context.turn_id)
         fresh = [item for item in found if _is_for(item, context.turn_id) and item.key not in taken]
         await _delete_items(store, [item for item in found if item not in fresh])

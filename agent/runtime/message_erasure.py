@@ -16,10 +16,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.types import Interrupt, Send
 from pydantic import BaseModel
 
+from agent.shared.run_identity import SENDER
 from agent.shared.text_masking import MASK, TextMask, mask_sentences
 
-SENDER: Final = "sender"
-"""The key in a message's `additional_kwargs` that holds its author, as `platform:id`."""
 SOURCE: Final = "lc_source"
 SUMMARY: Final = "summarization"
 ERASED_SENDER: Final = "erased"

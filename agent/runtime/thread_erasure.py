@@ -13,20 +13,13 @@ from langgraph.store.base import BaseStore
 
 from agent.runtime.faults import Faults, ThreadErasureStep
 from agent.runtime.manager import RunManager
-from agent.runtime.message_erasure import (
-    SENDER,
-    ErasureTarget,
-    ErasureTimeline,
-    ValueEraser,
-    blank_interrupt,
-)
+from agent.runtime.message_erasure import ErasureTarget, ErasureTimeline, ValueEraser, blank_interrupt
 from agent.runtime.saver import BlobChanges, RuntimeSaver, ThreadBlobs
 from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.erasure import erase_from_rows
+from agent.shared.run_identity import SENDER, STEERING
 from agent.shared.sqlite_compaction import Compaction, compact_database
 
-INBOX: Final = "steer"
-"""Store namespace, with the thread's id, of messages that wait to join a run."""
 MAX_INBOX_ITEMS = 1000
 BUSY_SECONDS = 20.0
 """Seconds to wait for the runs of a thread before the erasure is refused."""
@@ -96,7 +89,7 @@ class ThreadErasure:
         )
 
     async def _empty_inbox(self, thread_id: str, target: ErasureTarget) -> int:
-        namespace = (INBOX, thread_id)
+        namespace = (STEERING, thread_id)
         found = await self._items.asearch(namespace, limit=MAX_INBOX_ITEMS)
         theirs = [item.key for item in found if _is_theirs(item.key, item.value, target)]
         for key in theirs:

@@ -13,8 +13,10 @@ IDENTITY_FIELDS: Final = frozenset(
 )
 ENGINE_PREFIX: Final = "__"
 """Prefix of LangGraph's own keys, such as the one that answers interrupts; no client may set them."""
-MESSAGE_FIELD: Final = "sender"
-"""Field of a message's `additional_kwargs` that names its author."""
+SENDER: Final = "sender"
+"""Key in a message's `additional_kwargs` that holds its author, as `platform:id`."""
+STEERING: Final = "steer"
+"""First label of the store namespaces, with a thread's id, of messages that wait to join a run."""
 MAX_DEPTH = 64
 
 
@@ -33,8 +35,9 @@ def _is_reserved(name: object) -> bool:
 
 
 def names_author(value: object, depth: int = 0) -> bool:
-    """Return whether a message in an input or a state names its author. Deeper values than MAX_DEPTH count as
-    such, since nobody has looked into them.
+    """Return whether a message in an input or a state names its author.
+
+    A value that is nested deeper than MAX_DEPTH counts as such a message, since it is not searched.
     """
     if not isinstance(value, Mapping | list):
         return False
@@ -43,7 +46,7 @@ def names_author(value: object, depth: int = 0) -> bool:
     if isinstance(value, list):
         return any(names_author(one, depth + 1) for one in value)
     kwargs = value.get("additional_kwargs")
-    if isinstance(kwargs, Mapping) and MESSAGE_FIELD in kwargs:
+    if isinstance(kwargs, Mapping) and SENDER in kwargs:
         return True
     return any(names_author(one, depth + 1) for one in value.values())
 
@@ -57,5 +60,5 @@ def without_authors(value: Any) -> Any:
     kept = {name: without_authors(one) for name, one in value.items()}
     kwargs = kept.get("additional_kwargs")
     if isinstance(kwargs, dict):
-        kwargs.pop(MESSAGE_FIELD, None)
+        kwargs.pop(SENDER, None)
     return kept

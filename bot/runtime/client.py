@@ -10,6 +10,7 @@ from urllib.parse import quote
 import httpx
 from langgraph_sdk.client import LangGraphClient
 
+from agent.shared.run_identity import STEERING
 from agent.shared.schemas import AgentInfo, ConfigProblem, McpServerState, ModelInfo, SkillList
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.events import STREAM_MODES, open_interrupts, read_answer, read_usage, translate_event
@@ -27,8 +28,6 @@ from bot.runtime.interface import (
 )
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"
-# With the thread: where the store keeps what may join its run. The agent knows it by the same name.
-INBOX = "steer"
 # A stream is silent only between two heartbeats (5 s on LangGraph servers).
 READ_TIMEOUT = 30.0
 # A document is read before the answer comes; the runtime gives up after a minute.
@@ -143,12 +142,12 @@ class LangGraphRuntime:
         item = {"turn": str(message.turn), "number": message.number, "message": dict(message.message)}
         with _translated_errors():
             await self._client.store.put_item(
-                (INBOX, thread_id), key=str(message.message["id"]), value=item, index=False
+                (STEERING, thread_id), key=str(message.message["id"]), value=item, index=False
             )
 
     async def unsteer(self, thread_id: str, message_id: str) -> None:
         with suppress(RunMissing), _translated_errors():
-            await self._client.store.delete_item((INBOX, thread_id), key=message_id)
+            await self._client.store.delete_item((STEERING, thread_id), key=message_id)
 
     async def checkpoint_before(self, thread_id: str, run_id: str) -> str | None:
         with _translated_errors():

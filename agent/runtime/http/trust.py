@@ -15,10 +15,8 @@ from fastapi import Depends, Request
 from agent.errors import Forbidden
 from agent.runtime.http.base import Runtime
 from agent.shared.request_signature import IDEMPOTENCY_HEADER, SIGNATURE_HEADER, is_signed
-from agent.shared.run_identity import has_identity, names_author, without_identity
+from agent.shared.run_identity import STEERING, has_identity, names_author, without_identity
 
-STEERING = "steer"
-"""First label of the store namespaces whose messages join runs."""
 NOT_SIGNED = "This server accepts {what} only in requests that the bot has signed"
 
 

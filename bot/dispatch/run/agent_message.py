@@ -9,6 +9,7 @@ import orjson
 import structlog
 
 from agent.shared.envelope import MessageEnvelope, QuotedText, escape_text, render_envelope
+from agent.shared.run_identity import SENDER
 from agent.shared.schemas import SkillInfo
 from bot.access import Role
 from bot.commands.extensions import find_skill, split_command
@@ -29,7 +30,7 @@ class RequestedSkills:
     """Look up the skills that messages request; the list is loaded at most once."""
 
     def __init__(self, uploader: AttachmentUploader, texts: Texts) -> None:
-        self._handing, self._texts = uploader, texts
+        self._uploader, self._texts = uploader, texts
         self._offered: Sequence[SkillInfo] | None = None
 
     async def resolve_request(self, text: str) -> tuple[str, str]:
@@ -44,10 +45,10 @@ class RequestedSkills:
         return self._texts("note_skill", name=found.name, path=found.path), rest
 
     async def _load_skills(self) -> Sequence[SkillInfo]:
-        tries = Backoff(self._handing.clock)
+        tries = Backoff(self._uploader.clock)
         while self._offered is None:
             try:
-                self._offered = (await self._handing.runtime.list_skills()).skills
+                self._offered = (await self._uploader.runtime.list_skills()).skills
             except RuntimeUnreachable as problem:
                 await tries.pause(problem)
             except RuntimeProblem as problem:
@@ -73,10 +74,10 @@ class AgentMessages:
         text = self._render(message, words)
         content = "\n\n".join(filter(None, [note, *lost, text]))
         # The sender is needed because the agent's memory of a person must only use that person's own words.
-        told: dict[str, Any] = {"sender": person_of(turn.platform, message.sender)}
+        extra: dict[str, Any] = {SENDER: person_of(turn.platform, message.sender)}
         if files:
-            told["files"] = files
-        return {"type": "human", "content": content, "id": identity, "additional_kwargs": told}
+            extra["files"] = files
+        return {"type": "human", "content": content, "id": identity, "additional_kwargs": extra}
 
     def _render(self, message: TurnMessage, words: str) -> str:
         """Return the author's words in their envelope. An answer in a private chat needs none: it can only be

@@ -16,7 +16,8 @@ import httpx
 import orjson
 from fastapi import HTTPException, Request
 
-from agent.shared.run_identity import without_authors, without_identity
+from agent.shared.body_limits import TOO_LARGE
+from agent.shared.run_identity import STEERING, without_authors, without_identity
 from bot.access import Permission, Target
 from bot.domain import ChatKind
 from bot.server.api.auth import WEB, Principal, audit_actor, may
@@ -28,8 +29,6 @@ from bot.store.web_sessions import find_owned_conversations, find_thread_convers
 Json = dict[str, Any]
 OWNER_KEY: Final = "roebot_owner"
 """Key in the metadata of a thread that names who created it here."""
-STEERING: Final = "steer"
-"""First label of the store namespaces whose messages join runs."""
 LARGEST_BODY = 16 * 1024 * 1024
 RAW_RUN = "agent runtime run"
 _ID = r"(?P<thread>[0-9a-fA-F-]{32,36})"
@@ -77,7 +76,7 @@ async def read_call(request: Request, path: str) -> RawCall:
     async for chunk in request.stream():
         content += chunk
         if len(content) > LARGEST_BODY:
-            raise HTTPException(413, f"The body is too large. The limit is {LARGEST_BODY} bytes.")
+            raise HTTPException(413, TOO_LARGE.format(limit=LARGEST_BODY))
     try:
         body = orjson.loads(content) if content else None
     except ValueError as error:

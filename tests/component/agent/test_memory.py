@@ -16,13 +16,13 @@ from langchain_core.tools import tool
 from agent.config.harness import MemoryConfig
 from agent.core.interfaces import MemoryScope
 from agent.errors import BadIdentifier
-from agent.memory.exchange import SENDER
 from agent.memory.files import ProcessLock
 from agent.memory.service import MemoryService
 from agent.memory.store import FileMemoryStore
 from agent.memory.worker import LOCK_POLL_SECONDS, MAX_ATTEMPTS
 from agent.middleware.memory import MemoryMiddleware
 from agent.models.calls import internal_config
+from agent.shared.run_identity import SENDER
 from agent.testing.remembering import RememberingModel, parse_memory_request
 from bot.testing.clock import ManualClock
 from tests.harness.agents import calls, chain, says, scripted

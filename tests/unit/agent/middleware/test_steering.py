@@ -14,11 +14,12 @@ from langgraph.store.memory import InMemoryStore
 from agent.catalog.source import ModelSource
 from agent.core.run_context import RunOptions
 from agent.lead import LeadAgent
-from agent.middleware.steering import NAMESPACE, SteeringMiddleware
+from agent.middleware.steering import SteeringMiddleware
+from agent.shared.run_identity import STEERING
 from agent.testing import Script, ScriptedChatModel
 from tests.harness.agents import calls, chain, kinds, say, says, scripted, texts
 
-SPACE = (NAMESPACE, "t-1")
+SPACE = (STEERING, "t-1")
 STEP = "SteeringMiddleware.before_model"
 
 
