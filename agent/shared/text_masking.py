@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 MASK = "[erased]"
+"""Replacement for a masked passage or field."""
 PASSAGE_LETTERS, PASSAGE_WORDS = 20, 3
 """Smallest number of letters, and of words, of a passage within a message. A Chinese, Japanese or Korean
 character counts as two letters and as a word.

@@ -16,12 +16,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agent.shared.text_masking import MASK
 from bot.store.connection import Connection, sql
 
 PERSONAL = ("person", "name", "chat", "subject", "detail")
 """Fields that can be masked when a person's data is erased. The seal covers a salted hash of each."""
-MASK = "[erased]"
-"""Content of a masked field."""
 BATCH = 500
 PAGE = 1000
 SALT_BYTES = 16
