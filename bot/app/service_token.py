@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,20 @@ def configured_token(server: ServerConfig, env: Mapping[str, str]) -> str:
     return env.get(TOKEN_VARIABLE, "").strip()
 
 
+def token_source(server: ServerConfig) -> str:
+    """Return the name of the setting or variable that sets the token, if one does."""
+    return TOKEN_VARIABLE if server.token is None else "server.token"
+
+
+@contextmanager
+def token_file_errors() -> Iterator[None]:
+    """Raise StartError for a token file that can't be used."""
+    try:
+        yield
+    except TokenFileError as problem:
+        raise StartError(str(problem)) from problem
+
+
 def load_service_token(server: ServerConfig, env: Mapping[str, str], home: Path) -> LiveToken:
     """Return the token that the service accepts; it is generated at the first start. Blocking.
 
@@ -41,9 +56,8 @@ def load_service_token(server: ServerConfig, env: Mapping[str, str], home: Path)
     if not token:
         return LiveToken(ensure_service_token(home), home / SERVICE_TOKEN_FILE)
     if not server.is_loopback and (weakness := find_weakness(token)):
-        name = "ROEBOT_TOKEN" if server.token is None else "server.token"
         raise StartError(
-            f"other machines can reach {server.host}, and {name} must not be used there: "
+            f"other machines can reach {server.host}, and {token_source(server)} must not be used there: "
             f"{weakness}. Remove it to have a token generated, or use the output of `openssl rand -hex 32`."
         )
     return LiveToken(token)
@@ -56,23 +70,17 @@ def find_service_token(server: ServerConfig, env: Mapping[str, str], home: Path)
     """
     if token := configured_token(server, env):
         return token
-    try:
+    with token_file_errors():
         return read_token(home / SERVICE_TOKEN_FILE)
-    except TokenFileError as problem:
-        raise StartError(str(problem)) from problem
 
 
 def ensure_service_token(home: Path) -> str:
     """Return the token in the data directory, generated if there is none. Blocking. Raises StartError."""
-    try:
+    with token_file_errors():
         return ensure_token(home / SERVICE_TOKEN_FILE)
-    except TokenFileError as problem:
-        raise StartError(str(problem)) from problem
 
 
 def replace_service_token(home: Path) -> str:
     """Generate a new token in the data directory and return it. Blocking. Raises StartError."""
-    try:
+    with token_file_errors():
         return rotate_token(home / SERVICE_TOKEN_FILE)
-    except TokenFileError as problem:
-        raise StartError(str(problem)) from problem

@@ -10,10 +10,11 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bot.app.home import find_home
+from bot.app.home import find_home, find_service
 from bot.app.service_token import find_service_token
 from bot.config import LoadedConfig, load_config
 from bot.config.loader import load_server
+from bot.config.models import ServerConfig
 from bot.errors import StartError
 
 T = TypeVar("T")
@@ -30,12 +31,28 @@ def configuration(explicit: Path | None, home: Path | None = None) -> LoadedConf
     return load_config(explicit, os.environ, Path.cwd(), home)
 
 
+def server_config(explicit: Path | None, home: Path) -> ServerConfig:
+    """Load the `server` section of a file, by default of the one that the running service uses.
+
+    Raises ConfigErrors.
+    """
+    running = find_service(home)
+    if explicit is None and running is not None and running.config:
+        explicit = Path(running.config)
+    return load_server(explicit, os.environ, Path.cwd())
+
+
 def service_token(explicit: Path | None, home: Path) -> str | None:
     """Return the token that clients must send to the service of a data directory; None if it has none yet.
 
     Raises ConfigErrors and StartError.
     """
-    return find_service_token(load_server(explicit, os.environ, Path.cwd()), os.environ, home)
+    return find_service_token(server_config(explicit, home), os.environ, home)
+
+
+def bearer_headers(token: str | None) -> dict[str, str]:
+    """Return the headers that carry the token to the service."""
+    return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 def run_loop(work: Coroutine[Any, Any, T]) -> T:

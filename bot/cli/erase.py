@@ -11,7 +11,7 @@ from urllib.parse import quote
 import httpx
 
 from bot.app.home import find_service
-from bot.cli.common import confirm, home_folder, service_token
+from bot.cli.common import bearer_headers, confirm, home_folder, service_token
 from bot.errors import StartError
 
 TIMEOUT = httpx.Timeout(600.0, connect=5.0)
@@ -52,8 +52,7 @@ def erase_command(person: str, home: Path | None, file: Path | None, *, yes: boo
     question = f"Erase the data of {person}? This can't be undone."
     if not yes and not confirm(question, default=False):
         return 1
-    token = service_token(file, folder)
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    headers = bearer_headers(service_token(file, folder))
     try:
         with httpx.Client(base_url=found.url, headers=headers, timeout=TIMEOUT, trust_env=False) as client:
             answer = client.delete(f"/api/people/{quote(person, safe=':')}/data")

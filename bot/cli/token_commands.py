@@ -8,19 +8,17 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from agent.shared.tokens import AGENT_TOKEN_FILE, TokenFileError, ensure_token, rotate_token
+from agent.shared.tokens import AGENT_TOKEN_FILE, ensure_token, rotate_token
 from bot.app.home import find_service, prepare_home
 from bot.app.service_token import (
-    TOKEN_VARIABLE,
     configured_token,
     ensure_service_token,
-    find_service_token,
     replace_service_token,
+    token_file_errors,
+    token_source,
 )
-from bot.cli.common import home_folder
+from bot.cli.common import bearer_headers, home_folder, server_config, service_token
 from bot.cli.open_console import has_desktop, open_in_browser, remove_redirect
-from bot.config.loader import load_server
-from bot.config.models import ServerConfig
 from bot.errors import StartError
 from bot.runtime.spawn import TOKEN_VARIABLE as AGENT_TOKEN_VARIABLE
 
@@ -34,7 +32,7 @@ OPEN_SECONDS = 10.0
 def print_service_token(home: Path | None, file: Path | None) -> None:
     """Print the token of the service; generate one if there is none. Raises ConfigErrors, StartError."""
     folder = home_folder(home)
-    found = configured_token(_server(folder, file), os.environ)
+    found = configured_token(server_config(file, folder), os.environ)
     if not found:
         prepare_home(folder)
         found = ensure_service_token(folder)
@@ -52,8 +50,7 @@ def link_command(home: Path | None, file: Path | None, *, open_browser: bool) ->
     running = find_service(folder)
     if running is None:
         raise StartError("no service is running here. Start it with `make run` or `roebot run`.")
-    token = find_service_token(_server(folder, file), os.environ, folder)
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    headers = bearer_headers(service_token(file, folder))
     path = f"{running.url}/api/session/links"
     try:
         answer = httpx.post(path, headers=headers, timeout=ASK_SECONDS, trust_env=False)
@@ -83,10 +80,10 @@ def _opens(folder: Path, url: str) -> bool:
 def rotate_service_token(home: Path | None, file: Path | None) -> int:
     """Replace the token of the service and return the exit code. Raises ConfigErrors and StartError."""
     folder = home_folder(home)
-    server = _server(folder, file)
+    server = server_config(file, folder)
     if configured_token(server, os.environ):
-        name = TOKEN_VARIABLE if server.token is None else "server.token"
-        raise StartError(f"{name} sets the token of the service. Change it there and restart the service.")
+        source = token_source(server)
+        raise StartError(f"{source} sets the token of the service. Change it there and restart the service.")
     prepare_home(folder)
     token = replace_service_token(folder)
     running = find_service(folder)
@@ -107,10 +104,8 @@ def print_agent_token(home: Path | None) -> None:
     found = os.environ.get(AGENT_TOKEN_VARIABLE, "")
     if not found:
         prepare_home(folder)
-        try:
+        with token_file_errors():
             found = ensure_token(folder / AGENT_TOKEN_FILE)
-        except TokenFileError as problem:
-            raise StartError(str(problem)) from problem
     print(found)
 
 
@@ -122,19 +117,9 @@ def rotate_agent_token(home: Path | None) -> None:
         )
     folder = home_folder(home)
     prepare_home(folder)
-    try:
+    with token_file_errors():
         rotate_token(folder / AGENT_TOKEN_FILE)
-    except TokenFileError as problem:
-        raise StartError(str(problem)) from problem
     print("roebot: the token was replaced; a running server accepts the new one within a second")
-
-
-def _server(folder: Path, file: Path | None) -> ServerConfig:
-    """Load the `server` section that the running service follows, or else the one of `file`."""
-    running = find_service(folder)
-    if file is None and running is not None and running.config:
-        file = Path(running.config)
-    return load_server(file, os.environ, Path.cwd())
 
 
 def _is_accepted(url: str, token: str) -> bool:
@@ -142,7 +127,7 @@ def _is_accepted(url: str, token: str) -> bool:
     import httpx
 
     deadline = time.monotonic() + PICK_UP_SECONDS
-    headers = {"Authorization": f"Bearer {token}"}
+    headers = bearer_headers(token)
     while time.monotonic() < deadline:
         with suppress(httpx.HTTPError):
             answer = httpx.get(f"{url}/api/session", headers=headers, timeout=ASK_SECONDS, trust_env=False)

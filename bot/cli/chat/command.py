@@ -10,6 +10,7 @@ import httpx
 
 from bot.cli.chat.client import ChatClient, ChatFailed
 from bot.cli.chat.terminal import Lines, Screen
+from bot.cli.common import bearer_headers
 
 MAIN_CHAT = "main"
 GREETING = "Write a message. /help lists the commands, Ctrl-C stops an answer, Ctrl-D exits.\n"
@@ -19,8 +20,7 @@ async def chat(base_url: str, token: str | None, home: Path) -> int:
     """Chat with the service at `base_url` and return the exit code. With piped input, only the reply goes to
     stdout.
     """
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    timeout = httpx.Timeout(30.0, read=60.0)
+    headers, timeout = bearer_headers(token), httpx.Timeout(30.0, read=60.0)
     async with httpx.AsyncClient(
         base_url=base_url, headers=headers, timeout=timeout, trust_env=False
     ) as http:

@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 
+from bot.cli.common import bearer_headers
 from bot.cli.doctor import Finding, agent, label_findings
 from bot.cli.doctor.network import describe_live
 
@@ -18,7 +19,7 @@ BAD_AFTER = 3
 
 def service(url: str, token: str | None) -> Iterator[Finding]:
     """Return all findings that the service reports."""
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    headers = bearer_headers(token)
     try:
         with httpx.Client(base_url=url, headers=headers, timeout=ASK_SECONDS, trust_env=False) as client:
             ready = client.get("/health/ready")

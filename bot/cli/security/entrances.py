@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from agent.shared.client_address import is_loopback, parse_network
 from agent.shared.tokens import LEAST_CHARACTERS, find_weakness
-from bot.app.service_token import TOKEN_VARIABLE
+from bot.app.service_token import token_source
 from bot.cli.security import Entrance, Installation, SecurityFinding, Severity, is_plain_http
 from bot.config import AccountConfig, Config
 from bot.config.accounts import FeishuAccount, SlackAccount, TelegramAccount
@@ -95,7 +95,7 @@ def _check_server(found: Installation) -> Iterator[SecurityFinding]:
     server = found.config.server
     reached = not server.is_loopback or bool(server.allowed_hosts) or server.is_public
     if weakness := find_weakness(found.token) if found.token else None:
-        name = TOKEN_VARIABLE if server.token is None else "server.token"
+        name = token_source(server)
         yield SecurityFinding(
             "token-weak",
             Severity.CRITICAL if reached else Severity.WARNING,

@@ -27,7 +27,7 @@ from bot.errors import StoreError
 from bot.server.api.auth import Principal, attach_principal
 from bot.server.api.body_rules import FORM_ENDS, SIGNED_FOLDER
 from bot.server.api.credential_attempts import CredentialAttempts, TooManyAttempts
-from bot.server.api.sessions import COOKIE, PERSON_COOKIE, LinkSessions, TokenSessions
+from bot.server.api.sessions import COOKIE, PERSON_COOKIE, WRONG_TOKEN, LinkSessions, TokenSessions
 
 OPEN_PATHS = frozenset({"/", "/health", "/health/ready", "/api/session", "/favicon.ico"})
 # A platform's request has its own content type and is authenticated by its signature.
@@ -47,7 +47,6 @@ HEADERS: Mapping[str, str] = {
 NO_TOKEN = "A token is required in the header Authorization: Bearer or X-Api-Key. `roebot token` prints it."  # noqa: S105
 SIGNED_OUT = "You are no longer signed in. To get a new link, send the command page to the bot."
 NO_STORE = "The database is not responding; see the log for details."
-WRONG_TOKEN = "Wrong token. `roebot token` prints the right one."  # noqa: S105
 
 
 def guard_requests(

@@ -35,6 +35,7 @@ COOKIE = "roebot_session"
 """Cookie of the owner's session."""
 PERSON_COOKIE = "roebot_person"
 """Cookie of the session of a person who came by a link."""
+WRONG_TOKEN = "Wrong token. `roebot token` prints the right one."  # noqa: S105
 
 
 class LinkSessions:

@@ -18,6 +18,7 @@ from bot.server.api.dependencies import Services
 from bot.server.api.sessions import (
     COOKIE,
     PERSON_COOKIE,
+    WRONG_TOKEN,
     LinkSessions,
     TokenSessions,
     create_owner_link,
@@ -79,7 +80,7 @@ async def sign_in(
         return await _sign_in_by_code(body.code, request, attempts, known)
     sent = (body.token or "").encode("utf-8", "surrogatepass")
     if not await sessions.check_token(request.scope, [sent], attempts):
-        raise HTTPException(401, "Wrong token. `roebot token` prints the right one.")
+        raise HTTPException(401, WRONG_TOKEN)
     return _cookie_response(
         request, COOKIE, await known.open_owner_session(), OWNER_SESSION_LASTS, PERSON_COOKIE
     )
