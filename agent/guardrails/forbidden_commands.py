@@ -41,7 +41,7 @@ class ForbiddenCommands:
             words = shlex.split(rule)
             if not words:
                 raise ValueError("a rule needs a program")
-            is_wide = any(sign in words[0] for sign in "*?[")
+            is_wide = any(wildcard in words[0] for wildcard in "*?[")
             (self._wide if is_wide else self._exact.setdefault(words[0], [])).append((rule, words))
 
     def find_rule(self, args: Mapping[str, Any]) -> str:
@@ -66,7 +66,7 @@ class ForbiddenCommands:
         program, *wanted = rule
         if not fnmatchcase(command.program, program):
             return False
-        # A program that is any can be the path itself: `/data/run.sh`.
+        # A rule for any program also covers a program inside of the path: `/data/run.sh`.
         given = [command.program, *command.arguments] if program == "*" else command.arguments
         return all(any(self._fits(word, argument) for argument in given) for word in wanted)
 
@@ -85,7 +85,7 @@ class ForbiddenCommands:
 
 
 def _plain_path(argument: str) -> str:
-    """Return a path in its shortest spelling; all that is in a folder counts as the folder."""
+    """Return the shortest spelling of a path; `/etc/*` counts as `/etc`."""
     if not argument.startswith("/"):
         return argument
     path = "/" + posixpath.normpath(argument).lstrip("/")

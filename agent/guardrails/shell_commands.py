@@ -1,5 +1,4 @@
-"""List the commands of a shell script: of pipelines, subshells, substitutions, `sh -c`, `env`, `xargs` and so
-on.
+"""List the commands of a shell script, those in pipelines, subshells, substitutions, `sh -c` or `xargs` too.
 
 It reads words as a shell does (quotes, escapes, comments, variables that the script itself sets), but runs
 nothing, so it does not see what only a run would show: text that is decoded, downloaded or built by another
@@ -18,7 +17,7 @@ from itertools import islice
 MAX_DEPTH = 8
 MAX_CHARACTERS = 100_000
 FORK_BOMB = "fork-bomb"
-"""Name of the command that stands for a function which starts itself again and again."""
+"""Name of the command that stands for a function that starts itself again and again."""
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"})
 _PREFIXES = frozenset(
     {
@@ -28,6 +27,7 @@ _PREFIXES = frozenset(
     }
 )
 _PRINTERS = frozenset({"echo", "printf", "cat"})
+_SUBSTITUTIONS = ("$(", "`")
 _OPERATORS = (";;", "&&", "||", "|&", ";", "&", "|", "\n", "(", ")")
 _REDIRECTION = re.compile(r"\d*(?:&>>|&>|>>|>\||>&|<&|<>|>|<)")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
@@ -50,7 +50,7 @@ class ShellCommand:
 
 
 def list_commands(script: str) -> list[ShellCommand]:
-    """Return the commands of a script, those inside of others too."""
+    """Return the commands of a script, nested ones too."""
     return list(_Reader(script[:MAX_CHARACTERS]).read())
 
 
@@ -72,7 +72,7 @@ class _Reader:
     _printed: str = ""
 
     def read(self) -> Iterator[ShellCommand]:
-        """Yield the commands in their order, then those inside of them."""
+        """Yield the commands in their order, then the nested ones."""
         for name, body in _functions(self.script):
             if _starts_itself(name, body):
                 self._found.append(ShellCommand(FORK_BOMB, (name,)))
@@ -88,8 +88,8 @@ class _Reader:
         plain = self._take_redirections([word for one in words for word in self._expand(one)])
         given = self._printed if piped else ""
         self._printed = ""
-        while plain and (set_here := _ASSIGNMENT.fullmatch(plain[0])):
-            self.variables[set_here[1]] = set_here[2]
+        while plain and (assignment := _ASSIGNMENT.fullmatch(plain[0])):
+            self.variables[assignment[1]] = assignment[2]
             plain = plain[1:]
         waiting = [plain] if plain else []
         for _ in range(MAX_PREFIXES):
@@ -115,13 +115,13 @@ class _Reader:
 
     def _take_redirections(self, words: Sequence[str]) -> list[str]:
         kept: list[str] = []
-        sign = ""
+        direction = ""
         for word in words:
-            if sign:
-                self._found.append(ShellCommand(sign, (word,)))
-                sign = ""
+            if direction:
+                self._found.append(ShellCommand(direction, (word,)))
+                direction = ""
             elif word.startswith("\0"):
-                sign = "<" if "<" in word and ">" not in word else ">"
+                direction = "<" if "<" in word and ">" not in word else ">"
             else:
                 kept.append(word)
         return kept
@@ -138,10 +138,10 @@ def _split_commands(script: str, inner: list[str]) -> Iterator[tuple[list[_Word]
     while at < len(script):
         if script[at] == "#" and (at == 0 or script[at - 1] in " \t\n;"):
             at = _find(script, "\n", at)
-        elif sign := next((one for one in _OPERATORS if script.startswith(one, at)), ""):
+        elif operator := next((one for one in _OPERATORS if script.startswith(one, at)), ""):
             if words:
                 yield words, piped
-            words, piped, at = [], sign in ("|", "|&"), at + len(sign)
+            words, piped, at = [], operator in ("|", "|&"), at + len(operator)
         elif redirection := _REDIRECTION.match(script, at):
             words.append(_Word("\0" + redirection[0]))
             at = redirection.end()
@@ -157,27 +157,21 @@ def _split_commands(script: str, inner: list[str]) -> Iterator[tuple[list[_Word]
 def _read_word(script: str, at: int, inner: list[str]) -> tuple[_Word, int]:
     word = _Word()
     while at < len(script) and script[at] not in " \t\r\n;&|()<>":
-        sign = script[at]
-        if sign == "\\":
+        char = script[at]
+        if char == "\\":
             word.text += script[at + 1 : at + 2]
             at += 2
-        elif sign == "'" or script.startswith("$'", at):
-            start = at + 1 if sign == "'" else at + 2
+        elif char == "'" or script.startswith("$'", at):
+            start = at + 1 if char == "'" else at + 2
             end = _find(script, "'", start)
             word.text, word.quoted, at = word.text + script[start:end], True, end + 1
-        elif sign == '"':
+        elif char == '"':
             text, at = _read_quoted(script, at + 1, inner)
             word.text, word.quoted = word.text + text, True
-        elif script.startswith("$(", at):
-            end = _closing(script, at + 1)
-            inner.append(script[at + 2 : end])
-            at = end + 1
-        elif sign == "`":
-            end = _find(script, "`", at + 1)
-            inner.append(script[at + 1 : end])
-            at = end + 1
+        elif script.startswith(_SUBSTITUTIONS, at):
+            at = _cut_substitution(script, at, inner)
         else:
-            word.text += sign
+            word.text += char
             at += 1
     return word, max(at, 1)
 
@@ -188,22 +182,24 @@ def _read_quoted(script: str, at: int, inner: list[str]) -> tuple[str, int]:
         if script[at] == "\\":
             text += script[at + 1 : at + 2]
             at += 2
-        elif script.startswith("$(", at):
-            end = _closing(script, at + 1)
-            inner.append(script[at + 2 : end])
-            at = end + 1
-        elif script[at] == "`":
-            end = _find(script, "`", at + 1)
-            inner.append(script[at + 1 : end])
-            at = end + 1
+        elif script.startswith(_SUBSTITUTIONS, at):
+            at = _cut_substitution(script, at, inner)
         else:
             text += script[at]
             at += 1
     return text, at + 1
 
 
-def _find(script: str, sign: str, start: int) -> int:
-    found = script.find(sign, start)
+def _cut_substitution(script: str, at: int, inner: list[str]) -> int:
+    """Add the script of the substitution that starts here to `inner`, and return the place behind it."""
+    start = at + 1 if script[at] == "`" else at + 2
+    end = _find(script, "`", start) if script[at] == "`" else _closing(script, at + 1)
+    inner.append(script[start:end])
+    return end + 1
+
+
+def _find(script: str, text: str, start: int) -> int:
+    found = script.find(text, start)
     return len(script) if found < 0 else found
 
 
@@ -256,14 +252,15 @@ def _scripts_of_find(arguments: Sequence[str]) -> list[str]:
 
 
 def _behind_prefix(words: Sequence[str], variables: dict[str, str]) -> list[list[str]]:
-    """Return what may be the command behind `sudo -u x`, `env A=b`, `timeout 5` and the like: a word after an
-    option is its value or the command.
+    """Return possible commands after `sudo -u x`, `env A=b`, `timeout 5` and the like.
+
+    A word that follows an option is either its value or the command.
     """
     found: list[list[str]] = []
     before = ""
     for number, word in enumerate(words[:MAX_PARTS]):
-        if set_here := _ASSIGNMENT.fullmatch(word):
-            variables[set_here[1]] = set_here[2]
+        if assignment := _ASSIGNMENT.fullmatch(word):
+            variables[assignment[1]] = assignment[2]
         elif not word.startswith("-") and not _QUANTITY.fullmatch(word):
             found.append(list(words[number:]))
             if not before.startswith("-"):

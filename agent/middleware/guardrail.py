@@ -36,8 +36,8 @@ WORKSPACE = f"{VIRTUAL_ROOT}/workspace"
 APPROVE, REJECT = "approve", "reject"
 FORBIDDEN = "this command is refused whoever approves it ({rule})"
 CHANGED = "The approval was for another call, so this one was not made. Make the call again to ask again."
-LONG = 2000
-"""Characters beyond which arguments are searched for commands in a thread."""
+SEARCHED_INLINE = 2000
+"""Largest number of characters of arguments that are searched for commands on the event loop."""
 DENIED = "Not allowed: {reason}. Don't try to get around this; continue without it, or tell the person."
 REJECTED = "A person rejected this call. Continue without it, or ask what they want instead."
 REPLY = " They wrote: {words}"
@@ -106,7 +106,7 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
         """Return the rule that forbids a command in the arguments, "" for none."""
         if not isinstance(args, dict):
             return ""
-        if sum(len(value) for value in args.values() if isinstance(value, str | list)) <= LONG:
+        if sum(len(value) for value in args.values() if isinstance(value, str | list)) <= SEARCHED_INLINE:
             return self._forbidden.find_rule(args)
         return await asyncio.to_thread(self._forbidden.find_rule, args)
 
