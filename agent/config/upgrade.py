@@ -48,7 +48,7 @@ RENAMES: tuple[KeyRename, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class ValueChange:
-    """A switch that is a word now. The old value stays readable in every version."""
+    """A switch whose value became a word. Every version still reads the old value."""
 
     path: tuple[str, ...]
     old: bool

@@ -209,10 +209,10 @@ StepListener = Callable[[SubagentStep], None]
 
 
 class SubagentWaiting(Protocol):
-    """Lets a subagent wait for a person, over the end of the lead agent's run."""
+    """Lets a subagent wait for a person, even past the end of the lead agent's run."""
 
     saver: Any
-    """Saver of langgraph with the subagent's state."""
+    """LangGraph checkpoint saver with the subagent's state."""
 
     async def store(self) -> None:
         """Store the state durably."""

@@ -204,7 +204,7 @@ def _build_guardrail(parts: ChainParts) -> Middleware:
 
 
 def _build_tripwire(parts: ChainParts, features: RuntimeFeatures) -> list[Middleware]:
-    """Return what refuses forbidden commands of an agent with a sandbox that has no guardrail."""
+    """Return the middleware that refuses forbidden commands, for an agent with a sandbox but no guardrail."""
     is_guarded = features.guardrail is not False
     if is_guarded or features.sandbox is False or not parts.config.guardrails.forbidden_commands:
         return []

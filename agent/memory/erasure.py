@@ -12,7 +12,7 @@ P = TypeVar("P", bound=DocumentPart)
 
 
 def erase_from_document(document: MemoryDocument, mask: TextMask, names: Sequence[str]) -> MemoryDocument:
-    """Return the memory without facts and sentences of summaries that quote the person or name them."""
+    """Return the memory without the facts and summary sentences that quote or name the person."""
     facts = tuple(
         fact for fact in document.facts if mask_sentences(fact.content, mask, names) == fact.content
     )

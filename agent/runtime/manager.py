@@ -66,7 +66,7 @@ class ActiveRun:
 
 @dataclass(slots=True, eq=False)
 class ThreadHold:
-    """A turn in the lane of a thread during which no run is active there; `granted` is set when it begins."""
+    """A place in a thread's lane that keeps runs from starting; `granted` is set when it takes effect."""
 
     thread_id: str
     granted: asyncio.Event = field(default_factory=asyncio.Event)

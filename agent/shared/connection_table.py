@@ -27,7 +27,7 @@ class ConnectionLimits:
       after the same time.
     - `body_seconds`: time for a body; each `body_rate` bytes of it add a second, except on routes that accept
       requests without a credential.
-    - `response_seconds`: time that a client may refuse to read more of a response.
+    - `response_seconds`: time that a client may take before it reads more of a response.
     """
 
     total: int = 512
@@ -53,7 +53,7 @@ class HeldConnection(Protocol):
         ...
 
     def close_for(self, reason: str) -> None:
-        """Close it."""
+        """Close the connection because of this limit."""
         ...
 
 
@@ -62,8 +62,10 @@ def _never(_address: str) -> bool:
 
 
 class ConnectionTable:
-    """The open connections of one server. `is_proxy` tells addresses that stand for many clients, which the
-    limit per address does not concern. `closed` counts the connections that a limit closed, by its name.
+    """The open connections of one server.
+
+    `is_proxy` tells addresses that stand for many clients; they are exempt from the limit per address.
+    `closed` counts the connections that a limit closed, by the name of the limit.
     """
 
     def __init__(self, limits: ConnectionLimits, *, is_proxy: Callable[[str], bool] = _never) -> None:

@@ -13,12 +13,12 @@ from typing import Final
 from agent.shared.address_group import address_group
 
 MAX_ENTRIES: Final = 10_000
-"""Remembered pairs of address and detail; beyond it, the one that tried longest ago is forgotten."""
+"""Maximum number of pairs of address and detail; beyond it, the one with the oldest attempt is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed attempt: its number within the window of the address, and whether that has to wait now."""
+    """A failed attempt: its number within the address's window, and whether the address must now wait."""
 
     address: str
     detail: str

@@ -27,8 +27,8 @@ else:
 MAX_PIPELINED: Final = 16
 """Requests that a client may send ahead; each is held in memory until its turn."""
 MAX_DISCARDED: Final = 8_388_608
-"""Bytes of a refused body that are read and dropped. A client that sends more sees its connection closed
-before it may have read the answer."""
+"""Bytes of a refused body that are read and dropped. The connection of a client that sends more is closed,
+possibly before the client has read the answer."""
 CLOSE_SECONDS: Final = 5.0
 """Time that a client has to read the rest of the response on a connection that is being closed."""
 STALLED_SECONDS: Final = 5.0
@@ -101,12 +101,12 @@ class LimitedProtocol(HttpProtocol):
             self._answer(503, "Too many connections. Try again later.", retry_after=5)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Release the connection's place."""
+        """Remove the connection from the table."""
         self._table.remove(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what arrived. Refuse a request element that grows beyond the limit without being complete."""
+        """Parse received data. Refuse a request element that exceeds the limit before it is complete."""
         self._received += len(data)
         self._has_progress = False
         super().data_received(data)

@@ -13,7 +13,7 @@ from agent.shared.tokens import TokenFileError, find_weakness, read_token
 
 log = structlog.get_logger(__name__)
 CHECK_EVERY: Final = 0.5
-"""Time between two looks at the file (s)."""
+"""Interval (s) at which the file is read."""
 
 
 class LiveToken:
@@ -24,7 +24,7 @@ class LiveToken:
             raise ValueError("a server must have a token")
         self.value = value
         self.generation = 0
-        """Number of replacements since the start; what was begun with a former token must end."""
+        """Number of replacements since the start; sessions of earlier tokens must end."""
         self._path = path
         self._complaint = ""
 
@@ -34,11 +34,11 @@ class LiveToken:
 
     @property
     def is_weak(self) -> bool:
-        """Return whether it can be guessed."""
+        """Return whether the token can be guessed."""
         return find_weakness(self.value) is not None
 
     async def follow_file(self) -> None:
-        """Take over new tokens from the file until cancelled. An unusable or missing file changes nothing."""
+        """Apply new tokens from the file until cancelled. An unusable or missing file changes nothing."""
         while self._path is not None:
             await asyncio.sleep(CHECK_EVERY)
             try:

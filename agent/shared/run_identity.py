@@ -1,4 +1,4 @@
-"""The identity of a run: the fields of its `configurable` or context that say who it works for.
+"""Identity of a run: the fields of its `configurable` or context that name the person it works for.
 
 Only the bot may set them. A runtime with a signing key refuses them in requests that the bot did not sign.
 """

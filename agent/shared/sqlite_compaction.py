@@ -14,7 +14,9 @@ WRITER_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """Whether the database was rewritten without freed space, and whether its write-ahead log is empty."""
+    """Result of a compaction. `rewritten`: the database has no freed space; `log_emptied`: nor has its
+    write-ahead log any content.
+    """
 
     rewritten: bool
     log_emptied: bool

@@ -185,7 +185,7 @@ class UploadReceipts:
         put_private(self._path(thread_id, key), json.dumps(list(names)))
 
     def remove(self, thread_id: str, key: str) -> None:
-        """Forget a key. Does nothing if it is unknown."""
+        """Delete the receipt of a key, if there is one."""
         self._path(thread_id, key).unlink(missing_ok=True)
 
     def _path(self, thread_id: str, key: str) -> Path:

@@ -68,7 +68,7 @@ class Permission(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PermissionRule:
-    """Who has a permission.
+    """Rule for a permission.
 
     `least` is the least role on each account concerned; with `everywhere`, that is every account of the
     service, whatever the target. `own` is the least role for one's own data; with `own_only`, nobody has the
@@ -127,7 +127,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What an action concerns: `scope` is an account or a platform ("": every account), `own` marks the
+    """Target of an action: `scope` is an account or a platform ("": every account), `own` marks the
     caller's own data, and `rank` is the highest role among the people and grants concerned.
     """
 

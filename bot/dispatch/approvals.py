@@ -18,7 +18,7 @@ from typing import Any
 import structlog
 
 from bot.commands.escaping import quoted
-from bot.dispatch.clarifications import decides_approval, imitates_request, without_request_signs
+from bot.dispatch.clarifications import decides_approval, imitates_request, strip_request_symbols
 from bot.dispatch.pacing import Backoff
 from bot.dispatch.reply.diff import EditPart
 from bot.dispatch.reply.sender import ReplySender
@@ -243,13 +243,13 @@ def read_question(value: Any, texts: Texts, mask: Callable[[str], str]) -> Quest
 def _read_clarification(value: Mapping[str, Any], texts: Texts, mask: Mask) -> Question:
     """Return a question of the agent, which can't be mistaken for an approval.
 
-    The agent writes it, so it loses the signs of the service's own requests, and choices that would decide an
+    The agent writes it, so it loses the symbols of the service's own requests, and choices that would decide an
     approval; a question that mentions them says what it is.
     """
     lead = _LEADS.get(_read_text(value.get("kind")))
     context = close_fence(mask(_read_text(value.get("context"))))
     asked = mask(_read_text(value.get("question")) or _read_text(value.get("message")))
-    said = [without_request_signs(context), without_request_signs(asked)]
+    said = [strip_request_symbols(context), strip_request_symbols(asked)]
     offered = _read_choices(value.get("options"))
     choices = tuple(one for one in offered if not decides_approval(one, texts))
     doubtful = len(choices) < len(offered) or any(map(imitates_request, [context, asked]))

@@ -7,7 +7,7 @@ import unicodedata
 
 from bot.texts import Texts
 
-_SIGNS = re.compile("[🔐🔒🔓⚠\ufe0f]")
+_SYMBOLS = re.compile("[🔐🔒🔓⚠\ufe0f]")
 _WORDS = frozenset(
     {
         *("approve", "approved", "approve once", "approve here", "always approve", "approve always", "allow"),
@@ -16,13 +16,13 @@ _WORDS = frozenset(
     }
 )
 _IMITATIONS = ("approval needed", "approval required", "/approve", "/reject", "待审批", "需要审批")
-_UNSEEN = frozenset({"Cf", "Mn", "Cc"})
+_INVISIBLE = frozenset({"Cf", "Mn", "Cc"})
 _AROUND = re.compile(r"^[\W_]+|[\W_]+$")
 
 
-def without_request_signs(text: str) -> str:
-    """Return the text without the signs that stand in front of the service's own requests."""
-    return _SIGNS.sub("", text).strip() if _SIGNS.search(text) else text
+def strip_request_symbols(text: str) -> str:
+    """Return the text without the symbols that mark the service's own requests."""
+    return _SYMBOLS.sub("", text).strip() if _SYMBOLS.search(text) else text
 
 
 def decides_approval(choice: str, texts: Texts) -> bool:
@@ -32,13 +32,13 @@ def decides_approval(choice: str, texts: Texts) -> bool:
 
 
 def imitates_request(text: str) -> bool:
-    """Return whether a text has the words or the signs of a request for approval."""
+    """Return whether a text has the words or the symbols of a request for approval."""
     plain = _plain(text)
-    return bool(_SIGNS.search(text)) or any(one in plain for one in _IMITATIONS)
+    return bool(_SYMBOLS.search(text)) or any(one in plain for one in _IMITATIONS)
 
 
 def _plain(text: str) -> str:
-    """Return the text as people read it: no invisible characters, one kind of letters, single blanks."""
+    """Return the text as people read it: NFKC letters, single spaces, no invisible characters."""
     normal = unicodedata.normalize("NFKC", text)
-    seen = "".join(sign for sign in normal if sign in "\n\t" or unicodedata.category(sign) not in _UNSEEN)
+    seen = "".join(char for char in normal if char in "\n\t" or unicodedata.category(char) not in _INVISIBLE)
     return " ".join(re.sub(r"[*_`~]", "", seen).casefold().split())

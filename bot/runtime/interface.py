@@ -230,7 +230,7 @@ class ScopeMemory:
 
 @dataclass(frozen=True, slots=True)
 class PersonWords:
-    """What a person said in a chat, for erasing it: the ids of their messages in threads, `authors` as
+    """Messages of a person in a chat, for erasing them: the ids of their messages in threads, `authors` as
     `platform:id` (their messages are erased except `spared_ids`), texts whose quotations are masked, display
     names, and the keys under which their files were uploaded.
     """

@@ -1,4 +1,4 @@
-"""Who may decide an approval, how long it may hold, and when a message is a question about it."""
+"""Rules of approvals: who may decide, how long a decision holds, and which messages are questions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_DAYS = 365
 
 
 class ApprovalsBy(StrEnum):
-    """Who decides: the requester or an admin, admins alone, or an admin other than the requester."""
+    """People who decide: the requester or an admin, admins alone, or an admin other than the requester."""
 
     REQUESTER = "requester"
     ADMINS = "admins"

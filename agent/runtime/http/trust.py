@@ -1,4 +1,4 @@
-"""Which requests come from the bot, and what only the bot may send.
+"""Tell the requests of the bot from others, and refuse what only the bot may send.
 
 With a signing key, a run's identity, answers to interrupts, changes of a thread's state and messages that
 join a run are accepted in signed requests only. Without a key everybody with the token is trusted.

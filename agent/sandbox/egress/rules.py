@@ -54,7 +54,7 @@ class EgressTarget:
 
     @property
     def authority(self) -> str:
-        """The value of a Host header for plain HTTP."""
+        """Return the value of a Host header for plain HTTP."""
         return self.host if self.port == HTTP_PORT else f"{self.host}:{self.port}"
 
 
@@ -73,7 +73,7 @@ class AllowedHost:
 
 @dataclass(frozen=True, slots=True)
 class EgressRules:
-    """What a sandbox may connect to.
+    """Rules for the connections of a sandbox.
 
     `hosts` None: every host whose addresses are `permitted`. Hosts in the list may also have an address in
     one of the private `networks`.

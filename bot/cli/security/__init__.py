@@ -46,7 +46,7 @@ class Entrance:
 
 @dataclass(frozen=True, slots=True)
 class AccountPowers:
-    """What people on an account can do. `access` says who gets in; `members` and `admins` list actions."""
+    """Powers of people on an account. `access` says who gets in; `members` and `admins` list actions."""
 
     account: str
     platform: str
@@ -57,7 +57,7 @@ class AccountPowers:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What the audit looks at. `path` is the configuration file, None for defaults; `extensions` is the
+    """Subject of an audit. `path` is the configuration file, None for defaults; `extensions` is the
     content of `extensions_config.json`; `folder` is the working directory; `token` is the service token that
     the configuration or the environment sets ("" for a generated one); `in_container` is true if the service
     runs in a container, whose network the configured address belongs to.

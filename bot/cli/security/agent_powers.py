@@ -1,4 +1,4 @@
-"""What the agent can do with its tools, and findings about tools, sandbox, MCP and external agents."""
+"""Powers that tools give the agent, and findings about tools, sandbox, MCP and external agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What owners may call of the agent runtime's own API, and as whom.
+"""Authorize owners' calls to the agent runtime's own API.
 
 An allowlist of calls, each on threads that the caller owns: those of their own conversations, and those that
 they created here. Whatever a body says about whom a run works for is replaced by the caller.

@@ -83,9 +83,9 @@ APPROVAL_MUTATIONS = (
     ),
     Mutation(
         "a forged request",
-        "questions lose the signs of requests",
+        "questions lose the symbols of requests",
         "bot/dispatch/clarifications.py",
-        'return _SIGNS.sub("", text).strip() if _SIGNS.search(text) else text',
+        'return _SYMBOLS.sub("", text).strip() if _SYMBOLS.search(text) else text',
         "return text",
         f"{_RULES}::TestClarifications::test_the_header_of_a_request_is_not_the_agents",
     ),
