@@ -63,8 +63,8 @@ MESSAGE_MUTATIONS = (
         "forwarded answers",
         "a forwarded text decides no approval",
         "bot/store/inbox.py",
-        "        admission.message.is_quotation_only\n        or approval is None",
-        "        approval is None",
+        "if message.is_quotation_only or approval is None:",
+        "if approval is None:",
         f"{STORED}::test_a_forward_does_not_decide_an_approval",
     ),
     Mutation(

@@ -1,8 +1,8 @@
-"""The guards of the permission policy and of a run's identity, and how each is taken away."""
+"""Guards of the permission policy and of run identities, each with the mutation that removes it."""
 
 from __future__ import annotations
 
-from tests.sandbox.mutation import Mutation
+from tests.harness.mutation import Mutation
 
 POLICY, RULES = "bot/access/permissions.py", "tests/unit/bot/access/test_admin_scope.py"
 RAW, RAW_TESTS = "bot/server/api/raw_runtime.py", "tests/component/server/test_raw_runtime.py"
