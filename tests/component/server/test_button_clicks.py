@@ -219,7 +219,8 @@ async def test_what_is_asked_on_another_platform_is_decided_here_too(tmp_path: P
             theirs = await waiting(service.http)
             assert (await press(ann, theirs, "approve")).status_code == 404
             done = await press(service.http, theirs, "reject")
-            assert await decided(service.http, done) == "Decided: owner: reject."
+            by_owner = '<message from="web:owner" name="owner" role="owner">\nreject\n</message>'
+            assert await decided(service.http, done) == f"Decided: {by_owner}."
             by_owner = "✓ reject (answered by owner)"
             await until(lambda: said(emulator, group).endswith(by_owner), 20.0, lambda: said(emulator, group))
             assert await deeds(service) == [("web:owner", "reject"), ("telegram:7", "approve")]
