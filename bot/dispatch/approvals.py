@@ -243,8 +243,8 @@ def read_question(value: Any, texts: Texts, mask: Callable[[str], str]) -> Quest
 def _read_clarification(value: Mapping[str, Any], texts: Texts, mask: Mask) -> Question:
     """Return a question of the agent, which can't be mistaken for an approval.
 
-    The agent writes it, so it loses the symbols of the service's own requests, and choices that would decide an
-    approval; a question that mentions them says what it is.
+    The agent writes it, so it loses the symbols of the service's own requests, and choices that would decide
+    an approval; a question that mentions them says what it is.
     """
     lead = _LEADS.get(_read_text(value.get("kind")))
     context = close_fence(mask(_read_text(value.get("context"))))
