@@ -75,8 +75,8 @@ PAGES = (
     GuardPage(
         "access-guards",
         "Access guards",
-        "These guards protect the service from clients without a credential or a permission, and the audit log "
-        "from changes.",
+        "These guards protect the service from clients without a credential or a permission, and the audit "
+        "log from changes.",
         (*ACCESS_MUTATIONS, *CREDENTIAL_MUTATIONS, *POLICY_MUTATIONS, *AUDIT_MUTATIONS),
     ),
     GuardPage(
