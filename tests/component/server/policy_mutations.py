@@ -67,7 +67,7 @@ POLICY_MUTATIONS = (
         "bot/server/api/channels.py",
         "    check(services, by, Permission.ACCOUNTS, Target(account))\n",
         "",
-        ROUTES,
+        f"{TABLE}::test_an_account_is_restarted_by_its_own_admins_only",
     ),
     Mutation(
         ANOTHER,

@@ -217,6 +217,16 @@ async def test_what_is_hidden_is_there_for_who_may_see_it(tmp_path: Path) -> Non
                 assert (status, BENS in text) == (200, True), (caller, door)
 
 
+async def test_an_account_is_restarted_by_its_own_admins_only(tmp_path: Path) -> None:
+    """One that runs: the accounts of the attacks above are switched off."""
+    async with attacked(tmp_path) as at:
+        found = {
+            caller: (await at.callers[caller].post("/api/channels/terminal/restart")).status_code
+            for caller in ("member", "elsewhere", "admin", "everywhere", "owner")
+        }
+    assert found == {"member": 403, "elsewhere": 403, "admin": 403, "everywhere": 403, "owner": 202}
+
+
 ASKED: Mapping[str, tuple[str, ...]] = {
     "allow": ("tg:33", "telegram:33"),
     "revoke": ("tg:30", "telegram:8"),
