@@ -71,7 +71,8 @@ class BodyLimits:
         try:
             # A client that leaves before its body is complete expects no answer, so this is not an error.
             with suppress(ClientDisconnect):
-                await self._app(scope, body.receive, body.send)
+                if not rule.is_anonymous or await body.read_ahead():
+                    await self._app(scope, body.receive, body.send)
         finally:
             self.budget += body.charged
         if body.refusal and not body.is_answered:
@@ -93,12 +94,32 @@ class _LimitedBody:
         self._receive = receive
         self._send = send
         self._size = 0
+        self._complete: Message | None = None
         self.charged = 0
         self.refusal = 0
         self.is_answered = False
 
+    async def read_ahead(self) -> bool:
+        """Read the whole body, so that a stranger who never sends all of it does not occupy the application.
+
+        Return False if it was refused or the client has gone away.
+        """
+        body, more_body = bytearray(), True
+        while more_body:
+            message = await self._receive_within_limits()
+            if message["type"] == "http.disconnect":
+                return False
+            body += message.get("body", b"")
+            more_body = message.get("more_body", False)
+        self._complete = {"type": "http.request", "body": bytes(body), "more_body": False}
+        return True
+
     async def receive(self) -> Message:
         """Return the next part of the body."""
+        message, self._complete = self._complete, None
+        return message or await self._receive_within_limits()
+
+    async def _receive_within_limits(self) -> Message:
         if self.refusal:
             return {"type": "http.disconnect"}
         message = await self._receive()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import statistics
 import sys
 import time
 from pathlib import Path
@@ -92,7 +91,5 @@ async def test_strangers_neither_fill_the_memory_nor_keep_others_out(tmp_path: P
         assert sent["bodies"] >= 6
         assert max(sizes) - before <= GROWTH
         assert before - min(sizes) <= GROWTH
-        # The strangers, the emulator and the test share the processors with the service.
-        assert statistics.quantiles(times, n=100)[98] <= ANSWER_SECONDS
-        assert max(times) <= 5 * ANSWER_SECONDS
+        assert max(times) <= ANSWER_SECONDS
         assert answers >= 5

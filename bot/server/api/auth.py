@@ -120,7 +120,7 @@ def find_caller(request: Request) -> Principal | None:
     return found
 
 
-def require_caller(request: Request) -> Principal:
+async def require_caller(request: Request) -> Principal:
     """Return the caller of a request. Raises 401."""
     found = find_caller(request)
     if found is None:
@@ -191,11 +191,11 @@ def accounts_with(services: ApiServices, by: Principal, permission: Permission) 
     return services.core.permissions.accounts_with(by.caller, permission)
 
 
-def authorize(request: Request) -> None:
+async def authorize(request: Request) -> None:
     """Check that the caller may use the route. Raises 401 and 403."""
     endpoint = request.scope.get("endpoint")
     if not is_open(endpoint):
-        by = require_caller(request)
+        by = await require_caller(request)
         own = Target(by.caller.home.account, own=True)
         check(request.app.state.services, by, required_permission(endpoint), own)
 

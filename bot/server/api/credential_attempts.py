@@ -151,7 +151,7 @@ def make_attempts(services: ApiServices) -> CredentialAttempts:
     return CredentialAttempts(services.clock, record)
 
 
-def attempts_of(request: Request) -> CredentialAttempts:
+async def attempts_of(request: Request) -> CredentialAttempts:
     """Return the limits of the application that handles a request."""
     found: CredentialAttempts = request.app.state.attempts
     return found

@@ -75,7 +75,10 @@ class ApiServices:
         return self.bus.open_inbox(account, admissions)
 
 
-def services_of(request: Request) -> ApiServices:
+# Dependencies of routes are coroutines, because FastAPI runs a plain function in another thread.
+
+
+async def services_of(request: Request) -> ApiServices:
     """Return the services of the application that handles a request."""
     found: ApiServices = request.app.state.services
     return found

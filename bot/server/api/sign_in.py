@@ -41,13 +41,13 @@ class SignIn(BaseModel):
         return self
 
 
-def sessions_of(request: Request) -> TokenSessions:
+async def sessions_of(request: Request) -> TokenSessions:
     """Return the sessions of the application that handles a request."""
     found: TokenSessions = request.app.state.sessions
     return found
 
 
-def links_of(request: Request) -> LinkSessions:
+async def links_of(request: Request) -> LinkSessions:
     """Return the sign-in links of the application that handles a request."""
     found: LinkSessions = request.app.state.links
     return found

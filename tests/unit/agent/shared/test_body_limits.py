@@ -14,6 +14,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agent.shared.body_limits import FREE_BYTES, BodyLimits, BodyRule
 from agent.shared.http_protocol import ANONYMOUS
 
+GONE: Message = {"type": "http.disconnect"}
+
+
+async def _unused(_message: Message) -> None:
+    raise AssertionError("nothing is answered")
+
 
 class Reader:
     """An application that reads the body; `read` is what it got."""
@@ -86,13 +92,46 @@ async def test_strangers_share_a_budget_that_others_do_not_need(anonymous: bool)
     parts = [bytes(FREE_BYTES), bytes(2_000)]
     assert (await call(limits, parts))[0] == (503 if anonymous else 200)
     assert limits.budget == 1_000
-    assert app.scope.get(ANONYMOUS, False) is anonymous
+    assert (app.read == -1) is anonymous
 
 
 async def test_a_small_anonymous_body_passes_when_the_budget_is_used_up() -> None:
     app = Reader()
     limits = BodyLimits(app, lambda _scope: BodyRule(1_000_000, is_anonymous=True), budget=0)
     assert (await call(limits, [bytes(FREE_BYTES)]))[0] == 200
+    assert app.scope[ANONYMOUS]
+
+
+@pytest.mark.parametrize("anonymous", [True, False])
+async def test_only_a_stranger_s_body_is_complete_before_the_application_sees_it(anonymous: bool) -> None:
+    left = [b"12", b"3", None]
+    seen = list[Message]()
+
+    async def receive() -> Message:
+        part = left.pop(0)
+        return GONE if part is None else {"type": "http.request", "body": part, "more_body": True}
+
+    async def first_part(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(await receive())
+
+    limits = BodyLimits(first_part, lambda _scope: BodyRule(10, is_anonymous=anonymous))
+    await limits({"type": "http", "method": "POST", "path": "/", "headers": []}, receive, send=_unused)
+    assert [one["body"] for one in seen] == ([] if anonymous else [b"12"])
+
+
+async def test_a_stranger_s_body_arrives_as_one_part_and_once() -> None:
+    seen = list[Message]()
+    parts = [b"12", b"3"]
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": parts.pop(0), "more_body": bool(parts)} if parts else GONE
+
+    async def reads_on(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.extend([await receive(), await receive()])
+
+    limits = BodyLimits(reads_on, lambda _scope: BodyRule(10, is_anonymous=True))
+    await limits({"type": "http", "method": "POST", "path": "/", "headers": []}, receive, send=_unused)
+    assert seen == [{"type": "http.request", "body": b"123", "more_body": False}, GONE]
 
 
 async def test_the_budget_is_returned_after_each_request() -> None:
