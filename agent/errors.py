@@ -274,18 +274,30 @@ class HomeInUse(AgentError):
 _SANDBOX_FOLDER = "/mnt/(?:user-data|acp-workspace|skills)"
 _SANDBOX_PATH = re.compile(
     rf"""(?<![\w.~/-])(?:(?P<quote>["'`]){_SANDBOX_FOLDER}[^"'`\n]*(?P=quote)"""
-    rf"""|{_SANDBOX_FOLDER}[\w.@+%~=/-]*)"""
+    rf"""|{_SANDBOX_FOLDER}[\w.@+%~=/,;()\[\]{{}}#&!$-]*)"""
 )
 """A path as the agent sees it, which is no secret; only in quotes it may have spaces."""
+_HOST_BEGIN = rf"(?:~|[A-Za-z]:)?[/\\](?!{_SANDBOX_FOLDER[1:]}(?![\w-]))"
+_HOST_QUOTED = re.compile(rf"""(?P<quote>["'`]){_HOST_BEGIN}[^\n]*?[/\\](?P<name>[^/\\\n]*?)(?P=quote)""")
+_NAME = r"[\w.@+~&#%=-]+"
+# A name does not end with a space, or "/a/b /mnt/user-data/c" would be one path.
+_HOST_FOLDERS = re.compile(rf"(?<![\w.:/~]){_HOST_BEGIN}(?:{_NAME}(?: {_NAME})*[/\\])+")
 _KEY_LIKE = re.compile(r"\b(?=[\w.+/-]*\d)[\w.+/-]{20,}|\b(?:sk|key|gsk|xai|AIza)[-_\w*]{4,}", re.IGNORECASE)
 _MAX_CHARACTERS = 160
+
+
+def hide_host_folders(text: str) -> str:
+    """Replace the folders of paths on the host by an ellipsis; paths in the sandbox stay."""
+    text = _HOST_QUOTED.sub(lambda found: f"{found['quote']}…/{found['name']}{found['quote']}", text)
+    return _HOST_FOLDERS.sub("…/", text)
 
 
 def redact_line(text: str, *, most: int = _MAX_CHARACTERS) -> str:
     """Return `text` as one line of at most `most` characters, without anything that looks like a key.
 
-    Paths in the sandbox stay, and are not cut.
+    Paths in the sandbox stay, and are not cut. Lone surrogates, which names of files have, are replaced.
     """
+    text = text.encode(errors="replace").decode()
     pieces, at = [], 0
     for path in _SANDBOX_PATH.finditer(text):
         pieces += [_KEY_LIKE.sub("…", text[at : path.start()]), path[0]]

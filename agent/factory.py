@@ -17,7 +17,7 @@ from agent.core.threaded_saver import with_async_methods
 from agent.features import Middleware, RuntimeFeatures
 from agent.harness.assembly import BUILT_INS, assemble_chain, missing_feature_tools
 from agent.harness.blocking_calls import AgentGraph
-from agent.harness.lead_chain import SHARED, subagent_chain
+from agent.harness.lead_chain import SHARED, default_subagent_summarization, subagent_chain
 from agent.harness.subagent_graphs import SubagentGraphs, SubagentModel, SubagentParts
 from agent.middleware.blocking_hooks import with_async_hooks
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
@@ -83,9 +83,10 @@ def _default_subagents(
     if features.subagent is False or any(one.name == TASK for one in made):
         return {}
     shared = {slot.name: slot.make_default() for slot in BUILT_INS if slot.name in SHARED}
-    has_images = features.vision is not False and features.sandbox is not False
-    own = SubagentModel(model, sees_images=has_images)
-    runner = GraphSubagents(SubagentGraphs(SubagentParts(own, made, subagent_chain(features, shared))))
+    own = SubagentModel(model, sees_images=features.vision is not False)
+    chain = subagent_chain(features, shared, summarization=default_subagent_summarization(features))
+    parts = SubagentParts(own, made, chain, has_sandbox=features.sandbox is not False)
+    runner = GraphSubagents(SubagentGraphs(parts))
     return {**shared, "subagent_limit": SubagentLimitMiddleware(runner=runner)}
 
 

@@ -143,23 +143,27 @@ def _build_subagents(
     parts: ChainParts, features: RuntimeFeatures, given: Mapping[str, Middleware], own: BuiltModel
 ) -> GraphSubagents:
     """Return the runner of the configured types; `own` is the model of types that have none."""
-    config, sandbox = parts.config.subagents, features.sandbox is not False
+    config = parts.config.subagents
 
     def with_middleware(models: Sequence[BuiltModel], *, vision: bool) -> SubagentModel:
         (spec, model), others = models[0], models[1:]
         chain = _build_call_middleware(parts.config, spec, others)
-        return SubagentModel(model, chain, spec.supports_tools, sees_images=vision and sandbox)
+        return SubagentModel(model, chain, spec.supports_tools, sees_images=vision)
 
     needed = SubagentParts(
         with_middleware([own, *parts.fallbacks], vision=features.vision is not False),
         parts.tools,
-        [*subagent_chain(features, given), *_build_tripwire(parts, features)],
+        [
+            *subagent_chain(features, given, summarization=_subagent_summarization(parts, features)),
+            *_build_tripwire(parts, features),
+        ],
         {
             name: with_middleware(models, vision=models[0][0].supports_vision)
             for name, models in parts.subagent_models.items()
         },
         parts.briefing,
         given.get("deferred_tools"),
+        has_sandbox=features.sandbox is not False,
     )
     return GraphSubagents(
         SubagentGraphs(needed, configure_types(config)),
@@ -238,6 +242,18 @@ def _build_summarization(parts: ChainParts, before_cut: BeforeCut | None) -> Mid
     )
 
 
+def _subagent_summarization(parts: ChainParts, features: RuntimeFeatures) -> Middleware | None:
+    """Return the summaries of subagents, which are not read for the memory of people."""
+    if features.summarization is True:
+        return _build_summarization(parts, None)
+    return default_subagent_summarization(features)
+
+
+def default_subagent_summarization(features: RuntimeFeatures) -> Middleware | None:
+    """Return the default summaries of subagents; None for an agent without summaries."""
+    return None if features.summarization is False else SummarizationMiddleware()
+
+
 def _build_guardrail(parts: ChainParts) -> Middleware:
     provider = parts.config.guardrails.provider
     return GuardrailMiddleware(
@@ -263,12 +279,14 @@ SHARED = frozenset({"thread_data", "sandbox", "guardrail", "run_limits"})
 """Slots whose middleware the lead agent shares with its subagents."""
 
 
-def subagent_chain(features: RuntimeFeatures, given: Mapping[str, Middleware]) -> list[Middleware]:
+def subagent_chain(
+    features: RuntimeFeatures, given: Mapping[str, Middleware], *, summarization: Middleware | None
+) -> list[Middleware]:
     """Return the subagents' chain for an agent with these features.
 
     Subagents work in the lead agent's thread, folders and sandbox, which only the lead agent's run releases.
     Its guardrail, also one of another class, decides about their calls too, and they count for the limits of
-    its run.
+    its run. `summarization` shortens their own conversations; None lets them grow.
     """
     chain: list[Middleware] = []
     limits = given["run_limits"] if features.run_limits is True else features.run_limits
@@ -283,7 +301,10 @@ def subagent_chain(features: RuntimeFeatures, given: Mapping[str, Middleware]) -
     if features.guardrail is not False:
         chain.append(given["guardrail"] if features.guardrail is True else features.guardrail)
     chain = [with_async_hooks(one) for one in chain]
-    chain += [ToolErrorHandlingMiddleware(), TokenUsageMiddleware(), ToolResultMiddleware()]
+    chain.append(ToolErrorHandlingMiddleware())
+    if summarization is not None:
+        chain.append(summarization)
+    chain += [TokenUsageMiddleware(), ToolResultMiddleware()]
     if features.loop_detection is not False:
         chain.append(LoopDetectionMiddleware())
     if isinstance(limits, RunLimitsMiddleware):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NotRequired
 
-from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 from langchain_core.messages import AIMessage
 
 from agent.core.state import ThreadState
-from agent.middleware.model_response import Handler, Request, Response, with_system
+from agent.middleware.model_response import Handler, Request, with_system, with_update
 from agent.subagents.kinds import BudgetSpent
 
 WARN_SHARE = 0.8
@@ -18,24 +18,32 @@ LAST = """This is your last turn: your {spent} are almost used up. Call no more 
 result so far, and say what is left to do."""
 
 
+class SubagentState(ThreadState):
+    """The state of a subagent; `turns` is the number of its model calls, also after its summaries."""
+
+    turns: NotRequired[int]
+
+
 class SubagentBudget(AgentMiddleware[Any, Any]):
     """Asks a subagent to finish when its turns or tokens are almost used up, and ends it afterwards.
 
-    Tokens are counted as providers report them, in the channel `usage`. Hook: `wrap_model_call`, outermost,
-    so that no middleware takes the end for a failure of the model. Raises BudgetSpent.
+    Tokens are counted as providers report them, in the channel `usage`, turns in the channel `turns`, since
+    a summary removes earlier answers. Hook: `wrap_model_call`, outermost, so that no middleware takes the end
+    for a failure of the model. Raises BudgetSpent.
     """
 
-    state_schema = ThreadState
+    state_schema = SubagentState
 
     def __init__(self, *, turns: int, tokens: int | None = None) -> None:
         """`tokens` None means no limit."""
         super().__init__()
         self._turns, self._tokens = turns, tokens
 
-    async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
+    async def awrap_model_call(self, request: Request, handler: Handler) -> ExtendedModelResponse[Any]:
         """Call the model unless the budget is spent."""
         state: Mapping[str, Any] = request.state
-        turns = sum(isinstance(message, AIMessage) for message in state["messages"])
+        # A subagent that an earlier version stored while it waited has no count.
+        turns = state.get("turns") or sum(isinstance(message, AIMessage) for message in state["messages"])
         tokens = int((state.get("usage") or {}).get("total_tokens") or 0)
         if turns >= self._turns:
             raise BudgetSpent(f"{self._turns} turns")
@@ -45,4 +53,4 @@ class SubagentBudget(AgentMiddleware[Any, Any]):
             request = with_system(request, LAST.format(spent=f"{self._tokens:,} tokens"))
         elif turns == self._turns - 1:
             request = with_system(request, LAST.format(spent=f"{self._turns} turns"))
-        return await handler(request)
+        return with_update(await handler(request), turns=turns + 1)

@@ -13,9 +13,8 @@ from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
-from agent.core.state import ThreadState
 from agent.features import Middleware
-from agent.harness.subagent_budget import SubagentBudget
+from agent.harness.subagent_budget import SubagentBudget, SubagentState
 from agent.harness.subagent_prompt import SubagentBriefing, subagent_prompt
 from agent.middleware.thread_files import ViewImageMiddleware
 from agent.subagents.kinds import SUBAGENT_TYPES, SubagentType
@@ -40,7 +39,8 @@ class SubagentParts:
 
     `tools` are the lead agent's; `middleware` is the chain of all subagents, outermost first, whose tools
     they get too. `models` are those of types with a model of their own, by its name. `deferral` finds tools
-    by search if there are too many; types that name their tools see all of them.
+    by search if there are too many; types that name their tools see all of them. Without `has_sandbox` a
+    model with vision sees the images of its tools' results, but has no tool that opens files.
     """
 
     model: SubagentModel
@@ -49,6 +49,7 @@ class SubagentParts:
     models: Mapping[str, SubagentModel] = field(default_factory=dict)
     briefing: SubagentBriefing = field(default_factory=SubagentBriefing)
     deferral: Middleware | None = None
+    has_sandbox: bool = True
 
 
 class SubagentGraphs:
@@ -91,9 +92,11 @@ class SubagentGraphs:
         return self._parts.models.get(kind.model_name) if kind.model_name else self._parts.model
 
     def _build_chain(self, used: SubagentModel) -> list[Middleware]:
-        # Outermost, so that it finds the images of every tool.
-        images = [ViewImageMiddleware()] if used.sees_images else []
-        chain: list[Middleware] = [*images, *self._parts.middleware, *used.middleware]
+        chain: list[Middleware] = [*self._parts.middleware, *used.middleware]
+        if used.sees_images:
+            # Outermost, so that it finds the images of every tool.
+            images = ViewImageMiddleware() if self._parts.has_sandbox else ViewImageMiddleware(tools=())
+            chain.insert(0, images)
         return chain if used.supports_tools else [one for one in chain if not _tools_of(one)]
 
     def _build_graph(self, kind: SubagentType, turns: int) -> Any:
@@ -111,7 +114,7 @@ class SubagentGraphs:
             tools,
             system_prompt=subagent_prompt(kind, names, self._parts.briefing),
             middleware=[SubagentBudget(turns=turns, tokens=kind.tokens), *chain],
-            state_schema=ThreadState,
+            state_schema=SubagentState,
             name=f"subagent-{kind.name}",
         )
 

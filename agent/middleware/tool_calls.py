@@ -10,7 +10,6 @@ checkpoint.
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -29,11 +28,11 @@ from langgraph.types import Command
 from agent.core.checkpoint_barrier import wait_for_checkpoint
 from agent.core.interfaces import ToolJournal
 from agent.core.run_context import RunContext
-from agent.errors import redact_line
+from agent.errors import hide_host_folders, redact_line
 from agent.middleware.model_response import Handler, Request, Response
+from agent.sandbox.paths import mask_folders
 
 log = structlog.get_logger(__name__)
-_HOST_FOLDERS = re.compile(r"(?<![\w.:/~])(?:~|[A-Za-z]:)?[/\\](?!mnt/)(?:[\w.@+ -]+[/\\])+")
 ERROR_CHARACTERS = 1_000
 FAILED = "The tool {tool} failed: {error}: {detail}"
 
@@ -84,7 +83,9 @@ class ToolErrorHandlingMiddleware(ToolErrorMiddleware[Any, Any]):
 def describe_tool_error(error: Exception, request: ToolCallRequest) -> str:
     """Return the error text for the model and log the failure."""
     tool = request.tool_call["name"]
-    detail = redact_line(_HOST_FOLDERS.sub("…/", str(error)), most=ERROR_CHARACTERS) or "(no message)"
+    folders = (request.state or {}).get("thread_data")
+    text = mask_folders(str(error), folders) if folders else str(error)
+    detail = redact_line(hide_host_folders(text), most=ERROR_CHARACTERS) or "(no message)"
     log.warning("tool_failed", tool=tool, error=type(error).__name__, detail=detail)
     return FAILED.format(tool=tool, error=type(error).__name__, detail=detail)
 

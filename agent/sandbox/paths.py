@@ -91,9 +91,20 @@ def mounts_of(folders: ThreadData, read_only: Mapping[str, Path]) -> list[Mount]
 
 def hidden_of(folders: ThreadData) -> dict[Path, str]:
     """Return the parents of the thread's folders, which messages may contain, with their replacements."""
-    user_data = Path(folders["workspace_path"]).absolute().parent
+    return _parents_of(Path(folders["workspace_path"]).absolute())
+
+
+def _parents_of(workspace: Path) -> dict[Path, str]:
+    user_data = workspace.parent
     thread = user_data.parent
     return {user_data: VIRTUAL_ROOT, thread: "/mnt", thread.parent: "[…]", thread.parent.parent: "[…]"}
+
+
+def mask_folders(text: str, folders: ThreadData) -> str:
+    """Replace the folders of a thread in a text by the agent's paths, without disk access."""
+    known = {folders[f"{area}_path"]: f"{VIRTUAL_ROOT}/{area}" for area in AREAS}  # type: ignore[literal-required]
+    known |= {str(path): shown for path, shown in _parents_of(Path(folders["workspace_path"])).items()}
+    return _any_of(known.keys() - {"", "."}).sub(lambda found: known[found[0]], text)
 
 
 def _any_of(paths: Iterable[str], begins: str = "") -> re.Pattern[str]:

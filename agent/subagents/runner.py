@@ -27,7 +27,7 @@ from agent.core.interfaces import (
 from agent.core.run_context import RunContext
 from agent.core.run_meter import isolated_context
 from agent.core.state import UsageCounts
-from agent.errors import AgentError, redact_line
+from agent.errors import AgentError, hide_host_folders, redact_line
 from agent.subagents.kinds import BudgetSpent, SubagentType
 
 ASKS = "It needed a person's answer or approval, which only you can request. Output so far: {text}"
@@ -42,17 +42,21 @@ class SubagentProgress:
         self._on_step = on_step
         self._values: Mapping[str, Any] = {}
         self._turns = 0
+        self._text = ""
 
     def update(self, values: Mapping[str, Any]) -> None:
         """Take the next state."""
         self._values = values
         answers = self._find_answers()
-        if len(answers) > self._turns:
-            self._turns = len(answers)
+        texts = (answer.text.strip() for answer in reversed(answers))
+        self._text = next(filter(None, texts), self._text)
+        # A summary removes answers from the messages, so the budget counts them apart.
+        turns = values.get("turns") or len(answers)
+        if turns > self._turns:
+            self._turns = turns
             if self._on_step is not None:
-                self._on_step(
-                    SubagentStep(self._turns, tuple(call["name"] for call in answers[-1].tool_calls))
-                )
+                calls = answers[-1].tool_calls if answers else []
+                self._on_step(SubagentStep(turns, tuple(call["name"] for call in calls)))
 
     def to_result(self) -> SubagentResult:
         """Return the result of the last state."""
@@ -72,8 +76,7 @@ class SubagentProgress:
     @property
     def last_text(self) -> str:
         """Return the last text of the subagent's model."""
-        words = [answer.text.strip() for answer in self._find_answers()]
-        return next((text for text in reversed(words) if text), NOTHING)
+        return self._text or NOTHING
 
     @property
     def _total_usage(self) -> UsageCounts | None:
@@ -209,10 +212,9 @@ class GraphSubagents:
             return progress.finish(SubagentStatus.FAILED, text)
         except Exception as error:  # noqa: BLE001 - supervisor: the lead agent gets the error as the result
             problem = str(error) if isinstance(error, AgentError) else f"{type(error).__name__}: {error}"
-            log.warning(
-                "subagent_failed", name=task.id, error=type(error).__name__, detail=redact_line(problem)
-            )
-            return progress.finish(SubagentStatus.FAILED, BROKE.format(problem=redact_line(problem)))
+            problem = redact_line(hide_host_folders(problem))
+            log.warning("subagent_failed", name=task.id, error=type(error).__name__, detail=problem)
+            return progress.finish(SubagentStatus.FAILED, BROKE.format(problem=problem))
         return progress.to_result()
 
 
