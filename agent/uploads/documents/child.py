@@ -37,7 +37,7 @@ READERS: Mapping[DocumentKind, tuple[str, str]] = {
 """Module in this package and function that read a kind; only what is needed is imported."""
 PICTURE_SHARE = 0.6
 """Share of the time in which pictures are read."""
-WITH_PICTURES = frozenset({DocumentKind.PDF, DocumentKind.WORD, DocumentKind.SLIDES})
+WITH_PICTURES = frozenset(DocumentKind) - {DocumentKind.OLD_WORKBOOK, DocumentKind.DELIMITED}
 TOO_LARGE = "It needs more memory than is allowed for a document."
 NESTED = "It is nested too deeply."
 NO_TEXT = "It has no text."

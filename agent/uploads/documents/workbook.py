@@ -1,4 +1,4 @@
-"""Read Excel workbooks: a table for each sheet, from stored values; no formula is computed."""
+"""Read Excel workbooks: a table for each sheet, from stored values, and pictures; no formula is computed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from agent.uploads.documents.office import check_office
+from agent.uploads.documents.pictures import PictureWriter
 from agent.uploads.documents.report import LOCKED, Unreadable
 from agent.uploads.documents.tables import COLUMNS, Row, cell, cut_table
+from agent.uploads.documents.workbook_pictures import WorkbookPictures
 
 SHEETS = 50
 
 
-def read_workbook(file: BinaryIO, notes: list[str]) -> Iterator[str]:
-    """Yield the Markdown in blocks. A formula without a stored value is shown itself."""
+def read_workbook(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Iterator[str]:
+    """Yield the Markdown in blocks, which names the pictures. A formula without a value is shown itself."""
     check_office(file, notes)
     import openpyxl  # type: ignore[import-untyped]
 
@@ -22,10 +24,14 @@ def read_workbook(file: BinaryIO, notes: list[str]) -> Iterator[str]:
     stored = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
     written = openpyxl.load_workbook(file, read_only=True, keep_links=False)
     sheets = list(zip(stored.worksheets, written.worksheets, strict=True))
-    for values, formulas in sheets[:SHEETS]:
+    found = WorkbookPictures(file, pictures)
+    for number, (values, formulas) in enumerate(sheets[:SHEETS], 1):
         hidden = "" if values.sheet_state == "visible" else " (hidden)"
         yield f"## Sheet: {cell(values.title)}{hidden}\n\n"
         yield from cut_table(_rows(values, formulas), notes)
+        # openpyxl ignores pictures in this mode, but knows the part of the sheet.
+        yield found.show_sheet(getattr(values, "_worksheet_path", ""), number)
+    yield found.show_others()
     if len(sheets) > SHEETS:
         notes.append(
             f"Only the first {SHEETS} of {len(sheets)} sheets are included; the file itself contains all."

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import io
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -14,7 +16,8 @@ from agent.uploads.documents.child import Bounds, convert_document
 from agent.uploads.documents.kinds import DocumentKind
 from agent.uploads.documents.pdf import SCAN
 from agent.uploads.documents.pictures import PICTURES, SIDE, SMALLEST, PictureWriter, convert_picture
-from agent.uploads.documents.report import DocumentPicture, Report
+from agent.uploads.documents.report import DAMAGED, DocumentPicture, Report
+from agent.uploads.documents.web import LINKED
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.inline_images import ShowLimits, with_uploads
 from agent.uploads.store import UploadStore, split_images
@@ -130,6 +133,86 @@ def test_the_pictures_of_slides_each_once() -> None:
     assert [one.label for one in report.pictures] == ["slide-1", "slide-1-2"]
     assert text.endswith("(picture slide-1)\n\n(picture slide-1-2)\n\n")
     assert len(images) == 2
+
+
+def workbook(*placed: tuple[str, str, bytes]) -> bytes:
+    """An Excel workbook with a table, and pictures by sheet and cell."""
+    import openpyxl
+    from openpyxl.drawing.image import Image as SheetImage
+
+    book = openpyxl.load_workbook(io.BytesIO(documents.workbook(Sales=documents.SALES, Photos=[["a"]])))
+    for sheet, cell, content in placed:
+        book[sheet].add_image(SheetImage(io.BytesIO(content)), cell)
+    file = io.BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
+def test_the_pictures_of_a_workbook_with_their_cells() -> None:
+    red, blue = encoded(picture("red")), encoded(picture("blue"))
+    made = workbook(("Sales", "E2", red), ("Photos", "B3", blue), ("Photos", "AA10", red))
+    report, text, images = read(DocumentKind.WORKBOOK, made)
+    assert (report.problem, report.notes, len(images)) == ("", [], 2)
+    assert [one.label for one in report.pictures] == ["sheet-1", "sheet-2"]
+    sales, photos = text.split("## Sheet: Photos")
+    assert "1200.5 |" in sales
+    assert sales.endswith("(picture sheet-1 at E2)\n\n")
+    assert photos.endswith("(picture sheet-2 at B3)\n\n(picture sheet-1 at AA10)\n\n")
+    assert "Pictures in cells" not in text
+
+
+def test_pictures_inside_cells_of_a_workbook() -> None:
+    parts = {"xl/media/image7.png": encoded(picture()), "xl/media/image8.emf": b"no picture for Pillow"}
+    made = documents.rewritten(documents.workbook(Sales=documents.SALES), parts)
+    report, text, _ = read(DocumentKind.WORKBOOK, made)
+    assert [one.label for one in report.pictures] == ["picture-1"]
+    assert text.endswith("## Pictures in cells and elsewhere\n\n(picture picture-1)\n\n")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"xl/worksheets/_rels/sheet1.xml.rels": "<broken"},
+        {"xl/drawings/drawing1.xml": "<x"},
+        {"xl/drawings/_rels/drawing1.xml.rels": "<Relationships/>"},
+        {"xl/media/image1.png": b"no picture"},
+    ],
+    ids=["relations", "drawing", "images", "picture"],
+)
+def test_a_damaged_picture_costs_no_table(change: dict[str, str | bytes]) -> None:
+    made = documents.rewritten(workbook(("Sales", "E2", encoded(picture()))), change)
+    report, text, _ = read(DocumentKind.WORKBOOK, made)
+    if report.problem:
+        assert report.problem == DAMAGED
+    else:
+        assert "1200.5 |" in text
+        assert "at E2" not in text
+
+
+def page(*sources: str) -> bytes:
+    tags = "".join(f"<p>Look: <img src='{source}' alt='a cross'></p>" for source in sources)
+    return f"<html><body><h1>Photos</h1>{tags}</body></html>".encode()
+
+
+def test_the_pictures_inside_a_web_page() -> None:
+    data = base64.b64encode(encoded(picture())).decode()
+    sources = [
+        f"data:image/png;base64,{data}",
+        "data:image/png;base64,!",
+        f"data:image/png,{quote(encoded(picture('blue')))}",
+    ]
+    report, text, images = read(DocumentKind.WEB, page(*sources))
+    shown = ["(picture picture-1: a cross)", "a cross", "(picture picture-2: a cross)"]
+    assert text == "\n\n".join(["# Photos", *(f"Look: {one}" for one in shown)]) + "\n"
+    assert (report.notes, len(images)) == ([], 2)
+
+
+@pytest.mark.parametrize(
+    "source", ["http://127.0.0.1:9/x.png", "file:///etc/hostname", "a.png", "//x.test/a"]
+)
+def test_pictures_outside_of_a_web_page_are_not_loaded(source: str) -> None:
+    report, text, images = read(DocumentKind.WEB, page(source))
+    assert (text, images, report.notes) == ("# Photos\n\nLook: a cross\n", [], [LINKED])
 
 
 def test_only_so_many_pictures() -> None:
