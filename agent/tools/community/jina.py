@@ -14,6 +14,9 @@ from agent.tools.community.readable import extract_article
 from agent.tools.community.rendering import add_title, fetch_tool
 from agent.tools.community.service import FetchSettings, ServiceSettings, WebService, bearer
 
+MOST_SECONDS = 180
+"""Longest time limit of the service (header X-Timeout)."""
+
 
 class JinaFetch(FetchSettings, ServiceSettings):
     """Settings of the tool; without `api_key` Jina answers only a few calls per minute."""
@@ -26,7 +29,7 @@ def web_fetch_tool(**keys: Any) -> BaseTool:
     settings = JinaFetch.of(keys)
     headers = {
         "x-return-format": "html",
-        "x-timeout": str(math.ceil(settings.timeout_seconds)),
+        "x-timeout": str(min(math.ceil(settings.timeout_seconds), MOST_SECONDS)),
         "accept": "text/plain",
         **bearer(settings.key),
     }

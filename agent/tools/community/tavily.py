@@ -14,6 +14,8 @@ from agent.tools.community.rendering import add_title, fetch_tool, format_result
 from agent.tools.community.service import FetchSettings, SearchSettings, ServiceSettings, WebService, bearer
 
 ROOT = "https://api.tavily.com"
+QUERY_CHARACTERS = 400
+"""Longest query that the service accepts ("Best Practices for Search")."""
 SNIPPET = 1_000
 """Characters of a search result for the model."""
 
@@ -44,7 +46,8 @@ def web_search_tool(**keys: Any) -> BaseTool:
         Args:
             query: A few keywords or a question.
         """
-        body = {"query": query, "max_results": settings.max_results, "search_depth": "basic"}
+        words = " ".join(query.split())[:QUERY_CHARACTERS]
+        body = {"query": words, "max_results": settings.max_results, "search_depth": "basic"}
         found = (await service.json("POST", "/search", body=body)).get("results") or []
         return format_results(_result(one) for one in found[: settings.max_results])
 
