@@ -55,7 +55,17 @@ stop: ## end the service, and its containers in every engine
 test: $(TEST_STAMP) ## the tests, at most ten minutes
 	@$(BIN)/python -m scripts.suites test
 
-test-all: $(TEST_STAMP) ## every suite: faults, soak, browser, load, oracle
+# MCP servers that tests talk to. Their lock names no registry, so npm uses the machine's.
+NPM_SERVERS := $(VENV)/mcp-servers
+NPM_STAMP := $(NPM_SERVERS)/.installed
+
+$(NPM_STAMP): tests/contract/mcp/npm/package.json tests/contract/mcp/npm/package-lock.json | $(TEST_STAMP)
+	@echo "· installing the MCP servers from npm that the tests need"
+	@mkdir -p $(NPM_SERVERS) && cp $^ $(NPM_SERVERS)
+	@{ npm ci --prefix $(NPM_SERVERS) --ignore-scripts --no-audit --no-fund --silent && touch $@; } \
+		|| echo "  they cannot be installed here; their tests will not run"
+
+test-all: $(TEST_STAMP) $(NPM_STAMP) ## every suite: faults, soak, browser, load, oracle
 	@$(BIN)/python -m scripts.suites all
 
 lint: $(TEST_STAMP)

@@ -31,6 +31,8 @@ SHOW_EVERY = 30.0
 """Seconds between two lines of progress."""
 NOTHING_COLLECTED = 5
 """The exit code of a pytest that found no test for its markers."""
+NPM_SERVERS = Path(sys.prefix, "mcp-servers", "node_modules", ".bin")
+"""Where `make test-all` installs the MCP servers from npm."""
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -50,6 +52,15 @@ def local_model() -> str:
     except PackageNotFoundError:
         return "needs the local model (make install says why it is not there)"
     return ""
+
+
+def npm_servers() -> str:
+    """Return what the tests with MCP servers from npm lack."""
+    if shutil.which("node") is None:
+        return "needs node (Debian: apt install nodejs npm)"
+    names = ("mcp-server-everything", "mcp-server-filesystem")
+    missing = [name for name in names if not (NPM_SERVERS / name).exists()]
+    return f"needs {' and '.join(missing)} (make test-all installs them if npm can)" if missing else ""
 
 
 def containers() -> str:
@@ -83,7 +94,7 @@ PARTS = (
     Suite(
         "tests",
         "not fault and not soak and not browser and not oracle and not systemd and not local_model "
-        "and not bubblewrap and not container",
+        "and not bubblewrap and not container and not npm",
         processes=2,
         left_for_all="long",
     ),
@@ -105,6 +116,7 @@ PARTS = (
 )
 LONG = (
     Suite("containers", "container", "container", missing=containers),
+    Suite("npm servers", "npm", "npm", missing=npm_servers),
     Suite("faults, soak", "(fault or soak) and not alone", "fault soak", processes=1.5),
     Suite("alone", "alone", "alone"),
     Suite("browser", "browser", "browser", missing=program(*CHROMIUM, hint="Debian: apt install chromium")),

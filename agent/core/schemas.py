@@ -224,12 +224,18 @@ class McpServerList(ListPage):
 
 
 class McpSignIn(ResultModel):
-    """A person's sign-in to an MCP server: `url` is the provider's page, "" once the sign-in has ended."""
+    """A person's sign-in to an MCP server: `url` is the provider's page, "" once the sign-in has ended.
+
+    `person` is "" for a sign-in that everybody uses; `asked_by` and `account` say who asked for it, and on
+    which account of the bot.
+    """
 
     server: str
     person: str
     url: str
     error: str = ""
+    asked_by: str = ""
+    account: str = ""
 
 
 class OperationResult(ResultModel):

@@ -16,7 +16,8 @@ MAX_CALL_SECONDS = 3_600.0
 EVENT_SECONDS = 0.5
 """Minimum time between two progress events of a call."""
 _call_id: ContextVar[str] = ContextVar("roebot_mcp_call", default="")
-Report = Callable[[float, float | None, str | None], None]
+Report = Callable[[float | None, float | None, str | None], None]
+"""Gets the progress of a call, its total and a message; None for what is not known."""
 
 
 class CallTimer:
@@ -74,7 +75,7 @@ def progress_reporter(tool: str) -> Report:
     call_id, context = _call_id.get(), copy_context()
     last = 0.0
 
-    def report(progress: float, total: float | None, message: str | None) -> None:
+    def report(progress: float | None, total: float | None, message: str | None) -> None:
         nonlocal last
         now = time.monotonic()
         if not call_id or now - last < EVENT_SECONDS:
@@ -90,6 +91,8 @@ def progress_reporter(tool: str) -> Report:
 
 def describe_progress(progress: Any, total: Any, message: str | None) -> str:
     """Return progress as people read it: `Reading (3 of 10)`."""
-    share = f"{progress:g} of {total:g}" if total else f"{progress:g}"
     words = " ".join(message.split()) if message else ""
+    if progress is None:
+        return words or "working"
+    share = f"{progress:g} of {total:g}" if total else f"{progress:g}"
     return f"{words} ({share})" if words else share

@@ -116,7 +116,12 @@ def _make_token_client() -> httpx.AsyncClient:
 
 Report = Callable[[str], None]
 """Called with the reason when the connection can no longer be used."""
+CANT_REACH = "can't be reached"
+REJECTED = "rejected the request with status 400"
+"""Reported for a request of a session: many servers answer so when they don't know the session (any more),
+also those that follow the examples of the TypeScript SDK."""
 _SESSION_EXPIRED = 404
+_SESSION = "mcp-session-id"
 
 
 def make_client(
@@ -152,7 +157,8 @@ class _FailFastClient(httpx.AsyncClient):
             raise
         if request.method == "POST":
             if response.status_code >= 400 and response.status_code != _SESSION_EXPIRED:
-                self._report(f"returned status {response.status_code}")
+                is_rejected = response.status_code == 400 and _SESSION in request.headers
+                self._report(REJECTED if is_rejected else f"returned status {response.status_code}")
             elif isinstance(response.stream, httpx.AsyncByteStream):
                 response.stream = _FailFastStream(response.stream, self._report)
         return response
@@ -178,5 +184,5 @@ def _describe_failure(error: Exception) -> str:
     if isinstance(error, McpError):
         return str(error).partition('" ')[2].rstrip(".")
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-        return "can't be reached"
+        return CANT_REACH
     return f"dropped the connection ({type(error).__name__})"

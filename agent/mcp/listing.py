@@ -53,7 +53,8 @@ async def list_tools(session: ClientSession) -> tuple[protocol.Tool, ...]:
     A definition that can't be read is skipped.
     """
     listed = list_entries(session, lambda params: protocol.ListToolsRequest(params=params), "tools")
-    tools = [tool async for entry in listed for tool in _read_tool(entry)]
+    has_tasks = _makes_tasks(session.get_server_capabilities())
+    tools = [tool async for entry in listed for tool in _read_tool(entry, has_tasks=has_tasks)]
     return (*tools, *await _own_tools(session))
 
 
@@ -90,7 +91,19 @@ def list_templates(session: ClientSession) -> AsyncIterator[Any]:
     )
 
 
-def _read_tool(entry: Any) -> Iterator[protocol.Tool]:
+def works_as_task(tool: protocol.Tool) -> bool:
+    """Return whether the tool can be called only as a task."""
+    return tool.execution is not None and tool.execution.taskSupport == "required"
+
+
+def _makes_tasks(offered: protocol.ServerCapabilities | None) -> bool:
+    """Return whether calls of the server's tools can be tasks."""
+    tasks = offered.tasks if offered is not None else None
+    requests = tasks.requests if tasks is not None else None
+    return requests is not None and requests.tools is not None and requests.tools.call is not None
+
+
+def _read_tool(entry: Any, *, has_tasks: bool) -> Iterator[protocol.Tool]:
     try:
         tool = protocol.Tool.model_validate(entry)
     except ValidationError as error:
@@ -98,7 +111,8 @@ def _read_tool(entry: Any) -> Iterator[protocol.Tool]:
         where = ".".join(map(str, error.errors()[0]["loc"]))
         log.warning("mcp_tool_left_out", tool=str(name)[:64], detail=f"its definition is invalid: {where}")
         return
-    if tool.execution is not None and tool.execution.taskSupport == "required":
-        log.warning("mcp_tool_left_out", tool=tool.name[:64], detail="it works only as a task (SEP-1686)")
+    if works_as_task(tool) and not has_tasks:
+        detail = "it works only as a task (SEP-1686), but its server has no tasks"
+        log.warning("mcp_tool_left_out", tool=tool.name[:64], detail=detail)
         return
     yield tool

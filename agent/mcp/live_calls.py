@@ -92,7 +92,7 @@ class LiveCall:
             # A call whose run never comes back for its result is no error of the loop.
             task.exception()
 
-    def _report_here(self, progress: float, total: float | None, message: str | None) -> None:
+    def _report_here(self, progress: float | None, total: float | None, message: str | None) -> None:
         self.report(progress, total, message)
 
     async def ask(self, question: ServerQuestion) -> Answer:

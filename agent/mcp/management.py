@@ -20,7 +20,7 @@ from agent.core.schemas import McpConfig, McpServerInfo, McpServerList, McpSignI
 from agent.errors import Invalid, NotFound
 from agent.mcp.pool import McpPool, current_pool
 from agent.mcp.server import McpServerClient
-from agent.mcp.sign_ins import SignIns
+from agent.mcp.sign_ins import PendingSignIn, SignIns
 from agent.shared.schemas import McpServerState, McpToolInfo, ServerState
 
 MASK = "***"
@@ -174,14 +174,14 @@ class McpManagement:
         found = self._sign_ins().find_ticket(ticket)
         if found is None or not found.provider_url:
             raise NotFound("This link has expired or was already used.")
-        return McpSignIn(server=found.server, person=found.person, url=found.provider_url)
+        return _describe_sign_in(found, url=found.provider_url)
 
     def complete_sign_in(self, state: str, code: str, error: str) -> McpSignIn:
         """Complete a sign-in with what the provider sent. Raises NotFound."""
         found = self._sign_ins().complete(state, code, error[:200])
         if found is None:
             raise NotFound("This sign-in has expired or was already completed.")
-        return McpSignIn(server=found.server, person=found.person, url="", error=error[:200])
+        return _describe_sign_in(found, error=error[:200])
 
     async def erase_sign_ins(self, person: str) -> int:
         """Sign a person out of all servers and return their number."""
@@ -217,6 +217,17 @@ class McpManagement:
         except ConfigErrors as error:
             raise Invalid("; ".join(str(error).splitlines())) from error
         return _describe_server(name, loaded.config.mcpServers[name], None)
+
+
+def _describe_sign_in(found: PendingSignIn, *, url: str = "", error: str = "") -> McpSignIn:
+    return McpSignIn(
+        server=found.server,
+        person=found.person,
+        url=url,
+        error=error,
+        asked_by=found.asked_by,
+        account=found.account,
+    )
 
 
 def _describe_server(name: str, configured: McpServer, server: McpServerClient | None) -> McpServerState:

@@ -14,9 +14,12 @@ from pydantic import AnyUrl, TypeAdapter, ValidationError
 from agent.mcp.call_watch import CallTimer, Report
 from agent.mcp.listing import list_resources, list_templates, send
 from agent.mcp.own_tools import prompt_result, resources_text
+from agent.mcp.task_calls import call_as_task
 
 OWN = "\0"
 """Begins the names of our tools, which no server can use."""
+TASK = "\1"
+"""Begins the names of tools that work only as tasks."""
 Result = Mapping[str, Any]
 _address = TypeAdapter(AnyUrl)
 _OF_THE_SESSION = frozenset({protocol.CONNECTION_CLOSED, 32600, 408})
@@ -40,6 +43,8 @@ async def call_tool(
 
     params = protocol.CallToolRequestParams(name=tool, arguments=arguments)
     try:
+        if tool.startswith(TASK):
+            return await call_as_task(session, tool.removeprefix(TASK), arguments, timer, report)
         return await send(
             session,
             protocol.CallToolRequest(params=params),

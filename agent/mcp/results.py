@@ -72,17 +72,19 @@ def _describe_link(link: Mapping[str, Any]) -> str:
 
 
 def _repeats(content: Sequence[Any], structured: Any) -> bool:
-    """Return whether the texts say the same as the structured content, or as its only value.
+    """Return whether the content says the same as the structured content, or as its only value.
 
-    FastMCP wraps what is no object in `result`, server-filesystem in `content`.
+    FastMCP wraps what is no object in `result`, server-filesystem in `content`, also images.
     """
+    wanted = [structured]
+    if isinstance(structured, Mapping) and len(structured) == 1:
+        wanted += structured.values()
+    if content and list(content) in wanted:
+        return True
     texts = [block["text"] for block in content if _is_text(block)]
     if not texts or len(texts) != len(content):
         return False
     values = [_parse(text) for text in texts]
-    wanted = [structured]
-    if isinstance(structured, Mapping) and len(structured) == 1:
-        wanted += structured.values()
     said = [values, texts, *([values[0], texts[0]] if len(texts) == 1 else [])]
     return any(one == value for one in said for value in wanted)
 

@@ -17,7 +17,7 @@ from agent.core.run_context import RunContext
 from agent.errors import McpCallFailed, McpUnavailable
 from agent.mcp.call_watch import CallTimer
 from agent.mcp.call_watch import Report as ReportProgress
-from agent.mcp.http_client import OAuthTokenAuth
+from agent.mcp.http_client import CANT_REACH, OAuthTokenAuth
 from agent.mcp.live_calls import CANCEL, Answer, LiveCalls, ServerQuestion
 from agent.mcp.server_sign_in import ServerSignIn
 from agent.mcp.session import McpSession, NotDelivered, Report, SessionTimeouts
@@ -150,9 +150,10 @@ class McpServerClient:
             self._drop_session(key)
         try:
             return await self._run_in_session(key, work, timer)
-        except NotDelivered:
+        except NotDelivered as error:
             self._drop_session(key)
-            raise McpUnavailable("can't be reached. Try again later.", server=self.name) from None
+            why = str(error) or CANT_REACH
+            raise McpUnavailable(f"{why}. Try again later.", server=self.name) from None
 
     async def answer_question(self, key: Key, question: ServerQuestion) -> Answer:
         """Ask a person in the session of `key` and return the answer; cancel if none of its calls waits."""

@@ -84,7 +84,7 @@ class ServerSignIn:
         person = self.person_of(context)
         if await self.auth_of(person).has_token():
             return SIGNED_IN.format(server=self._server)
-        pending = await self._begin(person)
+        pending = await self._begin(person, context)
         if pending is None:
             return SIGNED_IN.format(server=self._server)
         url = self._sign_ins.start_url(pending)
@@ -109,11 +109,12 @@ class ServerSignIn:
         is_admin = not context.platform or "admin" in context.roles
         return FOR_ADMINS if self.is_shared and not is_admin else ""
 
-    async def _begin(self, person: str) -> PendingSignIn | None:
+    async def _begin(self, person: str, context: RunContext) -> PendingSignIn | None:
         """Return a sign-in whose provider is known; None if the server needs none. Raises McpUnavailable."""
         pending = self._sign_ins.find(self._server, person)
         if pending is None or not pending.provider_url:
-            pending = self._sign_ins.open(self._server, person)
+            asked_by, account = context.user_id or "", context.account or ""
+            pending = self._sign_ins.open(self._server, person, asked_by=asked_by, account=account)
             self._tasks[person] = asyncio.create_task(self._perform(pending))
         task = self._tasks[person]
         known = asyncio.ensure_future(pending.known.wait())

@@ -14,6 +14,7 @@ import structlog
 
 from agent.errors import McpCallFailed, McpError, McpUnavailable, redact_line
 from agent.mcp.call_watch import CallTimer
+from agent.mcp.http_client import CANT_REACH, REJECTED
 
 log = structlog.get_logger(__name__)
 PONG_SECONDS = 5.0
@@ -27,8 +28,11 @@ OpenSession = Callable[[Report], AbstractAsyncContextManager[Any]]
 ListTools = Callable[[Any], Awaitable[tuple[Any, ...]]]
 
 
+_NEVER_DELIVERED = frozenset({CANT_REACH, REJECTED})
+
+
 class NotDelivered(Exception):
-    """Raised for a call that never reached the server, so another session may retry it."""
+    """Raised for a call that never reached the server, so another session may retry it. The text is why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +202,9 @@ class McpSession:
 
     def _connection_error(self) -> Exception:
         why = self._end_reason or "ended"
-        if why == "can't be reached":
-            return NotDelivered()
+        # With several calls, it is not known whose request it was.
+        if why in _NEVER_DELIVERED and self.active_calls <= 1:
+            return NotDelivered(why)
         words = self._stderr_line()
         said = f" (stderr: {redact_line(words)})" if words else ""
         return McpCallFailed(

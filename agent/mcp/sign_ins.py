@@ -24,13 +24,15 @@ class PendingSignIn:
     """A sign-in of `person` to `server`; `ticket` is the secret of its link.
 
     `provider_url` is where the person's browser goes; `outcome` becomes the code and the state from the
-    callback, or an error.
+    callback, or an error. `asked_by` and `account` say who asked, and on which account of the bot.
     """
 
     server: str
     person: str
     ticket: str
     started: float
+    asked_by: str = ""
+    account: str = ""
     provider_url: str = ""
     state: str = ""
     known: asyncio.Event = field(default_factory=asyncio.Event)
@@ -68,7 +70,7 @@ class SignIns:
             self.close(one, SignInFailed("the person was erased"))
         return await asyncio.to_thread(erase_person, self._home, person)
 
-    def open(self, server: str, person: str) -> PendingSignIn:
+    def open(self, server: str, person: str, *, asked_by: str = "", account: str = "") -> PendingSignIn:
         """Begin a sign-in; an earlier one of the person ends. Raises McpUnavailable without an address."""
         if not self._address:
             raise McpUnavailable(
@@ -78,7 +80,8 @@ class SignIns:
             self.close(one, SignInFailed("another sign-in was started"))
         while len(self._pending) >= MAX_PENDING:
             self.close(self._pending[0], SignInFailed("too many sign-ins are waiting"))
-        pending = PendingSignIn(server, person, secrets.token_urlsafe(24), self._clock())
+        ticket = secrets.token_urlsafe(24)
+        pending = PendingSignIn(server, person, ticket, self._clock(), asked_by, account)
         pending.outcome.add_done_callback(lambda future: future.cancelled() or future.exception())
         self._pending.append(pending)
         return pending

@@ -34,6 +34,7 @@ class McpTool(BaseTool):
     """A tool of a server. Every argument is passed on, whatever its name."""
 
     remote_name: str
+    """The name that `call` gets: the server's, after a mark for the kind of the call."""
     call: CallTool
     handle_tool_error: Any = _report
 
@@ -47,7 +48,7 @@ class McpTool(BaseTool):
 
     async def _arun(self, /, **arguments: Any) -> list[Block]:
         result = await self.call(
-            self.remote_name, arguments, progress_reporter(self.remote_name.lstrip("\0"))
+            self.remote_name, arguments, progress_reporter(self.remote_name.lstrip("\0\1"))
         )
         blocks = convert_result(result)
         if result.get("isError") is True:

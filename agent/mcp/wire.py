@@ -24,10 +24,10 @@ from agent.config.extensions import McpServer
 from agent.errors import McpUnavailable
 from agent.mcp.client_session import InteractiveSession, SessionHooks
 from agent.mcp.http_client import make_client
-from agent.mcp.listing import list_tools
+from agent.mcp.listing import list_tools, works_as_task
 from agent.mcp.live_calls import ANSWER_SECONDS
 from agent.mcp.own_tools import OwnTool, sign_in_tool
-from agent.mcp.remote_calls import OWN, call_tool
+from agent.mcp.remote_calls import OWN, TASK, call_tool
 from agent.mcp.tool import CallTool, McpTool, usable_schema
 from agent.shared.process import OutputBuffer
 
@@ -101,11 +101,12 @@ def convert_tool(tool: protocol.Tool, *, name: str, server: str, call: CallTool)
     metadata |= {"mcp_server": server}
     if hints is not None and (hints.readOnlyHint or hints.idempotentHint):
         metadata["idempotent"] = True
+    mark = OWN if isinstance(tool, OwnTool) else TASK if works_as_task(tool) else ""
     return McpTool(
         name=name,
         description=about or f"The tool {tool.name} of {server}.",
         args_schema=usable_schema(tool.inputSchema),
         metadata=metadata,
-        remote_name=f"{OWN}{tool.name}" if isinstance(tool, OwnTool) else tool.name,
+        remote_name=f"{mark}{tool.name}",
         call=call,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from agent.uploads.inline_images import IMAGE_BYTES
 
@@ -52,21 +52,56 @@ def find_image_problem(content: bytes) -> str | None:
 
 
 def _png_size(content: bytes) -> Size | None:
-    """Return the size if all chunks are whole, from the header to the end."""
-    at, has_data = 8, False
+    """Return the size if all chunks that an image needs are whole, from the header to the end."""
+    has_data = False
     size: Size | None = None
-    while at + 12 <= len(content):
-        length, kind = struct.unpack(">I4s", content[at : at + 8])
-        end = at + 12 + length
-        if end > len(content) or zlib.crc32(content[at + 4 : end - 4]) != _big(content[end - 4 : end]):
-            return None
+    for chunk in _png_chunks(content):
+        kind = chunk[4:8]
+        if not _is_whole(chunk):
+            if _is_needed(kind):
+                return None
+            continue
         if kind == b"IHDR":
-            size = (_big(content[at + 8 : at + 12]), _big(content[at + 12 : at + 16]))
+            size = (_big(chunk[8:12]), _big(chunk[12:16]))
         has_data = has_data or kind == b"IDAT"
         if kind == b"IEND":
             return size if has_data else None
-        at = end
     return None
+
+
+def without_damaged_extras(content: bytes) -> bytes:
+    """Return a PNG image without damaged chunks that it does not need; any other image unchanged.
+
+    Most programs skip such a chunk, as the specification says (a colour profile with a wrong checksum is in
+    the image of server-everything), but some reject the whole image.
+    """
+    if image_type(content) != "image/png":
+        return content
+    chunks = list(_png_chunks(content))
+    kept = [one for one in chunks if _is_whole(one) or _is_needed(one[4:8])]
+    return content if len(kept) == len(chunks) else content[:8] + b"".join(kept)
+
+
+def _png_chunks(content: bytes) -> Iterator[bytes]:
+    """Yield the chunks up to the end, or to one that is cut."""
+    at = 8
+    while at + 12 <= len(content):
+        end = at + 12 + _big(content[at : at + 4])
+        if end > len(content):
+            return
+        yield content[at:end]
+        if content[at + 4 : at + 8] == b"IEND":
+            return
+        at = end
+
+
+def _is_whole(chunk: bytes) -> bool:
+    return zlib.crc32(chunk[4:-4]) == _big(chunk[-4:])
+
+
+def _is_needed(kind: bytes) -> bool:
+    """Return whether a chunk of this kind is critical: its first letter is a capital."""
+    return not kind[0] & 0x20
 
 
 def _jpeg_size(content: bytes) -> Size | None:

@@ -14,7 +14,7 @@ from langgraph.types import Command
 
 from agent.core.interfaces import SandboxError
 from agent.core.state import ViewedImage
-from agent.tools.image_check import image_type
+from agent.tools.image_check import image_type, without_damaged_extras
 from agent.tools.sandbox import current_sandbox
 from agent.uploads.inline_images import IMAGE_BYTES
 
@@ -63,7 +63,8 @@ def show_image(path: str, content: bytes) -> bool:
 
 
 def _to_viewed(content: bytes) -> ViewedImage:
-    return ViewedImage(base64=base64.b64encode(content).decode(), mime_type=image_type(content) or "")
+    shown = without_damaged_extras(content)
+    return ViewedImage(base64=base64.b64encode(shown).decode(), mime_type=image_type(content) or "")
 
 
 view_image.metadata = {"idempotent": True}

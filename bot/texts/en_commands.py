@@ -102,6 +102,8 @@ ENGLISH_COMMANDS: Mapping[str, str] = {
     "action_page_link": "sign-in link",
     "action_signed_in": "signed in",
     "action_signed_out": "signed out",
+    "action_mcp_signed_in": "signed in to MCP server",
+    "action_mcp_not_signed_in": "sign-in to MCP server refused",
     "action_schedule": "schedule",
     "action_schedule_triggered": "schedule run",
     "action_schedule_deleted": "schedule deleted",

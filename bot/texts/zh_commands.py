@@ -102,6 +102,8 @@ CHINESE_COMMANDS: Mapping[str, str] = {
     "action_page_link": "登录链接",
     "action_signed_in": "登录",
     "action_signed_out": "退出登录",
+    "action_mcp_signed_in": "登录 MCP 服务器",
+    "action_mcp_not_signed_in": "登录 MCP 服务器被拒",
     "action_schedule": "定时任务",
     "action_schedule_triggered": "运行定时任务",
     "action_schedule_deleted": "删除定时任务",

@@ -11,12 +11,9 @@ import base64
 import struct
 import sys
 import zlib
-from collections.abc import AsyncIterator
 from typing import Any
 
-import anyio
-import mcp.types as protocol
-from mcp.server.lowlevel import Server
+from tests.harness.mcp_serving import make_server, serve
 
 CHARACTERS = 70_000
 
@@ -98,6 +95,10 @@ def good() -> dict[str, dict[str, Any]]:
         "image_link": {"content": [{**report, "uri": "file:///x.png", "mimeType": "image/png"}]},
         "structured": {"content": [text('{"a": 1}')], "structuredContent": {"a": 1}},
         "structured_wrapped": {"content": [text("[a.txt]")], "structuredContent": {"content": "[a.txt]"}},
+        "structured_image": {
+            "content": [image(coded(png(11, 11)))],
+            "structuredContent": {"content": [image(coded(png(11, 11)))]},
+        },
         "structured_more": {"content": [text("One row.")], "structuredContent": {"rows": [{"id": "r-17"}]}},
         "structured_alone": {"content": [], "structuredContent": {"id": "r-18"}},
         "empty": {"content": []},
@@ -107,6 +108,22 @@ def good() -> dict[str, dict[str, Any]]:
         "error_empty": {"content": [], "isError": True},
         "long": {"content": [text("word " * (CHARACTERS // 5)), image(coded(png(5, 5)))]},
         "many": {"content": [image(coded(png(6, 6 + n))) for n in range(25)]},
+        **oversized(),
+    }
+
+
+def oversized() -> dict[str, dict[str, Any]]:
+    """Results that are larger than a model takes, by name."""
+    document = resource(uri="file:///big.pdf", mimeType="application/pdf", blob=coded(b"%PDF-1" * 500_000))
+    rows = [{"id": f"r-{number}"} for number in range(5_000)]
+    return {
+        "long_resource": {"content": [resource(uri="file:///log.txt", text="line\n" * (CHARACTERS // 5))]},
+        "long_structured": {"content": [], "structuredContent": {"rows": rows}},
+        "long_lines": {"content": [text("row ") for _ in range(CHARACTERS // 5)]},
+        "large_audio": {
+            "content": [{"type": "audio", "data": coded(wav(1_000_000)), "mimeType": "audio/wav"}]
+        },
+        "large_file": {"content": [document]},
     }
 
 
@@ -179,63 +196,12 @@ TOOLS: list[dict[str, Any]] = [
 ]
 
 
-def raw(result: dict[str, Any]) -> protocol.ServerResult:
-    """The result as it is."""
-    return protocol.ServerResult(protocol.EmptyResult.model_validate(result))
-
-
-def make_server() -> Server[Any, Any]:
-    """The server."""
-    server: Server[Any, Any] = Server("contents")
-
-    async def list_tools(_: Any) -> protocol.ServerResult:
-        return raw({"tools": TOOLS})
-
-    async def call_tool(request: protocol.CallToolRequest) -> protocol.ServerResult:
-        arguments = request.params.arguments or {}
-        if request.params.name == "arguments":
-            return raw({"content": [text(" ".join(f"{key}={arguments[key]}" for key in sorted(arguments)))]})
-        return raw(all_results()[arguments.get("kind", request.params.name)])
-
-    server.request_handlers[protocol.ListToolsRequest] = list_tools
-    server.request_handlers[protocol.CallToolRequest] = call_tool
-    return server
-
-
-async def serve_stdio() -> None:
-    """Serve one client."""
-    from mcp.server.stdio import stdio_server
-
-    server = make_server()
-    async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
-
-
-def serve_http(port: int) -> None:
-    """Serve streamable HTTP at any path, after the port has been printed."""
-    import socket
-    from contextlib import asynccontextmanager
-
-    import uvicorn
-    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-    from starlette.applications import Starlette
-    from starlette.routing import Mount
-
-    manager = StreamableHTTPSessionManager(make_server())
-
-    @asynccontextmanager
-    async def running(_: Any) -> AsyncIterator[None]:
-        async with manager.run():
-            yield
-
-    application = Starlette(routes=[Mount("/", manager.handle_request)], lifespan=running)
-    listener = socket.create_server(("127.0.0.1", port))
-    print(listener.getsockname()[1], flush=True)
-    uvicorn.Server(uvicorn.Config(application, log_level="critical")).run([listener])
+def answer(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The result of a call."""
+    if name in {"arguments", "alternatives"}:
+        return {"content": [text(" ".join(f"{key}={arguments[key]}" for key in sorted(arguments)))]}
+    return all_results()[arguments.get("kind", name)]
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "stdio":
-        anyio.run(serve_stdio)
-    else:
-        serve_http(int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    serve(make_server("contents", TOOLS, answer), sys.argv[1:])

@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 from mcp.server.fastmcp import Context, FastMCP
+from mcp.types import SamplingMessage, TextContent
 from pydantic import BaseModel, Field
 
 server = FastMCP("talking", log_level="CRITICAL")
@@ -55,6 +56,20 @@ async def link(ctx: Here) -> str:
     """Ask a person to open a link."""
     answer = await ctx.elicit_url("Sign in first", "https://example.com/sign-in?x=1", "e1")
     return answer.action
+
+
+@server.tool()
+async def think(ctx: Here) -> str:
+    """Ask the client's model, although it offers none."""
+    message = SamplingMessage(role="user", content=TextContent(type="text", text="What is 2 + 2?"))
+    answer = await ctx.session.create_message([message], max_tokens=10)
+    return str(answer.content)
+
+
+@server.tool()
+async def roots(ctx: Here) -> str:
+    """Ask for the client's folders, although it offers none."""
+    return str((await ctx.session.list_roots()).roots)
 
 
 @server.tool()

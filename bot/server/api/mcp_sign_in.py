@@ -1,7 +1,8 @@
 """Pages of a sign-in to an MCP server: the link that a person opens, and the provider's way back.
 
 A secret in the query identifies the sign-in, since the browser may not be signed in here. The first page says
-who signs in to what, so that nobody gives their account away with a link that somebody else sent them.
+who signs in to what, so that nobody gives their account away with a link that somebody else sent them. What
+comes of a sign-in is recorded in the audit log.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from starlette.responses import HTMLResponse
 
 from bot.access import Role
 from bot.server.api.auth import open_to
+from bot.server.api.dependencies import ApiServices
+from bot.store.audit import Actor, AuditEvent, record_event
 from bot.texts import Texts, texts_for
 
 router = APIRouter(prefix="/api/mcp/sign-in", tags=["mcp"])
@@ -24,6 +27,7 @@ _PAGE = (
     'content="width=device-width"><title>Roebot</title><p>{text}</p>{link}</html>'
 )
 _TIMEOUT = 10.0
+SIGNED_IN, NOT_SIGNED_IN = "mcp signed in", "mcp not signed in"
 _RUNTIME = "/api/mcp/sign-ins"
 
 
@@ -52,9 +56,18 @@ async def complete_sign_in(request: Request, state: str, code: str = "", error: 
     found = await _ask_runtime(request, "POST", "complete", json=answer)
     if found is None:
         return _page(texts, texts("mcp_sign_in_expired"), status=404)
+    await _record(request.app.state.services, found)
     if found["error"]:
         return _page(texts, texts("mcp_sign_in_refused", server=found["server"], error=found["error"]))
     return _page(texts, texts("mcp_sign_in_done", server=found["server"]))
+
+
+async def _record(services: ApiServices, found: dict[str, str]) -> None:
+    """Record in the audit log who signed in to which server, or was refused by its provider."""
+    key = f"mcp-sign-in:{services.core.new_id()}"
+    actor = Actor(key, found.get("asked_by") or found["person"], "", found.get("account", ""), "")
+    deed = AuditEvent(NOT_SIGNED_IN if found["error"] else SIGNED_IN, found["server"], found["error"])
+    await services.db.run(record_event, actor, deed, services.clock.now())
 
 
 async def _ask_runtime(request: Request, method: str, name: str, **options: Any) -> dict[str, str] | None:

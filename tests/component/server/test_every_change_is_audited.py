@@ -92,7 +92,7 @@ NO_CHANGE = {
     "POST /api/schedules/preview": "shows what would happen",
     "POST /api/memory/reload": "reads the file again",
     "POST /api/models/{name}/probe": "sends a test prompt",
-    "POST /api/mcp/sign-ins/complete": "a person's own sign-in, for which its secret is needed",
+    "POST /api/mcp/sign-ins/complete": "recorded by the page of the sign-in, the only one with its secret",
     "POST /api/threads/{thread_id}/suggestions": "suggests messages",
 }
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -16,12 +18,24 @@ from starlette.routing import Route
 from bot.server.api import mcp_sign_in
 from bot.server.api.errors import add_handlers
 from bot.server.api.runtime_proxy import RuntimeClients
+from bot.store.audit import Actor, AuditEvent, record_event
 from tests.platforms.web.serving import world
 
 URL = "https://login.example/authorize?state=s&x=<1>"
 
 
-def pages(told: list[Any], *, url: str = URL) -> httpx.AsyncClient:
+class AuditLog:
+    """Takes the place of the database, and keeps what is recorded."""
+
+    def __init__(self) -> None:
+        self.recorded: list[tuple[Actor, AuditEvent]] = []
+
+    async def run(self, work: Callable[..., Any], actor: Actor, deed: AuditEvent, now: float) -> None:
+        assert (work, now) == (record_event, 17.0)
+        self.recorded.append((actor, deed))
+
+
+def pages(told: list[Any], *, url: str = URL, audit: AuditLog | None = None) -> httpx.AsyncClient:
     """The pages before a runtime that knows one sign-in."""
 
     async def link(request: Request) -> Response:
@@ -34,7 +48,8 @@ def pages(told: list[Any], *, url: str = URL) -> httpx.AsyncClient:
         body = await request.json()
         told.append(body)
         known = body["state"] == "s"
-        found = {"server": "tracker", "person": "web:anna", "url": "", "error": body["error"]}
+        who = {"person": "", "asked_by": "web:anna", "account": "web"}
+        found = {"server": "tracker", **who, "url": "", "error": body["error"]}
         return JSONResponse(found if known else {"detail": "no"}, 200 if known else 404)
 
     routes = [
@@ -45,6 +60,11 @@ def pages(told: list[Any], *, url: str = URL) -> httpx.AsyncClient:
     app = FastAPI()
     app.include_router(mcp_sign_in.router)
     app.state.runtime = RuntimeClients(runtime, runtime)
+    app.state.services = SimpleNamespace(
+        core=SimpleNamespace(new_id=lambda: "1"),
+        db=audit or AuditLog(),
+        clock=SimpleNamespace(now=lambda: 17.0),
+    )
     add_handlers(app)
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://b/api/mcp/sign-in")
 
@@ -85,6 +105,27 @@ async def test_the_way_back(query: str, status: int, text: str) -> None:
         page = await browser.get(f"/callback?{query}&iss=https://login.example")
         assert page.status_code == status
         assert text in page.text
+
+
+@pytest.mark.parametrize(
+    ("query", "recorded"),
+    [
+        ("state=s&code=c", [("mcp signed in", "tracker", "")]),
+        ("state=s&error=access_denied", [("mcp not signed in", "tracker", "access_denied")]),
+        ("state=u&code=c", []),
+    ],
+)
+async def test_what_comes_of_a_sign_in_is_audited(query: str, recorded: list[Any]) -> None:
+    """With the person who asked for it, also if everybody uses it."""
+    audit = AuditLog()
+    async with pages([], audit=audit) as browser:
+        await browser.get("/start?ticket=t")
+        await browser.get(f"/callback?{query}")
+    assert [(deed.action, deed.subject, deed.detail) for _, deed in audit.recorded] == recorded
+    assert all(
+        (actor.key, actor.person, actor.account) == ("mcp-sign-in:1", "web:anna", "web")
+        for actor, _ in audit.recorded
+    )
 
 
 async def test_a_browser_from_elsewhere_reaches_the_pages(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ EXPECTED: Mapping[str, str] = {
     "image_link": r"\[Link to a resource: q3\.pdf file:///x\.png \(image/png\)\]$",
     "structured": r'\{"a": 1\}$',
     "structured_wrapped": r"\[a\.txt\]$",
+    "structured_image": rf"^{SEEN}$",
     "structured_more": r'One row\.\n\{"rows": \[\{"id": "r-17"\}\]\}$',
     "structured_alone": r'\{"id": "r-18"\}$',
     "empty": r"\(no output\)$",
@@ -49,6 +50,11 @@ EXPECTED: Mapping[str, str] = {
     "error_empty": r"\(no output\)$",
     "long": r"\[This output has 70,000 characters in 1 lines\. The full output is in /mnt",
     "many": r"(?s)(\[image/png.*?\]\n){20}\[5 more files of this result are omitted\]$",
+    "long_resource": r"\[This output has 70,\d{3} characters in 14,002 lines",
+    "long_structured": r"\[This output has \d+,\d{3} characters in 1 lines",
+    "long_lines": r"\[This output has 69,999 characters in 14,000 lines",
+    "large_audio": r"^\[audio/wav, 2,000,044 bytes, stored in \S+\.wav\]$",
+    "large_file": r"^\[application/pdf, 3,000,000 bytes, stored in \S+/big-\w+\.pdf\]$",
     "wrong_type": rf"{SEEN}$",
     "no_type": rf"{SEEN}$",
     "data_url": rf"{SEEN}$",
@@ -190,7 +196,7 @@ async def test_tools_that_providers_would_reject_are_offered_in_another_form() -
     left_out = {entry["tool"]: entry["detail"] for entry in logs if entry["event"] == "mcp_tool_left_out"}
     assert left_out == {
         "no_schema": "its definition is invalid: inputSchema",
-        "as_a_task": "it works only as a task (SEP-1686)",
+        "as_a_task": "it works only as a task (SEP-1686), but its server has no tasks",
     }
 
 

@@ -22,6 +22,7 @@ from agent.testing import Script, ScriptedChatModel, ToolUse
 from tests.harness.mcp import ROOT, call, configured, listening, named, pooled
 
 MODULE = ["-m", "tests.harness.mcp_talking"]
+TRANSPORTS = ["stdio", pytest.param("http", marks=pytest.mark.long)]
 FEATURES = RuntimeFeatures(sandbox=False, loop_detection=False)
 PROGRAM: dict[str, Any] = {"command": sys.executable, "args": [*MODULE, "stdio"], "cwd": str(ROOT)}
 
@@ -143,8 +144,9 @@ async def test_a_question_that_the_thread_has_left_behind() -> None:
         assert not client.live_calls._calls
 
 
-async def test_a_link_is_shown() -> None:
-    async with served() as (tools, _):
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_link_is_shown(transport: str) -> None:
+    async with served(transport) as (tools, _):
         chat = Chat(tools)
         question = await chat.ask(ToolUse("shop_link"))
         assert "Sign in first\nOpen this link: https://example.com/sign-in?x=1" in question
@@ -180,8 +182,9 @@ async def test_an_answer_after_the_session_has_ended() -> None:
         assert "ended while a person was asked; the call may have had an effect" in await chat.answer("large")
 
 
-async def test_progress_is_shown_and_gives_the_call_its_time_again() -> None:
-    async with served(timeout_seconds=1.5) as (tools, _):
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_progress_is_shown_and_gives_the_call_its_time_again(transport: str) -> None:
+    async with served(transport, timeout_seconds=1.5) as (tools, _):
         chat = Chat(tools)
         assert await chat.ask(ToolUse("shop_work", {"steps": 5, "pause": 0.5}, "c1")) == "worked"
         running = [event for event in chat.events if event["type"] == "task_running"]
@@ -190,17 +193,29 @@ async def test_progress_is_shown_and_gives_the_call_its_time_again() -> None:
         assert len(running) > 1
 
 
-async def test_log_lines_are_logged_but_not_all() -> None:
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_log_lines_are_logged_but_not_all(transport: str) -> None:
     with capture_logs() as logs:
-        async with served() as (tools, _):
+        async with served(transport) as (tools, _):
             assert await call(tools, "shop_chatter", lines=50) == "logged"
     lines = [entry for entry in logs if entry["event"] == "mcp_server_log"]
     assert [line["detail"] for line in lines] == [f"line {number}" for number in range(20)]
     assert {(line["server"], line["log_level"]) for line in lines} == {("shop", "warning")}
 
 
-async def test_resources_and_prompts_are_tools() -> None:
-    async with served() as (tools, _):
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_server_that_wants_a_model_or_folders_gets_an_error(transport: str) -> None:
+    """The tool says so, and the session goes on."""
+    async with served(transport) as (tools, _):
+        chat = Chat(tools)
+        assert "Sampling not supported" in await chat.ask(ToolUse("shop_think"))
+        assert "List roots not supported" in await chat.ask(ToolUse("shop_roots"))
+        assert await chat.ask(ToolUse("shop_what_happened")) == "nothing"
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_resources_and_prompts_are_tools(transport: str) -> None:
+    async with served(transport) as (tools, _):
         listed = await call(tools, "shop_list_resources")
         assert "- notes://today (Today, text/plain, What is to do.)" in listed
         assert "notes://day/{day}" in listed

@@ -6,10 +6,7 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,62 +18,16 @@ from starlette.routing import Route
 
 from agent.errors import McpCallFailed, McpError
 from tests.harness.local_server import served
-from tests.harness.mcp import PATIENT, call, children, configured, named, pooled, turns
+from tests.harness.mcp import call, children, configured, named, pooled, turns
+from tests.harness.mcp_bridge import module, over, proxied
 
 # Their packages warn about things of their own.
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
-def module(name: str, *arguments: str) -> dict[str, Any]:
-    return {"command": sys.executable, "args": ["-m", name, *arguments]}
-
-
 def sqlite(folder: Path) -> dict[str, Any]:
     code = "import mcp_server_sqlite; mcp_server_sqlite.main()"
     return {"command": sys.executable, "args": ["-c", code, "--db-path", str(folder / "notes.db")]}
-
-
-@asynccontextmanager
-async def proxied(program: dict[str, Any], transport: str) -> AsyncIterator[tuple[dict[str, Any], int]]:
-    """The program behind mcp-proxy, which speaks HTTP; its configuration and the proxy's pid."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "mcp_proxy", "--port", str(port), "--host", "127.0.0.1", "--"),
-        *(program["command"], *program["args"]),
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        async with asyncio.timeout(PATIENT):
-            while not await _answers(port):
-                await asyncio.sleep(0.1)
-        path = "mcp" if transport == "http" else "sse"
-        yield {"type": transport, "url": f"http://127.0.0.1:{port}/{path}"}, process.pid
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
-
-
-async def _answers(port: int) -> bool:
-    try:
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
-    except OSError:
-        return False
-    writer.close()
-    await writer.wait_closed()
-    return True
-
-
-@asynccontextmanager
-async def over(program: dict[str, Any], transport: str) -> AsyncIterator[dict[str, Any]]:
-    if transport == "stdio":
-        yield program
-    else:
-        async with proxied(program, transport) as (entry, _):
-            yield entry
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http", "sse"])

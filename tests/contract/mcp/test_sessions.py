@@ -145,6 +145,18 @@ async def test_a_server_that_comes_back_is_used_again() -> None:
             assert await call(tools, "test_add", a=1, b=1) == "2"
 
 
+@pytest.mark.long
+async def test_a_server_that_was_restarted_is_used_at_once() -> None:
+    """Its new process doesn't know the session, so that the call is made in a new one."""
+    async with pooled() as pool:
+        async with our_server("http") as (port, _):
+            servers = configured(test={"url": f"http://127.0.0.1:{port}/mcp"})
+            tools = named(await pool.load_tools(servers))
+            first = await call(tools, "test_pid")
+        async with our_server("http", str(port)):
+            assert await call(tools, "test_pid") != first
+
+
 async def test_a_server_that_keeps_breaking_is_started_after_pauses() -> None:
     time = Time()
     async with pooled(clock=time) as pool:

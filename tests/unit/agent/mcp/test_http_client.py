@@ -22,3 +22,27 @@ def test_servers_are_verified_as_all_other_connections_are(monkeypatch: pytest.M
     monkeypatch.setattr(http_client, "tls_context", recorded)
     http_client.make_client(lambda _: None, headers={}, timeout=httpx.Timeout(1), auth=None)
     assert made == [tls_context()]
+
+
+@pytest.mark.may_block
+@pytest.mark.parametrize(
+    ("status", "headers", "reported"),
+    [
+        (200, {"mcp-session-id": "s"}, []),
+        (400, {"mcp-session-id": "s"}, [http_client.REJECTED]),
+        (400, {}, ["returned status 400"]),
+        (404, {"mcp-session-id": "s"}, []),
+        (503, {"mcp-session-id": "s"}, ["returned status 503"]),
+    ],
+)
+async def test_which_answers_mean_that_a_call_was_not_made(
+    status: int, headers: dict[str, str], reported: list[str]
+) -> None:
+    """Of unknown sessions: 404 as the specification says, 400 as many servers do."""
+    told: list[str] = []
+    client = http_client.make_client(told.append, headers={}, timeout=httpx.Timeout(1), auth=None)
+    client._transport = httpx.MockTransport(lambda _: httpx.Response(status))
+    client._mounts = {}
+    async with client:
+        await client.post("http://server.example/mcp", headers=headers)
+    assert told == reported

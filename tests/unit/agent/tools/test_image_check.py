@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from agent.tools.image_check import MAX_PIXELS, find_image_problem, image_type
+from agent.tools.image_check import MAX_PIXELS, find_image_problem, image_type, without_damaged_extras
 from agent.uploads.inline_images import IMAGE_BYTES
 
 FORMATS = {"PNG": "image/png", "JPEG": "image/jpeg", "GIF": "image/gif", "WEBP": "image/webp"}
@@ -63,6 +63,20 @@ def test_what_is_too_large_or_no_image_is_not_shown() -> None:
     damaged = bytearray(drawn("PNG"))
     damaged[-20] ^= 1
     assert find_image_problem(bytes(damaged)) == "it is damaged"
+
+
+def test_a_damaged_extra_is_left_out() -> None:
+    """A colour profile with a wrong checksum is in an image of server-everything."""
+    content = drawn("PNG")
+    extra = b"\0\0\0\3iCCPxxx\1\2\3\4"
+    damaged = content[:33] + extra + content[33:]
+    assert find_image_problem(damaged) is None
+    assert without_damaged_extras(damaged) == content
+    assert without_damaged_extras(content + b"\0\0") == content + b"\0\0"
+    assert without_damaged_extras(drawn("GIF")) == drawn("GIF")
+    needed = content.replace(b"IDAT", b"IDAX")
+    assert find_image_problem(needed) == "it is damaged"
+    assert without_damaged_extras(needed) == needed
 
 
 @given(st.sampled_from([b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF89a", b"RIFF....WEBPVP8X"]), st.binary())

@@ -1,0 +1,81 @@
+"""Call tools that work only as tasks: the server answers at once, and the result is fetched.
+
+Specification 2025-11-25, basic/utilities/tasks (SEP-1686). `tasks/result` waits for the end of the task and
+delivers its questions; `tasks/get` says meanwhile that the task goes on. The mcp package sends these requests
+only through an interface that it has deprecated, but it has their types.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from mcp import ClientSession
+from mcp import types as protocol
+from mcp.shared.exceptions import McpError
+
+from agent.mcp.call_watch import MAX_CALL_SECONDS, CallTimer, Report
+from agent.mcp.listing import send
+
+POLL_SECONDS = 1.0
+SHORTEST_POLL, LONGEST_POLL = 0.1, 10.0
+Result = Mapping[str, Any]
+
+
+async def call_as_task(
+    session: ClientSession, tool: str, arguments: dict[str, Any], timer: CallTimer, report: Report
+) -> Result:
+    """Call a tool as a task and return the raw result. Raises McpError.
+
+    Each answer that the task is working gives the call its whole time again, as progress does.
+    """
+    params = protocol.CallToolRequestParams(
+        name=tool, arguments=arguments, task=protocol.TaskMetadata(ttl=int(MAX_CALL_SECONDS * 1000))
+    )
+    created = await send(session, protocol.CallToolRequest(params=params))
+    task = created.get("task")
+    if not isinstance(task, Mapping) or not isinstance(task.get("taskId"), str):
+        return created
+    request = protocol.GetTaskPayloadRequest(
+        params=protocol.GetTaskPayloadRequestParams(taskId=task["taskId"])
+    )
+    result = asyncio.ensure_future(send(session, request, request_read_timeout_seconds=timedelta(days=1)))
+    try:
+        await _watch(session, task, result, timer, report)
+        return await result
+    finally:
+        result.cancel()
+
+
+async def _watch(
+    session: ClientSession,
+    task: Mapping[str, Any],
+    result: asyncio.Future[Any],
+    timer: CallTimer,
+    report: Report,
+) -> None:
+    """Ask for the state of a task until its result is there."""
+    request = protocol.GetTaskRequest(params=protocol.GetTaskRequestParams(taskId=task["taskId"]))
+    state: Mapping[str, Any] = task
+    while True:
+        await asyncio.wait([result], timeout=_pause(state.get("pollInterval")))
+        if result.done():
+            return
+        try:
+            state = await send(session, request)
+        except McpError:
+            # The result may have come meanwhile, and says more.
+            return
+        if state.get("status") == "working":
+            timer.restart()
+            message = state.get("statusMessage")
+            report(None, None, message if isinstance(message, str) else None)
+
+
+def _pause(milliseconds: object) -> float:
+    """Return the seconds between two questions for the state; the server suggests a number."""
+    if not isinstance(milliseconds, int | float):
+        return POLL_SECONDS
+    return min(max(milliseconds / 1000, SHORTEST_POLL), LONGEST_POLL)
