@@ -34,12 +34,15 @@ from agent.errors import ModelError, ModelUnavailable
 from agent.factory import create_agent_graph
 from agent.features import Middleware, RuntimeFeatures
 from agent.harness.assembly import middleware_tools, system_prompt
-from agent.harness.lead_chain import ChainParts, build_chain
+from agent.harness.compaction import build_compaction_graph
+from agent.harness.lead_chain import ChainParts, build_chain, build_summarization
 from agent.harness.subagent_prompt import SubagentBriefing
 from agent.mcp.pool import NO_TOOLS, McpPool, McpToolSet, current_pool
 from agent.mcp.sign_ins import SignIns
 from agent.memory.extraction import ExtractionModel
 from agent.memory.store import FileMemoryStore
+from agent.middleware.memory import make_recorder
+from agent.middleware.summarization import SummarizationMiddleware
 from agent.models.resolve import FallbackChain, build_fallback_chain, build_model
 from agent.models.spec import Catalog, ModelSpec
 from agent.sandbox.options import Surroundings, load_provider
@@ -121,9 +124,7 @@ class LeadAgent:
             self._current = (catalog, config)
             self._graphs.clear()
         current = self._current
-        profile = await self._read_profile(switches.agent_name)
-        own = check_model(profile, catalog.names) if profile and not switches.model_name else None
-        spec = catalog.pick(switches.model_name or own)
+        profile, spec = await self._choose_model(catalog, switches)
         fit = fit_options(spec, switches, degrade=catalog.allow_degradation)
         fit = replace(fit, model_name=spec.name, agent_name=profile.name if profile else None)
         extensions = await self._extensions.get_extensions()
@@ -140,6 +141,36 @@ class LeadAgent:
                 self._graphs.popitem(last=False)
         self._graphs.move_to_end(wanted)
         return self._graphs[wanted]
+
+    async def prepare_summaries(self, switches: RunOptions) -> tuple[BaseChatModel, SummarizationMiddleware]:
+        """Return the model of such a run, and the middleware that summarizes its thread, also if it is off.
+
+        Raises ModelUnknown, ModelUnavailable, ProfileError or ConfigErrors.
+        """
+        config, catalog = await self._source.config(), await self._source.catalog()
+        _, spec = await self._choose_model(catalog, switches)
+        line = await asyncio.to_thread(self._build_models, catalog, config, spec, RunOptions())
+        writers = await asyncio.to_thread(self._build_summarizers, catalog, config)
+        remembers = config.memory.enabled and spec.context_tokens is None
+        return line.models[0][1], build_summarization(
+            config,
+            fallbacks=[model for _, model in line.models[1:]],
+            writers=[model for _, model in writers.models] if writers else (),
+            before_cut=make_recorder(self.memory) if remembers else None,
+        )
+
+    async def _choose_model(
+        self, catalog: Catalog, switches: RunOptions
+    ) -> tuple[CustomAgent | None, ModelSpec]:
+        """Return the run's custom agent and its model."""
+        profile = await self._read_profile(switches.agent_name)
+        own = check_model(profile, catalog.names) if profile and not switches.model_name else None
+        return profile, catalog.pick(switches.model_name or own)
+
+    def _build_summarizers(self, catalog: Catalog, config: AgentConfig) -> FallbackChain | None:
+        """Return the models that `summarization` names; None for the models of the run."""
+        name = config.summarization.model_name
+        return self._build_models(catalog, config, catalog.pick(name), RunOptions()) if name else None
 
     def _build_once(
         self, spec: ModelSpec, wanted: _GraphKey, catalog: Catalog, config: AgentConfig
@@ -213,8 +244,7 @@ class LeadAgent:
         line = self._build_models(catalog, config, spec, wanted.options)
         spec, model = line.models[0]
         switches = fit_options(spec, wanted.options, degrade=True)
-        writer = config.summarization.model_name if config.summarization.enabled else None
-        writers = self._build_models(catalog, config, catalog.pick(writer), RunOptions()) if writer else None
+        writers = self._build_summarizers(catalog, config) if config.summarization.enabled else None
         delegates = self._build_subagent_models(catalog, config)
         tools = self._load_tools(config, wanted) if spec.supports_tools else []
         skills = _visible_skills(wanted.skills, profile)
@@ -356,6 +386,11 @@ async def make_lead_agent(config: RunnableConfig) -> Graph:
     return await get_lead_agent(home_from_environment()).get_graph(
         RunOptions.of(config.get("configurable") or {})
     )
+
+
+async def make_compaction_graph() -> Graph:
+    """Return the graph that summarizes a thread of the lead agent, with the models of its configuration."""
+    return build_compaction_graph(get_lead_agent(home_from_environment()).prepare_summaries)
 
 
 def get_lead_agent(home: Path) -> LeadAgent:

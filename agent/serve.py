@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,10 @@ PREFIX = "roebot agent: "
 EXIT_UNUSABLE_CONFIG = 2
 """Exit code if the configuration is unusable."""
 MAX_PORT = 65_535
-LEAD_AGENT = "agent.lead:make_lead_agent"
+OWN_GRAPHS: Mapping[str, str] = {
+    "lead_agent": "agent.lead:make_lead_agent",
+    "compaction": "agent.lead:make_compaction_graph",
+}
 
 
 def run_server(settings: ServeSettings) -> int:
@@ -108,7 +111,7 @@ def graph_sources(settings: ServeSettings) -> tuple[dict[str, Callable[[], Any]]
     from agent.runtime.loader import load_object, read_graphs_file
 
     if settings.graphs is None:
-        return {"lead_agent": partial(load_object, LEAD_AGENT)}, {}
+        return {name: partial(load_object, use) for name, use in OWN_GRAPHS.items()}, {}
     file = read_graphs_file(settings.graphs)
     return dict(file.sources), dict(file.descriptions)
 

@@ -47,6 +47,11 @@ class RunningAccount(Protocol):
         """The custom agent that answers in the account ("" for the default agent)."""
         ...
 
+    @property
+    def assistant(self) -> str:
+        """The assistant that answers in the account ("" for the default of the runtime client)."""
+        ...
+
 
 class AccountRegistry(Protocol):
     """The accounts that the service runs."""

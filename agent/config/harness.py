@@ -67,16 +67,19 @@ class ContextSize(Section):
 class SummarizationConfig(Section):
     """Summaries that replace the older part of a long thread."""
 
-    enabled: Switch = Field(False, description="true: summarize long threads.")
+    enabled: Switch = Field(True, description="true: summarize long threads; /compact works in either case.")
     trigger: tuple[ContextSize, ...] = Field(
-        (ContextSize(type="tokens", value=16_000),),
+        (ContextSize(type="fraction", value=0.75),),
         description="Sizes at which a thread is summarized; reaching any one of them is enough.",
     )
     keep: ContextSize = Field(
-        ContextSize(type="messages", value=20),
-        description="Most recent part of the thread, which is not summarized.",
+        ContextSize(type="fraction", value=0.25),
+        description="Most recent part of the thread, which is not summarized; less of it is kept if that "
+        "would save less than a quarter of the size in trigger.",
     )
-    model_name: Text | None = Field(None, description="Name of the model; null: the model of the run.")
+    model_name: Text | None = Field(
+        None, description="Name of the model, which can be a cheaper one; null: the model of the run."
+    )
 
     @field_validator("trigger")
     @classmethod
@@ -154,7 +157,9 @@ class MemoryConfig(Section):
         30.0, ge=0, le=3600, description="Seconds without a new message before memory is updated."
     )
     model_name: Text | None = Field(
-        None, description="Name of the model that updates memory; null: the default model."
+        None,
+        description="Name of the model that updates memory, which can be a cheaper one; null: the default "
+        "model.",
     )
     max_facts: Count = Field(
         100, le=1000, description="Maximum number of facts; those with the highest confidence are kept."

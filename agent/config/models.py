@@ -55,6 +55,10 @@ class ModelEntry(OpenSection):
         False, description="true: the model accepts a reasoning effort setting."
     )
     supports_tools: Switch = Field(True, description="true: the model can call tools.")
+    context_window: Count | None = Field(
+        None,
+        description="Number of tokens that fit into a request; null: as known for the model, else 32000.",
+    )
     price: ModelPrice | None = Field(
         None, description="Prices per million tokens: input, output, cached_input; for run_limits.cost."
     )

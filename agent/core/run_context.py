@@ -10,6 +10,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
+from agent.shared.compaction import COMPACTION
+
 _OF_THE_RUN = frozenset({"thread_id", "run_id"})
 """Fields that the server sets in `configurable`; a client's context can't choose another thread."""
 
@@ -123,3 +125,19 @@ def _as_flag(value: object) -> bool | None:
 
 def _as_option(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionOrder:
+    """A request to summarize a thread: its key, and what the summary should keep above all."""
+
+    key: str
+    focus: str = ""
+
+    @classmethod
+    def of(cls, configurable: Mapping[str, Any]) -> CompactionOrder:
+        """Read `compaction`, a mapping with `key` and `focus`; without one every run is a new request."""
+        given = configurable.get(COMPACTION)
+        known = given if isinstance(given, Mapping) else {}
+        key = _as_option(known.get("key")) or str(configurable.get("run_id") or "")
+        return cls(key, _as_option(known.get("focus")) or "")

@@ -106,6 +106,17 @@ class Steered(TypedDict):
     ids: list[str]
 
 
+class ThreadCompaction(TypedDict):
+    """The newest summary on request: `key` of the request, number of summarized messages, tokens before and
+    after. Without summarized messages the conversation is as before.
+    """
+
+    key: str
+    messages: int
+    before: int
+    after: int
+
+
 class TodoItem(TypedDict):
     """One item of the plan: `status` is pending, in_progress or completed."""
 
@@ -169,6 +180,7 @@ class ThreadState(AgentState[Any]):
     promoted_tools: NotRequired[Annotated[list[str], merge_names]]
     steered: NotRequired[Steered | None]
     run_spent: NotRequired[RunSpent | None]
+    compaction: NotRequired[ThreadCompaction | None]
 
 
 def _flatten(writes: Sequence[Any]) -> list[Any]:

@@ -112,7 +112,7 @@ def select_features(parts: ChainParts) -> RuntimeFeatures:
     return RuntimeFeatures(
         sandbox=sandbox,
         memory=config.memory.enabled and spec.context_tokens is None,
-        summarization=config.summarization.enabled,
+        summarization=config.summarization.enabled and spec.context_tokens is None,
         subagent=_has_subagents(parts, has_tools=sandbox or bool(parts.tools)),
         vision=spec.supports_vision,
         auto_title=config.title.enabled and spec.context_tokens is None,
@@ -190,7 +190,7 @@ def _build_configured(parts: ChainParts, features: RuntimeFeatures) -> dict[str,
         )
     if features.summarization is True:
         before_cut = make_recorder(parts.memory) if features.memory is True else None
-        made["summarization"] = _build_summarization(parts, before_cut)
+        made["summarization"] = _build_own_summarization(parts, before_cut)
     if features.sandbox is False:
         # Its tool opens files of the sandbox.
         made["view_image"] = ViewImageMiddleware(tools=())
@@ -230,22 +230,37 @@ def _build_retry(config: AgentConfig, others: Sequence[BaseChatModel]) -> ModelR
     return ModelRetry(retries=calls.retries, delay=calls.retry_delay_seconds, fallbacks=others)
 
 
-def _build_summarization(parts: ChainParts, before_cut: BeforeCut | None) -> Middleware:
-    config = parts.config.summarization
-    fallbacks = [model for _, model in parts.fallbacks]
+def build_summarization(
+    config: AgentConfig,
+    *,
+    fallbacks: Sequence[BaseChatModel] = (),
+    writers: Sequence[BaseChatModel] = (),
+    before_cut: BeforeCut | None = None,
+) -> SummarizationMiddleware:
+    """Return the configured summaries. The `writers` write them in order; without any, the model of the run
+    and its `fallbacks`.
+    """
+    sizes = config.summarization
     return SummarizationMiddleware(
-        model=parts.summarizers[0] if parts.summarizers else None,
-        attempts=_build_retry(parts.config, parts.summarizers[1:] if parts.summarizers else fallbacks),
-        trigger=[size.as_tuple() for size in config.trigger],
-        keep=config.keep.as_tuple(),
+        model=writers[0] if writers else None,
+        attempts=_build_retry(config, writers[1:] if writers else fallbacks),
+        trigger=[size.as_tuple() for size in sizes.trigger],
+        keep=sizes.keep.as_tuple(),
         before_cut=before_cut,
+    )
+
+
+def _build_own_summarization(parts: ChainParts, before_cut: BeforeCut | None) -> SummarizationMiddleware:
+    fallbacks = [model for _, model in parts.fallbacks]
+    return build_summarization(
+        parts.config, fallbacks=fallbacks, writers=parts.summarizers, before_cut=before_cut
     )
 
 
 def _subagent_summarization(parts: ChainParts, features: RuntimeFeatures) -> Middleware | None:
     """Return the summaries of subagents, which are not read for the memory of people."""
     if features.summarization is True:
-        return _build_summarization(parts, None)
+        return _build_own_summarization(parts, None)
     return default_subagent_summarization(features)
 
 

@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 
 from agent.core.import_string import ImportStringError, import_object
 from agent.errors import ModelUnavailable, redact_line
+from agent.models.context_window import set_context_window
 from agent.models.errors import limit_own_retries
 from agent.models.http import open_client, use_per_loop_client
 from agent.models.providers import find_class
@@ -58,6 +59,8 @@ def build_model(spec: ModelSpec, *, thinking: bool = False, effort: str | None =
     try:
         made = use_per_loop_client(chosen(**settings))
         limit_own_retries(made)
+        if window := spec.context_window or spec.context_tokens:
+            set_context_window(made, window)
         return set_model_name(made, spec.name)
     except ValidationError as error:
         where = ", ".join(sorted({".".join(map(str, part["loc"])) or "settings" for part in error.errors()}))

@@ -17,7 +17,7 @@ class ModelSpec:
     """A model that can be built: `use` is `package.module:Class`, `settings` its arguments.
 
     `source` is `config`, `env:NAME`, `ollama` or `local`. `context_tokens` is set if the history must be cut
-    to fit; `note` is for people.
+    to fit; `context_window` is the configured number of tokens of a request. `note` is for people.
     """
 
     name: str
@@ -32,6 +32,7 @@ class ModelSpec:
     supports_tools: bool = True
     when_thinking_enabled: Mapping[str, Any] = field(default_factory=dict, repr=False)
     context_tokens: int | None = None
+    context_window: int | None = None
     note: str | None = None
 
 
@@ -97,5 +98,6 @@ def spec_from_entry(entry: ModelEntry) -> ModelSpec:
         supports_vision=entry.supports_vision,
         supports_reasoning_effort=entry.supports_reasoning_effort,
         supports_tools=entry.supports_tools,
+        context_window=entry.context_window,
         when_thinking_enabled=entry.build_arguments(thinking=True) if entry.when_thinking_enabled else {},
     )

@@ -10,6 +10,7 @@ from bot.access.one_time_codes import CODE_LASTS, create_secret, hash_secret
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.commands.agents import agent, agent_of
 from bot.commands.approvals import approve, approved, reject
+from bot.commands.compact import compact
 from bot.commands.conversation import busy, busy_line, resume, threads, title
 from bot.commands.digest import digest, is_schedule
 from bot.commands.extensions import mcp, skill, skills, use_skill_or_suggest
@@ -186,6 +187,14 @@ def build_registry() -> Registry:
             Command("status", status),
             Command("stop", stop, audited="name"),
             Command("retry", retry),
+            Command(
+                "compact",
+                compact,
+                argument="[TEXT]",
+                audited="name",
+                changes_bare=True,
+                slow=True,
+            ),
             Command("threads", threads),
             Command(
                 "resume", resume, argument="[NUMBER]", most_words=1, resumes_thread=True, audited="words"

@@ -26,7 +26,7 @@ async def models(call: Invocation) -> Result:
     except RuntimeProblem:
         return Result(texts("models_unreachable"))
     view = await call.core.db.run(load_conversation, call.turn.conversation)
-    chosen = _chosen_model(call, view) or await _agent_model(call, view)
+    chosen = chosen_model(call, view) or await _agent_model(call, view)
     chosen = chosen or next((model.name for model in offered if model.default), "")
     lines = [_model_line(texts, model, mark="✓" if model.name == chosen else "•") for model in offered]
     return Result("\n\n".join([texts("models_title"), *lines, texts("models_hint")]))
@@ -59,7 +59,7 @@ async def model(call: Invocation) -> Result:
 
 def model_of(call: Invocation, view: ConversationView | None) -> str:
     """Return the display name of the conversation's model, without a request: `/status` has to be quick."""
-    if name := _chosen_model(call, view):
+    if name := chosen_model(call, view):
         return f"`{name}`"
     agent = chosen_agent(call, view)
     return call.texts("model_agent", name=agent) if agent else call.texts("model_default")
@@ -67,7 +67,7 @@ def model_of(call: Invocation, view: ConversationView | None) -> str:
 
 async def _describe_model(call: Invocation, view: ConversationView | None) -> str:
     """Return the display name of the model; a default model is named if the runtime reports it."""
-    if _chosen_model(call, view):
+    if chosen_model(call, view):
         return model_of(call, view)
     try:
         async with asyncio.timeout(LISTING_SECONDS):
@@ -90,7 +90,7 @@ async def _agent_model(call: Invocation, view: ConversationView | None) -> str:
     return next((one.model or "" for one in offered if one.name == agent), "")
 
 
-def _chosen_model(call: Invocation, view: ConversationView | None) -> str:
+def chosen_model(call: Invocation, view: ConversationView | None) -> str:
     """Return the model of the conversation, else of the account; the command's turn carries the choice."""
     return (view.model if view else "") or call.turn.model
 

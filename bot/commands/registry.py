@@ -14,6 +14,7 @@ from bot.config import Rejected, Reloaded
 from bot.domain import ChatKind, Origin, Turn, TurnKind
 from bot.platforms.base import CommandHint
 from bot.privacy.retention import RetentionJob
+from bot.runtime.interface import TokenUsage
 from bot.schedules.service import ScheduleService
 from bot.store.audit import Actor, AuditEvent
 from bot.store.budgets import UsageLimit
@@ -143,13 +144,15 @@ class Result:
     """An answer in Markdown.
 
     `composed`: the handler's transaction has already recorded the answer or handed the turn to the agent.
-    `sealed` maps placeholders in the text to secrets, which are sent to the caller and never stored.
+    `sealed` maps placeholders in the text to secrets, which are sent to the caller and never stored. `used`
+    are the tokens that the command used.
     """
 
     text: str
     composed: bool = False
     documents: tuple[AnswerFile, ...] = ()
     sealed: tuple[str, str] | None = None
+    used: TokenUsage | None = None
 
 
 def nearest(name: str, names: Sequence[str], cutoff: float = 0.4) -> list[str]:
@@ -196,6 +199,10 @@ class Command:
     audited: Literal["", "name", "words"] = ""
     """What the audit log shows of a use that changes something: nothing (its handler records the change), its
     name, or its arguments too. Commands for admins are always recorded, with arguments."""
+    changes_bare: bool = False
+    """It changes something without arguments too."""
+    slow: bool = False
+    """It waits for the agent, so that typing is shown."""
 
     @property
     def role(self) -> Role:
@@ -211,7 +218,8 @@ class Command:
         """Return the audit event for a use of the command, None if it only showed something."""
         if self.role > Role.MEMBER:
             return AuditEvent("refused" if refused else "command", f"/{self.name}", " ".join(words))
-        if not self.audited or refused or (self.argument and not words):
+        shows = bool(self.argument) and not words and not self.changes_bare
+        if not self.audited or refused or shows:
             return None
         return AuditEvent("command", f"/{self.name}", " ".join(words) if self.audited == "words" else "")
 

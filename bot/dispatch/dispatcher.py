@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 import structlog
@@ -15,7 +15,7 @@ from bot.commands.registry import AnswerFile, CommandServices, Handler, Invocati
 from bot.commands.retry import begin_queued_retry
 from bot.config import Rejected, Reloaded
 from bot.dispatch.approvals import Question, mark_resolved
-from bot.dispatch.pacing import AccountChannel, ChannelRegistry, StartLimiter
+from bot.dispatch.pacing import AccountChannel, ChannelRegistry, StartLimiter, typing_shown
 from bot.dispatch.reply.delivery import (
     Delivery,
     composed_outcome,
@@ -327,12 +327,14 @@ class Dispatcher:
         if channel is None:
             return
         if turn.state is TurnState.ACCEPTED:
-            result = await self._run_command(turn)
+            result = await self._run_command(turn, channel)
             if result.composed:
                 await self._work_control(turn_id)
             else:
                 with self._unsealed(turn, result):
-                    await self._close_turn(stored, channel, RunOutcome(result.text), result.documents)
+                    await self._close_turn(
+                        stored, channel, RunOutcome(result.text, used=result.used), result.documents
+                    )
         else:
             ended = composed_outcome(turn)
             await Delivery(self._reply_sender(turn, stored.parts, channel)).finish(
@@ -361,7 +363,7 @@ class Dispatcher:
         parts = final_parts(outcome, channel)
         for one in documents:
             parts.append(Part(len(parts), PartKind.DOCUMENT, one.content, filename=one.filename))
-        await delivery.compose(parts, error=outcome.error)
+        await delivery.compose(parts, error=outcome.error, spent=spent_tokens(claim.turn, outcome))
         await delivery.finish(outcome.state, error=outcome.error)
 
     async def _give_up_conversation(self, conversation: int) -> None:
@@ -394,7 +396,7 @@ class Dispatcher:
         alone = self._commands.alone_for(turn, self._role_in)
         return ReplySender(turn, parts, channel, self._core, sealed, alone)
 
-    async def _run_command(self, turn: Turn) -> Result:
+    async def _run_command(self, turn: Turn, channel: AccountChannel) -> Result:
         texts = self._texts_for(turn)
         message = turn.messages[0]
         parsed = self._commands.parse(message.text, mentioned=True)
@@ -405,7 +407,9 @@ class Dispatcher:
         if command is None:
             return await self._run_handler(self._commands.fallback, call)
         refused = call.refusal_of(command)
-        result = Result(refused) if refused else await self._run_handler(command.handler, call)
+        shown = typing_shown(channel, turn.address, self._clock) if command.slow else nullcontext()
+        async with shown:
+            result = Result(refused) if refused else await self._run_handler(command.handler, call)
         if event := command.audit_event(words, refused=bool(refused)):
             await self._db.run(record_event, author_of(turn), event, self._clock.now())
         return result

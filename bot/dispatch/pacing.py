@@ -273,6 +273,22 @@ class ChannelRegistry(Protocol):
 TYPING_EVERY = 4.5
 
 
+@asynccontextmanager
+async def typing_shown(channel: AccountChannel, address: ReplyAddress, clock: Clock) -> AsyncIterator[None]:
+    """Show typing for the duration of the context, within the rate limits."""
+
+    async def keep_typing() -> None:
+        while True:
+            await clock.sleep(await show_typing(channel, address) or TYPING_EVERY)
+
+    typing = asyncio.ensure_future(keep_typing())
+    try:
+        yield
+    finally:
+        typing.cancel()
+        await asyncio.gather(typing, return_exceptions=True)
+
+
 async def show_typing(channel: AccountChannel, address: ReplyAddress) -> float:
     """Show typing if the rate limits allow it. Return 0.0, else the seconds after which to try again."""
     adapter = channel.adapter

@@ -13,8 +13,11 @@ from langgraph_sdk.client import LangGraphClient
 from agent.shared.run_identity import STEERING
 from agent.shared.schemas import AgentInfo, ConfigProblem, McpServerState, ModelInfo, SkillList
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
+from bot.runtime.compaction import IDEMPOTENCY_HEADER, RunAccess, compact_thread
 from bot.runtime.events import STREAM_MODES, open_interrupts, read_answer, read_usage, translate_event
 from bot.runtime.interface import (
+    CompactionOutcome,
+    CompactionRequest,
     LoggedEvent,
     PersonWords,
     RememberedFact,
@@ -27,7 +30,6 @@ from bot.runtime.interface import (
     TokenUsage,
 )
 
-IDEMPOTENCY_HEADER = "Idempotency-Key"
 # A stream is silent only between two heartbeats (5 s on LangGraph servers).
 READ_TIMEOUT = 30.0
 # A document is read before the answer comes; the runtime gives up after a minute.
@@ -59,7 +61,7 @@ class LangGraphRuntime:
     async def create_run(self, request: RunRequest) -> str:
         """A repeated creation looks first, for servers that do not know the header."""
         with _translated_errors():
-            if request.repeated and (known := await self._find_run(request)):
+            if request.repeated and (known := await self._find_run(request.thread_id, request.key)):
                 return known
             resumes = bool(request.answers) and await self._is_open(request)
             run = await self._client.runs.create(
@@ -93,16 +95,16 @@ class LangGraphRuntime:
             raise
         return request.answers in open_interrupts(state)
 
-    async def _find_run(self, request: RunRequest) -> str:
+    async def _find_run(self, thread_id: str, key: str) -> str:
         try:
-            runs = await self._client.runs.list(request.thread_id, limit=LOOK_BACK)
+            runs = await self._client.runs.list(thread_id, limit=LOOK_BACK)
         except httpx.HTTPStatusError as error:
             if error.response.status_code == httpx.codes.NOT_FOUND:
                 return ""
             raise
         for run in runs:
             metadata: dict[str, Any] = dict(run.get("metadata") or {})
-            if metadata.get("idempotency_key") == request.key:
+            if metadata.get("idempotency_key") == key:
                 return str(run["run_id"])
         return ""
 
@@ -148,6 +150,11 @@ class LangGraphRuntime:
     async def unsteer(self, thread_id: str, message_id: str) -> None:
         with suppress(RunMissing), _translated_errors():
             await self._client.store.delete_item((STEERING, thread_id), key=message_id)
+
+    async def compact_thread(self, request: CompactionRequest) -> CompactionOutcome:
+        runs = RunAccess(self._find_run, self.join_run, self.read_usage)
+        with _translated_errors():
+            return await compact_thread(self._client, runs, request, request.assistant or self._assistant)
 
     async def checkpoint_before(self, thread_id: str, run_id: str) -> str | None:
         with _translated_errors():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Protocol
 
 from agent.shared.schemas import AgentInfo, McpServerState, ModelInfo, SkillList
@@ -253,6 +254,52 @@ class StoredUpload:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
+class CompactionState(StrEnum):
+    """How a request to summarize a thread ended.
+
+    SHORT: there is nothing to summarize, or it would not get shorter. BUSY: it was not to be started.
+    QUESTION: the thread waits for an answer. UNAVAILABLE: this runtime or assistant has no such summaries.
+    """
+
+    DONE = "done"
+    SHORT = "short"
+    BUSY = "busy"
+    QUESTION = "question"
+    UNAVAILABLE = "unavailable"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionRequest:
+    """A request to summarize a thread: `focus` is what the summary should keep above all.
+
+    The same `key` never summarizes twice. Without `starts` only a request that was started before is
+    continued. `assistant` "" is the default of the runtime client.
+    """
+
+    thread_id: str
+    key: str
+    configurable: Mapping[str, Any]
+    focus: str = ""
+    assistant: str = ""
+    starts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionOutcome:
+    """The result: number of summarized messages, tokens of the thread before and after, and tokens used.
+
+    `problem` is a line for people about a failure.
+    """
+
+    state: CompactionState
+    messages: int = 0
+    before: int = 0
+    after: int = 0
+    used: TokenUsage | None = None
+    problem: str = ""
+
+
 class AgentRuntime(Protocol):
     """An agent runtime. Every method raises RuntimeUnreachable, RuntimeRefused or RunMissing."""
 
@@ -282,6 +329,10 @@ class AgentRuntime(Protocol):
 
     async def unsteer(self, thread_id: str, message_id: str) -> None:
         """Take a message out of the inbox; one that is not there is not an error."""
+        ...
+
+    async def compact_thread(self, request: CompactionRequest) -> CompactionOutcome:
+        """Summarize the older part of a thread after the runs that it has, and wait for the end."""
         ...
 
     async def checkpoint_before(self, thread_id: str, run_id: str) -> str | None:

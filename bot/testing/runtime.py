@@ -14,6 +14,9 @@ from agent.shared.schemas import AgentInfo, McpServerState, ModelInfo, ServerSta
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.interface import (
     AttemptStarted,
+    CompactionOutcome,
+    CompactionRequest,
+    CompactionState,
     EventsMissing,
     JoinedMessage,
     LoggedEvent,
@@ -89,6 +92,10 @@ class ScriptedRuntime:
     deleted: list[str] = field(default_factory=list)
     erased: list[tuple[str, PersonWords]] = field(default_factory=list)
     signed_out: list[str] = field(default_factory=list)
+    compacting: Callable[[CompactionRequest], CompactionOutcome] | None = None
+    compactions: dict[str, CompactionOutcome] = field(default_factory=dict)
+    compaction_requests: list[CompactionRequest] = field(default_factory=list)
+    compaction_gate: asyncio.Event | None = None
 
     async def create_run(self, request: RunRequest) -> str:
         self._reachable()
@@ -167,6 +174,24 @@ class ScriptedRuntime:
     def waiting_offers(self, thread_id: str) -> list[SteerMessage]:
         """Return the inbox of a thread, in order."""
         return sorted((self.inbox or {}).get(thread_id, {}).values(), key=lambda one: one.number)
+
+    async def compact_thread(self, request: CompactionRequest) -> CompactionOutcome:
+        """Call `compacting` once per key, and record the request; without it there are no summaries.
+
+        The result is returned when `compaction_gate`, if any, is set.
+        """
+        self._reachable()
+        self.compaction_requests.append(request)
+        if request.key not in self.compactions:
+            if not request.starts:
+                return CompactionOutcome(CompactionState.BUSY)
+            if self.compacting is None:
+                return CompactionOutcome(CompactionState.UNAVAILABLE)
+            self.compactions[request.key] = self.compacting(request)
+        if self.compaction_gate is not None:
+            await self.compaction_gate.wait()
+        self._reachable()
+        return self.compactions[request.key]
 
     async def checkpoint_before(self, thread_id: str, run_id: str) -> str | None:
         self._run(run_id)

@@ -114,6 +114,13 @@ ENGLISH: Mapping[str, str] = {
     "retry_busy": "An answer is still in progress. Try again once it has finished.",
     "retry_waits": "I'm still working. I'll retry this as soon as I've finished.",
     "retry_done": "Answering again…",
+    "compact_done": "I summarized {messages:,} earlier messages of this agent thread: about {after:,} tokens instead of {before:,}. The latest messages are unchanged.",
+    "compact_short": "There is nothing to compact: this agent thread takes about {before:,} tokens, and a summary would not be shorter.",
+    "compact_busy": "An answer is still in progress. Send `/compact` again once it has finished.",
+    "compact_question": "I'm still waiting for an answer to my question. Answer it first, then send `/compact` again.",
+    "compact_unavailable": "This agent runtime can't summarize an agent thread on request. Use `/new` to start a new one.",
+    "compact_failed": "⚠️ I couldn't summarize this agent thread, so it is unchanged. {problem}",
+    "compact_too_long": "Say in at most {limit} characters what the summary should keep.",
     "retry_gone": "I can't retry that because its agent thread no longer exists. Please send the message again.",
     # Models, agents
     "models_title": "**Models**",

@@ -15,6 +15,8 @@ ENGLISH_COMMANDS: Mapping[str, str] = {
     "more_stop": "Stops the current answer within a second. Anything already written stays. Sending just `stop` does the same.",
     "cmd_retry": "Answer the last message again",
     "more_retry": "Goes back to the point before the last message and answers it again with the currently selected model and agent. If an answer is in progress, the retry starts once it has finished.",
+    "cmd_compact": "Summarize the earlier messages of this agent thread now",
+    "more_compact": "Replaces all but the latest messages of the agent thread with a summary, so that the next answers use fewer tokens, and shows the tokens before and after. `/compact TEXT` says what the summary should keep above all: `/compact keep the numbers`. The agent also summarizes by itself before a thread gets too long for the model.",
     "cmd_plan": "Turn planning on or off",
     "more_plan": "With `on`, the agent keeps a list of steps that is shown while it works. The change takes effect with the next answer.",
     "cmd_models": "List the models",

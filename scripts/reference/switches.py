@@ -105,7 +105,14 @@ ROWS: Sequence[Row] = (
         ("web_tools.enabled",),
         note="while the internet can be reached; a tool of the same kind in `tools` replaces each",
     ),
-    Row("Summaries of long threads", "off", ("summarization.enabled",), feature="summarization"),
+    Row(
+        "Summaries of long threads",
+        "on",
+        ("summarization.enabled",),
+        chat="/compact",
+        feature="summarization",
+        note="the command works while they are off, too; the bundled model reads only what fits instead",
+    ),
     Row("Title", "on", ("title.enabled",), feature="auto_title", note="not available with the bundled model"),
     Row("Guardrail", "off", ("guardrails.enabled",), feature="guardrail"),
     Row(

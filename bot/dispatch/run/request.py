@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 import structlog
 
 from agent.shared.aio import wait_first
 from agent.shared.envelope import escape_text
 from bot.access import Role
-from bot.access.policy import LOCAL_PLATFORMS
+from bot.access.run_context import build_run_context
 from bot.commands.escaping import quoted
 from bot.dispatch.pacing import AccountChannel
 from bot.dispatch.run.agent_message import AgentMessages, RoleOf, render_change
@@ -24,7 +23,6 @@ from bot.domain import (
     Turn,
     TurnMessage,
     thread_message_id,
-    turn_author,
 )
 from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
 from bot.faults import Step, reach
@@ -87,15 +85,6 @@ def message_number(turn: Turn, identity: str) -> int:
     return int(number) if is_ours else 0
 
 
-def _home_account(turn: Turn) -> str:
-    """Return the account on which a turn's author is known: for a person who signed in by a link, the account
-    of the link, so that the agent has a single memory of each person.
-    """
-    people = [*(message.sender for message in turn.messages), *turn.askers]
-    known = people[-1].account if people and turn.platform in LOCAL_PLATFORMS else ""
-    return known or turn.address.account
-
-
 async def build_run_request(
     uploader: AttachmentUploader,
     texts: Texts,
@@ -122,7 +111,7 @@ async def build_run_request(
     told += [render_change(turn.platform, note, texts) for note in turn.notes]
     if told and messages:
         messages[0]["content"] = "\n\n".join([*told, messages[0]["content"]])
-    configurable = _run_context(turn, turn.agent or uploader.channel.agent, texts.locale, roles)
+    configurable = build_run_context(turn, turn.agent or uploader.channel.agent, texts.locale, roles)
     if steerable:
         configurable["steerable"] = True
     return RunRequest(
@@ -136,28 +125,6 @@ async def build_run_request(
         repeated=repeated,
         assistant=uploader.channel.assistant,
     )
-
-
-def _run_context(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> dict[str, Any]:
-    context: dict[str, Any] = {
-        "user_id": turn_author(turn),
-        "account": _home_account(turn),
-        "platform": turn.platform,
-        "chat": turn.address.chat,
-        "chat_kind": turn.address.chat_kind.value,
-        "turn_id": str(turn.id),
-        "roles": list(roles),
-        "locale": locale,
-    }
-    if turn.model:
-        context["model_name"] = turn.model
-    if turn.approved:
-        context["approved"] = list(turn.approved)
-    if turn.plan:
-        context["is_plan_mode"] = True
-    if agent:
-        context["agent_name"] = agent
-    return context
 
 
 def _decision(turn: Turn) -> dict[str, str] | None:

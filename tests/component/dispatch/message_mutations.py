@@ -127,8 +127,8 @@ MESSAGE_MUTATIONS = (
         "forged messages",
         "a summary does not pass for a message",
         "agent/middleware/summarization.py",
-        "_build_new_messages(escape_text(text))",
-        "_build_new_messages(text)",
+        "{HEADER}{escape_text(text)}",
+        "{HEADER}{text}",
         f"{INSIDE}::test_a_summary_does_not_pass_for_a_message",
     ),
     Mutation(

@@ -17,6 +17,8 @@ CHANGES: dict[str, tuple[AuditEvent, ...]] = {
     "/new": (AuditEvent("command", "/new"),),
     "/stop": (AuditEvent("command", "/stop"),),
     "/resume 1": (AuditEvent("command", "/resume", "1"),),
+    "/compact keep the numbers": (AuditEvent("command", "/compact"),),
+    "/compact": (AuditEvent("command", "/compact"),),
     "/title my words": (AuditEvent("command", "/title"),),
     "/model m": (AuditEvent("command", "/model", "m"),),
     "/agent a": (AuditEvent("command", "/agent", "a"),),

@@ -8,11 +8,12 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langchain_core.tools import tool
 
 from agent.core.run_context import RunContext
-from agent.errors import ModelUnavailable
+from agent.errors import ModelCallFailed
 from agent.middleware.dangling import DanglingToolCallMiddleware
 from agent.middleware.memory import make_recorder
 from agent.middleware.model_response import TokenUsageMiddleware
 from agent.middleware.summarization import SummarizationMiddleware
+from agent.models.calls import ModelCalls
 from agent.models.retry import ModelRetry
 from agent.testing import Script, ScriptedChatModel
 from agent.testing.memory import RecordingMemory
@@ -233,9 +234,74 @@ async def test_a_fraction_is_of_what_the_model_takes() -> None:
     model = scripted(says("ok " * 40), profile={"max_input_tokens": 400})
     graph = chain(model, summarizing(trigger=("fraction", 0.5), keep=("messages", 2)))
     assert "SUMMARY" in texts(await talk(graph, 8))[0]
-    blind = chain(scripted(says("ok")), summarizing(trigger=("fraction", 0.5)))
-    with pytest.raises(ModelUnavailable, match="profile"):
-        await talk(blind, 1)
+    unknown = chain(scripted(says("ok " * 40)), summarizing(trigger=("fraction", 0.5)))
+    assert "SUMMARY" not in texts(await talk(unknown, 8))[0]
+
+
+async def test_an_earlier_summary_is_continued_as_one_and_not_as_a_message() -> None:
+    writer = scripted(says("FIRST"), says("SECOND"))
+    await talk(chain(scripted(says("ok")), summarizing(writer)), 6)
+    read = writer.calls[1].texts[0]
+    assert "<earlier_summary>\nFIRST\n</earlier_summary>" in read
+    assert "Person: Here is a summary" not in read
+    assert read.count("FIRST") == 1
+
+
+async def test_the_to_do_list_stays_in_view_while_work_remains() -> None:
+    todos = [
+        {"content": "Read it", "status": "completed"},
+        {"content": "Write <it>", "status": "in_progress"},
+    ]
+    writer = scripted(says("SUMMARY"), says("AGAIN"))
+    graph = chain(scripted(says("ok")), summarizing(writer))
+    for number in range(4):
+        values = await say(graph, f"fact {number}", todos=todos)
+    assert values["todos"] == todos
+    assert texts(values)[0].endswith(
+        "<todo_list>\n- [completed] Read it\n- [in_progress] Write <it>\n</todo_list>"
+    )
+    done = [{"content": "Read it", "status": "completed"}]
+    for number in range(4):
+        values = await say(graph, f"more {number}", todos=done)
+    assert "Read it" not in texts(values)[0]
+    assert "todo_list" not in writer.calls[1].texts[0], "an old list is not summarized as if it were true"
+
+
+async def test_a_conversation_that_is_too_long_for_the_provider_is_summarized_and_sent_again() -> None:
+    class Small(ScriptedChatModel):
+        def _next_script(self) -> Script:
+            fits = sum(map(len, self.calls[-1].texts)) < 6_000
+            return says("ok " * 300) if fits else says("", fail="context", after=0)
+
+    writer = scripted(says("SUMMARY"))
+    graph = chain(
+        Small(environ={}), summarizing(writer, trigger=("tokens", 900_000)), ModelCalls(model_name="m")
+    )
+    values = await talk(graph, 9)
+    assert texts(values)[-1].startswith("ok")
+    assert "SUMMARY" in texts(values)[0]
+    assert len(writer.calls) < 5
+
+
+async def test_too_long_without_a_summary_is_what_the_provider_said() -> None:
+    model = scripted(says("ok " * 900), says("ok"), says("", fail="context", after=0))
+    failing = scripted(says("", fail="auth"))
+    graph = chain(model, summarizing(failing, trigger=("tokens", 900_000)), ModelCalls(model_name="m"))
+    await talk(graph, 2)
+    with pytest.raises(ModelCallFailed, match=r"context|long"):
+        await say(graph, "one more")
+
+
+async def test_between_two_summaries_the_conversation_only_grows() -> None:
+    """Providers cache the longest beginning that two requests share."""
+    model = scripted(says("ok " * 20), remember=400)
+    graph = chain(model, summarizing(trigger=("tokens", 400), keep=("tokens", 100)))
+    await talk(graph, 60)
+    changed = 0
+    for before, after in zip(model.calls, model.calls[1:], strict=False):
+        is_same = after.texts[: len(before.texts)] == before.texts
+        changed += not is_same
+    assert 2 <= changed <= 12, f"{changed} of 60 requests begin differently"
 
 
 @pytest.mark.parametrize("wrong", [{"piece_tokens": 10}, {"prompt": "{conversation}"}])

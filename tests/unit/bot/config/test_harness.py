@@ -26,9 +26,9 @@ def test_the_published_defaults() -> None:
         "prompt_template": None,
         "model_name": None,
     }
-    assert not config.summarization.enabled
-    assert [size.as_tuple() for size in config.summarization.trigger] == [("tokens", 16_000)]
-    assert config.summarization.keep.as_tuple() == ("messages", 20)
+    assert config.summarization.enabled
+    assert [size.as_tuple() for size in config.summarization.trigger] == [("fraction", 0.75)]
+    assert config.summarization.keep.as_tuple() == ("fraction", 0.25)
     assert config.summarization.model_name is None
     assert not config.guardrails.enabled
     assert config.guardrails.provider.use == "agent.middleware.guardrail:AllowlistProvider"

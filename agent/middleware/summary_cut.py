@@ -1,0 +1,198 @@
+"""Decide when a conversation is summarized, and which of its messages the summary replaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain.agents.middleware.summarization import ContextSize, TriggerClause
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages.utils import count_tokens_approximately
+
+Trigger = ContextSize | TriggerClause | list[ContextSize | TriggerClause]
+SOURCE, SUMMARY = "lc_source", "summarization"
+WRITTEN_AFTER = "written_after"
+"""Key of a summary: id of the newest answer at that time, whose reported usage is out of date since then."""
+WORTHWHILE = 4
+"""A cut has to save a quarter of what triggers it; a smaller one changes the prefix for nothing."""
+SMALLEST_CUT = 500
+"""Tokens; a request for a summary of less is refused, since the summary would hardly be shorter."""
+MAX_SCALE = 4.0
+
+
+def is_summary(message: BaseMessage) -> bool:
+    """Return whether the message is a summary of earlier ones."""
+    return message.additional_kwargs.get(SOURCE) == SUMMARY
+
+
+def count_tokens(message: BaseMessage) -> int:
+    """Estimate the tokens of a message: four ASCII characters make one, a Chinese character is one."""
+    text = message.text
+    wide = 0 if text.isascii() else len(text.encode("utf-8", "surrogatepass")) - len(text)
+    return count_tokens_approximately([message]) + wide * 3 // 8
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Estimated tokens of each message; `scale` corrects them by what the provider reported last.
+
+    `total` includes what the messages do not contain: system prompt and tools, if it was reported.
+    """
+
+    costs: Sequence[int]
+    scale: float
+    total: int
+
+    @classmethod
+    def of(cls, messages: Sequence[AnyMessage]) -> Measure:
+        """Measure a conversation."""
+        costs = [count_tokens(message) for message in messages]
+        own = sum(costs)
+        known = own
+        at = _newest_answer(messages)
+        if at is not None and not _is_stale(messages, at):
+            known = _reported(messages[at]) + sum(costs[at + 1 :])
+        scale = min(max(1.0, known / own), MAX_SCALE) if own else 1.0
+        return cls(costs, scale, max(own, known))
+
+    @property
+    def sum_all(self) -> int:
+        """Return the tokens of all messages, without system prompt and tools."""
+        return int(sum(self.costs) * self.scale)
+
+    def sum(self, places: Iterable[int]) -> int:
+        """Return the tokens of the messages at these places."""
+        return int(sum(self.costs[at] for at in places) * self.scale)
+
+
+def _newest_answer(messages: Sequence[AnyMessage]) -> int | None:
+    found = (at for at in range(len(messages) - 1, -1, -1) if isinstance(messages[at], AIMessage))
+    return next(found, None)
+
+
+def _reported(message: BaseMessage) -> int:
+    usage = message.usage_metadata if isinstance(message, AIMessage) else None
+    return usage["total_tokens"] if usage else 0
+
+
+def _is_stale(messages: Sequence[AnyMessage], at: int) -> bool:
+    """Return whether the answer was given before the messages were cut."""
+    return any(
+        one.additional_kwargs.get(WRITTEN_AFTER) == messages[at].id for one in messages if is_summary(one)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CutRules:
+    """When to cut (any of `trigger`) and how much of the end to keep.
+
+    Shares are of `window`, in tokens. Calls stay with their results, and the last message of a person stays.
+    """
+
+    trigger: Sequence[Mapping[str, Any]]
+    keep: ContextSize
+    window: int
+
+    @classmethod
+    def of(cls, trigger: Trigger, keep: ContextSize, window: int) -> CutRules:
+        """Return the rules for langchain's forms of a trigger: sizes, clauses, and lists of them."""
+        alternatives = trigger if isinstance(trigger, list) else [trigger]
+        clauses: list[Mapping[str, Any]] = [
+            one if isinstance(one, Mapping) else {one[0]: one[1]} for one in alternatives
+        ]
+        return cls(clauses, keep, window)
+
+    def select_due(self, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+        """Return the messages to summarize now; none if there is room, or if it would save too little."""
+        measure = Measure.of(messages)
+        for clause in self.trigger:
+            limits = {kind: self._limit(kind, value) for kind, value in clause.items()}
+            sizes = {"messages": len(messages), "tokens": measure.total, "fraction": measure.total}
+            if not all(sizes[kind] >= limit for kind, limit in limits.items()):
+                continue
+            tokens = [limit for kind, limit in limits.items() if kind != "messages"]
+            for kept in self._attempts(min(tokens, default=None)):
+                places = self._select_places(messages, measure, kept)
+                if self._is_worthwhile(messages, measure, places, limits):
+                    return [messages[at] for at in places]
+        return []
+
+    def select_most(self, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+        """Return the messages to summarize on request: most of the conversation, whatever its size."""
+        measure = Measure.of(messages)
+        places = self._select_places(
+            messages, measure, ("tokens", min(self._kept_tokens(), measure.sum_all // 4))
+        )
+        new = [at for at in places if not is_summary(messages[at])]
+        return [messages[at] for at in places] if measure.sum(new) >= SMALLEST_CUT else []
+
+    def _limit(self, kind: str, value: float) -> int:
+        return max(1, int(self.window * value)) if kind == "fraction" else int(value)
+
+    def _kept_tokens(self) -> int:
+        kind, value = self.keep
+        return self.window // 4 if kind == "messages" else self._limit(kind, value)
+
+    def _attempts(self, limit: int | None) -> list[ContextSize]:
+        """Return how much to keep: as configured, else less, if too little would go."""
+        if limit is None:
+            return [self.keep]
+        return [self.keep, ("tokens", max(1, limit // 4))]
+
+    def _select_places(
+        self, messages: Sequence[AnyMessage], measure: Measure, keep: ContextSize
+    ) -> list[int]:
+        """Return the places of the messages before the part that is kept."""
+        kind, value = keep
+        if kind == "messages":
+            cut = max(0, len(messages) - int(value))
+        else:
+            cut = _cut_by_tokens(measure, self._limit(kind, value))
+        cut = _move_off_pairs(messages, cut)
+        asked = _last_of_person(messages)
+        return [at for at in range(cut) if at != asked]
+
+    @staticmethod
+    def _is_worthwhile(
+        messages: Sequence[AnyMessage], measure: Measure, places: Sequence[int], limits: Mapping[str, int]
+    ) -> bool:
+        # A summary takes the place of the earlier one.
+        saved = [at for at in places if not is_summary(messages[at])]
+        sizes = {"messages": len(saved)}
+        return bool(saved) and all(
+            sizes.get(kind, measure.sum(saved)) * WORTHWHILE >= limit for kind, limit in limits.items()
+        )
+
+
+def _cut_by_tokens(measure: Measure, tokens: int) -> int:
+    """Return the place after which at most `tokens` are left, before the last message at most."""
+    cut, left = len(measure.costs), tokens / measure.scale
+    while cut > 0 and measure.costs[cut - 1] <= left:
+        cut -= 1
+        left -= measure.costs[cut]
+    return max(0, min(cut, len(measure.costs) - 1))
+
+
+def _move_off_pairs(messages: Sequence[AnyMessage], cut: int) -> int:
+    """Return the cut, moved back until no result after it belongs to a call before it."""
+    callers: dict[str, int] = {}
+    pairs: list[tuple[int, int]] = []
+    for at, message in enumerate(messages):
+        if isinstance(message, AIMessage):
+            callers |= {str(call["id"]): at for call in message.tool_calls}
+        elif isinstance(message, ToolMessage) and message.tool_call_id in callers:
+            pairs.append((callers[message.tool_call_id], at))
+    for caller, result in reversed(pairs):
+        if caller < cut <= result:
+            cut = caller
+    return cut
+
+
+def _last_of_person(messages: Sequence[AnyMessage]) -> int | None:
+    people = (
+        at
+        for at in range(len(messages) - 1, -1, -1)
+        if isinstance(messages[at], HumanMessage) and SOURCE not in messages[at].additional_kwargs
+    )
+    return next(people, None)

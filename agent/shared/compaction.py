@@ -1,0 +1,11 @@
+"""Names that the bot and the agent share for summaries on request."""
+
+from __future__ import annotations
+
+from typing import Final
+
+LEAD_GRAPH: Final = "lead_agent"
+COMPACTION_GRAPH: Final = "compaction"
+"""The graph that summarizes threads of the lead agent; another server has none of this name."""
+COMPACTION: Final = "compaction"
+"""The request in a run's `configurable` (`key`, `focus`), and the channel of the thread with its result."""

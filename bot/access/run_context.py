@@ -1,0 +1,41 @@
+"""The context in which the agent works for a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bot.access.policy import LOCAL_PLATFORMS
+from bot.domain import Turn, turn_author
+
+
+def build_run_context(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> dict[str, Any]:
+    """Return the `configurable` of a run: for whom and where it works, with which model and custom agent."""
+    context: dict[str, Any] = {
+        "user_id": turn_author(turn),
+        "account": _home_account(turn),
+        "platform": turn.platform,
+        "chat": turn.address.chat,
+        "chat_kind": turn.address.chat_kind.value,
+        "turn_id": str(turn.id),
+        "roles": list(roles),
+        "locale": locale,
+    }
+    if turn.model:
+        context["model_name"] = turn.model
+    if turn.approved:
+        context["approved"] = list(turn.approved)
+    if turn.plan:
+        context["is_plan_mode"] = True
+    if agent:
+        context["agent_name"] = agent
+    return context
+
+
+def _home_account(turn: Turn) -> str:
+    """Return the account on which a turn's author is known: for a person who signed in by a link, the account
+    of the link, so that the agent has a single memory of each person.
+    """
+    people = [*(message.sender for message in turn.messages), *turn.askers]
+    known = people[-1].account if people and turn.platform in LOCAL_PLATFORMS else ""
+    return known or turn.address.account
