@@ -61,8 +61,9 @@ class ContainerSandbox(FolderSandbox):
         await asyncio.to_thread(self.ready)
         async with self._containers.borrow(self) as container, container.open_gate(self.thread_id):
             held, room = await asyncio.to_thread(self._measure)
-            env = {**self.variables, **engine.engine_environment()}
-            start = ProgramStart(container.command_line(command, room), env, container.folder)
+            variables = self.select_variables(command)
+            line = container.command_line(command, room, list(variables))
+            start = ProgramStart(line, {**variables, **engine.engine_environment()}, container.folder)
             over = self._watch(container, held).over
             result = await run(start, self.limits, seconds=seconds, over=over, letting_go=PIPE_SECONDS)
         return self.mask_result(result, room)

@@ -17,6 +17,7 @@ from agent.sandbox.options import MEGABYTE, SandboxLimits
 from agent.sandbox.paths import VirtualPaths, hidden_of, mounts_of
 from agent.sandbox.resource_watch import DiskUse, free_bytes, measure_folders
 from agent.sandbox.run_as import hand_over, owning, user_of
+from agent.sandbox.variables import CommandVariables
 
 if TYPE_CHECKING:
     from agent.core.state import ThreadData
@@ -37,8 +38,8 @@ class FolderSandbox:
         self.thread_id = thread_id
         self.limits = limits
         self.released = False
-        self.variables: Mapping[str, str] = {}
-        """Environment variables from the configuration, for all commands."""
+        self.variables = CommandVariables()
+        """Environment variables from the configuration."""
         self._folders, self._read_only = folders, read_only
 
     @cached_property
@@ -51,16 +52,20 @@ class FolderSandbox:
         """Folders that a command may write to. The first access blocks."""
         return [mount.host for mount in self.paths.mounts if mount.writable]
 
-    @cached_property
+    @property
     def _secrets(self) -> list[str]:
         """Values that outputs don't show, the longest first."""
-        named = {value for name, value in self.variables.items() if not _SETTING.fullmatch(name)}
+        named = {value for name, value in self.variables if not _SETTING.fullmatch(name)}
         return sorted((value for value in named if len(value) >= MASKED_LENGTH), key=len, reverse=True)
 
     @cached_property
     def user(self) -> int:
         """Id of the host's user that commands run as."""
         return user_of(self.thread_id)
+
+    def select_variables(self, command: str) -> dict[str, str]:
+        """Return the environment variables that the configuration passes to a command."""
+        return self.variables.select(command, self._read_only)
 
     async def read_file(self, path: str) -> bytes:
         """Return a file of at most 10 MB."""

@@ -28,6 +28,7 @@ from agent.sandbox.options import (
 from agent.sandbox.paths import WORKSPACE
 from agent.sandbox.resource_watch import DiskUse, ResourceWatch
 from agent.sandbox.running import run
+from agent.sandbox.variables import CommandVariables
 from agent.shared.process import ProgramStart
 
 if TYPE_CHECKING:
@@ -42,13 +43,13 @@ class Host:
     """Settings for commands of all threads. `python` is the folder of the sandbox's Python environment.
 
     Without `egress` commands have no network. With `isolation` "none", commands can do everything that the
-    service can. `variables` are added to the environment of every command.
+    service can. `variables` are added to the environment of commands.
     """
 
     isolation: Isolation = "bubblewrap"
     egress: EgressProxy | None = None
     python: Path | None = None
-    variables: Mapping[str, str] = field(default_factory=dict)
+    variables: CommandVariables = field(default_factory=CommandVariables)
     _works: bool = field(default=False, init=False)
 
     def check(self, job: bubblewrap.Job, env: Mapping[str, str]) -> None:
@@ -102,7 +103,9 @@ class LocalSandbox(FolderSandbox):
         room = self.room(held)
         if self._host.isolation == "none":
             start = ProgramStart(
-                ["/bin/sh", "-c", self.paths.to_host(command)], self._plain_environment(), self.own_folders[0]
+                ["/bin/sh", "-c", self.paths.to_host(command)],
+                self._plain_environment(command),
+                self.own_folders[0],
             )
             return _Prepared(start, held, room)
         python = self._host.environment()
@@ -114,7 +117,7 @@ class LocalSandbox(FolderSandbox):
         fds = [fd for fd in (job.filter_fd, job.passwd_fd, job.gate_fd) if fd is not None]
         argv = bubblewrap.arguments(job, [_SHELL, "-c", command])
         # Arguments could be read by every user of this machine, the environment of a process only by its own.
-        return _Prepared(ProgramStart(argv, {**self.variables, **env}, fds=fds), held, room)
+        return _Prepared(ProgramStart(argv, {**self.select_variables(command), **env}, fds=fds), held, room)
 
     @contextmanager
     def _job(self, room: int, python: SandboxPython | None) -> Iterator[bubblewrap.Job]:
@@ -131,9 +134,9 @@ class LocalSandbox(FolderSandbox):
                 python=python,
             )
 
-    def _plain_environment(self) -> dict[str, str]:
+    def _plain_environment(self, command: str) -> dict[str, str]:
         env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        return {**env, **self.variables, "HOME": str(self.own_folders[0])}
+        return {**env, **self.select_variables(command), "HOME": str(self.own_folders[0])}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -18,6 +17,7 @@ from agent.config.types import Count, Number, Secret, Section, Switch, Text, Url
 from agent.core.interfaces import SandboxProvider, SandboxUnavailable
 from agent.sandbox.egress.proxy import EgressProxy
 from agent.sandbox.egress.rules import EgressRules, parse_hosts
+from agent.sandbox.variables import CommandVariables, check_variable
 
 if TYPE_CHECKING:
     from agent.core.state import ThreadData
@@ -61,9 +61,14 @@ class Surroundings:
     read_only: Mapping[str, Path] = field(default_factory=dict)
 
 
-def read_variables(options: LimitOptions) -> dict[str, str]:
+def read_variables(options: EnvironmentOptions) -> CommandVariables:
     """Return the environment variables for commands."""
-    return {name: value.get_secret_value() for name, value in options.environment.items()}
+    skills = {name: _reveal_values(found) for name, found in options.skill_environment.items()}
+    return CommandVariables(_reveal_values(options.environment), skills)
+
+
+def _reveal_values(variables: Mapping[str, SecretStr]) -> dict[str, str]:
+    return {name: value.get_secret_value() for name, value in variables.items()}
 
 
 PUBLIC: Literal["public"] = "public"
@@ -120,30 +125,30 @@ class CommandLimits(Section):
         )
 
 
-RESERVED_VARIABLES = frozenset(
-    {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "IFS", "ENV", "BASH_ENV"}
-)
-"""Variables that the sandbox sets itself, or that change which programs run."""
-
-
 def _check_variables(value: Mapping[str, SecretStr]) -> Mapping[str, SecretStr]:
     for name, text in value.items():
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,99}", name):
-            raise ValueError(f"expected names of letters, digits and _, got {name[:40]!r}")
-        if name in RESERVED_VARIABLES or name.startswith(("LD_", "ROEBOT_")):
-            raise ValueError(f"{name} cannot be set")
-        if "\0" in text.get_secret_value():
-            raise ValueError(f"the value of {name} contains a null character")
+        check_variable(name, text.get_secret_value())
     return value
 
 
-class LimitOptions(CommandLimits):
-    """Options of sandboxes on this machine."""
+Variables = Annotated[Mapping[str, SecretStr], AfterValidator(_check_variables)]
 
-    environment: Annotated[Mapping[str, SecretStr], AfterValidator(_check_variables)] = Field(
+
+class EnvironmentOptions(Section):
+    """Environment variables of commands."""
+
+    environment: Variables = Field(
         default_factory=dict,
         description="Environment variables of all commands, such as secrets that skills require, as $NAME.",
     )
+    skill_environment: Mapping[Text, Variables] = Field(
+        default_factory=dict,
+        description="Environment variables by skill, only for commands that name the skill's folder.",
+    )
+
+
+class LimitOptions(CommandLimits, EnvironmentOptions):
+    """Options of sandboxes on this machine."""
 
     network: NetworkAccess = Field(
         False,
@@ -176,7 +181,7 @@ class ContainerOptions(LimitOptions):
     )
 
 
-class RemoteOptions(Section):
+class RemoteOptions(EnvironmentOptions):
     """Options of RemoteSandboxProvider."""
 
     url: Url = Field(description="URL of the service that runs the commands.")

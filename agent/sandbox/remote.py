@@ -21,7 +21,13 @@ from weakref import WeakValueDictionary
 from agent.core.interfaces import CommandResult, SandboxError, SandboxUnavailable
 from agent.core.paths import make_private_folder
 from agent.sandbox.folder import MAX_HELD, FolderProvider, FolderSandbox
-from agent.sandbox.options import RemoteOptions, SandboxLimits, Surroundings, read_options
+from agent.sandbox.options import (
+    RemoteOptions,
+    SandboxLimits,
+    Surroundings,
+    read_options,
+    read_variables,
+)
 from agent.sandbox.provisioner.file_transfer import (
     EntryReader,
     FileEntry,
@@ -33,6 +39,7 @@ from agent.sandbox.provisioner.files import SandboxFiles, receive_entry, send_fi
 from agent.sandbox.provisioner.http_client import RemoteStation, ServiceAddress
 from agent.sandbox.provisioner.local_stations import OVERHEAD_BYTES
 from agent.sandbox.run_as import owning
+from agent.sandbox.variables import CommandVariables
 
 if TYPE_CHECKING:
     from agent.core.state import ThreadData
@@ -60,9 +67,11 @@ class RemoteSandbox(FolderSandbox):
         service: SandboxService,
         limits: SandboxLimits,
         read_only: Mapping[str, Path],
+        variables: CommandVariables,
     ) -> None:
         super().__init__(thread_id, folders, read_only=read_only, limits=limits)
         self._service, self._shared = service, tuple(read_only)
+        self.variables = variables
 
     async def execute_command(self, command: str, *, seconds: float | None = None) -> CommandResult:
         """Run a command. Raises SandboxUnavailable, and SandboxError if the service breaks off."""
@@ -82,7 +91,7 @@ class RemoteSandbox(FolderSandbox):
     async def _run(self, station: RemoteStation, command: str, seconds: float) -> CommandResult:
         try:
             async with asyncio.timeout(seconds + OVERHEAD_SECONDS):
-                result = await station.run(command, seconds)
+                result = await station.run(command, seconds, self.select_variables(command))
         except TimeoutError:
             raise SandboxError("The sandbox service did not return the command's result in time.") from None
         most = MAX_OUTPUT_FACTOR * self.limits.output_bytes
@@ -244,12 +253,19 @@ class RemoteSandboxProvider(FolderProvider[RemoteSandbox]):
         limits: SandboxLimits | None = None,
         read_only: Mapping[str, Path] | None = None,
         held: int = MAX_HELD,
+        variables: CommandVariables | None = None,
     ) -> None:
+        named = variables or CommandVariables()
         bounds, shared = limits or SandboxLimits(), read_only or {}
 
         def make(thread_id: str) -> RemoteSandbox:
             return RemoteSandbox(
-                thread_id, folders(thread_id), service=service, limits=bounds, read_only=shared
+                thread_id,
+                folders(thread_id),
+                service=service,
+                limits=bounds,
+                read_only=shared,
+                variables=named,
             )
 
         super().__init__(make, held=held)
@@ -276,7 +292,11 @@ class RemoteSandboxProvider(FolderProvider[RemoteSandbox]):
         )
         limits = SandboxLimits(seconds=options.seconds, disk_mb=options.disk_mb)
         return cls(
-            around.folders, SandboxService(address, around.home), limits=limits, read_only=around.read_only
+            around.folders,
+            SandboxService(address, around.home),
+            limits=limits,
+            read_only=around.read_only,
+            variables=read_variables(options),
         )
 
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import shutil
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -23,6 +23,7 @@ from agent.sandbox.engine import HOME_LABEL, LABEL, SETUP_LABEL, Command, call_e
 from agent.sandbox.options import MEGABYTE, SandboxLimits
 from agent.sandbox.paths import WORKSPACE, Mount
 from agent.sandbox.seccomp import profile
+from agent.sandbox.variables import CommandVariables
 
 FILTER = Path("sandbox", "seccomp.json")
 """Path in the data directory."""
@@ -39,7 +40,7 @@ _FIRST = 'end=$(($(date +%s)+{seconds})); while [ "$(date +%s)" -lt "$end" ]; do
 class ContainerSetup:
     """Settings of all containers of a provider. `command` is the engine with its options.
 
-    `variables` are added to the environment of every command.
+    `variables` are added to the environment of commands.
     """
 
     command: Command
@@ -47,7 +48,7 @@ class ContainerSetup:
     home_folder: Path
     limits: SandboxLimits
     egress: EgressProxy | None = None
-    variables: Mapping[str, str] = field(default_factory=dict)
+    variables: CommandVariables = field(default_factory=CommandVariables)
 
     @property
     def home(self) -> str:
@@ -169,8 +170,8 @@ class WarmContainer:
         file.write_text(json.dumps(profile()))
         return file
 
-    def command_line(self, command: str, file_bytes: int) -> list[str]:
-        """Return the command line that runs a command in the container."""
+    def command_line(self, command: str, file_bytes: int, variables: Sequence[str] = ()) -> list[str]:
+        """Return the command line that runs a command, with named variables, in the container."""
         setup, limits = self._setup, self._setup.limits
         line = [*setup.command, "exec", "--workdir", WORKSPACE]
         gate, proxy = [], {}
@@ -179,7 +180,7 @@ class WarmContainer:
         for name, value in {**environment(None), **proxy}.items():
             line += ["--env", f"{name}={value}"]
         # The engine takes the values from its own environment, which other users can't read.
-        for name in setup.variables:
+        for name in variables:
             line += ["--env", name]
         line += [
             self.name,

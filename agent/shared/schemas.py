@@ -112,6 +112,72 @@ class SkillList(ListPage):
     problems: list[SkillProblem]
 
 
+class SkillFindingInfo(ResultModel):
+    """Something to look at in a skill's files. `severity` is danger, warning or note; line 0: the file."""
+
+    severity: str
+    kind: str
+    file: str
+    line: int
+    detail: str
+
+
+class SkillCheck(ResultModel):
+    """What an installation would install. `replaces` is the category of the skill in its place, "" if none.
+
+    `executables` are files that could be run as programs. `notes` say what of the skill's front matter was
+    corrected or is ignored, and `findings` what to look at in its files, the most severe first. `commit` is
+    that of the repository.
+    """
+
+    name: str
+    description: str
+    version: str | None
+    executables: list[str]
+    notes: list[str]
+    findings: list[SkillFindingInfo]
+    replaces: str
+    commit: str
+
+
+class SkillInstalled(ResultModel):
+    """Result of an installation; `executables`, `notes` and `findings` are those of `SkillCheck`."""
+
+    success: bool
+    skill_name: str
+    message: str
+    executables: list[str]
+    notes: list[str] = Field(default_factory=list)
+    findings: list[SkillFindingInfo] = Field(default_factory=list)
+
+
+class SkillVersionInfo(ResultModel):
+    """A version of an installed skill. `installed_at` is in seconds since 1970.
+
+    `kind` is archive, folder, git or unknown, and `location` the file, folder or repository that it came
+    from. Of a repository, `path` is the skill's folder, `reference` the branch or tag that was asked for,
+    and `commit` what was installed. The files of a version that is not `kept` are gone, unless it is the
+    `current` one.
+    """
+
+    number: int
+    installed_at: float
+    current: bool
+    kept: bool
+    kind: str
+    location: str
+    path: str
+    reference: str
+    commit: str
+    version: str | None
+
+
+class SkillVersionList(ResultModel):
+    """The versions of an installed or removed skill, the newest first."""
+
+    versions: list[SkillVersionInfo]
+
+
 class ServerState(StrEnum):
     """State of an MCP server; an idle one starts with the next run."""
 

@@ -60,9 +60,11 @@ class SkillCalls(ABC):
         found = _find_source(source, options)
         return self._apply_change(self._loop.run(self._skills.install_skill(found, replace=replace)))
 
-    def upgrade_skill(self, name: str) -> Json:
-        """Install the newest commit of a skill's repository (`SkillInstalled`). Raises SkillError."""
-        return self._apply_change(self._loop.run(self._skills.upgrade_skill(name)))
+    def upgrade_skill(self, name: str, commit: str = "") -> Json:
+        """Install the newest commit of a skill's repository, or a given one (`SkillInstalled`). Raises
+        SkillError.
+        """
+        return self._apply_change(self._loop.run(self._skills.upgrade_skill(name, commit)))
 
     def remove_skill(self, name: str) -> Json:
         """Remove an installed skill; its versions are kept (`OperationResult`). Raises SkillError."""

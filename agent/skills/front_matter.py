@@ -28,8 +28,9 @@ from agent.skills.tool_names import NamedTools, read_tools
 from agent.skills.yaml_repair import repair_values
 
 SKILL_FILE = "SKILL.md"
-SKILL_FILES = (SKILL_FILE, "skill.md")
-"""Names of the file, the preferred one first, as in the format's reference implementation (`skills-ref`)."""
+SKILL_FILES = (SKILL_FILE, "skill.md", "Skill.md")
+"""Names of the file, the preferred one first: those of the format's reference implementation (`skills-ref`),
+and one that public collections have."""
 MAX_FILE_BYTES = 1_000_000
 MAX_NAME = 64
 MAX_DESCRIPTION = 1_024

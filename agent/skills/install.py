@@ -106,8 +106,10 @@ def remove_skill(name: str, roots: SkillRoots) -> None:
         SkillHistory(roots, name).put_away(installed.folder, at=time.time())
 
 
-def update_skill(name: str, roots: SkillRoots, limits: ArchiveLimits | None = None) -> InstalledSkill:
-    """Install the newest version from the repository that the skill came from.
+def update_skill(
+    name: str, roots: SkillRoots, limits: ArchiveLimits | None = None, *, commit: str = ""
+) -> InstalledSkill:
+    """Install the newest version, or that of a commit, from the repository that the skill came from.
 
     Raises SkillUnknown or SkillRefused.
     """
@@ -118,7 +120,7 @@ def update_skill(name: str, roots: SkillRoots, limits: ArchiveLimits | None = No
             f'The skill "{name}" does not come from a repository; install its new version instead.',
             status=409,
         )
-    source = GitSource(current.location, reference=current.reference, path=current.path)
+    source = GitSource(current.location, reference=current.reference, commit=commit, path=current.path)
     return install_skill(source, roots, limits, replace=True, updates=(name, current.commit))
 
 

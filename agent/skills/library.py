@@ -19,16 +19,18 @@ from agent.config.extensions import Extensions
 from agent.config.extensions_file import CHANGES, ExtensionsSource
 from agent.config.harness import SkillsConfig
 from agent.core.paths import make_private_folder
-from agent.core.schemas import (
-    OperationResult,
+from agent.core.schemas import OperationResult
+from agent.errors import SkillRefused, SkillUnknown
+from agent.shared.schemas import (
     SkillCheck,
     SkillFindingInfo,
+    SkillInfo,
     SkillInstalled,
+    SkillList,
+    SkillProblem,
     SkillVersionInfo,
     SkillVersionList,
 )
-from agent.errors import SkillRefused, SkillUnknown
-from agent.shared.schemas import SkillInfo, SkillList, SkillProblem
 from agent.skills.discovery import SkillDiscovery
 from agent.skills.front_matter import normalize_name
 from agent.skills.history import SkillHistory, SkillVersion
@@ -176,9 +178,11 @@ class SkillManagement:
             message += " It replaces the bundled skill with this name."
         return _to_installed(done, message)
 
-    async def upgrade_skill(self, name: str) -> SkillInstalled:
-        """Install the newest commit of a skill's repository. Raises SkillUnknown or SkillRefused."""
-        done = await self._run(lambda roots: update_skill(check_name(name), roots))
+    async def upgrade_skill(self, name: str, commit: str = "") -> SkillInstalled:
+        """Install the newest commit of a skill's repository, or a given one. Raises SkillUnknown or
+        SkillRefused.
+        """
+        done = await self._run(lambda roots: update_skill(check_name(name), roots, commit=commit))
         if not done.is_new:
             return _to_installed(done, f'The skill "{name}" is up to date.')
         return _to_installed(done, f'The skill "{name}" is updated to commit {done.origin.commit[:12]}.')
@@ -210,18 +214,24 @@ class SkillManagement:
         CHANGES.record()
         return done
 
-    async def _list_variables(self) -> Collection[str]:
-        """Return the names of the environment variables that the configuration passes to commands."""
-        found = (await self._source.config()).sandbox.extra_arguments().get("environment")
-        return frozenset(found) if isinstance(found, Mapping) else frozenset()
+    async def _list_variables(self) -> Mapping[str, Collection[str]]:
+        """Return the names of the variables that the configuration passes to commands, by skill ("": all)."""
+        keys = (await self._source.config()).sandbox.extra_arguments()
+        found = {"": keys.get("environment"), **_read_mapping(keys.get("skill_environment"))}
+        return {name: frozenset(_read_mapping(variables)) for name, variables in found.items()}
 
     async def _load_skills(self) -> SkillSet:
         return await self._library.load_skills((await self._source.config()).skills)
 
 
-def _to_info(skill: Skill, enabled: bool, variables: Collection[str]) -> SkillInfo:
-    missing = [name for name in skill.secrets if name not in variables]
-    more = [f"Its scripts need {', '.join(missing)}; set it in sandbox.environment."] if missing else []
+def _read_mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _to_info(skill: Skill, enabled: bool, variables: Mapping[str, Collection[str]]) -> SkillInfo:
+    known = {*variables.get("", ()), *variables.get(skill.folder.name, ())}
+    missing = [name for name in skill.secrets if name not in known]
+    more = [f"Its scripts need {', '.join(missing)}; set it in sandbox.skill_environment."] if missing else []
     return SkillInfo(
         name=skill.name,
         description=skill.description,

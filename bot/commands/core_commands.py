@@ -20,6 +20,7 @@ from bot.commands.privacy import data, is_data_argument, is_record_argument, mem
 from bot.commands.registry import SWITCH, Command, Invocation, Registry, Result, nearest_line
 from bot.commands.retry import retry
 from bot.commands.service import accounts, announce, audit, is_announcement, reload, restart
+from bot.commands.skill_changes import is_skill_argument
 from bot.commands.usage import budget, usage
 from bot.domain import Busy, ChatKind, Origin, person_of
 from bot.errors import RuntimeProblem
@@ -173,7 +174,13 @@ _ADMIN_COMMANDS = (
         permission=Permission.ANNOUNCE,
         matches_word=is_announcement,
     ),
-    Command("skill", skill, argument="NAME [on/off]", most_words=2, permission=Permission.INSPECT),
+    Command(
+        "skill",
+        skill,
+        argument="NAME [on/off/update/remove/history/restore]",
+        permission=Permission.INSPECT,
+        matches_word=is_skill_argument,
+    ),
     Command("mcp", mcp, argument="[NAME] [on/off]", most_words=2, permission=Permission.INSPECT),
 )
 

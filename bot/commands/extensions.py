@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from agent.shared.schemas import McpServerState, ServerState, SkillInfo
 from bot.access import Permission, Target
 from bot.commands.registry import NAME, SWITCH, Invocation, Result, nearest, nearest_line
+from bot.commands.skill_changes import change_skill, is_change
 from bot.domain import Busy
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.store.turns import AgentHandoff, hand_off_to_agent
@@ -36,11 +37,18 @@ async def skills(call: Invocation) -> Result:
 
 
 async def skill(call: Invocation) -> Result:
-    """Switch a skill on or off for everybody, or show it."""
-    texts, runtime = call.texts, call.core.runtime
+    """Show a skill, switch it on or off for everybody, or install, update, remove or restore one."""
+    texts = call.texts
+    if is_change(call.words):
+        return await change_skill(call, await _resolve_name(call))
     wanted = SWITCH.get(call.words[1].lower()) if len(call.words) == 2 else None
     if not call.words or len(call.words) > 2 or (len(call.words) == 2 and wanted is None):
         return Result(texts("skill_usage"))
+    return await _show_or_switch_skill(call, wanted)
+
+
+async def _show_or_switch_skill(call: Invocation, wanted: bool | None) -> Result:
+    texts, runtime = call.texts, call.core.runtime
     try:
         offered = (await runtime.list_skills()).skills
     except RuntimeRefused:
@@ -55,6 +63,16 @@ async def skill(call: Invocation) -> Result:
     if wanted is None:
         return Result(_format_skill(texts, found))
     return await _switch_skill(call, found, enabled=wanted)
+
+
+async def _resolve_name(call: Invocation) -> str:
+    """Return the name of the skill in the first argument; a removed one is in no list."""
+    written = call.words[0].strip("`").lstrip("/")
+    try:
+        found = find_skill(written, (await call.core.runtime.list_skills()).skills)
+    except RuntimeProblem:
+        found = None
+    return found.name if found else written.lower().replace("_", "-")
 
 
 async def _switch_skill(call: Invocation, one: SkillInfo, *, enabled: bool) -> Result:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -29,6 +29,8 @@ from bot.runtime.interface import (
     ThreadAnswer,
     TokenUsage,
 )
+from bot.runtime.responses import raise_for_status, read_error_detail, translated_errors
+from bot.runtime.skill_installer import SkillInstaller
 
 # A stream is silent only between two heartbeats (5 s on LangGraph servers).
 READ_TIMEOUT = 30.0
@@ -60,7 +62,7 @@ class LangGraphRuntime:
 
     async def create_run(self, request: RunRequest) -> str:
         """A repeated creation looks first, for servers that do not know the header."""
-        with _translated_errors():
+        with translated_errors():
             if request.repeated and (known := await self._find_run(request.thread_id, request.key)):
                 return known
             resumes = bool(request.answers) and await self._is_open(request)
@@ -109,7 +111,7 @@ class LangGraphRuntime:
         return ""
 
     async def join_run(self, thread_id: str, run_id: str, after: str) -> AsyncIterator[LoggedEvent]:
-        with _translated_errors():
+        with translated_errors():
             # No stream_mode: the run logs the modes that it was created with, and langgraph dev sends no
             # messages to a join that names more than one.
             stream = self._client.runs.join_stream(thread_id, run_id, last_event_id=after or "-1")
@@ -127,7 +129,7 @@ class LangGraphRuntime:
 
     async def cancel_run(self, thread_id: str, run_id: str) -> None:
         try:
-            with _translated_errors():
+            with translated_errors():
                 await self._client.runs.cancel(thread_id, run_id, wait=False)
         except RunMissing:
             return
@@ -136,28 +138,28 @@ class LangGraphRuntime:
                 raise
 
     async def read_answer(self, thread_id: str, message_ids: Sequence[str]) -> ThreadAnswer:
-        with _translated_errors():
+        with translated_errors():
             state = await self._client.threads.get_state(thread_id)
         return read_answer(state, message_ids)
 
     async def steer(self, thread_id: str, message: SteerMessage) -> None:
         item = {"turn": str(message.turn), "number": message.number, "message": dict(message.message)}
-        with _translated_errors():
+        with translated_errors():
             await self._client.store.put_item(
                 (STEERING, thread_id), key=str(message.message["id"]), value=item, index=False
             )
 
     async def unsteer(self, thread_id: str, message_id: str) -> None:
-        with suppress(RunMissing), _translated_errors():
+        with suppress(RunMissing), translated_errors():
             await self._client.store.delete_item((STEERING, thread_id), key=message_id)
 
     async def compact_thread(self, request: CompactionRequest) -> CompactionOutcome:
         runs = RunAccess(self._find_run, self.join_run, self.read_usage)
-        with _translated_errors():
+        with translated_errors():
             return await compact_thread(self._client, runs, request, request.assistant or self._assistant)
 
     async def checkpoint_before(self, thread_id: str, run_id: str) -> str | None:
-        with _translated_errors():
+        with translated_errors():
             history = await self._client.threads.get_history(
                 thread_id, limit=100, metadata={"run_id": run_id}
             )
@@ -177,24 +179,24 @@ class LangGraphRuntime:
         self, thread_id: str, filename: str, content: AsyncIterable[bytes], key: str
     ) -> StoredUpload:
         data = b"".join([chunk async for chunk in content])
-        with _translated_errors():
+        with translated_errors():
             response = await self._management_client().post(
                 f"/api/threads/{quote(thread_id, safe='')}/uploads",
                 files={"files": (filename, data, "application/octet-stream")},
                 headers={"Idempotency-Key": key},
                 timeout=httpx.Timeout(UPLOAD_TIMEOUT, connect=5.0),
             )
-            _raise_for_status(response)
+            raise_for_status(response)
         stored = response.json()["files"][0]
         return StoredUpload(str(stored["filename"]), str(stored.get("path") or ""), len(data), stored)
 
     async def read_artifact(self, thread_id: str, path: str, limit: int) -> tuple[bytes, str]:
         url = f"/api/threads/{quote(thread_id, safe='')}/artifacts/{quote(path.lstrip('/'))}"
-        with _translated_errors():
+        with translated_errors():
             async with self._management_client().stream("GET", url, params={"download": "true"}) as response:
                 if response.is_error:
                     await response.aread()
-                _raise_for_status(response)
+                raise_for_status(response)
                 chunks, size = [], 0
                 async for chunk in response.aiter_bytes():
                     size += len(chunk)
@@ -205,22 +207,22 @@ class LangGraphRuntime:
         return b"".join(chunks), mime.partition(";")[0]
 
     async def list_models(self) -> Sequence[ModelInfo]:
-        with _translated_errors():
+        with translated_errors():
             response = await self._management_client().get("/api/models")
-            _raise_for_status(response)
+            raise_for_status(response)
         found = [ModelInfo.read(MODEL_DEFAULTS | entry) for entry in response.json()["models"]]
         return sorted(found, key=lambda model: not model.default)
 
     async def list_agents(self) -> Sequence[AgentInfo]:
-        with _translated_errors():
+        with translated_errors():
             response = await self._management_client().get("/api/agents")
-            _raise_for_status(response)
+            raise_for_status(response)
         return [AgentInfo.read(entry) for entry in response.json()["agents"]]
 
     async def list_skills(self) -> SkillList:
-        with _translated_errors():
+        with translated_errors():
             response = await self._management_client().get("/api/skills")
-            _raise_for_status(response)
+            raise_for_status(response)
         found = response.json()
         skills = [SKILL_DEFAULTS | entry for entry in found["skills"]]
         return SkillList.read({"problems": [], **found, "skills": skills})
@@ -228,34 +230,38 @@ class LangGraphRuntime:
     async def switch_skill(self, name: str, *, enabled: bool) -> None:
         await self._switch(f"/api/skills/{quote(name, safe='')}", enabled=enabled)
 
+    @property
+    def skill_installer(self) -> SkillInstaller:
+        return SkillInstaller(self._management_client())
+
     async def list_servers(self) -> Sequence[McpServerState]:
-        with _translated_errors():
+        with translated_errors():
             response = await self._management_client().get("/api/mcp/servers")
-            _raise_for_status(response)
+            raise_for_status(response)
         return [McpServerState.read(entry) for entry in response.json()["servers"]]
 
     async def switch_server(self, name: str, *, enabled: bool) -> None:
         await self._switch(f"/api/mcp/servers/{quote(name, safe='')}", enabled=enabled)
 
     async def _switch(self, path: str, *, enabled: bool) -> None:
-        with _translated_errors():
+        with translated_errors():
             response = await self._management_client().put(path, json={"enabled": enabled})
-            _raise_for_status(response)
+            raise_for_status(response)
 
     async def list_problems(self) -> Sequence[ConfigProblem]:
         """List configuration problems; none if the runtime has no route for that.
 
         Raises RuntimeUnreachable or RuntimeRefused.
         """
-        with _translated_errors():
+        with translated_errors():
             response = await self._management_client().get("/api/config/problems")
             if response.status_code == httpx.codes.NOT_FOUND:
                 return []
-            _raise_for_status(response)
+            raise_for_status(response)
         return [ConfigProblem.read(entry) for entry in response.json()["problems"]]
 
     async def read_usage(self, thread_id: str, run_id: str = "") -> TokenUsage | None:
-        with _translated_errors():
+        with translated_errors():
             # A search can leave the values out, which may be long.
             found: Sequence[Any] = (
                 [await self._client.runs.get(thread_id, run_id)]
@@ -265,28 +271,28 @@ class LangGraphRuntime:
         return read_usage((found[0].get("metadata") or {}).get("usage")) if found else None
 
     async def read_memory(self, scope: str) -> ScopeMemory:
-        with _translated_errors():
+        with translated_errors():
             response = await self._management_client().get("/api/memory", params={"scope": scope})
-            _raise_for_status(response)
+            raise_for_status(response)
         return _read_memory(response.json())
 
     async def delete_memory(self, scope: str, fact: str) -> None:
         path = f"/api/memory/facts/{quote(fact, safe='')}" if fact else "/api/memory"
-        with _translated_errors():
+        with translated_errors():
             response = await self._management_client().delete(path, params={"scope": scope})
         if fact and response.status_code == httpx.codes.NOT_FOUND:
-            raise RunMissing(_error_detail(response))
-        _raise_for_status(response)
+            raise RunMissing(read_error_detail(response))
+        raise_for_status(response)
 
     async def delete_thread(self, thread_id: str) -> None:
-        with suppress(RunMissing), _translated_errors():
+        with suppress(RunMissing), translated_errors():
             await self._client.threads.delete(thread_id)
         if self._management is None:
             return
-        with _translated_errors():
+        with translated_errors():
             response = await self._management.delete(f"/api/threads/{quote(thread_id, safe='')}")
         if response.status_code not in (httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED):
-            _raise_for_status(response)
+            raise_for_status(response)
 
     async def erase_from_thread(self, thread_id: str, words: PersonWords) -> Mapping[str, int]:
         body = {
@@ -329,18 +335,18 @@ class LangGraphRuntime:
         self, client: httpx.AsyncClient, path: str, body: Mapping[str, Any], subject: str = ""
     ) -> dict[str, int]:
         """Call a route of an erasure. RunMissing only if the server does not know the `subject`."""
-        with _translated_errors():
+        with translated_errors():
             response = await client.post(path, json=body, timeout=ERASE_TIMEOUT)
-        detail = _error_detail(response) if response.is_error else ""
+        detail = read_error_detail(response) if response.is_error else ""
         if response.status_code == httpx.codes.NOT_FOUND and subject and subject in detail:
             raise RunMissing(detail)
-        _raise_for_status(response)
+        raise_for_status(response)
         found = response.json()
         return {name: count for name, count in found.items() if isinstance(count, int)}
 
     async def is_ready(self) -> bool:
         try:
-            with _translated_errors():
+            with translated_errors():
                 return (await self._http.get("/ok", timeout=2.0)).is_success
         except RuntimeUnreachable:
             return False
@@ -376,29 +382,3 @@ def _read_memory(found: dict[str, Any]) -> ScopeMemory:
     texts = [str(part.get("summary") or "") for part in parts]
     facts = [RememberedFact(str(fact["id"]), str(fact["content"])) for fact in found.get("facts") or ()]
     return ScopeMemory(tuple(filter(None, texts)), tuple(facts), found)
-
-
-def _raise_for_status(response: httpx.Response) -> None:
-    if response.is_error:
-        raise RuntimeRefused(response.status_code, _error_detail(response))
-
-
-def _error_detail(response: httpx.Response) -> str:
-    try:
-        body = response.json()
-    except (ValueError, httpx.ResponseNotRead):
-        return response.reason_phrase
-    return str(body.get("detail") or "") if isinstance(body, dict) else ""
-
-
-@contextmanager
-def _translated_errors() -> Iterator[None]:
-    """Translate errors of the HTTP client."""
-    try:
-        yield
-    except httpx.HTTPStatusError as error:
-        if error.response.status_code == httpx.codes.NOT_FOUND:
-            raise RunMissing(_error_detail(error.response) or "not found") from error
-        raise RuntimeRefused(error.response.status_code, _error_detail(error.response)) from error
-    except httpx.HTTPError as error:
-        raise RuntimeUnreachable(f"{type(error).__name__}: {error}") from error

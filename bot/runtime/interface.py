@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from agent.shared.schemas import AgentInfo, McpServerState, ModelInfo, SkillList
 from bot.domain import ProgressItem
+from bot.runtime.skill_installer import SkillChanges
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,6 +366,11 @@ class AgentRuntime(Protocol):
 
     async def switch_skill(self, name: str, *, enabled: bool) -> None:
         """Switch a skill on or off, for everybody, from the next run on."""
+        ...
+
+    @property
+    def skill_installer(self) -> SkillChanges:
+        """Return the calls that install and remove skills. Raises RuntimeRefused if it has none."""
         ...
 
     async def list_servers(self) -> Sequence[McpServerState]:

@@ -33,6 +33,7 @@ from bot.runtime.interface import (
     ThreadAnswer,
     TokenUsage,
 )
+from bot.testing.skill_changes import ScriptedSkillChanges
 
 
 def make_model(name: str, *, default: bool = False) -> ModelInfo:
@@ -85,6 +86,7 @@ class ScriptedRuntime:
     )
     own: Sequence[AgentInfo] | None = ()
     taught: SkillList | None = field(default_factory=lambda: SkillList(skills=[], problems=[]))
+    skill_changes: ScriptedSkillChanges = field(default_factory=ScriptedSkillChanges)
     served: Sequence[McpServerState] | None = ()
     down: bool = False
     cut_after: int | None = None
@@ -237,6 +239,13 @@ class ScriptedRuntime:
             one.model_copy(update={"enabled": enabled}) if one.name == name else one for one in known.skills
         ]
         self.taught = known.model_copy(update={"skills": changed})
+
+    @property
+    def skill_installer(self) -> ScriptedSkillChanges:
+        self._reachable()
+        if self.taught is None:
+            raise RuntimeRefused(404, "not here")
+        return self.skill_changes
 
     async def list_servers(self) -> Sequence[McpServerState]:
         self._reachable()

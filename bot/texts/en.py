@@ -177,7 +177,7 @@ ENGLISH: Mapping[str, str] = {
     "skill_off": "The skill `{name}` will be off starting with the next answer.",
     "skill_is_off": "The skill `{name}` is switched off. An admin can switch it on.",
     "skill_unknown": "There is no skill named `{name}`.{nearest} `/skills` lists the available skills.",
-    "skill_usage": "Use `/skill NAME`, `/skill NAME on` or `/skill NAME off`. `/skills` lists the available skills.",
+    "skill_usage": "Use `/skill NAME`, `/skill NAME on` or `/skill NAME off`. `/help skill` explains how to install, update and remove skills. `/skills` lists the available skills.",
     "state_on": "on",
     "state_off": "off",
     "mcp_title": "**MCP servers**",

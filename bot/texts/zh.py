@@ -176,7 +176,7 @@ CHINESE: Mapping[str, str] = {
     "skill_off": "技能 `{name}` 已关闭，下次回答起生效。",
     "skill_is_off": "技能 `{name}` 已关闭，如需使用请联系管理员。",
     "skill_unknown": "没有技能 `{name}`。{nearest}发送 `/skills` 查看全部技能。",
-    "skill_usage": "用法：`/skill 名称`、`/skill 名称 on` 或 `/skill 名称 off`。发送 `/skills` 查看全部技能。",
+    "skill_usage": "用法：`/skill 名称`、`/skill 名称 on` 或 `/skill 名称 off`。安装、更新和移除技能的方法见 `/help skill`。发送 `/skills` 查看全部技能。",
     "state_on": "已开启",
     "state_off": "已关闭",
     "mcp_title": "**MCP 服务器**",

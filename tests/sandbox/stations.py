@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 
 from agent.core.interfaces import CommandResult, SandboxError
 from agent.sandbox.provisioner.file_transfer import FileEntry, FileTree
+from agent.sandbox.variables import NO_VARIABLES
 
 
 class Station:
@@ -18,6 +19,7 @@ class Station:
     def __init__(self) -> None:
         self.alive, self.go = True, asyncio.Event()
         self.ran: list[tuple[str, float | None]] = []
+        self.variables = NO_VARIABLES
         self.ended: list[str] = []
         self.ending_seconds = 0.0
         self.pushed: list[bytes] = []
@@ -37,8 +39,11 @@ class Station:
         for path in paths:
             yield FileEntry(path, "file", 0).head()
 
-    async def run(self, command: str, seconds: float | None) -> CommandResult:
+    async def run(
+        self, command: str, seconds: float | None, variables: Mapping[str, str] = NO_VARIABLES
+    ) -> CommandResult:
         self.ran.append((command, seconds))
+        self.variables = variables
         if self.error is not None:
             raise self.error
         try:

@@ -20,9 +20,6 @@ from agent.core.schemas import (
     McpServerList,
     McpSignIn,
     OperationResult,
-    SkillCheck,
-    SkillInstalled,
-    SkillVersionList,
 )
 from agent.errors import Invalid, SkillRefused
 from agent.management.routes.base import (
@@ -37,7 +34,14 @@ from agent.management.routes.base import (
 )
 from agent.mcp.management import McpManagement
 from agent.shared.json_routes import LARGEST_BODY
-from agent.shared.schemas import McpServerState, SkillInfo, SkillList
+from agent.shared.schemas import (
+    McpServerState,
+    SkillCheck,
+    SkillInfo,
+    SkillInstalled,
+    SkillList,
+    SkillVersionList,
+)
 from agent.skills.archive import ArchiveLimits
 from agent.skills.git_source import GitSource
 from agent.skills.library import SkillManagement
@@ -236,9 +240,9 @@ class SkillRoutes:
         """List the versions of an installed or removed skill."""
         return await self._skills.list_versions(name)
 
-    async def upgrade_skill(self, name: str) -> SkillInstalled:
-        """Install the newest commit of the skill's git repository."""
-        return await self._skills.upgrade_skill(name)
+    async def upgrade_skill(self, name: str, commit: str = "") -> SkillInstalled:
+        """Install the newest commit of the skill's git repository, or the one with these 40 digits."""
+        return await self._skills.upgrade_skill(name, commit)
 
     async def restore_skill(self, name: str, body: RestoredVersion) -> SkillVersionList:
         """Restore an earlier version of a skill, also of a removed one."""

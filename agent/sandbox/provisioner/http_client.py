@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +14,7 @@ import httpx
 
 from agent.core.interfaces import CommandResult, SandboxError, SandboxUnavailable
 from agent.sandbox.provisioner.file_transfer import FileTree
+from agent.sandbox.variables import NO_VARIABLES
 
 OPEN_SECONDS = 300.0
 """Seconds that a station may take to start."""
@@ -93,8 +94,12 @@ class RemoteStation:
             async for piece in response.aiter_raw():
                 yield piece
 
-    async def run(self, command: str, seconds: float | None) -> CommandResult:
-        body = json.dumps({"command": command, "seconds": seconds}).encode()
+    async def run(
+        self, command: str, seconds: float | None, variables: Mapping[str, str] = NO_VARIABLES
+    ) -> CommandResult:
+        # Services of earlier versions know no variables.
+        more = {"variables": dict(variables)} if variables else {}
+        body = json.dumps({"command": command, "seconds": seconds, **more}).encode()
         path = f"{self._path}/commands"
         async with self._stream("POST", path, make_error=_command_lost, content=body) as response:
             async for line in _split_lines(response):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -22,6 +22,7 @@ from agent.sandbox.provisioner.file_transfer import EntryReader, FileTree
 from agent.sandbox.provisioner.files import SandboxFiles, receive_entry, send_files
 from agent.sandbox.resource_watch import free_bytes
 from agent.sandbox.run_as import owning
+from agent.sandbox.variables import NO_VARIABLES
 
 if TYPE_CHECKING:
     from agent.core.state import ThreadData
@@ -41,6 +42,7 @@ class FolderStation:
 
     def __init__(self, sandbox: FolderSandbox, commands: Sandbox) -> None:
         self._sandbox, self._commands = sandbox, commands
+        self._variables = sandbox.variables
         limits = sandbox.limits
         self._files = SandboxFiles(sandbox.paths, owning(sandbox.user), limits.disk_files, all_writable=True)
 
@@ -64,7 +66,11 @@ class FolderStation:
     def pull(self, paths: Sequence[str]) -> AsyncGenerator[bytes, None]:
         return send_files(self._files, paths)
 
-    async def run(self, command: str, seconds: float | None) -> CommandResult:
+    async def run(
+        self, command: str, seconds: float | None, variables: Mapping[str, str] = NO_VARIABLES
+    ) -> CommandResult:
+        # A station runs one command at a time.
+        self._sandbox.variables = self._variables.add(variables)
         return await self._commands.execute_command(command, seconds=seconds)
 
     def _get_limit(self) -> int:

@@ -87,7 +87,8 @@ class PodSandbox(FolderSandbox):
         words += [f"--nproc={limits.processes}"] if self._first else []
         workspace = self.own_folders[0]
         proxy = proxy_environment(self._proxy) if self._proxy else {}
-        env = {**environment(None), **proxy, "PATH": PATHS, "HOME": str(workspace)}
+        variables = self.select_variables(command)
+        env = {**variables, **environment(None), **proxy, "PATH": PATHS, "HOME": str(workspace)}
         return ProgramStart([*words, "--", "bash", "-c", self.paths.to_host(command)], env, workspace)
 
 

@@ -29,6 +29,7 @@ from starlette.types import ASGIApp, Send
 from agent.core.interfaces import SandboxError, SandboxUnavailable
 from agent.sandbox.provisioner.http_client import JSON_BYTES
 from agent.sandbox.provisioner.station_pool import Station, StationPool
+from agent.sandbox.variables import check_variable
 from agent.shared.failure_limit import FailureLimiter
 from agent.shared.http_guard import HttpGuard, no_origin, token_required
 from agent.shared.json_routes import JsonRequest, JsonRoute, make_router
@@ -105,11 +106,21 @@ def _check_command(value: str) -> str:
     return value
 
 
+def _check_variables(value: dict[str, str]) -> dict[str, str]:
+    for name, text in value.items():
+        check_variable(name, text)
+        os.fsencode(text)
+    return value
+
+
 class CommandRequest(_Body):
-    """A shell command and its time limit in seconds; null: the sandbox's own."""
+    """A shell command, its time limit in seconds (null: the sandbox's own), and environment variables."""
 
     command: Annotated[str, AfterValidator(_check_command)]
     seconds: float | None = Field(None, gt=0, allow_inf_nan=False)
+    variables: Annotated[dict[str, str], AfterValidator(_check_variables)] = Field(
+        default_factory=dict, repr=False
+    )
 
 
 class FileTreeBody(BaseModel):
@@ -230,7 +241,7 @@ async def _end_commands(commands: Collection[Command]) -> None:
 async def _run_command(pool: StationPool, name: str, body: CommandRequest) -> dict[str, Any]:
     try:
         async with pool.borrow(name) as station:
-            return asdict(await station.run(body.command, body.seconds))
+            return asdict(await station.run(body.command, body.seconds, body.variables))
     except SandboxError as error:
         return {"error": str(error), "unavailable": isinstance(error, SandboxUnavailable)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Protocol
 
@@ -11,6 +11,7 @@ import structlog
 
 from agent.core.interfaces import CommandResult, SandboxError, SandboxUnavailable
 from agent.sandbox.provisioner.file_transfer import FileTree
+from agent.sandbox.variables import NO_VARIABLES
 
 log = structlog.get_logger(__name__)
 MAX_SANDBOXES = 100
@@ -39,8 +40,10 @@ class Station(Protocol):
         """Return the files and links as a stream of entries, without those that can't be read."""
         ...
 
-    async def run(self, command: str, seconds: float | None) -> CommandResult:
-        """Run a command. Cancelling ends it and everything that it started."""
+    async def run(
+        self, command: str, seconds: float | None, variables: Mapping[str, str] = NO_VARIABLES
+    ) -> CommandResult:
+        """Run a command with environment variables. Cancelling ends it and everything that it started."""
         ...
 
 

@@ -67,7 +67,7 @@ def content(run: ScriptedRun) -> list[str]:
         ),
         ("/skill meeting-action off", ["no skill named `meeting-action`. Did you mean `meeting-actions`"]),
         ("/skill lame on", ["There is no skill named `lame`."]),
-        ("/help skill", ["`/skill NAME [on/off]`", "apply to everyone"]),
+        ("/help skill", ["`/skill NAME [on/off/update/remove/history/restore]`", "apply to everyone"]),
         (
             "/release_notes since May",
             ["The skill `release-notes` is switched off. An admin can switch it on."],

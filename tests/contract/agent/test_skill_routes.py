@@ -9,10 +9,10 @@ import httpx
 import pytest
 
 from agent.client import AgentClient
-from agent.config.extensions_file import FILE_NAME, PATH_VARIABLE
-from agent.core.schemas import ErrorBody, SkillCheck, SkillInstalled, SkillVersionList
+from agent.config.extensions_file import CHANGES, FILE_NAME, PATH_VARIABLE
+from agent.core.schemas import ErrorBody
 from agent.errors import SkillRefused, SkillUnknown
-from agent.shared.schemas import SkillInfo, SkillList
+from agent.shared.schemas import SkillCheck, SkillInfo, SkillInstalled, SkillList, SkillVersionList
 from agent.skills.archive import ArchiveLimits
 from tests.unit.agent.skills.skill_archives import archive, skill, text
 
@@ -20,7 +20,9 @@ THREAD = "0191d0a2-0000-7000-8000-000000000001"
 CONFIG = """
 models: [{name: m, use: "agent.testing:ScriptedChatModel"}]
 title: {enabled: false}
-sandbox: {environment: {ERP_URL: "https://erp.example.org"}}
+sandbox:
+  environment: {ERP_URL: "https://erp.example.org"}
+  skill_environment: {crm: {CRM_KEY: a-key-of-the-crm}}
 """
 pytestmark = pytest.mark.may_block
 
@@ -71,10 +73,16 @@ async def test_pages_of_the_list(http: httpx.AsyncClient) -> None:
 
 
 async def test_secrets_that_are_not_set_are_noted(http: httpx.AsyncClient, folder: Path) -> None:
-    skill(folder / "skills" / "custom", "erp", "required-secrets: [ERP_TOKEN, ERP_URL]\n")
-    one = SkillInfo.model_validate_json((await http.get("/api/skills/erp")).content)
-    assert one.required_secrets == ["ERP_TOKEN", "ERP_URL"]
-    assert one.notes == ["Its scripts need ERP_TOKEN; set it in sandbox.environment."]
+    lacking = "Its scripts need {}; set it in sandbox.skill_environment."
+    for name, secrets, notes in (
+        ("erp", ["ERP_TOKEN", "ERP_URL"], [lacking.format("ERP_TOKEN")]),
+        ("crm", ["CRM_KEY", "ERP_URL"], []),
+        ("other", ["CRM_KEY"], [lacking.format("CRM_KEY")]),
+    ):
+        skill(folder / "skills" / "custom", name, f"required-secrets: {json.dumps(secrets)}\n")
+        CHANGES.record()
+        one = SkillInfo.model_validate_json((await http.get(f"/api/skills/{name}")).content)
+        assert (one.required_secrets, one.notes) == (secrets, notes)
 
 
 async def test_one_and_none(http: httpx.AsyncClient) -> None:

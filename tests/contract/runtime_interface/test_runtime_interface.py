@@ -39,6 +39,7 @@ from bot.runtime.interface import (
     TokenUsage,
     UsageReported,
 )
+from bot.runtime.skill_installer import SkillPlace
 from bot.testing.runtime import ScriptedRun, ScriptedRuntime
 from tests.harness.credentials import AGENT_SIGNED
 from tests.runtime.serving import serve
@@ -321,6 +322,25 @@ class TestRealOnly:
         assert "SKILL.md" in broken.error
         with pytest.raises(RuntimeRefused, match="no skill named"):
             await port.switch_skill("x-y", enabled=True)
+
+    async def test_skills_are_removed_and_restored(self, tmp_path: Path) -> None:
+        changes = self.subject.port.skill_installer
+        custom = tmp_path / "skills" / "custom" / "noted"
+        custom.mkdir(parents=True)
+        (custom / "SKILL.md").write_text("---\nname: noted\ndescription: Notes.\n---\nDo it.\n")
+        await changes.remove("noted")
+        assert not custom.exists()
+        [gone] = (await changes.list_versions("noted")).versions
+        assert (gone.number, gone.current, gone.kept) == (1, False, True)
+        [back] = (await changes.restore("noted", None)).versions
+        assert (back.current, custom.exists()) == (True, True)
+        with pytest.raises(RuntimeRefused, match="does not come from a repository"):
+            await changes.upgrade("noted", "a" * 40)
+        for call in (changes.check, lambda place: changes.install(place, replace=True)):
+            with pytest.raises(RuntimeRefused, match="can't be read"):
+                await call(SkillPlace("https://127.0.0.1:9/x.git", commit="a" * 40, path="p"))
+        with pytest.raises(RuntimeRefused, match="no skill named"):
+            await changes.list_versions("gone")
 
     async def test_mcp_servers_are_listed_and_switched(self, extensions: Path) -> None:
         port, web = self.subject.port, '{"url": "http://127.0.0.1:9/mcp", "description": "d"}'

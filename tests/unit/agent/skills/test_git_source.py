@@ -71,6 +71,10 @@ def test_an_update_takes_the_newest_commit_and_can_be_taken_back(
     assert "one" in script.read_text()
     assert restore_skill("good", roots(tmp_path), 2).commit == second
     assert "two" in script.read_text()
+    third = commit(address[0], {"skills/good/scripts/run": "#!/bin/sh\necho three\n"})
+    assert update_skill("good", roots(tmp_path), commit=first).origin.commit == first
+    assert "one" in script.read_text()
+    assert update_skill("good", roots(tmp_path)).origin.commit == third
     with pytest.raises(SkillUnknown):
         update_skill("other", roots(tmp_path))
 
