@@ -45,8 +45,8 @@ run: $(STAMP) ## start the service
 dev: $(TEST_STAMP) ## start the service with a Telegram emulator beside it
 	@exec $(BIN)/python -m scripts.dev
 
-setup-sandbox: $(STAMP) requirements-sandbox.lock ## the sandbox's own Python, and its image for containers
-	@$(BIN)/python -m agent.sandbox.setup $(HOME_FLAG)
+setup-sandbox: $(STAMP) requirements-sandbox.lock ## the sandbox's own Python, and its image for containers (OFFICE=1: with LibreOffice)
+	@$(BIN)/python -m agent.sandbox.setup $(HOME_FLAG) $(if $(OFFICE),--office,)
 
 stop: ## end the service, and its containers in every engine
 	@if [ -x $(BIN)/roebot ]; then $(BIN)/roebot stop $(HOME_FLAG); else echo "nothing is installed here"; fi

@@ -79,7 +79,8 @@ async def call_engine(
         program = await start_process(
             ProgramStart([*command, *words], engine_environment(), folder), output, errors
         )
-    except FileNotFoundError:
+    except (FileNotFoundError, PermissionError):
+        # A folder in PATH that this user can't read is reported as a missing permission.
         raise SandboxUnavailable(
             f"Containers can't be started here: {command[0]} is not installed."
         ) from None

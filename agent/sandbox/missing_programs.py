@@ -1,6 +1,7 @@
 """Say which Debian package has a program or Python module that a command lacks, and where to install it.
 
-Skills for documents call programs that not every sandbox has. The packages are those of Debian 12.
+Skills for documents call programs that not every sandbox has. The packages are those of Debian 12, or of the
+sandbox's own Python (`requirements-sandbox.lock`).
 """
 
 from __future__ import annotations
@@ -33,23 +34,31 @@ _PROGRAMS: Mapping[str, str] = {
         for name in ("git", "curl", "wget", "zip", "unzip", "file", "sqlite3", "ruby", "perl", "exiftool")
     },
 }
+_SET_UP = "make setup-sandbox"
 _MODULES: Mapping[str, str] = {
-    "docx": "python3-docx",
-    "pptx": "python3-pptx",
-    "openpyxl": "python3-openpyxl",
-    "pypdf": "python3-pypdf",
-    "reportlab": "python3-reportlab",
-    "defusedxml": "python3-defusedxml",
-    "lxml": "python3-lxml",
-    "PIL": "python3-pil",
+    **dict.fromkeys(
+        (
+            "docx",
+            "pptx",
+            "openpyxl",
+            "pypdf",
+            "pdfplumber",
+            "reportlab",
+            "defusedxml",
+            "lxml",
+            "PIL",
+            "pandas",
+        ),
+        _SET_UP,
+    ),
+    **dict.fromkeys(("matplotlib", "numpy", "tabulate", "xlrd", "xlsxwriter"), _SET_UP),
     "bs4": "python3-bs4",
     "yaml": "python3-yaml",
     "requests": "python3-requests",
-    "pandas": "python3-pandas",
-    "matplotlib": "python3-matplotlib",
     "pytesseract": "python3-pytesseract",
     "pdf2image": "python3-pdf2image",
 }
+"""Debian packages by module, or the command that installs those of the sandbox's own Python."""
 _PATTERNS = (
     r"(?:^|: )(?P<program>[\w.+-]+): (?:command )?not found\b",
     r"env: [‘'](?P<program>[\w.+-]+)[’']: No such file or directory",
@@ -70,12 +79,22 @@ def describe_missing(output: str, exit_code: int | None) -> str:
     if not found:
         return ""
     names = ", ".join(found)
-    packages = " ".join(dict.fromkeys(package for package in found.values()))
     verb = "is" if len(found) == 1 else "are"
-    return (
-        f"\n[{names} {verb} {_SAID} An administrator can add the Debian packages {packages} to this machine "
-        'or, for containers, to the image; see "Configure the sandbox" in the documentation.]\n'
+    return f"\n[{names} {verb} {_SAID} An administrator can {_describe_remedy(set(found.values()))}.]\n"
+
+
+def _describe_remedy(places: set[str]) -> str:
+    """Return what installs these packages."""
+    debian = " ".join(sorted(places - {_SET_UP}))
+    steps = (
+        [f"run `{_SET_UP}`, which installs the Python packages for documents"] if _SET_UP in places else []
     )
+    if debian:
+        steps.append(
+            f"add the Debian packages {debian} to this machine or, for containers, to the image "
+            f"(`{_SET_UP} OFFICE=1` builds one with LibreOffice, pandoc and qpdf)"
+        )
+    return ", and ".join(steps) + '; see "Configure the sandbox" in the documentation'
 
 
 def _find_missing(text: str) -> Iterator[tuple[str, str]]:

@@ -1,8 +1,8 @@
 """Set up the sandbox: `python -m agent.sandbox.setup [--home HOME]`, or `make setup-sandbox`.
 
-Its Python environment with data packages is created in the data directory. If a container engine is
-installed, the image is built too: from `deploy/sandbox/Containerfile`, or from Debian packages by debootstrap
-if no image registry is reachable. A part that fails says why; the others are set up.
+Its Python environment with packages for data and documents is created in the data directory. If a container
+engine is installed, the image is built too: from `deploy/sandbox/Containerfile`, or from Debian packages by
+debootstrap if no image registry is reachable. A part that fails says why; the others are set up.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ from agent.sandbox.options import IMAGE
 ROOT = Path(__file__).parent.parent.parent
 LOCK = ROOT / "requirements-sandbox.lock"
 CONTAINERFILE = ROOT / "deploy" / "sandbox" / "Containerfile"
-TRIED = "import matplotlib, openpyxl, pandas; print(pandas.__version__, matplotlib.__version__)"
-PACKAGES = (
-    "ca-certificates",
-    "python3",
-    "python3-docx",
-    "python3-matplotlib",
-    "python3-openpyxl",
-    "python3-pandas",
-    "python3-pypdf",
-    "python3-tabulate",
+TRIED = "import docx, matplotlib, openpyxl, pandas, pdfplumber, pptx, pypdf, reportlab"
+PACKAGES = ("ca-certificates", "poppler-utils", "python3")
+"""Debian packages in the image, next to the Python packages of the lock file."""
+OFFICE_PACKAGES = (
+    "libreoffice-calc-nogui",
+    "libreoffice-impress-nogui",
+    "libreoffice-writer-nogui",
+    "pandoc",
+    "qpdf",
 )
-"""Debian packages in the image."""
+"""Debian packages that are added on request, because they are large (about 0.6 GB)."""
+_SYSTEM_PYTHON, _SYSTEM_PACKAGES = "3.11", "usr/local/lib/python3.11/dist-packages"
+"""Python of Debian 12, and the folder of its packages that Debian does not manage."""
 
 
 def make_python(place: Path, lock: Path = LOCK) -> str:
@@ -65,25 +66,46 @@ def make_python(place: Path, lock: Path = LOCK) -> str:
     return "The sandbox's Python is ready." if find_python(place) else "The sandbox's Python can't be used."
 
 
-def make_image(command: Command) -> str:
-    """Build the image, and return a sentence about the outcome."""
-    recipe = ["--file", str(CONTAINERFILE), str(CONTAINERFILE.parent)]
+def make_image(command: Command, more: Sequence[str] = ()) -> str:
+    """Build the image with `more` Debian packages, and return a sentence about the outcome."""
+    recipe = ["--build-arg", f"MORE={' '.join(more)}", "--file", str(CONTAINERFILE), str(ROOT)]
     built = _run([*command, "build", "--tag", IMAGE, *recipe])
     if built.returncode == 0:
         return f"The image {IMAGE} is ready."
     if is_apple(command) or shutil.which("debootstrap") is None or os.geteuid():
         return f"The image {IMAGE} can't be built: {_last_line(built)}"
     print("· no image registry can be reached; building the image from Debian packages")  # noqa: T201
-    return _from_debian(command)
+    return _from_debian(command, (*PACKAGES, *more))
 
 
-def _from_debian(command: Command) -> str:
+def _from_debian(command: Command, packages: Sequence[str]) -> str:
     with tempfile.TemporaryDirectory(prefix="roebot-image-") as folder:
         system = Path(folder) / "system"
-        packages = f"--include={','.join(PACKAGES)}"
-        made = _run(["debootstrap", "--variant=minbase", packages, "bookworm", str(system)])
-        if made.returncode:
-            return f"The image {IMAGE} can't be built with debootstrap: {_last_line(made)}"
+        include = f"--include={','.join(packages)}"
+        uv = [
+            sys.executable,
+            "-m",
+            "uv",
+            "pip",
+            "install",
+            "--quiet",
+            "--link-mode",
+            "copy",
+            "--require-hashes",
+        ]
+        uv += [
+            "--python-version",
+            _SYSTEM_PYTHON,
+            "--target",
+            str(system / _SYSTEM_PACKAGES),
+            "-r",
+            str(LOCK),
+        ]
+        for step in (["debootstrap", "--variant=minbase", include, "bookworm", str(system)], uv):
+            made = _run(step)
+            if made.returncode:
+                return f"The image {IMAGE} can't be built with debootstrap: {_last_line(made)}"
+        _make_readable(system / _SYSTEM_PACKAGES)
         for waste in ("var/cache/apt/archives", "var/lib/apt/lists"):
             shutil.rmtree(system / waste, ignore_errors=True)
         archive = Path(folder) / "system.tar"
@@ -103,6 +125,9 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--engine", help="container engine with its options (default: the installed one)")
     parser.add_argument("--only", choices=("python", "image"), help="set up only this part")
+    parser.add_argument(
+        "--office", action="store_true", help="add LibreOffice, pandoc and qpdf to the image (about 0.6 GB)"
+    )
     options = parser.parse_args(arguments)
     good = True
     if options.only != "image":
@@ -111,13 +136,15 @@ def main(arguments: Sequence[str]) -> int:
         good = outcome.endswith("is ready.")
         print(f"· {outcome}")  # noqa: T201
     if options.only != "python":
-        print(f"· {_build_image(options.engine)}")  # noqa: T201
+        print(f"· {_build_image(options.engine, OFFICE_PACKAGES if options.office else ())}")  # noqa: T201
     return int(not good)
 
 
-def _build_image(engine: str | None) -> str:
+def _build_image(engine: str | None, more: Sequence[str]) -> str:
     found = shlex.split(engine) if engine else [name for name in known_engines() if shutil.which(name)][:1]
-    return make_image(tuple(found)) if found else "no container engine is installed, so no image was built"
+    return (
+        make_image(tuple(found), more) if found else "no container engine is installed, so no image was built"
+    )
 
 
 def _run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -206,8 +206,13 @@ class WarmContainer:
         return sha256(repr((settings, mounts)).encode()).hexdigest()[:16]
 
     def _same_user(self) -> list[str]:
-        """Return the options for rootless podman, which would change the owner of the folders."""
-        rootless = Path(self._setup.command[0]).name == "podman" and os.geteuid() != 0
+        """Return the options for rootless podman, which would change the owner of the folders.
+
+        With `--remote` or `--url`, podman's service runs the container, like Docker's does.
+        """
+        command = self._setup.command
+        remote = any(word.partition("=")[0] in {"--remote", "--url"} for word in command)
+        rootless = Path(command[0]).name == "podman" and os.geteuid() != 0 and not remote
         return ["--userns", "keep-id"] if rootless else []
 
     def _describe_failure(self, started: engine.Answer) -> str:

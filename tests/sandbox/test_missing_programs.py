@@ -17,9 +17,10 @@ from tests.sandbox.sandbox_fixtures import one, unprotected
         ("/bin/sh: 1: pdftoppm: not found\n", "pdftoppm", "poppler-utils"),
         ("env: ‘node’: No such file or directory\n", "node", "nodejs npm"),
         ("FileNotFoundError: [Errno 2] No such file or directory: 'qpdf'\n", "qpdf", "qpdf"),
-        ("ModuleNotFoundError: No module named 'pptx'\n", "pptx", "python3-pptx"),
-        ("ImportError: No module named 'docx.shared'\n", "docx", "python3-docx"),
-        ("a: soffice: command not found\nb: pandoc: command not found\n", "soffice, pandoc", "pandoc"),
+        ("ModuleNotFoundError: No module named 'pptx'\n", "pptx", "run `make setup-sandbox`, which"),
+        ("ImportError: No module named 'docx.shared'\n", "docx", "run `make setup-sandbox`, which"),
+        ("ModuleNotFoundError: No module named 'yaml'\n", "yaml", "python3-yaml"),
+        ("a: soffice: command not found\nb: pandoc: command not found\n", "soffice, pandoc", "OFFICE=1"),
     ],
 )
 def test_what_is_missing_is_named_with_its_package(output: str, names: str, packages: str) -> None:
