@@ -54,10 +54,15 @@ def render_markdown(root: Any, url: str = "") -> str:
         element.tag = "div"
     for element in root.xpath(".//pre[not(normalize-space())]"):
         element.drop_tree()
-    for link in root.iter("a"):
-        _clean_link(link, url)
+    clean_links(root, url)
     markdown = convert(etree.tostring(root, encoding="unicode", method="html", with_tail=False), _options())
     return (markdown.content or "").strip()
+
+
+def clean_links(root: Any, url: str) -> None:
+    """Make the links of an element absolute, and turn those with other schemes into plain text."""
+    for link in root.iter("a"):
+        _clean_link(link, url)
 
 
 def _clean_link(link: Any, url: str) -> None:

@@ -14,6 +14,7 @@ _EXTRAS: Mapping[str, str] = {
     "xllamacpp": "local-model",
     "lxml": "web",
     "html_to_markdown": "web",
+    "trafilatura": "web",
 }
 _PROVIDERS = frozenset(
     {

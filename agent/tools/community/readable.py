@@ -1,13 +1,27 @@
-"""Extract the article of a web page as Markdown, without navigation. Functions block."""
+"""Extract the article of a web page as Markdown, without navigation. Functions block.
+
+trafilatura decides what the article is. Of short pages, of large ones, and of those in which it finds little,
+the whole main element is used: see docs/decisions/find-articles-with-trafilatura.md.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from agent.shared.html import parse_html, render_markdown
+import trafilatura
+from lxml import etree  # type: ignore[import-untyped]
 
+from agent.shared.html import clean_links, parse_html, render_markdown
+
+SHORT = 400
+"""Characters of Markdown up to which the whole main element is read."""
+LARGE = 600_000
+"""Characters of a page from which on trafilatura would take seconds."""
+FOUND = 0.05
+"""Share of the main element that trafilatura has to find."""
 ENOUGH = 200
 """Characters that a `main` or `article` element needs to be used."""
 SHARE = 0.4
@@ -37,7 +51,27 @@ def extract_article(page: str, url: str = "") -> ReadablePage:
     for found in [*root.xpath(_HIDDEN), *root.xpath(_AROUND)]:
         if found.tag not in {"html", "body"}:
             found.clear(keep_tail=True)
-    return ReadablePage(title[:300], render_markdown(_find_article(root), url))
+    whole = render_markdown(_find_article(deepcopy(root)), url)
+    if len(whole) > SHORT and len(page) < LARGE:
+        article = _read_article(root, url)
+        whole = article if len(article) >= FOUND * len(whole) else whole
+    return ReadablePage(title[:300], whole)
+
+
+def _read_article(root: Any, url: str) -> str:
+    """Return what trafilatura takes for the article, "" if it finds none. Modifies the tree."""
+    etree.strip_elements(root, "noscript", with_tail=False)
+    clean_links(root, url)
+    text = trafilatura.extract(
+        etree.tostring(root, encoding="unicode", method="html"),
+        output_format="markdown",
+        include_comments=True,
+        include_formatting=True,
+        include_links=True,
+        include_tables=True,
+        favor_recall=True,
+    )
+    return str(text or "").strip()
 
 
 def _find_article(root: Any) -> Any:

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import lists, sampled_from
 
-from agent.tools.community.readable import extract_article
+from agent.tools.community.readable import LARGE, extract_article
+from agent.tools.community.rendering import add_title
+from tests.unit.agent.tools.community.varied_pages import VARIED_PAGES, VariedPage
 
 LONG = "A sentence that is long enough to be a part of the article itself. " * 5
 URL = "https://site.test/a/b.html"
@@ -68,6 +70,26 @@ def test_the_article_is_what_is_read(body: str, kept: str, left: str) -> None:
     text = text_of(body)
     assert kept in text
     assert left not in text
+
+
+@pytest.mark.parametrize("page", VARIED_PAGES, ids=lambda page: page.name)
+def test_pages_of_many_kinds(page: VariedPage) -> None:
+    found = extract_article(page.html, "https://site.test/docs/index.html")
+    text = add_title(found.title, found.text)
+    assert [part for part in page.kept if part not in text] == []
+    assert [part for part in page.noise if part in text] == []
+
+
+def test_repeated_text_is_not_lost() -> None:
+    """trafilatura drops repeated paragraphs, of which logs consist."""
+    body = "<p>The same line again and again, as logs have it.</p>" * 300
+    assert text_of(f"<article>{body}</article>").count("The same line") == 300
+
+
+def test_a_large_page_takes_no_seconds() -> None:
+    row = "<tr>" + "<td>cell</td>" * 50 + "</tr>"
+    page = f"<main><table>{row * (LARGE // len(row) + 1)}</table></main>"
+    assert text_of(page).count("| cell |") > 900
 
 
 @pytest.mark.parametrize(
