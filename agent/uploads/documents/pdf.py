@@ -1,4 +1,4 @@
-"""Read PDF files: the text of each page."""
+"""Read PDF files: the text and pictures of each page, pages without text as images."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from agent.uploads.documents.pdf_pages import PageRenderer
 from agent.uploads.documents.pictures import PictureWriter
 from agent.uploads.documents.report import DAMAGED, LOCKED, Unreadable
 from agent.uploads.documents.tables import cell
@@ -47,7 +48,7 @@ def read_pdf(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Itera
     if locked:
         raise Unreadable(LOCKED)
     count = len(reader.pages)
-    titles = _titles(reader)
+    titles, renderer = _titles(reader), PageRenderer(file)
     empty = broken = 0
     for index in range(min(count, PAGES)):
         try:
@@ -55,7 +56,8 @@ def read_pdf(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Itera
         except (PyPdfError, *_PARSER_ERRORS):
             text, broken = "", broken + 1
         empty += not text
-        shown = _add_pictures(reader, index, pictures)
+        shown = "" if text else _add_page(renderer, index, pictures)
+        shown = shown or _add_pictures(reader, index, pictures)
         if index + 1 == min(count, PAGES) and empty == index + 1:
             if not pictures.kept:
                 raise Unreadable(DAMAGED if broken == empty else NO_TEXT)
@@ -63,6 +65,20 @@ def read_pdf(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Itera
         title = f": {titles[index]}" if index in titles else ""
         yield f"## Page {index + 1}{title}\n\n{text or '(no text)'}\n\n{shown}"
     _note(notes, count, broken)
+
+
+def _add_page(renderer: PageRenderer, index: int, pictures: PictureWriter) -> str:
+    """Keep the image of a page without text, and return the line that names it; "" if there is none."""
+    if not pictures.has_room:
+        return ""
+    try:
+        image = renderer.render(index)
+    except ImportError:
+        raise
+    except Exception:  # noqa: BLE001 - as for pictures; those of the page are tried next
+        return ""
+    label = pictures.add(image, f"page-{index + 1}") if image else ""
+    return f"(picture {label})\n\n" if label else ""
 
 
 def _add_pictures(reader: PdfReader, index: int, pictures: PictureWriter) -> str:

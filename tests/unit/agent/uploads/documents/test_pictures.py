@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw
 
 from agent.uploads.documents.child import Bounds, convert_document
 from agent.uploads.documents.kinds import DocumentKind
-from agent.uploads.documents.pdf import SCAN
+from agent.uploads.documents.pdf import NO_TEXT, SCAN
 from agent.uploads.documents.pictures import PICTURES, SIDE, SMALLEST, PictureWriter, convert_picture
 from agent.uploads.documents.report import DAMAGED, DocumentPicture, Report
 from agent.uploads.documents.web import LINKED
@@ -112,6 +112,57 @@ def test_the_pages_of_a_scan() -> None:
     assert text.startswith("## Page 1\n\n(no text)\n\n(picture page-1)\n\n## Page 2\n\n")
     assert [one.label for one in report.pictures] == ["page-1", "page-2"]
     assert [one.getpixel((600, 20))[2] > 200 for one in images] == [False, True]
+
+
+def strips(*colors: str) -> bytes:
+    """A PDF file of one page without text, composed of strips as some scanners do."""
+    from pypdf import PdfReader, PdfWriter, Transformation
+
+    writer = PdfWriter()
+    page = writer.add_blank_page(620, 300 * len(colors))
+    for at, color in enumerate(colors):
+        file = io.BytesIO()
+        picture(color, (620, 300)).save(file, "PDF")
+        strip = PdfReader(file).pages[0]
+        page.merge_transformed_page(strip, Transformation().translate(0, 300 * at))
+    target = io.BytesIO()
+    writer.write(target)
+    return target.getvalue()
+
+
+def test_a_page_in_strips_is_one_picture() -> None:
+    report, text, [image] = read(DocumentKind.PDF, strips("red", "blue", "green"))
+    assert (report.problem, report.notes) == ("", [SCAN])
+    assert text == "## Page 1\n\n(no text)\n\n(picture page-1)\n\n"
+    assert max(image.size) == SIDE
+    below, above = image.getpixel((5, image.height - 20)), image.getpixel((image.width - 5, 20))
+    assert (below[0] > 200, above[1] > 100) == (True, True)
+
+
+def test_a_drawing_without_text_is_a_picture() -> None:
+    report, text, images = read(DocumentKind.PDF, drawn(b"0 0 1 rg 10 10 100 60 re f"))
+    assert (report.notes, len(images)) == ([SCAN], 1)
+    assert "(picture page-1)" in text
+
+
+def test_a_blank_page_is_no_picture() -> None:
+    report, _, images = read(DocumentKind.PDF, drawn(b""))
+    assert (report.problem, images) == (NO_TEXT, [])
+
+
+def drawn(content: bytes) -> bytes:
+    """A PDF file whose page has this content stream."""
+    from pypdf import PdfWriter
+    from pypdf.generic import DecodedStreamObject, NameObject
+
+    writer = PdfWriter()
+    page = writer.add_blank_page(200, 100)
+    stream = DecodedStreamObject()
+    stream.set_data(content)
+    page[NameObject("/Contents")] = writer._add_object(stream)
+    target = io.BytesIO()
+    writer.write(target)
+    return target.getvalue()
 
 
 def test_the_pictures_of_a_word_document() -> None:

@@ -1,0 +1,41 @@
+"""Render pages of PDF files as images, for scans and other pages without text."""
+
+from __future__ import annotations
+
+import io
+from functools import cached_property
+from typing import Any, BinaryIO
+
+from agent.uploads.documents.pictures import SIDE
+
+_LEAST_SCALE, _MOST_SCALE = 0.05, 8.0
+
+
+class PageRenderer:
+    """Renders pages of the file with PDFium, which also composes scans that consist of several pictures."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    @cached_property
+    def _document(self) -> Any:
+        import pypdfium2  # type: ignore[import-untyped]
+
+        self._file.seek(0)
+        return pypdfium2.PdfDocument(self._file.read())
+
+    def render(self, index: int) -> bytes | None:
+        """Return a page as PNG, at most `SIDE` pixels long; None if it is blank. Raises errors of PDFium."""
+        page = self._document[index]
+        try:
+            longest = max(page.get_size())
+            scale = min(max(SIDE / max(longest, 1.0), _LEAST_SCALE), _MOST_SCALE)
+            image = page.render(scale=scale).to_pil().convert("RGB")
+        finally:
+            page.close()
+        if all(least == most for least, most in image.getextrema()):
+            return None
+        image.thumbnail((SIDE, SIDE))
+        target = io.BytesIO()
+        image.save(target, "PNG", compress_level=1)
+        return target.getvalue()
