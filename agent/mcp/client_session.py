@@ -1,12 +1,18 @@
-"""A session of the mcp package that goes on while a person is asked, and passes on what the server says."""
+"""A session of the mcp package that goes on while a person is asked, and passes on what the server says.
+
+The server is told of a call that is given up, so that it can stop its work.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import anyio
 import structlog
 from mcp import ClientSession
 from mcp import types as protocol
@@ -19,6 +25,7 @@ from agent.mcp.live_calls import Answer, ServerQuestion
 log = structlog.get_logger(__name__)
 LOG_LINES, LOG_SECONDS = 20, 60.0
 """Lines of a session that are logged, per this number of seconds."""
+CANCEL_SECONDS = 1.0
 _LOUD = frozenset({"warning", "error", "critical", "alert", "emergency"})
 _CHANGES = (
     protocol.ToolListChangedNotification,
@@ -64,6 +71,24 @@ class InteractiveSession(ClientSession):
             except McpError as error:
                 log.info("mcp_server_log_off", server=self._hooks.server, code=error.error.code)
         return result
+
+    async def send_request(self, request: protocol.ClientRequest, *options: Any, **named: Any) -> Any:
+        """Send a request. If the call of a tool is given up, the server is told."""
+        number = self._request_id
+        try:
+            return await super().send_request(request, *options, **named)
+        except asyncio.CancelledError:
+            call = request.root
+            if isinstance(call, protocol.CallToolRequest) and call.params.task is None:
+                await self._cancel_request(number)
+            raise
+
+    async def _cancel_request(self, number: int) -> None:
+        params = protocol.CancelledNotificationParams(requestId=number, reason="The call was given up.")
+        note = protocol.ClientNotification(protocol.CancelledNotification(params=params))
+        with suppress(TimeoutError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            async with asyncio.timeout(CANCEL_SECONDS):
+                await self.send_notification(note)
 
     async def _received_request(
         self, responder: RequestResponder[protocol.ServerRequest, protocol.ClientResult]

@@ -81,9 +81,13 @@ def what_happened() -> str:
 @server.tool()
 async def work(steps: int, pause: float, ctx: Here) -> str:
     """Work step by step and report progress."""
-    for step in range(steps):
-        await ctx.report_progress(step + 1, steps, f"step {step + 1}")
-        await asyncio.sleep(pause)
+    try:
+        for step in range(steps):
+            await ctx.report_progress(step + 1, steps, f"step {step + 1}")
+            await asyncio.sleep(pause)
+    except asyncio.CancelledError:
+        done.append("stopped work")
+        raise
     return "worked"
 
 

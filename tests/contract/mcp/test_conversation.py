@@ -232,8 +232,10 @@ async def test_resources_and_prompts_are_tools(transport: str) -> None:
         assert (tools["shop_read_resource"].metadata or {})["idempotent"] is True
 
 
-async def test_a_call_that_its_run_gives_up_is_ended() -> None:
-    async with served() as (tools, pool):
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_call_that_its_run_gives_up_is_ended(transport: str) -> None:
+    """Here, and in the server, which is told."""
+    async with served(transport) as (tools, pool):
         chat = Chat(tools)
         running = asyncio.create_task(chat.ask(ToolUse("shop_work", {"steps": 100, "pause": 1}, "c1")))
         while not chat.events:
@@ -245,3 +247,6 @@ async def test_a_call_that_its_run_gives_up_is_ended() -> None:
         assert client.live_calls is not None
         assert client.live_calls.find_asker("t") is None
         assert not any(session.active_calls for session in client._sessions.values())
+        async with asyncio.timeout(60):
+            while await call(tools, "shop_what_happened", "t") != "stopped work":
+                await asyncio.sleep(0.01)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from agent.errors import McpCallFailed, McpUnavailable
+from agent.mcp.http_client import CANT_REACH
 from agent.mcp.pool import McpPool
 from agent.mcp.server import MAX_SESSIONS
 from agent.mcp.session import SessionTimeouts
@@ -112,6 +113,23 @@ async def test_a_server_that_is_killed_in_mid_call(tmp_path: Path, transport: st
         assert await call(tools, "other_add", a=1, b=2) == "3", "others go on"
         if transport == "stdio":
             assert int(await call(tools, "test_pid")) != pid, "it is started again"
+
+
+async def test_calls_that_may_have_arrived_are_not_made_again(tmp_path: Path) -> None:
+    """Of several calls, only one had a connection that failed; which one is not known."""
+    async with pooled() as pool:
+        tools = named(await pool.load_tools(configured(test=ours())))
+        marks = [tmp_path / "a", tmp_path / "b"]
+        waiting = [asyncio.create_task(call(tools, "test_hang", mark=str(mark))) for mark in marks]
+        await until(lambda: all(mark.exists() for mark in marks))
+        for mark in marks:
+            mark.unlink()
+        [session] = pool.servers["test"]._sessions.values()
+        session.mark_broken(CANT_REACH)
+        for one in waiting:
+            with pytest.raises(McpCallFailed, match="may have had an effect"):
+                await asyncio.wait_for(one, 30)
+        assert not any(mark.exists() for mark in marks)
 
 
 async def test_the_last_words_of_a_program_are_told() -> None:
