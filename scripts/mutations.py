@@ -28,6 +28,7 @@ from tests.component.dispatch.message_mutations import MESSAGE_MUTATIONS  # noqa
 from tests.component.server.access_mutations import ACCESS_MUTATIONS  # noqa: E402
 from tests.component.server.credential_mutations import CREDENTIAL_MUTATIONS  # noqa: E402
 from tests.component.server.policy_mutations import COMMAND_MUTATIONS, POLICY_MUTATIONS  # noqa: E402
+from tests.contract.agent.summary_mutations import SUMMARY_MUTATIONS  # noqa: E402
 from tests.contract.mcp.mcp_mutations import MCP_MUTATIONS  # noqa: E402
 from tests.contract.store.audit_mutations import AUDIT_MUTATIONS  # noqa: E402
 from tests.harness.mutation import Mutation  # noqa: E402
@@ -104,6 +105,12 @@ PAGES = (
         "These guards protect conversations from what MCP servers send, and people and the network from the "
         "sign-ins that servers ask for.",
         MCP_MUTATIONS,
+    ),
+    GuardPage(
+        "summary-guards",
+        "Summary guards",
+        "These guards protect long conversations while older messages are replaced with a summary.",
+        SUMMARY_MUTATIONS,
     ),
 )
 

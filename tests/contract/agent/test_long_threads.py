@@ -106,7 +106,11 @@ async def test_without_summaries_it_stays_below_five_megabytes(
     def make(spec: ModelSpec, **_: Any) -> BaseChatModel:
         return ScriptedChatModel(steps=[answers[0], title, *answers[1:]], environ={})
 
-    listed = {"models": [{"name": "m", "use": USE}], "guardrails": {"provider": {"allowed": ["*"]}}}
+    listed = {
+        "models": [{"name": "m", "use": USE}],
+        "guardrails": {"provider": {"allowed": ["*"]}},
+        "summarization": {"enabled": False},
+    }
     source = ModelSource(overrides=listed, read_file=False, environ={})
     agent = LeadAgent(source, tmp_path, additions=Additions(features=features), make_model=make)
 

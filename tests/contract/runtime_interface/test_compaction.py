@@ -21,6 +21,7 @@ from agent.lead import LeadAgent
 from agent.models.spec import ModelSpec
 from agent.shared.tls import tls_context
 from agent.testing import Script, ScriptedChatModel
+from agent.testing.graphs import interrupting
 from bot.errors import RuntimeUnreachable
 from bot.runtime.client import LangGraphRuntime
 from bot.runtime.interface import CompactionRequest, CompactionState, RunRequest
@@ -94,6 +95,7 @@ async def serving(home: Path, *, has_graph: bool = True) -> AsyncIterator[Place]
         return await agent.get_graph(RunOptions.of(config.get("configurable", {})))
 
     sources: dict[str, Any] = {"lead_agent": lambda: lead, "other": lambda: lead}
+    sources["asking"] = lambda: interrupting
     if has_graph:
         sources["compaction"] = lambda: compaction
     async with serve(home, sources=sources) as served:
@@ -146,6 +148,16 @@ async def test_a_request_that_may_not_start_only_continues(at: Place) -> None:
     waiting = replace(at.request, starts=False)
     assert (await at.port.compact_thread(waiting)).state is CompactionState.BUSY
     assert at.plan["read"] == []
+
+
+async def test_a_thread_that_waits_for_an_answer_is_left_alone(at: Place) -> None:
+    await at.talk(0)
+    thread = (await at.served.client.threads.create())["thread_id"]
+    said = {"role": "user", "content": "hello"}
+    await at.served.client.runs.wait(thread, "asking", input={"messages": [said]})
+    waiting = await at.port.compact_thread(replace(at.request, thread_id=thread))
+    assert waiting.state is CompactionState.QUESTION
+    assert len(await at.served.client.runs.list(thread)) == 1
 
 
 async def test_it_waits_for_the_run_before_it(at: Place) -> None:

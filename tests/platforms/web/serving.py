@@ -10,6 +10,7 @@ import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ import uvicorn
 from agent.config.extensions_file import PATH_VARIABLE
 from agent.management.routes import management_routes
 from agent.runtime.app import create_app as create_runtime
+from agent.runtime.loader import load_object
 from agent.runtime.settings import RuntimeSettings
+from agent.serve import OWN_GRAPHS
 from agent.shared.live_token import LiveToken
 from agent.shared.tls import tls_context
 from agent.testing import graphs
@@ -140,10 +143,11 @@ async def serving(app: Any) -> AsyncIterator[tuple[str, _Server]]:
 
 
 def runtime_app(home: Path, config: Path) -> Any:
-    """The real runtime with the scripted graphs."""
+    """The real runtime with the scripted graphs, and with Roebot's own."""
     os.environ["ROEBOT_HOME"] = str(home)
     names = ("echo", "slow", "markdown12k", "failing", "crashing", "interrupting", "approving", "artifact")
-    sources = {name: lambda name=name: getattr(graphs, name) for name in names}
+    sources: dict[str, Any] = {name: lambda name=name: getattr(graphs, name) for name in names}
+    sources |= {name: partial(load_object, use) for name, use in OWN_GRAPHS.items()}
     settings = RuntimeSettings(home=home / "agent", heartbeat=1.0, drain=0.1, signing_key=SIGNING_KEY)
     return create_runtime(
         settings, sources, token=LiveToken(RUNTIME_TOKEN), extra_routes=management_routes(home, config)

@@ -1,0 +1,110 @@
+"""Guards of long conversations when they are summarized, each with the mutation that removes it."""
+
+from __future__ import annotations
+
+from tests.harness.mutation import Mutation
+
+CUT, CUT_TESTS = "agent/middleware/summary_cut.py", "tests/unit/agent/middleware/test_summary_cut.py"
+SUMMARIES = "agent/middleware/summarization.py"
+SUMMARY_TESTS = "tests/unit/agent/middleware/test_summarization.py"
+GRAPH, GRAPH_TESTS = "agent/harness/compaction.py", "tests/unit/agent/harness/test_compaction.py"
+CLIENT, CLIENT_TESTS = "bot/runtime/compaction.py", "tests/contract/runtime_interface/test_compaction.py"
+
+SUMMARY_MUTATIONS = (
+    Mutation(
+        "broken conversations",
+        "a tool call and its result stay together",
+        CUT,
+        "cut = _move_off_pairs(messages, cut)",
+        "cut = cut",
+        f"{CUT_TESTS}::test_no_result_is_ever_without_its_call",
+    ),
+    Mutation(
+        "lost words",
+        "the last message of a person stays",
+        CUT,
+        "return [at for at in range(cut) if at != asked]",
+        "return list(range(cut))",
+        f"{CUT_TESTS}::test_the_last_message_of_a_person_stays_when_its_turn_is_cut",
+    ),
+    Mutation(
+        "lost words",
+        "an earlier summary is continued as one",
+        SUMMARIES,
+        "self.summary = self._earlier",
+        'self.summary = ""',
+        f"{SUMMARY_TESTS}::test_an_earlier_summary_is_continued_as_one_and_not_as_a_message",
+    ),
+    Mutation(
+        "lost words",
+        "an unfinished to-do list stays in view",
+        SUMMARIES,
+        "{escape_text(text)}{_render_todos(state)}",
+        "{escape_text(text)}",
+        f"{SUMMARY_TESTS}::test_the_to_do_list_stays_in_view_while_work_remains",
+    ),
+    Mutation(
+        "lost words",
+        "a summary that is not shorter is not used",
+        GRAPH,
+        "if after >= before.sum_all:",
+        "if False:",
+        f"{GRAPH_TESTS}::test_a_summary_that_is_not_shorter_is_thrown_away",
+    ),
+    Mutation(
+        "wasted tokens",
+        "a cut saves a quarter of what triggers it",
+        CUT,
+        "* WORTHWHILE >= limit for kind",
+        ">= 0 for kind",
+        f"{CUT_TESTS}::test_a_cut_that_saves_too_little_is_not_made",
+    ),
+    Mutation(
+        "wasted tokens",
+        "usage from before a summary does not trigger the next one",
+        CUT,
+        "if at is not None and not _is_stale(messages, at):",
+        "if at is not None:",
+        f"{CUT_TESTS}::test_usage_from_before_a_summary_is_out_of_date",
+    ),
+    Mutation(
+        "refused requests",
+        "a conversation that is too long for the provider is summarized and sent again",
+        SUMMARIES,
+        "if error.category != Category.CONTEXT or not cut:",
+        "if True:",
+        f"{SUMMARY_TESTS}::test_a_conversation_that_is_too_long_for_the_provider_is_summarized_and_sent_again",
+    ),
+    Mutation(
+        "repeated summaries",
+        "the same request summarizes once",
+        GRAPH,
+        'if done is not None and done["key"] == order.key:',
+        "if False:",
+        f"{GRAPH_TESTS}::test_the_same_request_summarizes_once",
+    ),
+    Mutation(
+        "repeated summaries",
+        "a request that was started is continued",
+        CLIENT,
+        "await runs.find(thread_id, request.key) or await _start(client, request, assistant)",
+        "await _start(client, request, assistant)",
+        f"{CLIENT_TESTS}::test_a_thread_is_summarized_once_for_each_key",
+    ),
+    Mutation(
+        "broken conversations",
+        "only threads of the lead agent are summarized",
+        CLIENT,
+        'if found is None or found["graph_id"] != LEAD_GRAPH:',
+        "if found is None:",
+        f"{CLIENT_TESTS}::test_an_assistant_of_another_graph_has_none",
+    ),
+    Mutation(
+        "broken conversations",
+        "a thread with an open question is left alone",
+        CLIENT,
+        "if open_interrupts(state):",
+        "if False:",
+        f"{CLIENT_TESTS}::test_a_thread_that_waits_for_an_answer_is_left_alone",
+    ),
+)
