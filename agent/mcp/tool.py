@@ -7,6 +7,7 @@ from typing import Any
 
 from langchain_core.tools import BaseTool, ToolException
 
+from agent.core.tool_schemas import tidy_schema
 from agent.mcp.call_watch import Report, in_call, progress_reporter
 from agent.mcp.results import Block, convert_result
 
@@ -61,6 +62,7 @@ def usable_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
     Anthropic and OpenAI reject a request if any tool has alternatives at the top level (makenotion/
     notion-mcp-server#340); their properties become optional ones here, and the server checks the arguments.
+    Anthropic also rejects what is no JSON Schema of draft 2020-12, such as limits in the form of draft 4.
     """
     properties = dict(_mapping(schema.get("properties")))
     required = _names(schema.get("required"))
@@ -72,7 +74,8 @@ def usable_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
                 properties.setdefault(name, value)
             if key == "allOf":
                 required += _names(branch.get("required"))
-    usable = {key: value for key, value in schema.items() if key not in _REJECTED_AT_TOP}
+    usable = tidy_schema({key: value for key, value in schema.items() if key not in _REJECTED_AT_TOP})
+    properties = {name: tidy_schema(_mapping(value)) for name, value in properties.items()}
     usable |= {"type": "object", "properties": properties}
     known = [name for name in dict.fromkeys(required) if name in properties]
     return {**usable, "required": known} if known else {k: v for k, v in usable.items() if k != "required"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -22,8 +21,8 @@ from agent.models.resolve import NAME_KEY, get_model_name
 log = structlog.get_logger(__name__)
 Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 CUT_OFF = "(This answer reached the model's length limit. Ask me to continue for the rest.)"
-MAX_REJECTED = 1000
-"""Conversations per model that are remembered as rejected, in this process."""
+SIMPLIFIED_KEY = "roebot_simplified"
+"""Marks, in an answer's metadata, that its model rejected the messages before it as they were."""
 _REJECTED = frozenset({Category.INVALID_REQUEST, Category.NOT_FOUND})
 """OpenAI does not find the items of an answer that it no longer stores."""
 _LIMIT_REASONS = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
@@ -34,7 +33,8 @@ class ModelCalls(AgentMiddleware[Any, Any]):
     """Maps provider errors, refuses truncated or empty answers, and marks those cut off at the token limit.
 
     A rejected conversation is sent once more with what every provider accepts, so that a thread can continue
-    whose reasoning, ids or images its provider does not accept any more.
+    whose reasoning, ids or images its provider does not accept any more. The answer remembers it, so that
+    what was rejected is not sent again, in another process neither.
 
     Raises ModelCallFailed, whose text goes to the chat. The log gets the class and a redacted text. A model
     with a configured name (see `agent.models.resolve.set_model_name`) is reported under it, others as
@@ -44,12 +44,11 @@ class ModelCalls(AgentMiddleware[Any, Any]):
     def __init__(self, *, model_name: str) -> None:
         super().__init__()
         self._model_name = model_name
-        self._rejected: OrderedDict[str, None] = OrderedDict()
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
         """Call the model and map its errors."""
         name = get_model_name(request.model) or self._model_name
-        request = self._simplify_known(request)
+        request = _simplify_known(name, request)
         try:
             return await self._call(name, request, handler)
         except ModelCallFailed as error:
@@ -58,21 +57,10 @@ class ModelCalls(AgentMiddleware[Any, Any]):
                 raise
             log.warning("model_request_simplified", model=name, category=str(error.category))
             response = await self._call(name, request.override(messages=messages), handler)
-        self._remember_rejection(request)
+        for message in response.result:
+            if isinstance(message, AIMessage):
+                message.response_metadata[SIMPLIFIED_KEY] = True
         return response
-
-    def _simplify_known(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        """Simplify messages that were rejected before; later answers keep what their provider requires."""
-        known = [at for at, one in enumerate(request.messages) if one.id in self._rejected]
-        messages = to_portable(request.messages, known[-1] + 1) if known else None
-        return request if messages is None else request.override(messages=messages)
-
-    def _remember_rejection(self, request: ModelRequest[Any]) -> None:
-        ids = [one.id for one in request.messages if one.id]
-        if ids:
-            self._rejected[ids[-1]] = None
-        while len(self._rejected) > MAX_REJECTED:
-            self._rejected.popitem(last=False)
 
     async def _call(self, name: str, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
         try:
@@ -92,6 +80,18 @@ class ModelCalls(AgentMiddleware[Any, Any]):
                 message.response_metadata[NAME_KEY] = name
                 _mark_cut_off(message)
         return response
+
+
+def _simplify_known(name: str, request: ModelRequest[Any]) -> ModelRequest[Any]:
+    """Simplify what this model rejected before; later answers keep what their provider requires."""
+    marked = [at for at, one in enumerate(request.messages) if _is_marked(one, name)]
+    messages = to_portable(request.messages, marked[-1]) if marked else None
+    return request if messages is None else request.override(messages=messages)
+
+
+def _is_marked(message: BaseMessage, name: str) -> bool:
+    metadata = message.response_metadata
+    return bool(metadata.get(SIMPLIFIED_KEY)) and metadata.get(NAME_KEY) == name
 
 
 def _log_failure(found: ProviderFailure, error: BaseException | None, name: str) -> None:

@@ -22,10 +22,12 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_openai import ChatOpenAI
 
-from agent.models.tool_schemas import tidy_tool
+from agent.core.tool_schemas import tidy_tool
+from agent.models.gemini_schemas import reduce_function
 from agent.models.wire_messages import (
     REPLAY,
     Wire,
+    join_answers,
     list_call_ids,
     map_call_ids,
     read_text,
@@ -51,14 +53,14 @@ class CompatibleChat(ChatOpenAI):
     ) -> dict[str, Any]:
         sources = self._convert_input(input_).to_messages()
         payload: dict[str, Any] = super()._get_request_payload(sources, stop=stop, **kwargs)
+        if tools := payload.get("tools"):
+            payload["tools"] = [tidy_tool(tool) for tool in tools]
         if "messages" not in payload:
             return payload
         paired = zip(payload["messages"], sources, strict=True)
         wires = [{**wire, REPLAY: self._list_replay(source)} for wire, source in paired]
         tidy = tidy_messages(wires, images=self.images, files=self.files)
         payload["messages"] = self._adapt_messages(tidy, sources)
-        if tools := payload.get("tools"):
-            payload["tools"] = [tidy_tool(tool) for tool in tools]
         if "max_completion_tokens" in payload:
             payload[self.limit] = payload.pop("max_completion_tokens")
         for name in self.omitted:
@@ -144,8 +146,15 @@ class GeminiChat(CompatibleChat):
     """Google's OpenAI-compatible API (https://ai.google.dev/gemini-api/docs/openai).
 
     Gemini 3 rejects a conversation whose first call of an answer has no thought signature. Streamed calls
-    arrive whole and without an index, and results need the name of their function.
+    arrive whole and without an index, and results need the name of their function. Calls must follow a
+    question or results, not another answer. Tools have the schemas of Gemini's own API.
     """
+
+    def _adapt_request(self, payload: dict[str, Any]) -> dict[str, Any]:
+        for tool in payload.get("tools") or ():
+            if function := tool.get("function"):
+                tool["function"] = reduce_function(function)
+        return payload
 
     def _adapt_messages(self, wires: list[Wire], sources: list[BaseMessage]) -> list[Wire]:
         signatures: dict[str, str] = {}
@@ -161,7 +170,7 @@ class GeminiChat(CompatibleChat):
                     call["extra_content"] = {"google": {"thought_signature": signature}}
             if wire["role"] == "tool" and (name := names.get(wire["tool_call_id"])):
                 wire["name"] = name
-        return wires
+        return join_answers(wires)
 
     def _normalize_delta(self, delta: Wire) -> None:
         for call in delta.get("tool_calls") or ():

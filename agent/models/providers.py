@@ -130,9 +130,8 @@ LABELS: Mapping[str, str] = {
     "ollama": "Ollama",
 }
 _OPENAI_ADDRESS = "https://api.openai.com/v1"
+_OPENAI_CHAT = f"{COMPATIBLE}:OpenAIChat"
 _OWN_CLASSES: Mapping[str, str] = {
-    "api.openai.com": f"{COMPATIBLE}:OpenAIChat",
-} | {
     host: provider.use
     for provider in PROVIDERS
     if provider.use.startswith(COMPATIBLE) and (host := urlsplit(provider.base_url or "").hostname)
@@ -140,15 +139,18 @@ _OWN_CLASSES: Mapping[str, str] = {
 
 
 def find_class(spec: ModelSpec) -> str:
-    """Return the class to build: at a provider's address its own one in place of LangChain's for OpenAI.
+    """Return the class to build: that of the provider at the address in place of LangChain's for OpenAI.
 
     Configurations from before the provider had its own class name LangChain's, with which no conversation
-    lasts. A server at another address gets what its configuration names.
+    lasts. At any other address (vLLM, a gateway) it is the class for OpenAI, which sends published fields
+    only and does not lose a stop.
     """
     address = spec.settings.get("base_url") or _OPENAI_ADDRESS
-    if spec.use != OPENAI_CLASS or not isinstance(address, str):
+    if spec.use != OPENAI_CLASS:
         return spec.use
-    return _OWN_CLASSES.get(urlsplit(address).hostname or "", spec.use)
+    if not isinstance(address, str):
+        return _OPENAI_CHAT
+    return _OWN_CLASSES.get(urlsplit(address).hostname or "", _OPENAI_CHAT)
 
 
 def with_model(spec: ModelSpec, model: str) -> ModelSpec:

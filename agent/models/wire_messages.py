@@ -18,6 +18,8 @@ REPLAY = "_replay"
 """Key of a message with fields that its provider requires in an answer; it is not sent itself."""
 OMITTED_IMAGE = "(an image, which this model can't see)"
 OMITTED_FILE = "(a file, which this model can't read)"
+EMPTY = "(an empty message)"
+"""Google rejects a message without text."""
 TOOL_IMAGES = "Images from the tool results above:"
 _IMAGE_KEYS = ("url", "detail")
 _NAME_LENGTH = 64
@@ -94,10 +96,11 @@ def _block_text(part: object) -> str:
 def _user_content(content: object, *, images: bool, files: bool) -> str | list[Wire]:
     """Return a text if there are no images, which is what providers without vision require."""
     if not isinstance(content, list):
-        return read_text(content)
-    parts = [_tidy_part(part, images=images, files=files) for part in content]
+        return read_text(content) or EMPTY
+    tidy = [_tidy_part(part, images=images, files=files) for part in content]
+    parts = [part for part in tidy if part["type"] != "text" or part["text"]]
     if all(part["type"] == "text" for part in parts):
-        return "\n".join(part["text"] for part in parts)
+        return "\n".join(part["text"] for part in parts) or EMPTY
     return parts
 
 
@@ -127,6 +130,19 @@ def _split_images(content: object, *, images: bool) -> tuple[str, list[Wire]]:
 
 def _image_message(shown: Sequence[Wire]) -> Wire:
     return {"role": "user", "content": [{"type": "text", "text": TOOL_IMAGES}, *shown]}
+
+
+def join_answers(wires: Sequence[Wire]) -> list[Wire]:
+    """Return the messages with an answer joined to the answer right before it, unless that has calls."""
+    joined: list[Wire] = []
+    for wire in wires:
+        before = joined[-1] if joined else {}
+        if wire["role"] == "assistant" == before.get("role") and not before.get("tool_calls"):
+            texts = filter(None, (before.get("content"), wire.get("content")))
+            joined[-1] = {**wire, "content": "\n\n".join(texts) or None}
+        else:
+            joined.append(wire)
+    return joined
 
 
 def map_call_ids(wires: Sequence[Wire], convert: Mapping[str, str]) -> None:

@@ -50,7 +50,7 @@ def request(name: str) -> Body:
     tool = {
         "name": "weather",
         "description": "The weather.",
-        "parameters": {"type": "object", "properties": {}},
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
     }
     return {
         "model": model,
@@ -257,6 +257,14 @@ OWN: dict[str, dict[str, tuple[Callable[[Body], object], str]]] = {
         "an unknown parameter": (top(stream_options={"include_usage": True}), "Unknown parameter"),
         "the name of a message": (item(0, name="Ann"), "Unknown parameter"),
         "reasoning that was never given": (item(2, id="rs_9"), "Item with id 'rs_9' not found"),
+        "a call without its reasoning": (
+            lambda body: body["input"].pop(2),
+            "was provided without its required 'reasoning' item: 'rs_1'",
+        ),
+        "two items with one id": (
+            lambda body: body["input"].insert(2, body["input"][1]),
+            "Duplicate item found with id msg_1",
+        ),
         "reasoning without what followed it": (
             lambda body: body["input"].pop(3),
             "without its required following item",

@@ -20,10 +20,10 @@ from agent.models.capabilities import capability_middleware
 from agent.models.http import shared_client
 from agent.models.resolve import build_model
 from agent.testing.sandbox import MemorySandboxProvider
-from tests.contract.agent.test_strict_providers import find_spec
 from tests.contract.mcp.test_contents import OLD
 from tests.harness.mcp import ROOT, configured, named, pooled
 from tests.harness.mcp_contents import all_results
+from tests.harness.strict_agent import find_spec
 from tests.harness.strict_providers import STRICT, Reply, StrictProvider
 
 SERVER = {"command": sys.executable, "args": ["-m", "tests.harness.mcp_contents", "stdio"], "cwd": str(ROOT)}

@@ -3,18 +3,19 @@
 Schema: anthropic/types/*_param.py of the anthropic package 2.12.0, generated from Anthropic's OpenAPI
 description; unknown fields are rejected ("Extra inputs are not permitted"). Rules, as the API answers:
 results come first in the message right after their calls; ids match `^[a-zA-Z0-9_-]+$`; texts are not empty;
-thinking comes back with its signature, and in thinking mode the calls of the current turn follow it
-(https://docs.claude.com/en/docs/build-with-claude/extended-thinking).
+thinking comes back with its signature, and if it is enabled the calls of the current turn follow it
+(https://docs.claude.com/en/docs/build-with-claude/extended-thinking). Tools, options: `anthropic_rules`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
+from tests.harness.strict_providers.anthropic_rules import check_options, check_tools
 from tests.harness.strict_providers.server import Body, RejectedRequest, Reply, Strict, StrictProvider
 
 Id = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]+$")]
@@ -80,7 +81,7 @@ class ToolResult(Block):
 class UserMessage(Strict):
     role: Literal["user"]
     content: (
-        Annotated[str, Field(min_length=1)]
+        Annotated[str, Field(min_length=1, pattern=r"\S")]
         | Annotated[
             list[Annotated[Text | Image | ToolResult, Field(discriminator="type")]], Field(min_length=1)
         ]
@@ -90,7 +91,7 @@ class UserMessage(Strict):
 class AssistantMessage(Strict):
     role: Literal["assistant"]
     content: (
-        Annotated[str, Field(min_length=1)]
+        Annotated[str, Field(min_length=1, pattern=r"\S")]
         | Annotated[
             list[Annotated[Text | Thinking | RedactedThinking | ToolUse, Field(discriminator="type")]],
             Field(min_length=1),
@@ -154,12 +155,27 @@ class StrictAnthropic(StrictProvider):
         super().__init__()
         self.signatures: set[str] = set()
 
+    def forget(self) -> None:
+        """Forget the signatures, as for another account."""
+        self.signatures.clear()
+
+    def check_headers(self, headers: Mapping[str, str]) -> None:
+        if not headers.get("x-api-key"):
+            super().check_headers(headers)
+        if not headers.get("anthropic-version"):
+            raise RejectedRequest("anthropic-version: header is required")
+
     def check_rules(self, body: Body) -> None:
         messages = body["messages"]
+        check_tools(body.get("tools") or ())
+        check_options(body)
         if messages[0]["role"] != "user":
             raise RejectedRequest("messages: first message must use the user role")
         if messages[-1]["role"] != "user":
             raise RejectedRequest("This model does not support assistant message prefill.")
+        ids = [block["id"] for one in messages for block in _blocks(one) if block["type"] == "tool_use"]
+        if len(ids) != len(set(ids)):
+            raise RejectedRequest("messages: `tool_use` ids must be unique")
         pending: list[str] = []
         for at, message in enumerate(messages):
             pending = _check_results(at, _blocks(message), pending)
@@ -178,7 +194,7 @@ class StrictAnthropic(StrictProvider):
 
     def _make_blocks(self, reply: Reply, body: Body) -> list[Body]:
         blocks: list[Body] = []
-        if (body.get("thinking") or {}).get("type") == "enabled":
+        if (body.get("thinking") or {}).get("type") in {"enabled", "adaptive"}:
             signature = f"sig{self.number()}"
             self.signatures.add(signature)
             blocks.append({"type": "thinking", "thinking": "They ask.", "signature": signature})
@@ -190,7 +206,12 @@ class StrictAnthropic(StrictProvider):
         return blocks
 
     def _message(self, body: Body) -> Body:
-        told = {"id": "msg_1", "type": "message", "role": "assistant", "model": body["model"]}
+        told = {
+            "id": f"msg_{len(self.calls)}",
+            "type": "message",
+            "role": "assistant",
+            "model": body["model"],
+        }
         return {**told, "content": [], "stop_reason": None, "stop_sequence": None, "usage": USAGE}
 
     def stream(self, reply: Reply, body: Body) -> Iterator[Body]:
@@ -201,7 +222,7 @@ class StrictAnthropic(StrictProvider):
             yield {"type": "content_block_start", "index": index, "content_block": empty}
             for delta in deltas:
                 yield {"type": "content_block_delta", "index": index, "delta": delta}
-            if reply.endless:
+            if reply.endless and block["type"] == "text":
                 return
             yield {"type": "content_block_stop", "index": index}
         delta = {"stop_reason": _stop_reason(reply), "stop_sequence": None}

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from tests.harness.strict_providers.server import Body, RejectedRequest, Reply, Strict, StrictProvider
 
-FunctionName = Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$")]
+FunctionName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
 
 
 class TextPart(Strict):
@@ -106,6 +106,22 @@ def check_arguments(messages: Sequence[Body]) -> None:
                 raise RejectedRequest(f"arguments of {call['function']['name']} are not a JSON object")
 
 
+def check_content(messages: Sequence[Body], text: str) -> None:
+    """Check that every answer has a text or calls; `text` is what the provider says otherwise."""
+    for message in messages:
+        if message["role"] == "assistant" and not message.get("content") and not message.get("tool_calls"):
+            raise RejectedRequest(text)
+
+
+def check_options(body: Body) -> None:
+    """Check that options of streams and tools come with what they are about."""
+    if body.get("stream_options") and not body.get("stream"):
+        raise RejectedRequest("The 'stream_options' parameter is only allowed when 'stream' is enabled.")
+    for name in ("tool_choice", "parallel_tool_calls"):
+        if body.get(name) is not None and not body.get("tools"):
+            raise RejectedRequest(f"'{name}' is only allowed when 'tools' are specified.")
+
+
 def segments(messages: Sequence[Body]) -> Iterator[list[Body]]:
     """Yield the messages between two human ones."""
     current: list[Body] = []
@@ -176,7 +192,7 @@ class ChatProvider(StrictProvider):
         """Return one chunk."""
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return {
-            "id": "chatcmpl-1",
+            "id": f"chatcmpl-{len(self.calls)}",
             "object": "chat.completion.chunk",
             "created": 1,
             "model": body["model"],
@@ -190,7 +206,7 @@ class ChatProvider(StrictProvider):
             message["tool_calls"] = calls
         choice = {"index": 0, "message": message, "finish_reason": self.finish(reply)}
         return {
-            "id": "chatcmpl-1",
+            "id": f"chatcmpl-{len(self.calls)}",
             "object": "chat.completion",
             "created": 1,
             "model": body["model"],

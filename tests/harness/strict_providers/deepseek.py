@@ -21,6 +21,7 @@ from tests.harness.strict_providers.chat import (
     TextPart,
     Tool,
     check_arguments,
+    check_content,
     check_pairs,
     segments,
 )
@@ -71,7 +72,7 @@ class Format(Strict):
 
 
 class Request(Strict):
-    model: Literal["deepseek-v4-flash", "deepseek-v4-pro"]
+    model: Literal["deepseek-v4-flash", "deepseek-v4-pro", "deepseek-flash"]
     messages: Annotated[
         list[Annotated[SystemText | UserText | Answer | Result, Field(discriminator="role")]],
         Field(min_length=1),
@@ -87,7 +88,7 @@ class Request(Strict):
     stream_options: StreamOptions | None = None
     temperature: float | None = None
     top_p: float | None = None
-    tools: list[Tool] | None = None
+    tools: Annotated[list[Tool], Field(max_length=128)] | None = None
     tool_choice: Literal["none", "auto", "required"] | NamedChoice | None = None
     logprobs: bool | None = None
     top_logprobs: int | None = None
@@ -125,6 +126,7 @@ class StrictDeepSeek(ChatProvider):
     def check_rules(self, body: Body) -> None:
         messages = body["messages"]
         check_arguments(messages)
+        check_content(messages, "Invalid assistant message: content or tool_calls must be set")
         check_pairs(
             messages,
             "An assistant message with 'tool_calls' must be followed by tool messages responding to each "

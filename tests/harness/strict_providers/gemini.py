@@ -7,7 +7,7 @@ Signatures: https://ai.google.dev/gemini-api/docs/thought-signatures, section on
 current turn the first call of each answer must carry the signature that Gemini gave it, or one of two
 placeholders for calls of other models. As clients report them (open-webui/computer issue 224, hermes-agent
 pull request 19728): a streamed call comes whole, without an index, and ends with `stop`; a result without the
-name of its function is rejected.
+name of its function is rejected. Tools and the order of messages: see `gemini_rules`.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from tests.harness.strict_providers.chat import (
     check_arguments,
     check_pairs,
 )
+from tests.harness.strict_providers.gemini_rules import check_texts, check_tools
 from tests.harness.strict_providers.server import Body, RejectedRequest, Reply, Strict
 
 PLACEHOLDERS = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
@@ -117,6 +118,8 @@ class StrictGemini(ChatProvider):
 
     def check_rules(self, body: Body) -> None:
         messages = body["messages"]
+        check_tools([tool["function"] for tool in body.get("tools") or ()])
+        check_texts(messages)
         check_arguments(messages)
         check_pairs(
             messages,

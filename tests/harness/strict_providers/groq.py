@@ -82,7 +82,7 @@ class Request(Strict):
     stream: bool = False
     temperature: float | None = None
     tool_choice: Literal["none", "auto", "required"] | NamedChoice | None = None
-    tools: list[Tool] | None = None
+    tools: Annotated[list[Tool], Field(max_length=128)] | None = None
     top_p: float | None = None
     user: str | None = None
 

@@ -25,6 +25,7 @@ from tests.harness.strict_providers.chat import (
     TextPart,
     Tool,
     check_arguments,
+    check_content,
 )
 from tests.harness.strict_providers.server import Body, RejectedRequest, Reply, Strict
 
@@ -44,6 +45,7 @@ class ImageUrlPart(Strict):
 class ThinkingPart(Strict):
     type: Literal["thinking"]
     thinking: list[TextPart]
+    signature: str | None = None
     closed: bool | None = None
 
 
@@ -139,6 +141,7 @@ class StrictMistral(ChatProvider):
             raise RejectedRequest(f"Expected last role User or Tool for serving but got {last['role']}")
         for tool in body.get("tools") or ():
             _check_schema(tool["function"]["parameters"])
+        check_content(messages, "Assistant message must have either content or tool_calls, but not none.")
         check_arguments(messages)
         _check_ids(messages)
         _check_pairs(messages)

@@ -3,7 +3,8 @@
 Schema: ChatCompletionRequest, Message and FromChatRequest in openai/openai.go of github.com/ollama/ollama
 (2026-08-21). The server ignores a field that it does not have; here it is rejected, since a limit that is
 ignored is no limit. A content part is a text or an image as a data URL, arguments of calls are JSON, and
-content may be missing only next to calls.
+content may be missing only next to calls. Schemas of tools are read into Tool of api/types.go, where each
+property is an object with a type or types, and `required` and `enum` are lists.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 from aiohttp import web
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from tests.harness.strict_providers.chat import (
     CalledFunction,
     ChatProvider,
+    FunctionName,
     StreamOptions,
     TextPart,
-    Tool,
     check_arguments,
 )
 from tests.harness.strict_providers.server import Body, RejectedRequest, Strict
@@ -50,6 +51,38 @@ class Message(Strict):
     tool_call_id: str | None = None
 
 
+class Property(BaseModel):
+    """Further keywords of a schema are ignored."""
+
+    model_config = ConfigDict(strict=True)
+
+    type: str | list[str] | None = None
+    description: str | None = None
+    enum: list[Any] | None = None
+    required: list[str] | None = None
+    any_of: list[Property] | None = Field(None, alias="anyOf")
+    properties: dict[str, Property] | None = None
+
+
+class Parameters(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    type: str
+    required: list[str] | None = None
+    properties: dict[str, Property]
+
+
+class Function(Strict):
+    name: FunctionName
+    description: str | None = None
+    parameters: Parameters
+
+
+class Tool(Strict):
+    type: Literal["function"]
+    function: Function
+
+
 class Request(Strict):
     model: str
     messages: Annotated[list[Message], Field(min_length=1)]
@@ -65,7 +98,9 @@ class Request(Strict):
     response_format: dict[str, Any] | None = None
     tools: list[Tool] | None = None
     reasoning: dict[str, str] | None = None
-    reasoning_effort: Literal["none", "low", "medium", "high", "max"] | None = None
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "ultra", "max"] | None = (
+        None
+    )
     logprobs: bool | None = None
     top_logprobs: int | None = None
 

@@ -3,6 +3,7 @@
 Schema: openai/types/chat/*_param.py of the openai package 3.54.0, from OpenAI's OpenAPI description. Unknown
 fields are rejected ("Unknown parameter"). Rules between messages, as the API answers: a message with
 `tool_calls` must be followed by tool messages for each id, a tool message must respond to such a message.
+Schemas of tools: see `tool_rules`.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from tests.harness.strict_providers.chat import (
     TextPart,
     Tool,
     UserText,
+    check_options,
     check_pairs,
 )
-from tests.harness.strict_providers.server import Body, Strict
+from tests.harness.strict_providers.server import Body, RejectedRequest, Strict
+from tests.harness.strict_providers.tool_rules import check_schemas
 
 
 class Call(Strict):
@@ -77,7 +80,7 @@ class Request(Strict):
     stream_options: StreamOptions | None = None
     temperature: float | None = None
     tool_choice: Literal["none", "auto", "required"] | NamedChoice | None = None
-    tools: list[Tool] | None = None
+    tools: Annotated[list[Tool], Field(min_length=1, max_length=128)] | None = None
     top_logprobs: int | None = None
     top_p: float | None = None
     user: str | None = None
@@ -95,7 +98,18 @@ class StrictOpenAI(ChatProvider):
             return f"Unknown parameter: '{'.'.join(map(str, place))}'."
         return f"Invalid value: {super().describe(place, problem, body)}"
 
+    def chunk(self, body: Body, delta: Body, *, finish: str | None = None) -> Body:
+        made = super().chunk(body, delta, finish=finish)
+        return {**made, "usage": None} if body.get("stream_options") else made
+
     def check_rules(self, body: Body) -> None:
+        check_options(body)
+        check_schemas([tool["function"] for tool in body.get("tools") or ()])
+        for at, message in enumerate(body["messages"]):
+            if message.get("content") is None and not message.get("tool_calls"):
+                raise RejectedRequest(
+                    f"Invalid value for 'content': expected a string, got null. (messages.[{at}].content)"
+                )
         check_pairs(
             body["messages"],
             "An assistant message with 'tool_calls' must be followed by tool messages responding to each "

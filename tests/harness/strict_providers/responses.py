@@ -2,7 +2,8 @@
 
 Schema: openai/types/responses/*_param.py of the openai package 3.54.0. Rules between items, as the API
 answers: every call has its output and every output its call; a reasoning item is one that the API gave, and
-the item that followed it follows it.
+the item that followed it follows it; an item that followed reasoning comes with it; ids of items are
+distinct. Schemas of tools: see `tool_rules`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pydantic import BaseModel, Discriminator, Field, Tag
 
 from tests.harness.strict_providers.chat import FunctionName
 from tests.harness.strict_providers.server import Body, RejectedRequest, Reply, Strict, StrictProvider
+from tests.harness.strict_providers.tool_rules import check_schemas
 
 Status = Literal["in_progress", "completed", "incomplete"]
 
@@ -152,6 +154,10 @@ class StrictResponses(StrictProvider):
         super().__init__()
         self.follows: dict[str, str] = {}
 
+    def forget(self) -> None:
+        """Forget the items, as after their time."""
+        self.follows.clear()
+
     def describe(self, place: list[int | str], problem: str, body: Body) -> str:
         if problem.startswith("Extra"):
             return f"Unknown parameter: '{'.'.join(map(str, place))}'."
@@ -159,6 +165,9 @@ class StrictResponses(StrictProvider):
 
     def check_rules(self, body: Body) -> None:
         items = body["input"] if isinstance(body["input"], list) else []
+        check_schemas(body.get("tools") or ())
+        if body.get("tool_choice") is not None and not body.get("tools"):
+            raise RejectedRequest("Tool choice requires tools.")
         open_calls: list[str] = []
         for at, item in enumerate(items):
             kind = item.get("type", "message")
@@ -174,6 +183,7 @@ class StrictResponses(StrictProvider):
                 open_calls.remove(item["call_id"])
         if open_calls:
             raise RejectedRequest(f"No tool output found for function call {open_calls[0]}.")
+        self._check_ids([item["id"] for item in items if item.get("id")], items)
 
     def _check_reasoning(self, one: str, following: Body) -> None:
         if one not in self.follows:
@@ -182,6 +192,17 @@ class StrictResponses(StrictProvider):
             raise RejectedRequest(
                 f"Item '{one}' of type 'reasoning' was provided without its required following item."
             )
+
+    def _check_ids(self, ids: list[str], items: list[Body]) -> None:
+        if repeated := [one for at, one in enumerate(ids) if one in ids[:at]]:
+            raise RejectedRequest(f"Duplicate item found with id {repeated[0]}.")
+        for thought, one in self.follows.items():
+            found = [item for item in items if item.get("id") == one]
+            if found and thought not in ids:
+                raise RejectedRequest(
+                    f"Item '{one}' of type '{found[0].get('type', 'message')}' was provided without its "
+                    f"required 'reasoning' item: '{thought}'."
+                )
 
     def render_error(self, text: str) -> tuple[int, Any]:
         return 400, {

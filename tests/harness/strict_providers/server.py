@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -38,7 +39,21 @@ class Reply:
 
 
 class RejectedRequest(Exception):
-    """The request breaks a rule of the provider."""
+    """The request breaks a rule of the provider, which answers with its own status unless one is given."""
+
+    def __init__(self, text: str, status: int | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request with the number of attempts before it, and the connection that it came over."""
+
+    path: str
+    body: Body
+    attempt: int
+    connection: Any
 
 
 class StrictProvider(ABC):
@@ -51,7 +66,7 @@ class StrictProvider(ABC):
     ends_with_done: ClassVar[bool] = True
 
     def __init__(self) -> None:
-        self.requests: list[Body] = []
+        self.calls: list[Call] = []
         self.rejections: list[str] = []
         self.stopped = 0
         self._replies: deque[Reply] = deque()
@@ -60,6 +75,15 @@ class StrictProvider(ABC):
     def reply(self, *replies: Reply) -> None:
         """Add answers to the script."""
         self._replies.extend(replies)
+
+    @property
+    def requests(self) -> list[Body]:
+        """The bodies of the requests."""
+        return [call.body for call in self.calls]
+
+    def next_reply(self, body: Body) -> Reply:
+        """Return the answer to a request."""
+        return self._replies.popleft()
 
     @property
     def is_done(self) -> bool:
@@ -85,6 +109,11 @@ class StrictProvider(ABC):
         """Return the text for a field that does not fit the schema."""
         return f"{'.'.join(map(str, place))}: {problem}"
 
+    def check_headers(self, headers: Mapping[str, str]) -> None:
+        """Raise RejectedRequest without a key."""
+        if not re.fullmatch(r"Bearer \S+", headers.get("Authorization", "")):
+            raise RejectedRequest("You didn't provide an API key.", 401)
+
     @abstractmethod
     def check_rules(self, body: Body) -> None:
         """Raise RejectedRequest if messages do not fit together."""
@@ -108,14 +137,17 @@ class StrictProvider(ABC):
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Serve one request."""
         body = await request.json()
-        self.requests.append(body)
+        attempt = int(request.headers.get("x-stainless-retry-count", "0"))
+        peer = request.transport.get_extra_info("peername") if request.transport else None
+        self.calls.append(Call(request.path, body, attempt, peer))
         try:
+            self.check_headers(request.headers)
             self.check(body)
         except RejectedRequest as error:
             self.rejections.append(str(error))
             status, told = self.render_error(str(error))
-            return web.json_response(told, status=status)
-        reply = self._replies.popleft()
+            return web.json_response(told, status=error.status or status)
+        reply = self.next_reply(body)
         if not body.get("stream"):
             return web.json_response(self.whole(reply, body))
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
@@ -137,12 +169,20 @@ class StrictProvider(ABC):
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[str]:
         """Listen on a free port of this machine and return the base URL of the API."""
-        app = web.Application(client_max_size=1 << 24)
-        self.add_routes(app)
-        runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        try:
-            yield f"http://127.0.0.1:{runner.addresses[0][1]}{self.base}"
-        finally:
-            await runner.cleanup()
+        async with listen(self) as address:
+            yield address + self.base
+
+
+@asynccontextmanager
+async def listen(*providers: StrictProvider) -> AsyncIterator[str]:
+    """Serve providers with different routes on a free port of this machine and return its address."""
+    app = web.Application(client_max_size=1 << 24)
+    for provider in providers:
+        provider.add_routes(app)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()

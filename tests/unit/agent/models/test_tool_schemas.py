@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.models.tool_schemas import tidy_schema, tidy_tool
+from agent.core.tool_schemas import tidy_schema, tidy_tool
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,10 @@ from agent.models.tool_schemas import tidy_schema, tidy_tool
         ({"required": ["a"]}, {}),
         ({"additionalProperties": False, "items": True}, {"additionalProperties": False, "items": True}),
         ({"anyOf": [{"$id": "x"}, True]}, {"anyOf": [{}, True]}),
-        ({"items": [{"$id": "x"}], "not": {"$id": "x"}}, {"items": [{}], "not": {}}),
+        ({"items": [{"$id": "x"}], "not": {"$id": "x"}}, {"items": {}, "not": {}}),
+        ({"items": [{"$id": "x"}, True]}, {"items": {"anyOf": [{}, True]}}),
+        ({"type": "array"}, {"type": "array", "items": {}}),
+        ({"type": "any", "required": True, "properties": {"a": True}}, {"properties": {"a": {}}}),
         ({"$defs": {"$id": {"$id": "x"}}}, {"$defs": {"$id": {}}}),
         (
             {"enum": [{"$id": "x"}], "default": {"$id": "x"}},
@@ -47,4 +50,5 @@ def test_parameters_are_always_an_object() -> None:
     for given in ({}, {"parameters": None}, {"parameters": {"type": "object"}}):
         tool = tidy_tool({"type": "function", "function": {"name": "f", **given}})
         assert tool["function"] == {"name": "f", "parameters": {"type": "object", "properties": {}}}
+    assert tidy_tool({"type": "function", "name": "f"})["parameters"] == {"type": "object", "properties": {}}
     assert tidy_tool({"type": "web_search"}) == {"type": "web_search"}

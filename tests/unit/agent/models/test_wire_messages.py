@@ -114,14 +114,19 @@ def test_an_older_entry_gets_the_class_of_its_provider(name: str, chosen: type[C
     assert type(build_model(spec)) is chosen
 
 
-def test_other_addresses_and_classes_keep_theirs() -> None:
-    for use, address in (
-        (OPENAI_CLASS, "http://127.0.0.1:8000/v1"),
-        ("x:Y", "https://api.groq.com/openai/v1"),
-    ):
-        settings = {"base_url": address}
-        spec = ModelSpec(name="m", use=use, model="m", display_name="M", settings=settings)
-        assert find_class(spec) == use
+@pytest.mark.parametrize(
+    ("use", "address", "chosen"),
+    [
+        (OPENAI_CLASS, "http://127.0.0.1:8000/v1", "agent.models.compatible_chat:OpenAIChat"),
+        (OPENAI_CLASS, None, "agent.models.compatible_chat:OpenAIChat"),
+        ("x:Y", "https://api.groq.com/openai/v1", "x:Y"),
+    ],
+)
+def test_other_addresses_get_the_class_for_openai_and_other_classes_stay(
+    use: str, address: str | None, chosen: str
+) -> None:
+    spec = ModelSpec(name="m", use=use, model="m", display_name="M", settings={"base_url": address})
+    assert find_class(spec) == chosen
 
 
 def test_fragments_of_reasoning_are_joined_by_kind_and_index() -> None:

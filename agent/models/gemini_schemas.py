@@ -1,0 +1,142 @@
+"""Reduce the schemas of tools to the part of OpenAPI 3.0 that Gemini's API has fields for.
+
+The fields are those of Schema in Gemini's API (https://ai.google.dev/api/caching#Schema); any other is an
+error ("Unknown name ... Cannot find field"). As in `process_schema` of Google's python-genai package,
+references are inlined, null becomes `nullable`, a constant an enumeration; the Developer API has no
+`additionalProperties`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+Schema = dict[str, Any]
+
+_FIELDS = frozenset(
+    {"type", "format", "title", "description", "nullable", "default", "enum", "items", "properties"}
+    | {"required", "minItems", "maxItems", "minProperties", "maxProperties", "minLength", "maxLength"}
+    | {"minimum", "maximum", "pattern", "example", "propertyOrdering"}
+)
+_TEXT: Mapping[str, Any] = {"type": "string"}
+
+
+def reduce_function(function: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a function with parameters that Gemini has fields for."""
+    rest = {name: value for name, value in function.items() if name not in {"parameters", "strict"}}
+    return {**rest, "parameters": reduce_schema(function.get("parameters") or {"type": "object"})}
+
+
+def reduce_schema(schema: Mapping[str, Any]) -> Schema:
+    """Return the schema with the fields that Gemini knows; a recursive one ends as any object."""
+    return _reduce(schema, _Place(schema))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The whole schema, and the references that lead to a place in it."""
+
+    root: Mapping[str, Any]
+    followed: frozenset[str] = frozenset()
+
+    def resolve(self, part: Mapping[str, Any]) -> tuple[Mapping[str, Any], _Place]:
+        """Return what a reference points to, with what stands beside the reference."""
+        reference = part.get("$ref")
+        if not isinstance(reference, str):
+            return part, self
+        found: object = {"type": "object"} if reference in self.followed else self._find(reference)
+        beside = {name: value for name, value in part.items() if name != "$ref"}
+        there = replace(self, followed=self.followed | {reference})
+        return there.resolve({**(found if isinstance(found, Mapping) else {"type": "object"}), **beside})
+
+    def _find(self, reference: str) -> object:
+        found: object = self.root
+        for name in filter(None, reference.removeprefix("#").split("/")):
+            found = found.get(name) if isinstance(found, Mapping) else None
+        return found
+
+
+def _reduce(part: object, place: _Place) -> Schema:
+    if not isinstance(part, Mapping):
+        return dict(_TEXT)
+    schema, place = place.resolve(part)
+    schema = _join_parts(schema, place)
+    options = _list_options(schema)
+    if options is not None:
+        return _reduce_options(schema, options, place)
+    reduced = {name: value for name, value in schema.items() if name in _FIELDS and value is not None}
+    _reduce_values(reduced, schema)
+    if isinstance(properties := reduced.get("properties"), Mapping):
+        reduced["properties"] = {name: _reduce(one, place) for name, one in properties.items()}
+    if "required" in reduced:
+        known = reduced.get("properties") or {}
+        reduced["required"] = [name for name in reduced["required"] if name in known]
+    if not reduced.get("required", True):
+        del reduced["required"]
+    if "items" in reduced or reduced.get("type") == "array":
+        reduced["items"] = _reduce(reduced.get("items"), place)
+    return {"type": _guess_type(reduced), **reduced}
+
+
+def _guess_type(reduced: Schema) -> str:
+    """Return a type for a schema that may have none; Gemini 3 rejects one without."""
+    if "properties" in reduced:
+        return "object"
+    return "array" if "items" in reduced else "string"
+
+
+def _join_parts(schema: Mapping[str, Any], place: _Place) -> Mapping[str, Any]:
+    """Return the schema with the parts of `allOf` joined."""
+    joined = {name: value for name, value in schema.items() if name != "allOf"}
+    for part in schema.get("allOf") or ():
+        if isinstance(part, Mapping):
+            found, _ = place.resolve(part)
+            properties = {**(found.get("properties") or {}), **(joined.get("properties") or {})}
+            required = [*(joined.get("required") or ()), *(found.get("required") or ())]
+            joined = {**found, **joined}
+            joined |= {"properties": properties} if properties else {}
+            joined |= {"required": required} if required else {}
+    return joined
+
+
+def _list_options(schema: Mapping[str, Any]) -> list[Any] | None:
+    """Return the alternatives of a schema, from a list of types too; None if there are none."""
+    kinds = schema.get("type")
+    if isinstance(kinds, list):
+        rest = {name: value for name, value in schema.items() if name not in {"type", "description"}}
+        return [{**rest, "type": kind} if kind != "null" else {"type": "null"} for kind in kinds]
+    found = schema.get("anyOf") or schema.get("oneOf")
+    # Alternatives of an object with properties only say which of them go together.
+    return found if isinstance(found, list) and not schema.get("properties") else None
+
+
+def _reduce_options(schema: Mapping[str, Any], options: list[Any], place: _Place) -> Schema:
+    """Return the alternatives alone: Gemini allows no other field beside them."""
+    real = [one for one in options if not (isinstance(one, Mapping) and one.get("type") == "null")]
+    made = [_reduce(one, place) for one in real] or [dict(_TEXT)]
+    for one in made:
+        if "anyOf" in one:
+            continue
+        if isinstance(told := schema.get("description"), str):
+            one.setdefault("description", told)
+        if len(real) < len(options):
+            one["nullable"] = True
+    return made[0] if len(made) == 1 else {"anyOf": made}
+
+
+def _reduce_values(reduced: Schema, schema: Mapping[str, Any]) -> None:
+    """Change the permitted values in place: an enumeration has texts, other values are described."""
+    for exclusive, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        bound = schema.get(exclusive)
+        if isinstance(bound, int | float) and not isinstance(bound, bool):
+            reduced.setdefault(limit, bound)
+    values = [schema["const"]] if "const" in schema else reduced.pop("enum", None)
+    if not isinstance(values, list):
+        return
+    texts = [value for value in values if isinstance(value, str) and value]
+    if texts and len(texts) == len([value for value in values if value not in (None, "")]):
+        reduced |= {"type": "string", "enum": texts}
+    else:
+        listed = f"One of: {', '.join(map(str, values))}."
+        reduced["description"] = f"{reduced.get('description') or ''} {listed}".strip()
