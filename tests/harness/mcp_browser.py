@@ -8,11 +8,10 @@ images after it. Each session has a page of its own.
 
 from __future__ import annotations
 
-import random
 import sys
 from typing import Any
 
-from tests.harness.mcp_contents import coded, image, png, text
+from tests.harness.mcp_contents import coded, image, noisy_png, png, text
 from tests.harness.mcp_serving import Json, define, make_server, serve
 
 BOOLEAN = {"type": "boolean"}
@@ -130,22 +129,6 @@ class Browser:
         snapshot = '- button "Buy" [ref=e3] [cursor=pointer]\n- textbox "Name" [ref=e4]'
         where = f"### Page\n- Page URL: {self.url}\n- Page Title: Shop"
         return {"content": [text(f"{ran}{where}\n### Snapshot\n```yaml\n{snapshot}\n```")]}
-
-
-def noisy_png(width: int, height: int) -> bytes:
-    """A picture that does not compress."""
-    import struct
-    import zlib
-
-    noise = random.Random(1)
-    rows = b"".join(b"\0" + noise.randbytes(width * 3) for _ in range(height))
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    parts = (chunk(b"IHDR", header), chunk(b"IDAT", zlib.compress(rows)), chunk(b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
 if __name__ == "__main__":

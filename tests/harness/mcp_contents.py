@@ -8,6 +8,7 @@ schema/2025-06-18/schema.ts (CallToolResult, ContentBlock, ResourceContents).
 from __future__ import annotations
 
 import base64
+import random
 import struct
 import sys
 import zlib
@@ -20,16 +21,24 @@ CHARACTERS = 70_000
 
 def png(width: int = 2, height: int = 2, *, cut: int = 0) -> bytes:
     """A PNG image of one colour; `cut` bytes are missing at its end."""
+    whole = _write_png(width, height, 0, b"".join(b"\0" + b"\x80" * width for _ in range(height)))
+    return whole[: len(whole) - cut]
 
+
+def noisy_png(width: int, height: int) -> bytes:
+    """A PNG image that does not compress, as a photo."""
+    noise = random.Random(1)
+    return _write_png(width, height, 2, b"".join(b"\0" + noise.randbytes(width * 3) for _ in range(height)))
+
+
+def _write_png(width: int, height: int, colours: int, rows: bytes) -> bytes:
     def chunk(kind: bytes, data: bytes) -> bytes:
         whole = kind + data
         return struct.pack(">I", len(data)) + whole + struct.pack(">I", zlib.crc32(whole))
 
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    rows = zlib.compress(b"".join(b"\0" + b"\x80" * width for _ in range(height)))
-    parts = (chunk(b"IHDR", header), chunk(b"IDAT", rows), chunk(b"IEND", b""))
-    whole = b"\x89PNG\r\n\x1a\n" + b"".join(parts)
-    return whole[: len(whole) - cut]
+    header = struct.pack(">IIBBBBB", width, height, 8, colours, 0, 0, 0)
+    parts = (chunk(b"IHDR", header), chunk(b"IDAT", zlib.compress(rows)), chunk(b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
 def wav(samples: int = 100) -> bytes:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.harness.mcp_contents import png
 from tests.harness.strict_providers import STRICT
 from tests.harness.strict_providers.anthropic import StrictAnthropic
 from tests.harness.strict_providers.chat import ChatProvider
@@ -15,7 +17,8 @@ from tests.harness.strict_providers.responses import StrictResponses
 from tests.harness.strict_providers.server import RejectedRequest, StrictProvider
 
 Body = dict[str, Any]
-PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+PIXEL = base64.b64encode(png(1, 1)).decode()
+PICTURE = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}}
 SIGNED = {"google": {"thought_signature": "skip_thought_signature_validator"}}
 
 

@@ -19,6 +19,8 @@ from typing import Any, ClassVar
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from tests.harness.strict_providers.images import find_bad_image
+
 Body = dict[str, Any]
 
 
@@ -103,6 +105,8 @@ class StrictProvider(ABC):
             # Of the errors of a union, the innermost belongs to the kind that was meant.
             found = max(error.errors(include_url=False), key=lambda one: len(one["loc"]))
             raise RejectedRequest(self.describe(list(found["loc"]), found["msg"], body)) from None
+        if problem := find_bad_image(body):
+            raise RejectedRequest(problem)
         self.check_rules(body)
 
     def describe(self, place: list[int | str], problem: str, body: Body) -> str:
