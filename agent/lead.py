@@ -27,6 +27,7 @@ from agent.config.extensions import Extensions
 from agent.config.extensions_file import ExtensionsSource
 from agent.config.harness import MemoryConfig, SandboxConfig, SkillsConfig
 from agent.config.models import AgentConfig, default_web_tools
+from agent.core.background_loop import PerLoop
 from agent.core.interfaces import SandboxProvider, SandboxUnavailable
 from agent.core.paths import home_from_environment
 from agent.core.run_context import RunOptions
@@ -101,6 +102,7 @@ class LeadAgent:
         self._extensions = extensions or ExtensionsSource(read_file=False)
         self._skills = SkillLibrary(home)
         self._mcp = mcp
+        self._mcp_pools = PerLoop(lambda: McpPool(sign_ins=SignIns(home, None)))
         self._acp = AcpRunner(ThreadFolders(home))
         self._today = today
         self._make_model = make_model
@@ -188,7 +190,7 @@ class LeadAgent:
             return graph, whole
 
     async def _mcp_tools(self, extensions: Extensions) -> McpToolSet:
-        if self._mcp is None and current_pool() is None and not extensions.mcpServers:
+        if self._find_pool() is None and not extensions.mcpServers:
             return NO_TOOLS
         return await self.mcp_pool().load_tools(extensions.mcpServers)
 
@@ -199,17 +201,18 @@ class LeadAgent:
         return tuple(name for name in found if name in wanted)
 
     def mcp_pool(self) -> McpPool:
-        """Return the MCP pool: the one passed in, the running loop's, or a new one."""
-        pool = self._mcp or current_pool()
-        if pool is None:
-            pool = self._mcp = McpPool(sign_ins=SignIns(self._home, None))
-        return pool
+        """Return the MCP pool: the one passed in, the running loop's, or a new one for this loop."""
+        return self._find_pool() or self._mcp_pools.get()
+
+    def _find_pool(self) -> McpPool | None:
+        return self._mcp or current_pool() or self._mcp_pools.find()
 
     async def aclose(self) -> None:
         """Stop background work: memory, and MCP sessions of this agent. Call it on the loop of the runs."""
         await self.memory.close()
-        if self._mcp is not None:
-            await self._mcp.aclose()
+        for pool in (self._mcp, self._mcp_pools.find()):
+            if pool is not None:
+                await pool.aclose()
 
     async def close_sandboxes(self) -> None:
         """Close the warm sandboxes. Call it on the loop of the runs, after they ended.

@@ -119,6 +119,11 @@ class PerLoop(Generic[T]):
                 self._made[loop] = self._make()
             return self._made[loop]
 
+    def find(self) -> T | None:
+        """Return the object of the running loop if it was made."""
+        with self._lock:
+            return self._made.get(asyncio.get_running_loop())
+
     def items(self) -> Sequence[tuple[asyncio.AbstractEventLoop, T]]:
         """Return all loops with their objects."""
         with self._lock:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 TOOL_CALLS, CALLS_OF_ONE_TOOL, WARN_AT = 300, 150, 0.8
 ANSWER_TOKENS = 1_000
@@ -24,10 +24,11 @@ MILLION = 1_000_000
 
 
 class RunSpent(TypedDict):
-    """The stored counts of a run; `run` identifies it, `calls` are by tool."""
+    """The stored counts of a run; `run` identifies it, `calls` are by tool, `done` those that a tool ran."""
 
     run: str
     calls: dict[str, int]
+    done: NotRequired[dict[str, int]]
     tokens: int
     cost: float
 
@@ -115,6 +116,7 @@ class RunMeter:
         self.run = run
         self.limits = limits
         self.calls: Counter[str] = Counter(spent["calls"] if spent else {})
+        self.done: Counter[str] = Counter(spent.get("done", {}) if spent else {})
         self.tokens = spent["tokens"] if spent else 0
         self.cost = spent["cost"] if spent else 0.0
         self._admitted: dict[str, LimitState | None] = {}
@@ -159,7 +161,13 @@ class RunMeter:
 
     def to_state(self) -> RunSpent:
         """Return the counts to store."""
-        return RunSpent(run=self.run, calls=dict(self.calls), tokens=self.tokens, cost=self.cost)
+        return RunSpent(
+            run=self.run,
+            calls=dict(self.calls),
+            done=dict(self.done),
+            tokens=self.tokens,
+            cost=self.cost,
+        )
 
     def _find_exceeded(self, tool: str) -> LimitState | None:
         total, limit = self.calls.total(), self.limits.tool_calls

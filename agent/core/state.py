@@ -26,6 +26,7 @@ from langgraph.channels import DeltaChannel
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from agent.core.run_meter import RunSpent
+from agent.core.valid_text import clean_text
 
 
 class UsageCounts(TypedDict):
@@ -209,7 +210,7 @@ def _ensure_id(message: BaseMessage, taken: Mapping[str, BaseMessage]) -> str:
         # Parallel calls see the same state and may have the same result, so the call id tells them apart.
         call = message.tool_call_id if isinstance(message, ToolMessage) else ""
         seed = f"{len(taken)}:{message.type}:{call}:{message.content}"
-        message.id = str(uuid5(NAMESPACE_OID, seed))
+        message.id = str(uuid5(NAMESPACE_OID, clean_text(seed)))
         while message.id in taken:
             message.id = str(uuid5(NAMESPACE_OID, message.id))
     return message.id

@@ -196,6 +196,7 @@ BUILT_INS: tuple[BuiltIn, ...] = (
     _built_in("subagent_limit", "subagent_limit:SubagentLimitMiddleware", "subagent"),
     _built_in("loop_detection", "loop_detection:LoopDetectionMiddleware", "loop_detection"),
     _built_in("run_end", "run_limits:RunEndMiddleware", "run_limits"),
+    _built_in("answer_repair", "answer_repair:AnswerRepairMiddleware"),
     _built_in("clarification", "clarification:ClarificationMiddleware"),
 )
 _OWN_SLOT = {"auto_title": "title", "vision": "view_image", "subagent": "subagent_limit"}

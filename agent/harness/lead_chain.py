@@ -19,7 +19,9 @@ from agent.harness.assembly import assemble_chain, middleware_tools
 from agent.harness.subagent_graphs import SubagentGraphs, SubagentModel, SubagentParts
 from agent.harness.subagent_prompt import SubagentBriefing
 from agent.harness.subagent_types import configure_types
+from agent.middleware.answer_repair import AnswerRepairMiddleware
 from agent.middleware.blocking_hooks import with_async_hooks
+from agent.middleware.dangling import DanglingToolCallMiddleware
 from agent.middleware.deferred_tools import DeferredToolFilterMiddleware
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.loop_detection import LoopDetectionMiddleware
@@ -312,7 +314,7 @@ def subagent_chain(
         sandbox = given["sandbox"] if features.sandbox is True else features.sandbox
         if isinstance(sandbox, SandboxMiddleware):
             chain.append(sandbox.for_subagents())
-    chain.append(ToolArgumentsMiddleware())
+    chain += [DanglingToolCallMiddleware(), ToolArgumentsMiddleware()]
     if features.guardrail is not False:
         chain.append(given["guardrail"] if features.guardrail is True else features.guardrail)
     chain = [with_async_hooks(one) for one in chain]
@@ -324,4 +326,4 @@ def subagent_chain(
         chain.append(LoopDetectionMiddleware())
     if isinstance(limits, RunLimitsMiddleware):
         chain.append(RunEndMiddleware())
-    return chain
+    return [*chain, AnswerRepairMiddleware()]

@@ -17,6 +17,7 @@ import structlog
 from langchain_core.tools import BaseTool
 
 from agent.config.extensions import McpServer
+from agent.core.background_loop import PerLoop
 from agent.core.run_context import RunContext
 from agent.mcp.call_watch import CallTimer, Report
 from agent.mcp.live_calls import current_step
@@ -49,7 +50,10 @@ NO_TOOLS = McpToolSet()
 
 
 class McpPool:
-    """Belongs to the loop of its first use. Close it, or let the end of the loop cancel its tasks."""
+    """Belongs to the loop of its first use. Close it, or let the end of the loop cancel its tasks.
+
+    Its tools also work on other loops, where they get sessions of their own, which end with that loop.
+    """
 
     def __init__(
         self,
@@ -64,6 +68,8 @@ class McpPool:
         self._start_wait, self._idle = start_wait, idle_seconds
         self._clock, self._sleep = clock, sleep
         self._servers: dict[str, McpServerClient] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._elsewhere = PerLoop(self._make_sibling)
         self._tasks: set[asyncio.Task[None]] = set()
         self._sweeper: asyncio.Task[None] | None = None
         self._cached: tuple[tuple[tuple[str, int, int], ...], McpToolSet] = ((), NO_TOOLS)
@@ -79,6 +85,7 @@ class McpPool:
         Applies the configuration: changed and removed servers are closed, others keep their sessions. A
         server that can't be started is skipped and retried in a later run.
         """
+        self._loop = self._loop or asyncio.get_running_loop()
         self._apply_config({name: one for name, one in configured.items() if one.enabled})
         now = self._clock()
         for server in self._servers.values():
@@ -118,8 +125,29 @@ class McpPool:
         self._servers = {name: self._servers[name] for name in wanted}
 
     def _build_tools(self) -> McpToolSet:
-        made = [tool for server in list(self._servers.values()) for tool in _convert_tools(server)]
+        made = [tool for server in list(self._servers.values()) for tool in _convert_tools(self, server)]
         return McpToolSet(tuple(made))
+
+    def find_client(self, server: McpServerClient) -> McpServerClient:
+        """Return the client of the server whose sessions belong to the running loop."""
+        if self._loop is None or self._loop is asyncio.get_running_loop():
+            return server
+        return self._elsewhere.get()._share_server(server)
+
+    def _make_sibling(self) -> McpPool:
+        return McpPool(sign_ins=self.sign_ins, idle_seconds=self._idle, clock=self._clock, sleep=self._sleep)
+
+    def _share_server(self, server: McpServerClient) -> McpServerClient:
+        """Return this pool's client of a server that another loop's pool has listed."""
+        known = self._servers.get(server.name)
+        if known is not None and known.config == server.config:
+            return known
+        if known is not None:
+            self._start_task(known.close())
+        made = McpServerClient(server.name, server.config, sign_ins=self.sign_ins, clock=self._clock)
+        self._servers[server.name] = made
+        self._start_sweeper()
+        return made
 
     def _start_task(self, work: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.create_task(work)
@@ -139,7 +167,7 @@ class McpPool:
                     await server.close_idle(self._idle)
 
 
-def _convert_tools(server: McpServerClient) -> Iterator[BaseTool]:
+def _convert_tools(pool: McpPool, server: McpServerClient) -> Iterator[BaseTool]:
     if server.tools is None:
         return
     wire = import_module("agent.mcp.wire")
@@ -148,11 +176,14 @@ def _convert_tools(server: McpServerClient) -> Iterator[BaseTool]:
     for tool in (*server.tools, *own):
         name = _unique_tool_name(server.name, tool.name, taken)
         taken.add(name)
-        yield wire.convert_tool(tool, name=name, server=server.name, call=partial(_call_tool, server))
+        yield wire.convert_tool(tool, name=name, server=server.name, call=partial(_call_tool, pool, server))
 
 
-async def _call_tool(server: McpServerClient, tool: str, arguments: dict[str, Any], report: Report) -> Any:
+async def _call_tool(
+    pool: McpPool, listed: McpServerClient, tool: str, arguments: dict[str, Any], report: Report
+) -> Any:
     """Call the tool for the current run; the server may ask a person of its conversation."""
+    server = pool.find_client(listed)
     context, step = RunContext.of(), current_step()
     if tool == SIGN_IN and server.sign_in is not None:
         return {"content": [{"type": "text", "text": await server.sign_in.ask_to_sign_in(context)}]}

@@ -27,6 +27,7 @@ from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
 from langchain_core.outputs import ChatGenerationChunk, GenerationChunk
 
 from agent.core.loose_json import parse_arguments
+from agent.core.run_context import RunContext
 from agent.core.state import ThreadState, sum_usage
 from agent.middleware.model_response import (
     Handler,
@@ -85,13 +86,30 @@ class StreamedArguments(AsyncCallbackHandler):
                 return
         self._pieces.append(new)
 
+    def _assign_pieces(self) -> tuple[dict[str, str], Iterator[str]]:
+        """Return the arguments by id, and those of the last answer's calls that had no id of their own.
+
+        Such calls have got a new one (`agent.middleware.call_ids`), so their order is all that is left.
+        """
+        raw: dict[str, str] = {}
+        others: list[str] = []
+        known: set[tuple[UUID, str]] = set()
+        for piece in self._pieces:
+            key = piece.run_id, piece.call_id
+            if piece.call_id and key not in known:
+                known.add(key)
+                raw[piece.call_id] = piece.args
+            elif piece.run_id == self._pieces[-1].run_id:
+                others.append(piece.args)
+        return raw, iter(others)
+
     def mark_broken_calls(self, answer: AIMessage) -> AIMessage:
         """Move calls without readable arguments to `invalid_tool_calls`, and read those of the others."""
-        raw = {piece.call_id: piece.args for piece in self._pieces if piece.call_id}
+        raw, others = self._assign_pieces()
         calls: list[ToolCall] = []
         invalid = list(answer.invalid_tool_calls)
         for call in answer.tool_calls:
-            text = raw.get(call["id"] or "", "")
+            text = raw[call["id"] or ""] if call["id"] in raw else next(others, "")
             if _is_json(text):
                 calls.append(call)
             elif (args := parse_arguments(text)) is not None:
@@ -133,7 +151,11 @@ UNREADABLE = (
     "This call was not made, because its arguments could not be read. Write them as JSON; if they were cut "
     "off, make several smaller calls."
 )
-GIVEN_UP = "I could not call {tools}, because the arguments that I wrote were unreadable."
+GIVEN_UP = {
+    "en": "I could not call {tools}, because the arguments that I wrote were unreadable, also when I tried "
+    "again. Ask me to take smaller steps, or choose another model.",
+    "zh": "我没能调用 {tools}：写出的参数无法读取，重试后仍然如此。可以让我把任务拆小一些，或换一个模型。",
+}
 RETRIES = 2
 _Results = dict[str, ToolMessage]
 
@@ -188,9 +210,15 @@ class DanglingToolCallMiddleware(AgentMiddleware[Any, Any]):
         bare = without_calls(answer, [call["id"] for call in answer.invalid_tool_calls if call["id"]])
         clean = bare.model_copy(update={"invalid_tool_calls": []})
         if not clean.tool_calls and not clean.text.strip():
-            names = {call["name"] or "a tool" for call in answer.invalid_tool_calls}
-            clean = with_text(clean, GIVEN_UP.format(tools=", ".join(sorted(names))))
+            locale = RunContext.of(request.runtime).locale or "en"
+            clean = with_text(clean, _explain_giving_up(answer, locale))
         return with_answer(response, clean), lost
+
+
+def _explain_giving_up(answer: AIMessage, locale: str) -> str:
+    names = dict.fromkeys(call["name"] or "unknown" for call in answer.invalid_tool_calls)
+    is_chinese = locale.startswith("zh")
+    return GIVEN_UP["zh" if is_chinese else "en"].format(tools=("、" if is_chinese else ", ").join(names))
 
 
 async def _call_model(request: Request, handler: Handler, shown: VisibleOutput) -> Response:

@@ -7,13 +7,14 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import structlog
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from agent.core.run_context import RunContext
+from agent.core.run_meter import current_meter
 from agent.middleware.model_response import (
     Handler,
     Request,
@@ -24,6 +25,7 @@ from agent.middleware.model_response import (
     with_text,
     without_calls,
 )
+from agent.middleware.run_limit_texts import describe_work
 
 log = structlog.get_logger(__name__)
 _Calls = tuple[tuple[str, str], ...]
@@ -43,11 +45,15 @@ ERROR_WARNING = (
 )
 STOPPED = {
     "en": "I stopped because I was making the same call again and again ({tools}) without any progress.",
-    "zh": "我反复进行了同样的调用（{tools}），没有任何进展，所以先停下来了。",
+    "zh": "我反复进行同样的调用（{tools}），没有任何进展，所以先停了下来。",
 }
 FAILING = {
     "en": "I stopped because {tools} failed {count} times in a row with the same error: {error}",
-    "zh": "{tools} 连续 {count} 次出现同样的错误，所以我先停下来了：{error}",
+    "zh": "{tools} 连续 {count} 次出现同样的错误，我先停了下来。错误信息：{error}",
+}
+NEXT = {
+    "en": "Tell me how to go on, or ask me to try another way.",
+    "zh": "请告诉我接下来怎么做，或让我换一种方法。",
 }
 
 
@@ -108,7 +114,7 @@ class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
             return response
         log.warning("loop_stopped", tools=sorted({call["name"] for call in answer.tool_calls}))
         bare = without_calls(answer, [call["id"] for call in answer.tool_calls])
-        return with_answer(response, with_text(bare, reason))
+        return with_answer(response, with_text(bare, _explain_stop(reason, bare, request, locale)))
 
     def _find_warning(self, steps: Sequence[_Step]) -> str:
         if not steps:
@@ -129,6 +135,14 @@ class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
             error = " ".join(steps[-1].error.split())[:ERROR_CHARACTERS]
             return _text(FAILING, locale).format(tools=names, count=failures, error=error)
         return ""
+
+
+def _explain_stop(reason: str, answer: AIMessage, request: Request, locale: str) -> str:
+    """Return why the run stopped, what it did unless the model says so, and what a person can do."""
+    meter, state = current_meter(), cast("Mapping[str, Any]", request.state)
+    is_silent = not answer.text.strip()
+    work = describe_work(meter, state.get("todos") or (), locale) if meter is not None and is_silent else ""
+    return "\n\n".join(filter(None, [reason, work, _text(NEXT, locale)]))
 
 
 def find_steps(messages: Sequence[AnyMessage]) -> list[_Step]:

@@ -29,13 +29,13 @@ _PEOPLE: Mapping[str, Mapping[str, str]] = {
         "/new, or have the limit raised (run_limits in the configuration).",
         "work": "Done so far: {work}.",
         "nothing": "No tool was used.",
-        "todos": "{done} of {all} to-do items completed",
+        "todos": "{done} of {all} to-do item{s} completed",
         "call": "{tool} ({count})",
         "join": ", ",
         "next": "Send another message to continue.",
-        "tool_calls": "{limit:,.0f} tool calls",
-        "one_tool": "{limit:,.0f} calls of {tool}",
-        "tokens": "{limit:,.0f} tokens",
+        "tool_calls": "{limit:,.0f} tool call{s}",
+        "one_tool": "{limit:,.0f} call{s} of {tool}",
+        "tokens": "{limit:,.0f} token{s}",
         "cost": "{limit:g} {currency}",
         "space": " ",
     },
@@ -61,7 +61,7 @@ _PEOPLE: Mapping[str, Mapping[str, str]] = {
 def describe_limit(state: LimitState, locale: str, currency: str = "") -> str:
     """Return the limit, such as `300 tool calls`."""
     form = _texts(locale)[str(state.kind)]
-    return form.format(limit=state.limit, tool=state.tool, currency=currency).strip()
+    return form.format(limit=state.limit, tool=state.tool, currency=currency, s=_plural(state.limit)).strip()
 
 
 def warning_notice(state: LimitState, meter: RunMeter) -> str:
@@ -97,12 +97,22 @@ def explain_end(
         return texts["too_small"].format(limit=describe_limit(state, locale, meter.limits.currency))
     parts = [texts["end"].format(limit=describe_limit(state, locale, meter.limits.currency))]
     if with_work:
-        work = [texts["call"].format(tool=tool, count=count) for tool, count in meter.calls.most_common()]
-        if todos:
-            done = sum(item["status"] == "completed" for item in todos)
-            work.insert(0, texts["todos"].format(done=done, all=len(todos)))
-        parts.append(texts["work"].format(work=texts["join"].join(work)) if work else texts["nothing"])
+        parts.append(describe_work(meter, todos, locale))
     return texts["space"].join([*parts, texts["next"]])
+
+
+def describe_work(meter: RunMeter, todos: Sequence[Mapping[str, Any]], locale: str) -> str:
+    """Return a sentence with what a run has done so far."""
+    texts = _texts(locale)
+    work = [texts["call"].format(tool=tool, count=count) for tool, count in meter.done.most_common()]
+    if todos:
+        done = sum(item["status"] == "completed" for item in todos)
+        work.insert(0, texts["todos"].format(done=done, all=len(todos), s=_plural(len(todos))))
+    return texts["work"].format(work=texts["join"].join(work)) if work else texts["nothing"]
+
+
+def _plural(count: float) -> str:
+    return "" if count == 1 else "s"
 
 
 def _texts(locale: str) -> Mapping[str, str]:

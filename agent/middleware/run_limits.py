@@ -50,7 +50,7 @@ from agent.middleware.run_limit_texts import (
     refusal,
     warning_notice,
 )
-from agent.models.errors import Category
+from agent.models.failure_texts import Category
 from agent.models.resolve import NAME_KEY, get_model_name
 from agent.models.visible_output import attach_callback
 
@@ -135,7 +135,10 @@ class RunLimitsMiddleware(AgentMiddleware[Any, Any]):
             text = refusal(exceeded)
             return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error")
         with use_meter(meter):
-            return await handler(request)
+            result = await handler(request)
+        if request.tool is not None:
+            meter.done[call["name"]] += 1
+        return result
 
     def _find_meter(self, runtime: Any, state: Mapping[str, Any]) -> RunMeter:
         """Return the meter of the run, restored from the state if another process began it."""

@@ -42,7 +42,8 @@ from agent.middleware.summary_cut import (
 from agent.models.calls import ModelCalls, internal_config
 from agent.models.capabilities import estimate_tokens
 from agent.models.context_window import find_context_window
-from agent.models.errors import Category, make_failure
+from agent.models.errors import make_failure
+from agent.models.failure_texts import Category
 from agent.models.retry import ModelRetry
 from agent.shared.envelope import escape_text
 

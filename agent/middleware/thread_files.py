@@ -21,7 +21,7 @@ from agent.core.state import ThreadState, UploadedFile, ViewedImage
 from agent.errors import ModelCallFailed
 from agent.middleware.model_response import Handler, Request, Response, messages_since_user, with_update
 from agent.middleware.tool_calls import Result, ToolHandler
-from agent.models.errors import Category
+from agent.models.failure_texts import Category
 from agent.tools.images import collect_images, view_image
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.inline_images import NEW, ShowLimits, ShowUploads, list_file_names

@@ -7,13 +7,13 @@ from typing import Any
 
 import structlog
 from langchain.agents.middleware import AgentMiddleware
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from agent.core.argument_coercion import fit_arguments
-from agent.core.valid_text import clean_strings, is_valid_text
+from agent.middleware.answer_repair import name_of_tool
 from agent.middleware.model_response import Handler, Request, Response, get_answer, with_answer
 from agent.middleware.tool_names import correct_names
 
@@ -26,23 +26,17 @@ class ToolArgumentsMiddleware(AgentMiddleware[Any, Any]):
 
     Changes are logged without values. The stored message keeps the arguments as the model wrote them, because
     providers check the calls that they get back; only names are corrected there, since providers reject
-    illegal ones (`agent.middleware.tool_names`), and halves of characters, which no request can contain.
-    Hooks: `wrap_model_call` for both. `wrap_tool_call`, around the guardrail, so that people and rules decide
-    about the arguments that the tool gets.
+    illegal ones (`agent.middleware.tool_names`). Hooks: `wrap_model_call` for the names. `wrap_tool_call`,
+    around the guardrail, so that people and rules decide about the arguments that the tool gets.
     """
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model and correct the names of the tools that it calls, and text that is none."""
+        """Call the model and correct the names of the tools that it calls."""
         response = await handler(request)
         answer = get_answer(response)
-        if answer is None:
+        if answer is None or not answer.tool_calls:
             return response
-        if not is_valid_text(_written_parts(answer)):
-            answer = answer.model_copy(update=clean_strings(_written_parts(answer)))
-            response = with_answer(response, answer)
-        if not answer.tool_calls:
-            return response
-        known = {one.name if isinstance(one, BaseTool) else _name_of(one) for one in request.tools}
+        known = {name_of_tool(one) for one in request.tools}
         return with_answer(response, correct_names(answer, known))
 
     async def awrap_tool_call(
@@ -50,16 +44,6 @@ class ToolArgumentsMiddleware(AgentMiddleware[Any, Any]):
     ) -> Result:
         """Run the tool with fitted arguments."""
         return await handler(fit_request(request))
-
-
-def _written_parts(answer: AIMessage) -> dict[str, Any]:
-    return {name: getattr(answer, name) for name in ("content", "tool_calls", "additional_kwargs")}
-
-
-def _name_of(tool: Mapping[str, Any]) -> str:
-    """Return the name of a tool that a provider runs, which is described as a mapping."""
-    function = tool.get("function")
-    return str(function.get("name") if isinstance(function, Mapping) else tool.get("name", ""))
 
 
 def fit_request(request: ToolCallRequest) -> ToolCallRequest:

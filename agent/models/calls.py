@@ -13,14 +13,15 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.constants import TAG_NOSTREAM
 from langgraph.errors import GraphBubbleUp
 
+from agent.core.run_context import RunContext
 from agent.errors import ModelCallFailed, redact_line
-from agent.models.errors import Category, ProviderFailure, describe_error, make_failure
+from agent.models.errors import ProviderFailure, describe_error, make_failure
+from agent.models.failure_texts import Category, cut_off_note
 from agent.models.portable_messages import to_portable
 from agent.models.resolve import NAME_KEY, get_model_name
 
 log = structlog.get_logger(__name__)
 Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
-CUT_OFF = "(This answer reached the model's length limit. Ask me to continue for the rest.)"
 SIMPLIFIED_KEY = "roebot_simplified"
 """Marks, in an answer's metadata, that its model rejected the messages before it as they were."""
 _REJECTED = frozenset({Category.INVALID_REQUEST, Category.NOT_FOUND})
@@ -63,22 +64,23 @@ class ModelCalls(AgentMiddleware[Any, Any]):
         return response
 
     async def _call(self, name: str, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
+        locale = RunContext.of(request.runtime).locale or "en"
         try:
             response = await handler(request)
         except GraphBubbleUp:
             raise
         except Exception as error:  # noqa: BLE001 - supervisor: a provider's package may raise anything; it is named and raised again
-            found = describe_error(error, model=name)
+            found = describe_error(error, model=name, locale=locale)
             _log_failure(found, error, name)
             raise found.to_error() from None
         for message in response.result:
             if problem := find_answer_problem(message):
-                found = make_failure(problem, model=name)
+                found = make_failure(problem, model=name, locale=locale)
                 _log_failure(found, None, name)
                 raise found.to_error()
             if isinstance(message, AIMessage):
                 message.response_metadata[NAME_KEY] = name
-                _mark_cut_off(message)
+                _mark_cut_off(message, cut_off_note(locale))
         return response
 
 
@@ -136,14 +138,14 @@ def _finish_reason(message: AIMessage) -> Any:
     return metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("status")
 
 
-def _mark_cut_off(message: AIMessage) -> None:
-    """Append a note for the person and the model; calls that were cut are handled with their arguments."""
+def _mark_cut_off(message: AIMessage, note: str) -> None:
+    """Append the note for the person and the model; calls that were cut are handled with their arguments."""
     if message.tool_calls or message.invalid_tool_calls or not reached_limit(message):
         return
     if isinstance(message.content, str):
-        message.content = f"{message.content}\n\n{CUT_OFF}"
+        message.content = f"{message.content}\n\n{note}"
     else:
-        message.content = [*message.content, {"type": "text", "text": f"\n\n{CUT_OFF}"}]
+        message.content = [*message.content, {"type": "text", "text": f"\n\n{note}"}]
 
 
 def internal_config(source: str) -> RunnableConfig:

@@ -12,12 +12,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from enum import StrEnum
 from typing import Any
 
 from langchain_core import exceptions as lc
+from pydantic import ValidationError
 
 from agent.errors import ModelCallFailed, ModelError, redact_line
+from agent.models.failure_texts import Category, render_failure, render_wait
 
 MAX_WAIT = 60.0
 """Seconds."""
@@ -25,57 +26,24 @@ _OVERFLOW = re.compile(
     r"context.{0,20}(length|window|size)|prompt is too long|too many tokens|maximum number of tokens",
     re.IGNORECASE,
 )
+_NO_STREAM = "No generations found in stream"
+"""LangChain's error for a response without events, such as a page of a proxy."""
 _BAD_KEY = re.compile(r"API key not valid|API_KEY_INVALID")
 """Google answers a wrong key with status 400."""
 
 
-class Category(StrEnum):
-    """The closed set of provider failures."""
-
-    AUTH = "auth"
-    PERMISSION = "permission"
-    NOT_FOUND = "not_found"
-    RATE_LIMIT = "rate_limit"
-    QUOTA = "quota"
-    OVERLOADED = "overloaded"
-    TIMEOUT = "timeout"
-    CONNECTION = "connection"
-    CONTEXT = "context"
-    CONTENT_FILTER = "content_filter"
-    INVALID_REQUEST = "invalid_request"
-    TRUNCATED = "truncated"
-    MALFORMED = "malformed"
-    EMPTY = "empty"
-    LENGTH = "length"
-    UNAVAILABLE = "unavailable"
-    UNEXPECTED = "unexpected"
-
-
-_LINES: dict[Category, tuple[str, bool]] = {
-    Category.AUTH: ("its provider rejected the API key. Check the key in the configuration", False),
-    Category.PERMISSION: ("the API key has no access to this model", False),
-    Category.NOT_FOUND: ("its provider does not offer this model. Check the model's name", False),
-    Category.RATE_LIMIT: ("its provider's rate limit has been reached; try again later", True),
-    Category.QUOTA: ("the quota or credit with its provider is used up", False),
-    Category.OVERLOADED: ("its provider is overloaded or unavailable", True),
-    Category.TIMEOUT: ("its provider did not respond in time", True),
-    Category.CONNECTION: ("its provider can't be reached, or the connection was lost", True),
-    Category.CONTEXT: (
-        "the conversation is too long for it. The command `new` starts a new agent thread",
-        False,
-    ),
-    Category.CONTENT_FILTER: ("its provider's content filter stopped the answer", False),
-    Category.INVALID_REQUEST: ("its provider rejected the request", False),
-    Category.TRUNCATED: ("the answer was cut off", True),
-    Category.MALFORMED: ("its provider sent an unreadable response", True),
-    Category.EMPTY: ("it returned an empty answer", True),
-    Category.LENGTH: (
-        "it reached its limit of tokens before it wrote anything. Raise max_tokens in the configuration",
-        False,
-    ),
-    Category.UNAVAILABLE: ("it can't be used here", False),
-    Category.UNEXPECTED: ("an unexpected error occurred; see the log", True),
-}
+_RETRYABLE = frozenset(
+    {
+        Category.RATE_LIMIT,
+        Category.OVERLOADED,
+        Category.TIMEOUT,
+        Category.CONNECTION,
+        Category.TRUNCATED,
+        Category.MALFORMED,
+        Category.EMPTY,
+        Category.UNEXPECTED,
+    }
+)
 _BY_CLASS: tuple[tuple[type[BaseException], Category], ...] = (
     (lc.ContextOverflowError, Category.CONTEXT),
     (lc.ModelAuthenticationError, Category.AUTH),
@@ -132,15 +100,19 @@ class ProviderFailure:
 
 
 def make_failure(
-    category: Category, *, model: str, detail: str = "", retry_after: float | None = None
+    category: Category,
+    *,
+    model: str,
+    detail: str = "",
+    retry_after: float | None = None,
+    locale: str = "en",
 ) -> ProviderFailure:
     """Return the failure of a category; `detail` is appended in brackets."""
-    line, retryable = _LINES[category]
-    extra = f" ({detail})" if detail else ""
-    return ProviderFailure(category, f'The model "{model}" failed: {line}{extra}.', retryable, retry_after)
+    line = render_failure(category, model=model, detail=detail, locale=locale)
+    return ProviderFailure(category, line, category in _RETRYABLE, retry_after)
 
 
-def describe_error(error: BaseException, *, model: str) -> ProviderFailure:
+def describe_error(error: BaseException, *, model: str, locale: str = "en") -> ProviderFailure:
     """Classify an error of a provider's package. Only a redacted detail of it is used."""
     if isinstance(error, ModelCallFailed):
         return ProviderFailure(Category(error.category), str(error), error.retryable, error.retry_after)
@@ -148,8 +120,8 @@ def describe_error(error: BaseException, *, model: str) -> ProviderFailure:
         return ProviderFailure(Category.UNAVAILABLE, str(error), retryable=False)
     category = _categorize(error)
     retry_after = parse_retry_after(getattr(getattr(error, "response", None), "headers", None) or {})
-    detail = _failure_detail(category, error, retry_after)
-    return make_failure(category, model=model, detail=detail, retry_after=retry_after)
+    detail = _failure_detail(category, error, retry_after, locale)
+    return make_failure(category, model=model, detail=detail, retry_after=retry_after, locale=locale)
 
 
 def _categorize(error: BaseException) -> Category:
@@ -180,12 +152,26 @@ def _first_category(error: BaseException) -> Category:
     for parent in type(error).__mro__:
         if parent.__name__ in _BY_NAME:
             return _BY_NAME[parent.__name__]
+    if _is_unreadable(error):
+        return Category.MALFORMED
     return Category.CONNECTION if isinstance(error, OSError) else Category.UNEXPECTED
 
 
-def _failure_detail(category: Category, error: BaseException, retry_after: float | None) -> str:
+def _is_unreadable(error: BaseException) -> bool:
+    """Return whether LangChain could not make a message of the response, such as one of other types.
+
+    A TypeError about an argument is about a key of the configuration.
+    """
+    if isinstance(error, TypeError):
+        return "argument" not in str(error)
+    if isinstance(error, ValueError) and str(error).startswith(_NO_STREAM):
+        return True
+    return isinstance(error, ValidationError | LookupError | AttributeError)
+
+
+def _failure_detail(category: Category, error: BaseException, retry_after: float | None, locale: str) -> str:
     if category is Category.RATE_LIMIT and retry_after:
-        return f"retry after {_round_up(retry_after)} s"
+        return render_wait(_round_up(retry_after), locale)
     if category in {Category.INVALID_REQUEST, Category.NOT_FOUND}:
         message = _body_message(getattr(error, "body", None))
         return redact_line(message) if isinstance(message, str) else ""

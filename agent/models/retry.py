@@ -19,7 +19,8 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.types import Command
 
 from agent.errors import ModelCallFailed
-from agent.models.errors import MAX_WAIT, Category
+from agent.models.errors import MAX_WAIT
+from agent.models.failure_texts import Category
 from agent.models.resolve import get_model_name
 from agent.models.visible_output import VisibleOutput, replace_message
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
-from agent.models.errors import Category, make_failure
+from agent.models.errors import make_failure
+from agent.models.failure_texts import Category
 from bot import errors as bot_errors
 from bot.domain import OPEN_STATES, Live, PartState, TurnState
 from bot.faults import VARIABLE, Step

@@ -15,7 +15,7 @@ from agent.config.document import parse_document
 from agent.config.profile import CustomAgentConfig
 from tests.docs.blocks import ROOT, Block, blocks
 from tests.docs.programs import expected, on_page, printed
-from tests.harness.provider_server import CLASSES, provider_server
+from tests.harness.strict_providers.threaded import PACKAGES, echo_providers
 
 pytestmark = pytest.mark.may_block
 PAGE = ROOT / "docs/howto/embed-the-agent.md"
@@ -61,17 +61,17 @@ def test_programs_run_twice_in_one_process_against_strict_providers(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     programs = on_page(PAGE, "python embedded")
-    with provider_server() as server:
-        for provider in CLASSES:
-            model = server.model(provider, name="echo")
+    with echo_providers(*PACKAGES) as providers:
+        for provider in PACKAGES:
+            model = providers.entry(provider, name="echo")
             (tmp_path / "config.yaml").write_text(json.dumps({"config_version": 1, "models": [model]}))
             for block in [*programs, *programs]:
                 out = StringIO()
                 # The program's prints alone, without the log.
                 exec(block.body, {"__name__": "__main__", "print": partial(print, file=out)})
                 assert out.getvalue().rstrip("\n") == expected(block).rstrip("\n"), f"{provider}: {block}"
-    assert server.refusals == []
-    assert {call.attempt for call in server.calls} == {0}
+        assert all(one.requests for one in providers.served.values())
+    providers.assert_nothing_failed()
 
 
 @pytest.mark.parametrize("block", blocks("yaml agent"), ids=str)

@@ -25,7 +25,8 @@ from agent.catalog.source import ModelSource
 from agent.config.errors import ConfigErrors
 from agent.core.schemas import ModelProbe
 from agent.models.calls import find_answer_problem
-from agent.models.errors import Category, ProviderFailure, describe_error, make_failure
+from agent.models.errors import ProviderFailure, describe_error, make_failure
+from agent.models.failure_texts import Category
 from agent.models.resolve import build_model
 from agent.models.spec import ModelSpec
 

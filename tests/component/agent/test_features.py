@@ -338,6 +338,7 @@ async def test_the_whole_chain_stands_in_its_order() -> None:
         "SubagentLimitMiddleware",
         "LoopDetectionMiddleware",
         "RunEndMiddleware",
+        "AnswerRepairMiddleware",
         "ClarificationMiddleware",
     ]
 

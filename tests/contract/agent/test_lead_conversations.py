@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import ModelCallFailed
-from agent.models.calls import CUT_OFF
+from agent.models.failure_texts import cut_off_note
 from tests.harness.strict_agent import CALLS, ENDLESS, StrictAgent, rains, strict_agent
 from tests.harness.strict_providers import STRICT, Reply
 from tests.harness.strict_providers.anthropic import StrictAnthropic
@@ -45,7 +45,7 @@ async def test_a_conversation(talk: tuple[str, StrictAgent]) -> None:
     provider.reply(Reply(text="Moment.", calls=ENDLESS))
     await agent.stop(name, "And the weather nowhere?")
     provider.reply(Reply(text="Once upon a", finish="length"), Reply(text="time there was a bot."))
-    assert await agent.chat(name, "Another story.") == f"Once upon a\n\n{CUT_OFF}"
+    assert await agent.chat(name, "Another story.") == f"Once upon a\n\n{cut_off_note('en')}"
     assert await agent.chat(name, "Continue") == "time there was a bot."
     provider.reply(*rains("", "Still rain."))
     assert await agent.chat(name, "And the weather now?") == "Still rain."
@@ -109,7 +109,7 @@ async def test_a_thread_is_switched_through_all_providers(tmp_path: Path) -> Non
             provider.reply(*rains("Moment.", "It rains."))
             assert (await agent.say(name, QUESTION, IMAGE)).text == "It rains."
             provider.reply(Reply(text="Once upon a", finish="length"))
-            assert (await agent.chat(name, "A story.")).endswith(CUT_OFF)
+            assert (await agent.chat(name, "A story.")).endswith(cut_off_note("en"))
             provider.reply(Reply(text="Moment.", calls=ENDLESS))
             await agent.stop(name, "And the weather nowhere?")
         assert agent.rejections == {}

@@ -18,8 +18,9 @@ from agent.errors import ModelCallFailed
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.mcp.tool import usable_schema
-from agent.models.calls import CUT_OFF, ModelCalls
+from agent.models.calls import ModelCalls
 from agent.models.capabilities import capability_middleware
+from agent.models.failure_texts import cut_off_note
 from agent.models.http import shared_client
 from agent.models.resolve import build_model
 from agent.models.spec import ModelSpec
@@ -204,7 +205,7 @@ async def test_an_answer_cut_off_at_the_limit_says_so_and_is_continued(
     provider, spec = served
     graph = await build_graph(spec, InMemorySaver())
     provider.reply(Reply(text="Once upon a", finish="length"), Reply(text="time there was a bot."))
-    assert (await say(graph, "Tell me a story.")).text == f"Once upon a\n\n{CUT_OFF}"
+    assert (await say(graph, "Tell me a story.")).text == f"Once upon a\n\n{cut_off_note('en')}"
     assert (await say(graph, "Continue")).text == "time there was a bot."
     assert "Once upon a" in json.dumps(provider.requests[1])
     provider.reply(Reply(finish="length"), Reply(text="Yes."))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -295,6 +296,10 @@ OWN: dict[str, dict[str, tuple[Callable[[Body], object], str]]] = {
             "were found without `tool_result` blocks immediately after: toolu_1",
         ),
         "a result without its call": (block(2, 0, type="tool_result", tool_use_id="x"), "immediately after"),
+        "an id twice": (
+            lambda body: body["messages"].extend(deepcopy(body["messages"][1:])),
+            "`tool_use` ids must be unique",
+        ),
         "a result after a text": (
             lambda body: body["messages"][2]["content"].reverse(),
             "`tool_result` blocks must come first",

@@ -11,9 +11,9 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from aiohttp import web
@@ -38,6 +38,16 @@ class Reply:
     calls: tuple[tuple[str, Body], ...] = ()
     finish: str = ""
     endless: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RawReply:
+    """An answer that the provider should never give, byte for byte; `breaks_off` closes the connection."""
+
+    pieces: tuple[bytes, ...] = ()
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    breaks_off: bool = False
 
 
 class RejectedRequest(Exception):
@@ -72,6 +82,7 @@ class StrictProvider(ABC):
         self.rejections: list[str] = []
         self.stopped = 0
         self._replies: deque[Reply] = deque()
+        self._choose: Callable[[Body], Reply | RawReply] = lambda _: self._replies.popleft()
         self._made = 0
 
     def reply(self, *replies: Reply) -> None:
@@ -83,9 +94,9 @@ class StrictProvider(ABC):
         """The bodies of the requests."""
         return [call.body for call in self.calls]
 
-    def next_reply(self, body: Body) -> Reply:
-        """Return the answer to a request."""
-        return self._replies.popleft()
+    def answer_with(self, choose: Callable[[Body], Reply | RawReply]) -> None:
+        """Answer each request with what `choose` makes of it, in place of the script."""
+        self._choose = choose
 
     @property
     def is_done(self) -> bool:
@@ -151,7 +162,9 @@ class StrictProvider(ABC):
             self.rejections.append(str(error))
             status, told = self.render_error(str(error))
             return web.json_response(told, status=error.status or status)
-        reply = self.next_reply(body)
+        reply = self._choose(body)
+        if isinstance(reply, RawReply):
+            return await _send_raw(request, reply)
         if not body.get("stream"):
             return web.json_response(self.whole(reply, body))
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
@@ -190,3 +203,14 @@ async def listen(*providers: StrictProvider) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
+
+
+async def _send_raw(request: web.Request, reply: RawReply) -> web.StreamResponse:
+    headers = {"Content-Type": "text/event-stream", **reply.headers}
+    response = web.StreamResponse(status=reply.status, headers=headers)
+    await response.prepare(request)
+    for piece in reply.pieces:
+        await response.write(piece)
+    if reply.breaks_off and request.transport is not None:
+        request.transport.abort()
+    return response

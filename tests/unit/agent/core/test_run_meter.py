@@ -133,8 +133,9 @@ def test_a_stored_meter_goes_on() -> None:
     one = meter(tool_calls=3)
     admit(one, "ls", "bash")
     one.charge({"total_tokens": 5}, None)
+    one.done["ls"] += 1
     stored = one.to_state()
-    assert stored == {"run": "r", "calls": {"ls": 1, "bash": 1}, "tokens": 5, "cost": 0.0}
+    assert stored == {"run": "r", "calls": {"ls": 1, "bash": 1}, "done": {"ls": 1}, "tokens": 5, "cost": 0.0}
     again = RunMeter("r", one.limits, stored)
     assert again.to_state() == stored
     assert admit(again, "ls", "ls") == [None, LimitKind.TOOL_CALLS]

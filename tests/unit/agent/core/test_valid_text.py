@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 
 from agent.core.valid_text import clean_strings, is_valid_text
-from agent.middleware.tool_arguments import ToolArgumentsMiddleware
+from agent.middleware.answer_repair import AnswerRepairMiddleware
 from agent.middleware.tool_calls import ToolErrorHandlingMiddleware
 from tests.harness.agents import calls, chain, say, says, scripted
 
@@ -40,7 +40,7 @@ async def test_an_answer_with_half_a_character_does_not_break_the_thread() -> No
         raise ValueError(f"no room for {text}\udc80")
 
     model = scripted(calls("note", text=HALF), says(f"done {HALF}"))
-    graph = chain(model, ToolArgumentsMiddleware(), ToolErrorHandlingMiddleware(), tools=[note])
+    graph = chain(model, ToolErrorHandlingMiddleware(), AnswerRepairMiddleware(), tools=[note])
     values = await say(graph, "go")
     for message in values["messages"]:
         message.model_dump_json().encode()

@@ -10,7 +10,7 @@ from langchain_core.messages.tool import invalid_tool_call, tool_call
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import tool
 
-from agent.middleware.dangling import UNANSWERED, DanglingToolCallMiddleware
+from agent.middleware.dangling import GIVEN_UP, UNANSWERED, DanglingToolCallMiddleware
 from agent.middleware.model_response import TokenUsageMiddleware
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, steps_of, texts
@@ -105,7 +105,7 @@ async def test_a_model_that_keeps_writing_rubbish_says_so() -> None:
     values = await say(chain(model, DanglingToolCallMiddleware(retries=1), tools=[work]), "go")
     assert texts(values) == [
         "go",
-        "I could not call work, because the arguments that I wrote were unreadable.",
+        GIVEN_UP["en"].format(tools="work"),
     ]
     assert len(model.calls) == 2
     assert values["messages"][-1].invalid_tool_calls == []
@@ -266,7 +266,7 @@ async def test_the_text_of_an_answer_that_is_asked_for_again_gives_way(
 async def test_where_all_tries_are_unreadable_only_the_last_word_stays() -> None:
     views = await seen(scripted(BOTH, BOTH, BROKEN))
     [said] = views[-1].values()
-    assert said == "I could not call work, because the arguments that I wrote were unreadable."
+    assert said == GIVEN_UP["en"].format(tools="work")
 
 
 async def test_an_answer_without_a_text_is_asked_for_again_in_the_open() -> None:

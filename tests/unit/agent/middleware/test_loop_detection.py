@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import StructuredTool, ToolException, tool
 
-from agent.middleware.loop_detection import LoopDetectionMiddleware, find_steps
+from agent.middleware.loop_detection import NEXT, LoopDetectionMiddleware, find_steps
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
 from agent.testing import Script, ToolUse
 from tests.harness.agents import calls, chain, kinds, say, says, scripted, texts
@@ -151,7 +151,7 @@ async def test_other_arguments_are_a_loop_if_the_same_error_comes_back() -> None
     values = await say(chain(model, LoopDetectionMiddleware(), tools=[fetch]), "go")
     assert kinds(values).count("tool") == 8
     last = "fetch failed 8 times in a row with the same error: the network is down"
-    assert texts(values)[-1] == f"I stopped because {last}"
+    assert texts(values)[-1] == f"I stopped because {last}\n\n{NEXT['en']}"
     heard = [any("failed 3 times in a row" in text for text in call.texts) for call in model.calls]
     assert heard.index(True) == 3
 
@@ -170,7 +170,7 @@ async def test_another_tool_or_a_success_between_ends_a_row_of_errors() -> None:
 async def test_the_note_is_in_the_persons_language() -> None:
     context: Any = {"configurable": {"thread_id": "t-1", "locale": "zh"}}
     values = await say(chain(scripted(STUCK), LoopDetectionMiddleware(), tools=[look]), "go", context)
-    assert texts(values)[-1].startswith("我反复进行了同样的调用（look）")
+    assert texts(values)[-1].startswith("我反复进行同样的调用（look）")
 
 
 def test_names_of_files_with_long_outputs_make_no_difference() -> None:

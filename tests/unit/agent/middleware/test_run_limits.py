@@ -167,7 +167,7 @@ async def test_nobody_is_asked_about_a_refused_call() -> None:
     steps = (calls("look", "c1", at="x"), calls("find", "c2", what="y"), says("ok"))
     values = await say(limited(scripted(*steps), guardrail, tool_calls=1), "go")
     assert "__interrupt__" not in values
-    assert "limit of 1 tool calls" in texts(values)[-1]
+    assert "limit of 1 tool call." in texts(values)[-1]
 
 
 @pytest.mark.parametrize("restart", [False, True])

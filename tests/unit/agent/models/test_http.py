@@ -9,7 +9,8 @@ import httpx
 import pytest
 from aiohttp import web
 
-from agent.models.errors import Category, describe_error
+from agent.models.errors import describe_error
+from agent.models.failure_texts import Category
 from agent.models.http import open_client, shared_client
 from agent.models.resolve import build_model
 from agent.models.spec import ModelSpec

@@ -18,7 +18,8 @@ from agent.errors import ModelCallFailed, ModelUnavailable, redact_line
 from agent.factory import create_agent_graph
 from agent.models.calls import ModelCalls, find_answer_problem, reached_limit
 from agent.models.capabilities import MESSAGE_TOKENS, estimate_tokens, fit_messages
-from agent.models.errors import Category, describe_error, parse_retry_after
+from agent.models.errors import describe_error, parse_retry_after
+from agent.models.failure_texts import Category
 from agent.models.resolve import CHUNK_SECONDS, TIMEOUT_SECONDS, build_model, load_model_class
 from agent.models.spec import ModelSpec
 from agent.testing import Script, ScriptedChatModel
@@ -172,7 +173,11 @@ class TransportError(Exception):
         (OSError("no route"), Category.CONNECTION),
         (APITimeoutError(), Category.TIMEOUT),
         (TransportError(), Category.CONNECTION),
-        (KeyError("x"), Category.UNEXPECTED),
+        (KeyError("choices"), Category.MALFORMED),
+        (TypeError("string indices must be integers, not 'str'"), Category.MALFORMED),
+        (TypeError("create() got an unexpected keyword argument 'top_x'"), Category.UNEXPECTED),
+        (ValueError("No generations found in stream."), Category.MALFORMED),
+        (RuntimeError("x"), Category.UNEXPECTED),
     ],
 )
 def test_categories(error: Exception, category: Category) -> None:
