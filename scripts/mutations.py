@@ -28,6 +28,7 @@ from tests.component.dispatch.message_mutations import MESSAGE_MUTATIONS  # noqa
 from tests.component.server.access_mutations import ACCESS_MUTATIONS  # noqa: E402
 from tests.component.server.credential_mutations import CREDENTIAL_MUTATIONS  # noqa: E402
 from tests.component.server.policy_mutations import COMMAND_MUTATIONS, POLICY_MUTATIONS  # noqa: E402
+from tests.contract.agent.provider_mutations import PROVIDER_MUTATIONS  # noqa: E402
 from tests.contract.agent.summary_mutations import SUMMARY_MUTATIONS  # noqa: E402
 from tests.contract.mcp.mcp_mutations import MCP_MUTATIONS  # noqa: E402
 from tests.contract.store.audit_mutations import AUDIT_MUTATIONS  # noqa: E402
@@ -111,6 +112,12 @@ PAGES = (
         "Summary guards",
         "These guards protect long conversations while older messages are replaced with a summary.",
         SUMMARY_MUTATIONS,
+    ),
+    GuardPage(
+        "provider-guards",
+        "Provider guards",
+        "These guards keep every conversation acceptable to its provider.",
+        PROVIDER_MUTATIONS,
     ),
 )
 

@@ -22,6 +22,7 @@ from agent.models.calls import ModelCalls
 from agent.models.capabilities import capability_middleware
 from agent.models.failure_texts import cut_off_note
 from agent.models.http import shared_client
+from agent.models.providers import OPENAI_CLASS
 from agent.models.resolve import build_model
 from agent.models.spec import ModelSpec
 from tests.harness.strict_agent import CALLS, PLAIN_CLASS, find_spec, weather
@@ -245,9 +246,14 @@ async def test_the_schemas_of_tools_are_accepted(served: tuple[StrictProvider, M
     number = {"type": "integer", "minimum": 0, "exclusiveMinimum": True}
     draft = "http://json-schema.org/draft-04/schema#"
     paged = {"$schema": draft, "type": "object", "properties": {"page": number}, "required": ["page"]}
+    loose = {"type": "object", "properties": {"value": True, "tags": {"type": "array"}}}
     tools = [
-        {"name": name, "description": "A tool.", "parameters": usable_schema(schema)}
-        for name, schema in (("read", paged), ("graph", {"type": "object", "required": []}))
+        {
+            "name": name,
+            "description": "A tool.",
+            "parameters": schema if spec.name != "anthropic" else usable_schema(schema),
+        }
+        for name, schema in (("read", paged), ("graph", {"type": "object", "required": []}), ("any", loose))
     ]
     model = (await asyncio.to_thread(build_model, spec)).bind_tools(
         [{"type": "function", "function": one} for one in tools]
@@ -255,6 +261,31 @@ async def test_the_schemas_of_tools_are_accepted(served: tuple[StrictProvider, M
     provider.reply(Reply(text="Yes."))
     assert (await model.ainvoke("Is it so?")).text == "Yes."
     assert provider.rejections == []
+
+
+async def test_calls_right_after_an_answer_are_accepted(served: tuple[StrictProvider, ModelSpec]) -> None:
+    """As when the agent goes on by itself after an answer."""
+    provider, spec = served
+    model = (await asyncio.to_thread(build_model, spec)).bind_tools([weather])
+    call = {"name": "weather", "args": {"city": "Oslo"}, "id": "call_1"}
+    said = [HumanMessage("The weather?"), AIMessage("Moment."), AIMessage("", tool_calls=[call])]
+    provider.reply(Reply(text="It rains."))
+    assert (await model.ainvoke([*said, ToolMessage("rain", tool_call_id="call_1")])).text == "It rains."
+    assert "Moment." in json.dumps(provider.requests)
+
+
+async def test_a_gateway_that_is_as_strict_as_groq_holds_a_conversation() -> None:
+    """A server at an unknown address, which the configuration gives OpenAI's class."""
+    provider = STRICT["groq"]()
+    async with shared_client(), provider.serve() as url:
+        spec = await find_spec("groq", url, use=OPENAI_CLASS)
+        graph = await build_graph(
+            replace(spec, settings={**spec.settings, "stream_usage": False}), InMemorySaver()
+        )
+        provider.reply(Reply(calls=CALLS), Reply(text="It rains."), Reply(text="Still rain."))
+        assert (await say(graph, "The weather?")).text == "It rains."
+        assert (await say(graph, "And now?")).text == "Still rain."
+    assert provider.is_done
 
 
 async def test_a_forced_call_turns_the_thinking_of_deepseek_off() -> None:

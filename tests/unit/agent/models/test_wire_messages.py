@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import string
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
+from langchain_core.outputs import ChatGenerationChunk
+from langchain_openai import ChatOpenAI
 
 from agent.models.capabilities import OMITTED_IMAGE as CAPABILITY_NOTE
 from agent.models.compatible_chat import (
@@ -127,6 +132,35 @@ def test_other_addresses_get_the_class_for_openai_and_other_classes_stay(
 ) -> None:
     spec = ModelSpec(name="m", use=use, model="m", display_name="M", settings={"base_url": address})
     assert find_class(spec) == chosen
+
+
+async def test_a_stop_that_meets_a_chunk_ends_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with asyncio.wait_for in Python 3.11, which returns the chunk and drops the cancellation."""
+    told: list[int] = []
+
+    async def stream(*_: object, **__: object) -> AsyncIterator[ChatGenerationChunk]:
+        for number in range(50):
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.001)
+            told.append(number)
+            yield ChatGenerationChunk(message=AIMessageChunk(f"{number} "))
+
+    monkeypatch.setattr(ChatOpenAI, "_astream", stream)
+    settings = {"base_url": "http://127.0.0.1:9/v1", "api_key": "k"}
+    spec = ModelSpec(name="m", use=OPENAI_CLASS, model="m", display_name="M", settings=settings)
+    model = build_model(spec)
+
+    async def listen() -> None:
+        async for _ in model.astream("Tell me a story."):
+            heard.set()
+
+    heard = asyncio.Event()
+    running = asyncio.create_task(listen())
+    await heard.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert len(told) < 5
 
 
 def test_fragments_of_reasoning_are_joined_by_kind_and_index() -> None:
