@@ -5,14 +5,17 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from agent.client import AgentClient
 from agent.errors import ModelCallFailed
 from agent.models.failure_texts import cut_off_note
-from tests.harness.strict_agent import CALLS, ENDLESS, StrictAgent, rains, strict_agent
+from agent.models.providers import PROVIDERS
+from tests.harness.strict_agent import CALLS, CONFIG, ENDLESS, StrictAgent, rains, strict_agent
 from tests.harness.strict_providers import STRICT, Reply
 from tests.harness.strict_providers.anthropic import StrictAnthropic
 from tests.harness.strict_providers.responses import StrictResponses
@@ -114,6 +117,28 @@ async def test_a_thread_is_switched_through_all_providers(tmp_path: Path) -> Non
             await agent.stop(name, "And the weather nowhere?")
         assert agent.rejections == {}
         assert agent.is_done
+
+
+async def test_every_key_in_the_environment_enables_a_conversation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without configured models, as somebody starts who has exported keys."""
+    environ = {one.variables[0]: "key" for one in PROVIDERS}
+    providers = {name: STRICT[name]() for name in STRICT if name != "responses"}
+    async with AsyncExitStack() as stack:
+        for name, provider in providers.items():
+            url = await stack.enter_async_context(provider.serve())
+            environ[f"{name.upper()}_BASE_URL"] = url
+            # The clients of OpenAI and Anthropic read their own variable.
+            monkeypatch.setenv(f"{name.upper()}_BASE_URL", url)
+        environ["OLLAMA_HOST"] = environ["OLLAMA_BASE_URL"].removesuffix("/v1")
+        client = AgentClient(CONFIG, read_file=False, home=tmp_path, environ=environ)
+        stack.callback(client.close)
+        for name, provider in providers.items():
+            provider.reply(*rains("Moment.", "It rains."), Reply(text="Still rain."))
+            assert await client.achat("The weather?", "t", model_name=name) == "It rains."
+            assert await client.achat("And now?", "t", model_name=name) == "Still rain."
+    assert {name: one.rejections for name, one in providers.items()} == {name: [] for name in providers}
 
 
 @pytest.mark.parametrize("name", ["anthropic", "responses"])
