@@ -158,7 +158,7 @@ PROVIDER_MUTATIONS = (
         "every provider",
         "an answer that was cut off says so",
         CALLS,
-        "                _mark_cut_off(message)\n",
+        "                _mark_cut_off(message, cut_off_note(locale))\n",
         "",
         f"{TALK}[openai]",
     ),
