@@ -378,6 +378,7 @@ def fit_options(spec: ModelSpec, switches: RunOptions, *, degrade: bool) -> RunO
 
 
 _agents: dict[Path, LeadAgent] = {}
+_compactions: dict[Path, Graph] = {}
 
 
 async def make_lead_agent(config: RunnableConfig) -> Graph:
@@ -391,9 +392,15 @@ async def make_lead_agent(config: RunnableConfig) -> Graph:
     )
 
 
-async def make_compaction_graph() -> Graph:
-    """Return the graph that summarizes a thread of the lead agent, with the models of its configuration."""
-    return build_compaction_graph(get_lead_agent(home_from_environment()).prepare_summaries)
+async def make_compaction_graph(_: RunnableConfig) -> Graph:
+    """Return the graph that summarizes a thread of the lead agent; its run builds the models.
+
+    LangGraph's own server passes one argument to every factory.
+    """
+    home = home_from_environment()
+    if home not in _compactions:
+        _compactions[home] = build_compaction_graph(get_lead_agent(home).prepare_summaries)
+    return _compactions[home]
 
 
 def get_lead_agent(home: Path) -> LeadAgent:

@@ -14,7 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
-from agent.lead import make_lead_agent
+from agent.lead import make_compaction_graph, make_lead_agent
 from agent.runtime.loader import load_object, read_graphs_file
 from agent.runtime.saver import RuntimeSaver
 from agent.testing import ScriptedChatModel
@@ -64,3 +64,4 @@ def test_the_saver_has_what_the_server_requires() -> None:
 def test_the_bundled_runtime_reads_the_file_too() -> None:
     sources = read_graphs_file(ROOT / "langgraph.json").sources
     assert sources["lead_agent"]() is make_lead_agent
+    assert sources["compaction"]() is make_compaction_graph
