@@ -23,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+from tests.component.agent.run_mutations import RUN_MUTATIONS  # noqa: E402
 from tests.component.dispatch.approval_mutations import APPROVAL_MUTATIONS  # noqa: E402
 from tests.component.dispatch.message_mutations import MESSAGE_MUTATIONS  # noqa: E402
 from tests.component.server.access_mutations import ACCESS_MUTATIONS  # noqa: E402
@@ -118,6 +119,13 @@ PAGES = (
         "Provider guards",
         "These guards keep every conversation acceptable to its provider.",
         PROVIDER_MUTATIONS,
+    ),
+    GuardPage(
+        "run-guards",
+        "Run guards",
+        "These guards end runs of models that don't stop or that answer badly, and keep embedded agents "
+        "working on several event loops.",
+        RUN_MUTATIONS,
     ),
 )
 
