@@ -37,6 +37,7 @@ from tests.harness.mutation import Mutation  # noqa: E402
 from tests.sandbox.egress_mutations import EGRESS_CONTAINER_MUTATIONS, EGRESS_MUTATIONS  # noqa: E402
 from tests.sandbox.remote_mutations import REMOTE_MUTATIONS  # noqa: E402
 from tests.sandbox.sandbox_mutations import CONTAINER_MUTATIONS, SANDBOX_MUTATIONS  # noqa: E402
+from tests.unit.agent.skills.skill_mutations import SKILL_MUTATIONS  # noqa: E402
 
 CONTAINERS = (*CONTAINER_MUTATIONS, *EGRESS_CONTAINER_MUTATIONS)
 COPIED = ("agent", "bot", "tests", "pyproject.toml", "config.example.yaml")
@@ -75,6 +76,13 @@ PAGES = (
         "These guards protect the service, its machine and other conversations from commands in a sandbox.",
         (*SANDBOX_MUTATIONS, *EGRESS_MUTATIONS, *REMOTE_MUTATIONS, *CONTAINERS),
         f"{SOURCE} With `--containers`, it also checks the container guards.",
+    ),
+    GuardPage(
+        "skill-guards",
+        "Skill guards",
+        "These guards protect the machine from files of skills while they are installed, and the secrets "
+        "that the configuration passes to their scripts.",
+        SKILL_MUTATIONS,
     ),
     GuardPage(
         "access-guards",

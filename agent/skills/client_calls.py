@@ -55,7 +55,7 @@ class SkillCalls(ABC):
         SkillRefused.
 
         `source` is an archive, a folder, or the https address of a git repository with the `options`
-        `reference`, `commit` and `path`.
+        `reference` and `commit`. The option `path` is the skill's folder in it.
         """
         found = _find_source(source, options)
         return self._apply_change(self._loop.run(self._skills.install_skill(found, replace=replace)))
@@ -82,4 +82,4 @@ class SkillCalls(ABC):
 def _find_source(source: Path | str, options: dict[str, str]) -> SkillSource:
     if isinstance(source, str) and "://" in source:
         return GitSource.parse(source, **options)
-    return source_of(Path(source))
+    return source_of(Path(source), **{"within": options.pop("path", ""), **options})

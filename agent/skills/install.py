@@ -54,9 +54,9 @@ class InstalledSkill:
     is_new: bool = True
 
 
-def source_of(path: Path) -> SkillSource:
-    """Return the source of a path: a folder or an archive."""
-    return FolderSource(path) if path.is_dir() else ArchiveSource(path)
+def source_of(path: Path, within: str = "") -> SkillSource:
+    """Return the source of a path, a folder or an archive, or of the folder `within` it."""
+    return FolderSource(path / within) if path.is_dir() else ArchiveSource(path, path=within)
 
 
 def check_skill(
@@ -255,15 +255,15 @@ def _read_front_matter(whole: Path, folder: str) -> FrontMatter:
 
 
 def _describe_missing(whole: Path) -> str:
-    below = sorted(path.parent.relative_to(whole).as_posix() for path in whole.rglob(SKILL_FILE))
+    files = (path for name in SKILL_FILES for path in whole.rglob(name))
+    below = sorted({path.parent.relative_to(whole).as_posix() for path in files})
     missing = f"The skill has no {SKILL_FILE} at its top level or in its only folder"
     if not below:
         return f"{missing}."
     more = f" and {len(below) - 5} more" if len(below) > 5 else ""
     return (
         f"{missing}, but there are skills in {len(below)} folders: {', '.join(below[:5])}{more}. "
-        f"Install one of "
-        "these folders by itself."
+        "Give the folder of one."
     )
 
 

@@ -121,7 +121,9 @@ _RULES: Sequence[_Rule] = (
         "instruction",
         "danger",
         "contains invisible characters",
-        r"[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\U000e0000-\U000e007f]",
+        # Within emoji, U+200D joins two of them.
+        r"[\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\U000e0000-\U000e007f]"
+        r"|\u200d(?![\u2600-\u27bf\U0001f000-\U0001faff])",
     ),
 )
 

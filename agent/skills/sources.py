@@ -10,7 +10,7 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,14 @@ from typing import IO, Literal, Protocol
 
 from agent.errors import SkillRefused
 from agent.skills.access import FILE_MODE, PROGRAM_MODE, make_open_folder
-from agent.skills.archive import ArchiveLimits, NameRegistry, list_members, split_safe_path, to_printable
+from agent.skills.archive import (
+    ArchiveLimits,
+    ArchiveMember,
+    NameRegistry,
+    list_members,
+    split_safe_path,
+    to_printable,
+)
 
 OriginKind = Literal["archive", "folder", "git", "unknown"]
 _CHUNK = 1 << 16
@@ -109,24 +116,40 @@ class SkillWriter:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSource:
-    """A zip archive. `name` is that of the uploaded file."""
+    """A zip archive. `name` is that of the uploaded file, `path` the skill's folder if it has several."""
 
     file: Path
     name: str = ""
+    path: str = ""
 
     def collect(self, folder: Path, limits: ArchiveLimits) -> CollectedSkill:
         """Unpack the archive; its folder, if it has a single one, is left out. Raises SkillRefused."""
         top = ""
         with _open_archive(self.file, limits) as (zipped, size):
             writer = SkillWriter(folder, limits)
-            for member in list_members(zipped, size, limits):
+            for member in self._select_members(list_members(zipped, size, limits)):
                 top = member.top
                 marked = bool((member.info.external_attr >> 16) & _EXECUTE)
                 with zipped.open(member.info) as source:
                     limit = member.info.file_size
                     writer.write_file(member.parts, _read_chunks(source), marked=marked, limit=limit)
         name = self.name or self.file.name
-        return CollectedSkill(top or Path(name).stem, SkillOrigin("archive", name))
+        return CollectedSkill(top or Path(name).stem, SkillOrigin("archive", name, self.path.strip("/")))
+
+    def _select_members(self, members: Sequence[ArchiveMember]) -> Sequence[ArchiveMember]:
+        """Return the files of the folder `path` with their paths in it. Raises SkillRefused."""
+        path = tuple(part for part in self.path.split("/") if part)
+        if not path:
+            return members
+        depth = len(path)
+        found = [
+            ArchiveMember(member.info, member.parts[depth:], path[-1])
+            for member in members
+            if member.parts[:depth] == path and len(member.parts) > depth
+        ]
+        if not found:
+            raise SkillRefused(f"The archive has no folder {to_printable(self.path)}.", status=404)
+        return found
 
 
 def _read_chunks(source: IO[bytes]) -> Iterator[bytes]:

@@ -111,12 +111,16 @@ async def test_a_rejected_memory_owner_shows_an_error(browser: Browser, tmp_path
 
 async def test_skills_are_switched_and_installed(browser: Browser, tmp_path: Path, extensions: Path) -> None:
     skill(tmp_path / "skills" / "custom", "broken", content="x")
-    made = archive(tmp_path / "mine.skill", {"mine/SKILL.md": text("mine"), "mine/run.sh": "echo hi"})
+    files = {"x/a/SKILL.md": text("mine"), "x/a/run.sh": "echo hi", "x/b/SKILL.md": text("other")}
+    made = archive(tmp_path / "mine.skill", files)
     async with world(tmp_path) as service, opened(browser, service, "/#/skills") as tab:
         tab.refused = (422, 400, 409)
         await tab.row("/mnt/skills/custom/broken/SKILL.md", "front matter")
         await tab.press("Install a skill")
         await tab.dialog.get_by_label("Archive").set_input_files(made)
+        await tab.dialog.get_by_role("button", name="Check").click()
+        await expect(tab.dialog.get_by_role("alert")).to_contain_text("there are skills in 2 folders: a, b.")
+        await tab.dialog.get_by_label("Folder").fill("a")
         await tab.dialog.get_by_role("button", name="Check").click()
         await expect(tab.dialog).to_contain_text("run.sh")
         await expect(tab.dialog).to_contain_text("can be run as a program")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 import secrets
 import tempfile
@@ -79,11 +80,14 @@ class SkillSwitch(BaseModel):
 
 
 class SkillInThread(BaseModel):
-    """Skill archive in a thread's files. `path` is the virtual path that the agent sees."""
+    """Skill archive in a thread's files. `path` is the virtual path that the agent sees, and `folder` that of
+    the skill if the archive has several.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True)
     thread_id: str
     path: str
+    folder: str = ""
 
 
 class ProviderAnswer(BaseModel):
@@ -222,14 +226,19 @@ class SkillRoutes:
         """Enable or disable a skill."""
         return await self._skills.set_enabled(name, enabled=body.enabled)
 
-    async def install_skill(self, request: Request, replace: bool = False) -> SkillInstalled:
-        """Install a skill from an archive or a git repository, with `replace` instead of an installed one."""
-        async with self._read_source(request) as source:
+    async def install_skill(
+        self, request: Request, replace: bool = False, folder: str = ""
+    ) -> SkillInstalled:
+        """Install a skill from an archive or a git repository, with `replace` instead of an installed one.
+
+        `folder` is that of the skill in an uploaded archive with several.
+        """
+        async with self._read_source(request, folder) as source:
             return await self._skills.install_skill(source, replace=replace)
 
-    async def check_skill(self, request: Request) -> SkillCheck:
+    async def check_skill(self, request: Request, folder: str = "") -> SkillCheck:
         """Look through a skill in an archive or a git repository without installing it."""
-        async with self._read_source(request) as source:
+        async with self._read_source(request, folder) as source:
             return await self._skills.check_skill(source)
 
     async def remove_skill(self, name: str) -> OperationResult:
@@ -249,7 +258,7 @@ class SkillRoutes:
         return await self._skills.restore_skill(name, body.version)
 
     @asynccontextmanager
-    async def _read_source(self, request: Request) -> AsyncIterator[SkillSource]:
+    async def _read_source(self, request: Request, within: str) -> AsyncIterator[SkillSource]:
         """Read where the skill is; an uploaded archive exists until the end."""
         if request.headers.get("content-type", "").startswith("application/json"):
             body = _parse_place(await request.json())
@@ -260,10 +269,11 @@ class SkillRoutes:
                 return
             path = await asyncio.to_thread(self._folders.find, body.thread_id, body.path)
             _check_suffix(path.name)
-            yield ArchiveSource(path)
+            yield ArchiveSource(path, path=body.folder)
             return
         with tempfile.TemporaryDirectory(prefix="roebot-skill-") as folder:
-            yield await _receive_archive(request, Path(folder))
+            received = await _receive_archive(request, Path(folder))
+            yield dataclasses.replace(received, path=within)
 
 
 def _parse_place(body: Any) -> SkillInThread | SkillInRepository:

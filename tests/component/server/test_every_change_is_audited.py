@@ -155,7 +155,7 @@ async def test_every_change_leaves_an_event(tmp_path: Path) -> None:
 
 async def test_an_upgrade_of_a_skill_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     upgraded = InstalledSkill("rhyme", "Rhymes.", origin=SkillOrigin("git", commit="0" * 40))
-    monkeypatch.setattr(library, "update_skill", lambda *_: upgraded)
+    monkeypatch.setattr(library, "update_skill", lambda *_, **__: upgraded)
     async with world(tmp_path) as service:
         assert (await service.http.post("/api/skills/check", files={"file": ("a.zip", archive())})).is_success
         assert "skills changed" not in await actions(service)

@@ -120,6 +120,30 @@ async def test_a_file_that_is_broken_is_not_written_over(http: httpx.AsyncClient
     assert (folder / FILE_NAME).read_text() == "{"
 
 
+async def test_one_of_several_in_an_archive_is_installed(http: httpx.AsyncClient, folder: Path) -> None:
+    path = archive(
+        folder / "n.zip", {f"n-main/skills/{name}/SKILL.md": text(name) for name in ("one", "two")}
+    )
+
+    async def post(route: str) -> httpx.Response:
+        return await http.post(f"/api/skills/{route}", files={"file": ("n.zip", path.read_bytes())})
+
+    assert "there are skills in 2 folders: skills/one, skills/two. Give the folder of one." in detail(
+        await post("check")
+    )
+    assert SkillCheck.model_validate_json((await post("check?folder=skills/one")).content).name == "one"
+    assert (
+        SkillInstalled.model_validate_json((await post("install?folder=/skills/two/")).content).skill_name
+        == "two"
+    )
+    assert (await post("install?folder=three")).status_code == 404
+    outputs = folder / "home" / "threads" / THREAD / "user-data" / "outputs"
+    outputs.mkdir(parents=True)
+    (outputs / "n.zip").write_bytes(path.read_bytes())
+    body = {"thread_id": THREAD, "path": "/mnt/user-data/outputs/n.zip", "folder": "skills/one"}
+    assert (await http.post("/api/skills/install", json=body)).json()["skill_name"] == "one"
+
+
 async def test_an_archive_is_installed(http: httpx.AsyncClient, folder: Path) -> None:
     path = archive(folder / "n.skill", {"SKILL.md": text("new"), "run.sh": "#!/bin/sh\n"})
     response = await http.post("/api/skills/install", files={"file": ("n.skill", path.read_bytes())})

@@ -1,9 +1,10 @@
-"""Likenesses of forty published skills: their front matter in shape and length, and their files.
+"""Likenesses of published skills: their front matter in shape and length, and their files.
 
 The texts are made up; what counts is the form. It was taken from skills in these repositories:
 anthropics/skills, obra/superpowers, bytedance/deer-flow, openai/skills, vercel-labs/agent-skills,
-K-Dense-AI/claude-scientific-skills, ComposioHQ/awesome-claude-skills, wshobson/agents, and from skills for
-openclaw, hermes-agent and Claude Code, whose own keys are listed in their manuals.
+K-Dense-AI/claude-scientific-skills, ComposioHQ/awesome-claude-skills, wshobson/agents, trailofbits/skills,
+anthropics/claude-plugins-official, openclaw/skills (commit 3a5f649f, 2,451 skills), and from skills for
+hermes-agent and Claude Code, whose own keys are listed in their manuals.
 """
 
 from __future__ import annotations
@@ -306,6 +307,69 @@ AGENTS = (
     ),
     PublishedSkill("lower-case", "name: lower-case\ndescription: Its file is skill.md", file="skill.md"),
 )
+COLLECTED = (
+    PublishedSkill(
+        "agent-wallet",
+        "name: Agent Wallet\ndescription: Pays small amounts.\nversion: 1.10\nmetadata: null\n"
+        "created: 2025-01-31\nupdated_at: 2025-01-31T10:00:00Z\nenabled: yes\npriority: 0x10",
+        folder="wallet",
+        file="Skill.md",
+        notes=(
+            'The name "Agent Wallet" is not allowed',
+            "created, updated_at, enabled, priority",
+            "folder is named",
+        ),
+    ),
+    PublishedSkill(
+        "quick-send",
+        "name: quick-send\ndescription: Sends text to a tool as it is\nuser-invocable: true\n"
+        "command-dispatch: tool\ncommand-tool: send\ncommand-arg-mode: raw\nread_when:\n"
+        "  - Somebody sends text\n  - 有人要发送消息",
+        notes=("user-invocable, command-dispatch, command-tool, command-arg-mode, read_when",),
+    ),
+    PublishedSkill(
+        "target",
+        'name: "🎯 Target"\ndescription: "Goals, with a \\"quoted\\" word,\n  and more."\nemoji: "🎯"',
+        notes=('The name "🎯 Target" is not allowed',),
+    ),
+    PublishedSkill(
+        "browser",
+        "name: browser\ndescription: Drives a browser\nallowed_tools:\n  - Bash(npx agent-browser:*)\n"
+        "  - Bash(agent-browser:*)\n  - 'Read(./**)'\n",
+        files={"templates/login.sh": SHELL, "references/snapshot-refs.md": "# Refs\n"},
+        tools=("bash(npx agent-browser:*)", "bash(agent-browser:*)", "read_file(./**)"),
+    ),
+    PublishedSkill(
+        "cached",
+        "name: cached\ndescription: Was run before it was packed.\ncompatibility: " + "Python, " * 100,
+        files={
+            "scripts/tool.py": PYTHON,
+            "scripts/__pycache__/tool.cpython-311.pyc": BINARY,
+            "package.json": "{}\n",
+            ".env.example": "KEY=\n",
+            "assets/video.bin": BINARY * 300,
+        },
+        notes=("compatibility is longer than 500 characters",),
+    ),
+    PublishedSkill(
+        "rights",
+        "name: rights\ndescription: >-\n  Says what it needs.\npermissions:\n  network: [api.example.org]\n"
+        "env:\n  - {name: KEY, required: true}\ninstall:\n  - {kind: brew, formula: x}\nmodels: [a, b]\n"
+        "tools: Read, Bash\nhooks: {PreToolUse: [{matcher: Bash, hooks: [{command: ./x.sh}]}]}",
+        notes=("permissions, env, install, models, tools, hooks",),
+    ),
+    PublishedSkill(
+        "three-fences",
+        "name: three-fences\ndescription: Its text has rules of its own",
+        body="# One\n\n---\n\n# Two\n\n---\nname: not-this\n---\n",
+    ),
+    PublishedSkill(
+        "aliases",
+        "name: aliases\ndescription: &about Uses an anchor\nsummary: *about\ntitle: *about\n"
+        "disableModelInvocation: false\nargumentHint: '<file> [--force]'",
+        notes=("summary, title, argumentHint",),
+    ),
+)
 REFUSED = (
     PublishedSkill(
         None, "", body="# A title\n\nNo front matter.\n", notes=("does not start with front matter",)
@@ -313,5 +377,17 @@ REFUSED = (
     PublishedSkill(None, "name: silent", notes=("description: is missing",)),
     PublishedSkill(None, 'name: "???"\ndescription: x', notes=("expected lowercase letters",)),
     PublishedSkill(None, "- a\n- b", notes=("expected a mapping",)),
+    PublishedSkill(
+        None,
+        "",
+        body="---\nname: indented\ndescription: |\n  Long text.\n  ---\n  # Title\n",
+        notes=("its front matter does not end",),
+    ),
+    PublishedSkill(
+        None,
+        'name: odd\ndescription: x\nmetadata: {"requires": {"bins": ["bc"], ["touch"]}}',
+        notes=("metadata.requires: expected a plain key",),
+    ),
+    PublishedSkill(None, "name: bell\ndescription: a\x07b", notes=("a character that YAML does not allow",)),
 )
-PUBLISHED = (*ANTHROPIC, *OTHERS, *AGENTS, *REFUSED)
+PUBLISHED = (*ANTHROPIC, *OTHERS, *AGENTS, *COLLECTED, *REFUSED)

@@ -74,6 +74,20 @@ def test_a_name_that_could_do_harm(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("../x", "a path outside the skill's folder"),
+        ("a/../../x", "a path outside the skill's folder"),
+        ("a\\..\\x", "a path outside the skill's folder"),
+        ("/etc/x", "an absolute path"),
+        ("C:/x", "an absolute path"),
+    ],
+)
+def test_a_path_that_leads_elsewhere(tmp_path: Path, name: str, message: str) -> None:
+    assert f"The skill contains {message}" in str(refusal(tmp_path, with_skill((entry(name), "x"))))
+
+
+@pytest.mark.parametrize(
     "pair",
     [
         ("a.txt", "a.txt"),

@@ -18,7 +18,7 @@ from agent.core.run_context import RunOptions
 from agent.lead import LeadAgent
 from agent.models.spec import ModelSpec
 from agent.skills.skill import MAX_CHARACTERS, Skill, render_skills_section
-from agent.testing import Script, ScriptedChatModel
+from agent.testing import Script, ScriptedChatModel, ToolUse
 from tests.unit.agent.skills.skill_archives import skill
 
 HERE = "tests.unit.agent.skills.test_prompt_section"
@@ -182,3 +182,18 @@ def test_tools_do_not_end_the_list() -> None:
     section = render_skills_section([one], ["bash"])
     assert section.count("</skills>") == 1
     assert "\n- evil" not in section
+
+
+async def test_values_of_secrets_never_reach_the_model(tmp_path: Path) -> None:
+    secret = "s3cret-key-of-the-crm"
+    stage = Stage(tmp_path, tools="[{name: bash, group: bash, use: 'agent.tools.sandbox:bash'}]")
+    with (tmp_path / "config.yaml").open("a") as file:
+        file.write(f"sandbox: {{isolation: none, skill_environment: {{crm: {{CRM_KEY: {secret}}}}}}}\n")
+    stage.skill("crm", "required-secrets: [CRM_KEY]\n")
+    command = "cat /mnt/skills/public/crm/SKILL.md > /dev/null; env | grep CRM_KEY; echo ${#CRM_KEY}"
+    call = ToolUse("bash", {"command": command})
+    stage.model = ScriptedChatModel(steps=(Script(tool=call), Script(reply="ok")), environ={})
+    await stage.prompt()
+    heard = "\n".join(text for one in stage.model.calls for text in one.texts)
+    assert f"CRM_KEY=***\n{len(secret)}" in heard, "the command had it"
+    assert secret not in heard

@@ -1,7 +1,8 @@
-"""Skills as they are published load, or say why not: forty likenesses, put in a folder and installed."""
+"""Skills as they are published load, or say why not: likenesses, put in a folder and installed."""
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from agent.config.errors import ConfigErrors
 from agent.errors import SkillRefused
 from agent.skills.discovery import SkillDiscovery
 from agent.skills.front_matter import normalize_name, parse_skill
-from agent.skills.install import install_skill
+from agent.skills.install import check_skill, install_skill, source_of
 from agent.skills.tool_names import read_tools
 from tests.unit.agent.skills.published_skills import NODE, PUBLISHED, SHELL, PublishedSkill
 from tests.unit.agent.skills.skill_archives import archive, roots
@@ -83,12 +84,36 @@ def test_a_skill_without_a_name_has_that_of_its_archive(tmp_path: Path) -> None:
     assert install_skill(path, roots(tmp_path)).name == "my-notes"
 
 
-def test_a_collection_says_which_skills_it_has(tmp_path: Path) -> None:
-    files = {f"skills/{one.place}/{one.file}": one.content() for one in GOOD[:7]}
-    with pytest.raises(
-        SkillRefused, match=r"but there are skills in 7 folders: api-help, forms, .* and 2 more"
-    ):
-        install_skill(archive(tmp_path / "x.zip", files), roots(tmp_path))
+def test_one_of_a_collection_is_installed_by_its_folder(tmp_path: Path) -> None:
+    """The layout of repositories with plugins, as downloaded from their pages."""
+    files: dict[str, str | bytes] = {
+        "x-main/README.md": "# Skills\n",
+        "x-main/.claude-plugin/marketplace.json": '{"plugins": [{"name": "a", "source": "./plugins/a"}]}\n',
+    }
+    for number, one in enumerate(GOOD[:7]):
+        folder = f"x-main/plugins/p{number % 2}/skills/{one.place}"
+        files |= {
+            f"{folder}/{name}": content for name, content in {**one.files, one.file: one.content()}.items()
+        }
+    path = archive(tmp_path / "x.zip", files)
+    expected = (
+        r"skills in 8 folders: plugins/p0/skills/api-help, plugins/p0/skills/forms, .* and 3 more. Give the"
+    )
+    with pytest.raises(SkillRefused, match=expected):
+        install_skill(path, roots(tmp_path))
+    done = install_skill(source_of(path, "plugins/p0/skills/letters"), roots(tmp_path))
+    assert (done.name, done.origin.path) == ("letters", "plugins/p0/skills/letters")
+    assert (tmp_path / "custom" / "letters" / "scripts" / "office" / "pack.py").is_file()
+    assert not (tmp_path / "custom" / "letters" / "README.md").exists()
+    for folder in ("plugins/p0/skills", "plugins", "../x", "plugins/p0/skills/letters/SKILL.md"):
+        with pytest.raises(SkillRefused, match=r"no folder|has no SKILL.md at its top level"):
+            install_skill(source_of(path, folder), roots(tmp_path / "other"))
+    with zipfile.ZipFile(path) as zipped:
+        zipped.extractall(tmp_path / "folder")
+    found = check_skill(
+        source_of(tmp_path / "folder" / "x-main", "plugins/p1/skills/slide-decks"), roots(tmp_path)
+    )
+    assert (found.name, found.replaces) == ("slide-decks", "")
 
 
 @pytest.mark.parametrize(

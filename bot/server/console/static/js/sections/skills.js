@@ -74,26 +74,31 @@ const address = (skill) => `/api/skills/${encodeURIComponent(skill.name)}`;
 async function install(view, opener) {
   const file = el("input", { type: "file", accept: ".skill,.zip" });
   const repository = text("", { maxLength: 500 });
+  const folder = text("", { maxLength: 400 });
   let found = null;
   let answer = null;
   const place = () => {
     // What was checked is installed, even if the repository has changed since then.
-    if (!file.files.length) return { repository: repository.value.trim(), commit: found?.commit || "" };
+    if (!file.files.length) {
+      return { repository: repository.value.trim(), commit: found?.commit || "", path: folder.value.trim() };
+    }
     const body = new FormData();
     body.set("file", file.files[0]);
     return body;
   };
+  const within = () => encodeURIComponent(folder.value.trim());
   const fields = [
     field("Archive", file, "A .skill or .zip archive of the skill's folder."),
     field("or git repository", repository, "The https address of a repository, or of a folder on the pages of GitHub or GitLab."),
+    field("Folder", folder, "The skill's folder, if the archive or the repository has several skills."),
   ];
   const check = async () => {
-    found = await post("/api/skills/check", place());
+    found = await post(`/api/skills/check?folder=${within()}`, place());
   };
   if (!(await formDialog("Install a skill", fields, "Check", check))) return;
   const replace = found.replaces === "custom";
   const send = async () => {
-    answer = await post(`/api/skills/install?replace=${replace}`, place());
+    answer = await post(`/api/skills/install?replace=${replace}&folder=${within()}`, place());
   };
   if (!(await formDialog(`Install ${found.name}?`, review(found), replace ? "Replace" : "Install", send))) return;
   showStatus(answer.message);
