@@ -38,6 +38,7 @@ from tests.sandbox.egress_mutations import EGRESS_CONTAINER_MUTATIONS, EGRESS_MU
 from tests.sandbox.remote_mutations import REMOTE_MUTATIONS  # noqa: E402
 from tests.sandbox.sandbox_mutations import CONTAINER_MUTATIONS, SANDBOX_MUTATIONS  # noqa: E402
 from tests.unit.agent.skills.skill_mutations import SKILL_MUTATIONS  # noqa: E402
+from tests.unit.agent.tools.community.web_mutations import WEB_MUTATIONS  # noqa: E402
 
 CONTAINERS = (*CONTAINER_MUTATIONS, *EGRESS_CONTAINER_MUTATIONS)
 COPIED = ("agent", "bot", "tests", "pyproject.toml", "config.example.yaml")
@@ -134,6 +135,13 @@ PAGES = (
         "These guards end runs of models that don't stop or that answer badly, and keep embedded agents "
         "working on several event loops.",
         RUN_MUTATIONS,
+    ),
+    GuardPage(
+        "web-guards",
+        "Guards of web tools, files and subagents",
+        "These guards keep web tools out of private networks, host paths out of tool results, and subagents "
+        "within their limits.",
+        WEB_MUTATIONS,
     ),
 )
 

@@ -30,7 +30,7 @@ def test_the_examples_can_be_used() -> None:
 
 
 def test_the_example_of_a_skill_is_one() -> None:
-    [block] = on("write-skills.md", "text")
+    block, *_ = on("write-skills.md", "text")
     head, _ = parse_skill(block.body, str(block))
     assert head.name == "standup"
 

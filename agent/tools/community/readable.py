@@ -1,6 +1,6 @@
 """Extract the article of a web page as Markdown, without navigation. Functions block.
 
-trafilatura decides what the article is. Of short pages, of large ones, and of those in which it finds little,
+trafilatura decides what the article is. Of short pages, of large ones, and of those in which it finds none,
 the whole main element is used: see docs/decisions/find-articles-with-trafilatura.md.
 """
 
@@ -19,9 +19,7 @@ from agent.shared.html import clean_links, parse_html, render_markdown
 SHORT = 400
 """Characters of Markdown up to which the whole main element is read."""
 LARGE = 600_000
-"""Characters of a page from which on trafilatura would take seconds."""
-FOUND = 0.05
-"""Share of the main element that trafilatura has to find."""
+"""Characters of a page without scripts from which on trafilatura would take seconds."""
 ENOUGH = 200
 """Characters that a `main` or `article` element needs to be used."""
 SHARE = 0.4
@@ -51,19 +49,26 @@ def extract_article(page: str, url: str = "") -> ReadablePage:
     for found in [*root.xpath(_HIDDEN), *root.xpath(_AROUND)]:
         if found.tag not in {"html", "body"}:
             found.clear(keep_tail=True)
+            # trafilatura drops empty elements, which would join the words around them.
+            found.tail = f" {found.tail}" if found.tail else None
     whole = render_markdown(_find_article(deepcopy(root)), url)
-    if len(whole) > SHORT and len(page) < LARGE:
-        article = _read_article(root, url)
-        whole = article if len(article) >= FOUND * len(whole) else whole
+    if len(whole) > SHORT:
+        whole = _read_article(root, url) or whole
     return ReadablePage(title[:300], whole)
 
 
 def _read_article(root: Any, url: str) -> str:
-    """Return what trafilatura takes for the article, "" if it finds none. Modifies the tree."""
-    etree.strip_elements(root, "noscript", with_tail=False)
+    """Return what trafilatura takes for the article, "" if it finds none or the page is large.
+
+    Modifies the tree.
+    """
+    etree.strip_elements(root, "noscript", "script", "style", "svg", with_tail=False)
     clean_links(root, url)
+    html = etree.tostring(root, encoding="unicode", method="html")
+    if len(html) > LARGE:
+        return ""
     text = trafilatura.extract(
-        etree.tostring(root, encoding="unicode", method="html"),
+        html,
         output_format="markdown",
         include_comments=True,
         include_formatting=True,

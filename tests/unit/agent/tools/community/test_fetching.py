@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import tracemalloc
 import zlib
 from collections.abc import AsyncIterator
 from functools import partial
@@ -75,8 +76,14 @@ async def test_a_packed_body(here: Site, encoding: str, pack: object) -> None:
 async def test_a_bomb_is_cut_where_it_unpacks(here: Site) -> None:
     bomb = gzip.compress(b"\0" * 20_000_000)
     here.page("/", bomb, "Content-Encoding: gzip", "Content-Type: text/plain")
-    found = await fetched(here, FetchLimits(body=100_000))
+    tracemalloc.start()
+    try:
+        found = await fetched(here, FetchLimits(body=100_000))
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
     assert (len(found.body), found.cut) == (100_000, True)
+    assert most < 10_000_000, "what is cut was unpacked before"
 
 
 async def test_what_unpacks_to_nothing_is_cut_where_it_comes(here: Site) -> None:

@@ -81,7 +81,7 @@ def test_pages_of_many_kinds(page: VariedPage) -> None:
 
 
 def test_repeated_text_is_not_lost() -> None:
-    """trafilatura drops repeated paragraphs, of which logs consist."""
+    """trafilatura can drop repeated paragraphs, of which logs consist."""
     body = "<p>The same line again and again, as logs have it.</p>" * 300
     assert text_of(f"<article>{body}</article>").count("The same line") == 300
 
@@ -140,7 +140,7 @@ def test_no_page_is_nested_too_deep(tag: str) -> None:
 
 
 def test_many_hidden_parts_cost_no_more_than_their_number() -> None:
-    assert extract_article("<p hidden>a</p>b" * 50_000).text.startswith("b\n\nb\n\nb")
+    assert extract_article("<p hidden>a</p>b" * 50_000).text.split() == ["b"] * 50_000
 
 
 TAGS = ["<div>", "</div>", "<p>", "<li>", "</li>", "<ul>", "</ul>", "<ol>", "<td>", "<tr>", "</tr>", "<a>"]
