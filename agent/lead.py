@@ -268,14 +268,14 @@ class LeadAgent:
             briefing=SubagentBriefing(wanted.today, skills),
             tools=tools,
             config_file=self._source.config_file,
+            today=self._today,
         )
         chain = build_chain(parts, self._additions.features, self._additions.extra_middleware)
         built_in = [tool.name for one in chain for tool in middleware_tools(one)]
         tools = without_built_in(tools, built_in)
         names = [*(tool.name for tool in tools), *built_in]
         prompt = system_prompt(
-            wanted.today,
-            small_model=spec.context_tokens is not None,
+            wanted.today if spec.context_tokens is not None else None,
             tools=bool(names),
             skills=render_skills_section(skills, names),
             acp=render_acp_section(enabled_agents(config.acp_agents), names),

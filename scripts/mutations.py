@@ -29,6 +29,7 @@ from tests.component.dispatch.message_mutations import MESSAGE_MUTATIONS  # noqa
 from tests.component.server.access_mutations import ACCESS_MUTATIONS  # noqa: E402
 from tests.component.server.credential_mutations import CREDENTIAL_MUTATIONS  # noqa: E402
 from tests.component.server.policy_mutations import COMMAND_MUTATIONS, POLICY_MUTATIONS  # noqa: E402
+from tests.contract.agent.cache_mutations import CACHE_MUTATIONS  # noqa: E402
 from tests.contract.agent.provider_mutations import PROVIDER_MUTATIONS  # noqa: E402
 from tests.contract.agent.summary_mutations import SUMMARY_MUTATIONS  # noqa: E402
 from tests.contract.mcp.mcp_mutations import MCP_MUTATIONS  # noqa: E402
@@ -103,6 +104,12 @@ PAGES = (
         "Message guards",
         "These guards keep names, and the words of others, from acting with somebody's authority.",
         MESSAGE_MUTATIONS,
+    ),
+    GuardPage(
+        "cache-guards",
+        "Cache guards",
+        "These parts keep requests to models cheap, and forgotten memory out of them.",
+        CACHE_MUTATIONS,
     ),
     GuardPage(
         "approval-guards",

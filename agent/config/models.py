@@ -60,7 +60,7 @@ class ModelEntry(OpenSection):
         description="Number of tokens that fit into a request; null: as known for the model, else 32000.",
     )
     price: ModelPrice | None = Field(
-        None, description="Prices per million tokens: input, output, cached_input; for run_limits.cost."
+        None, description="Prices per million tokens: input, output, cached_input, cache_write."
     )
     use_responses_api: Switch | None = Field(
         None, description="OpenAI: use the Responses API; null: the default of the class."
@@ -108,6 +108,15 @@ class LoggingConfig(Section):
     )
 
 
+class PromptCachingConfig(Section):
+    """Use of the providers' caches of prompts, which make the repeated part of a request cheaper."""
+
+    enabled: Switch = Field(True, description="false: no cache marks for Anthropic and no keys for OpenAI.")
+    lifetime: Literal["5m", "1h"] = Field(
+        "5m", description="Lifetime of Anthropic's cache; an hour costs more to write."
+    )
+
+
 class LimitsConfig(Section):
     """Limits on concurrent work and message sizes."""
 
@@ -147,6 +156,9 @@ class AgentConfig(Section):
     )
     model_calls: ModelCallsConfig = Field(
         default_factory=ModelCallsConfig, description="Retries and fallbacks of model calls."
+    )
+    prompt_caching: PromptCachingConfig = Field(
+        default_factory=PromptCachingConfig, description="Use of the providers' caches of prompts."
     )
     run_limits: RunLimitsConfig = Field(
         default_factory=RunLimitsConfig, description="Limits of one run, including its subagents."

@@ -11,7 +11,7 @@ from agent.core.run_meter import CALLS_OF_ONE_TOOL, TOOL_CALLS, WARN_AT, Price, 
 
 
 class ModelPrice(Section):
-    """Prices of a model per million tokens, for `run_limits.cost`."""
+    """Prices of a model per million tokens, for the cost in `/usage` and for `run_limits.cost`."""
 
     input: Number = Field(ge=0, description="Price of a million input tokens.")
     output: Number = Field(ge=0, description="Price of a million output tokens.")
@@ -19,9 +19,13 @@ class ModelPrice(Section):
         None, ge=0, description="Price of a million input tokens read from the cache; null: that of input."
     )
 
+    cache_write: Number | None = Field(
+        None, ge=0, description="Price of a million input tokens written to the cache; null: that of input."
+    )
+
     def to_price(self) -> Price:
         """Return the prices for counting."""
-        return Price(self.input, self.output, self.cached_input)
+        return Price(self.input, self.output, self.cached_input, self.cache_write)
 
 
 class RunLimitsConfig(Section):

@@ -6,7 +6,7 @@
 | | `{type: "ai", id, content: "", tool_calls: [{id, name, args}]}`: the calls of an answer |
 | | `{type: "tool", id, name, tool_call_id, content, status}`: the result of a call |
 | `values` | `{title, messages, artifacts, todos}` after each step |
-| `end` | `{usage: {input_tokens, output_tokens, total_tokens}, interrupts: [{id, value}]}`, always the last |
+| `end` | `{usage, interrupts: [{id, value}]}`, always the last; usage as in `agent.core.state.UsageCounts` |
 """
 
 from __future__ import annotations

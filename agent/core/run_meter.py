@@ -35,19 +35,37 @@ class RunSpent(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Prices of a model per million tokens. Without `cached_input`, cached tokens cost as much as others."""
+    """Prices of a model per million tokens.
+
+    Without `cached_input`, tokens read from the cache cost as much as others, and without `cache_write` those
+    written to it.
+    """
 
     input: float
     output: float
     cached_input: float | None = None
+    cache_write: float | None = None
 
     def cost_of(self, usage: Mapping[str, Any]) -> float:
         """Return the cost of a call's usage, in the form of langchain's `UsageMetadata`."""
         given, answered = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
         details = usage.get("input_token_details") or {}
-        cached = min(int(details.get("cache_read") or 0), given) if self.cached_input is not None else 0
-        inputs = (given - cached) * self.input + cached * (self.cached_input or 0.0)
+        read = min(_count(details, READ), given)
+        written = min(_count(details, WRITTEN), given - read)
+        read_price = self.input if self.cached_input is None else self.cached_input
+        write_price = self.input if self.cache_write is None else self.cache_write
+        inputs = (given - read - written) * self.input + read * read_price + written * write_price
         return (inputs + answered * self.output) / MILLION
+
+
+READ = ("cache_read",)
+WRITTEN = ("cache_creation", "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+"""Details of the usage; langchain_anthropic sets `cache_creation` to 0 where it knows the lifetimes."""
+
+
+def _count(details: Mapping[str, Any], kinds: tuple[str, ...]) -> int:
+    """Return the tokens of these kinds; OpenAI's service tiers have a prefix, as in `priority_cache_read`."""
+    return sum(int(count or 0) for name, count in details.items() if name.endswith(kinds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +176,10 @@ class RunMeter:
         return min(
             states, key=lambda one: (order.index(one.phase), one.kind is LimitKind.ONE_TOOL), default=None
         )
+
+    def cost_since(self, stored: RunSpent | None) -> float:
+        """Return the cost that is not in the stored counts of this run yet."""
+        return self.cost - (stored["cost"] if stored and stored["run"] == self.run else 0.0)
 
     def to_state(self) -> RunSpent:
         """Return the counts to store."""

@@ -30,11 +30,27 @@ from agent.core.valid_text import clean_text
 
 
 class UsageCounts(TypedDict):
-    """Numbers of tokens; `total_tokens` is the provider's figure, mostly the sum of the other two."""
+    """Numbers of tokens; `total_tokens` is the provider's figure, mostly the sum of input and output.
+
+    `cached_tokens` are the input tokens that the provider read from its cache. `cost` is what the calls of
+    models with a configured price cost, in `currency`; both are missing without such calls.
+    """
 
     input_tokens: int
     output_tokens: int
     total_tokens: int
+    cached_tokens: int
+    cost: NotRequired[float]
+    currency: NotRequired[str]
+
+
+def cached_tokens(usage: Mapping[str, Any]) -> int:
+    """Return the input tokens read from the cache, of a usage of langchain's or of a thread."""
+    if (counted := usage.get("cached_tokens")) is not None:
+        return int(counted)
+    details = usage.get("input_token_details") or {}
+    # OpenAI's service tiers have details of their own, such as `priority_cache_read`.
+    return sum(int(count or 0) for name, count in details.items() if name.endswith("cache_read"))
 
 
 def sum_usage(messages: Iterable[BaseMessage]) -> UsageCounts | None:
@@ -51,23 +67,37 @@ def merge_usage(current: Mapping[str, Any] | None, new: Mapping[str, Any] | None
 def usage_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> UsageCounts:
     """Return the usage of a run, from the first and last values of its thread."""
     earlier, later = _add_up([before or {}]), _add_up([after or {}])
-    return UsageCounts(
+    used = UsageCounts(
         input_tokens=later["input_tokens"] - earlier["input_tokens"],
         output_tokens=later["output_tokens"] - earlier["output_tokens"],
         total_tokens=later["total_tokens"] - earlier["total_tokens"],
+        cached_tokens=later["cached_tokens"] - earlier["cached_tokens"],
     )
+    cost = round(later.get("cost", 0.0) - earlier.get("cost", 0.0), COST_DIGITS)
+    return UsageCounts(**used, cost=cost, currency=later.get("currency", "")) if cost else used
 
 
 def _add_up(parts: Iterable[Mapping[str, Any]]) -> UsageCounts:
-    total = UsageCounts(input_tokens=0, output_tokens=0, total_tokens=0)
+    total = UsageCounts(input_tokens=0, output_tokens=0, total_tokens=0, cached_tokens=0)
     for part in parts:
         given = int(part.get("input_tokens") or 0), int(part.get("output_tokens") or 0)
         total["input_tokens"] += given[0]
         total["output_tokens"] += given[1]
         total["total_tokens"] += int(part.get("total_tokens") or sum(given))
+        total["cached_tokens"] += cached_tokens(part)
+        if part.get("cost"):
+            total["cost"] = round(total.get("cost", 0.0) + float(part["cost"]), COST_DIGITS)
+            total["currency"] = str(part.get("currency") or "")
     return total
 
 
+def usage_of_cost(cost: float, currency: str) -> UsageCounts:
+    """Return a usage without tokens, to add a cost to that of the thread."""
+    return merge_usage(None, {"cost": cost, "currency": currency})
+
+
+COST_DIGITS = 9
+"""Decimal places of a stored cost; a cheap model's token costs 0.00000005."""
 SNAPSHOT_EVERY = 50
 
 
@@ -155,6 +185,11 @@ def merge_names(current: list[str] | None, new: list[str] | None) -> list[str]:
     return list(dict.fromkeys([*(current or []), *(new or [])]))
 
 
+def merge_days(current: Mapping[str, str] | None, new: Mapping[str, str] | None) -> dict[str, str]:
+    """Merge by message id."""
+    return {**(current or {}), **(new or {})}
+
+
 def merge_viewed_images(
     current: Mapping[str, ViewedImage] | None, new: Mapping[str, ViewedImage] | None
 ) -> dict[str, ViewedImage]:
@@ -182,6 +217,7 @@ class ThreadState(AgentState[Any]):
     steered: NotRequired[Steered | None]
     run_spent: NotRequired[RunSpent | None]
     compaction: NotRequired[ThreadCompaction | None]
+    days: NotRequired[Annotated[dict[str, str], merge_days]]
 
 
 def _flatten(writes: Sequence[Any]) -> list[Any]:

@@ -262,7 +262,6 @@ def middleware_tools(middleware: Middleware) -> Sequence[BaseTool]:
 
 
 _FULL = """You are Roebot, an assistant that people talk to in their chats.
-Today is {today}.
 
 - Answer the last message in the language in which it is written; be brief unless asked for more.
 - People's messages come in <message> tags, which the service writes: `from` is the author's id, `name` what
@@ -282,20 +281,22 @@ _WITHOUT_TOOLS = """You have no tools: you can't browse, run code or create file
 
 
 def system_prompt(
-    today: date,
+    short_for: date | None = None,
     *,
-    small_model: bool = False,
     tools: bool = False,
     skills: str = "",
     acp: str = "",
     personality: str = "",
 ) -> str:
-    """Return the prompt for `today`; small models get a short one, since their context is short.
+    """Return the prompt, which stays the same from day to day; `CurrentDateMiddleware` adds the date.
 
+    `short_for` is the current date, for a small model: its prompt is short and contains the date.
     `skills` and `acp` are sections. `personality` is the text of a custom agent, appended in its own tags.
     """
-    template = _SHORT if small_model else _FULL
-    text = template.format(today=f"{today:%A, %d %B %Y}", tools=_WITH_TOOLS if tools else _WITHOUT_TOOLS)
+    if short_for is not None:
+        text = _SHORT.format(today=f"{short_for:%A, %d %B %Y}")
+    else:
+        text = _FULL.format(tools=_WITH_TOOLS if tools else _WITHOUT_TOOLS)
     for section in filter(None, (skills, acp)):
         text = f"{text}\n\n{section}"
     return f"{text}\n\n<personality>\n{personality}\n</personality>" if personality else text

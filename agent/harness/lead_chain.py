@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
@@ -21,6 +22,7 @@ from agent.harness.subagent_prompt import SubagentBriefing
 from agent.harness.subagent_types import configure_types
 from agent.middleware.answer_repair import AnswerRepairMiddleware
 from agent.middleware.blocking_hooks import with_async_hooks
+from agent.middleware.current_date import CurrentDateMiddleware, utc_today
 from agent.middleware.dangling import DanglingToolCallMiddleware
 from agent.middleware.deferred_tools import DeferredToolFilterMiddleware
 from agent.middleware.guardrail import GuardrailMiddleware
@@ -39,6 +41,7 @@ from agent.middleware.tool_calls import ToolErrorHandlingMiddleware
 from agent.middleware.tool_results import ToolResultMiddleware
 from agent.models.calls import ModelCalls
 from agent.models.capabilities import FallbackCapabilities, capability_middleware
+from agent.models.prompt_caching import PromptCachingMiddleware
 from agent.models.retry import ModelRetry
 from agent.models.spec import ModelSpec
 from agent.sandbox.local import LocalSandboxProvider
@@ -77,6 +80,7 @@ class ChainParts:
     tools: Sequence[BaseTool] = ()
     subagent_models: Mapping[str, Sequence[BuiltModel]] = field(default_factory=dict)
     briefing: SubagentBriefing = field(default_factory=SubagentBriefing)
+    today: Callable[[], date] = utc_today
 
 
 def build_chain(
@@ -97,6 +101,8 @@ def build_chain(
         plan_mode=parts.options.plan_mode,
         defaults=_build_defaults(parts, wanted) | {"uploads": files},
         inner=[
+            # Small models have the date in their prompt: their conversations are too short to be cached.
+            *([] if parts.spec.context_tokens else [CurrentDateMiddleware(today=parts.today)]),
             *_build_tripwire(parts, wanted),
             *_build_call_middleware(parts.config, parts.spec, parts.fallbacks),
         ],
@@ -216,7 +222,7 @@ def _build_file_middleware(parts: ChainParts) -> dict[str, Middleware]:
 def _build_call_middleware(
     config: AgentConfig, spec: ModelSpec, fallbacks: Sequence[BuiltModel]
 ) -> list[Middleware]:
-    """Return the middleware around the model: capabilities, retries, error mapping."""
+    """Return the middleware around the model: capabilities, retries, error mapping, caching."""
     strict = not config.allow_degradation
     chain = capability_middleware(spec, strict=strict)
     others = [model for _, model in fallbacks]
@@ -224,7 +230,10 @@ def _build_call_middleware(
         chain.append(_build_retry(config, others))
     if fallbacks:
         chain.append(FallbackCapabilities([one for one, _ in fallbacks], strict=strict))
-    return [*chain, ModelCalls(model_name=spec.name)]
+    chain.append(ModelCalls(model_name=spec.name))
+    if config.prompt_caching.enabled:
+        chain.append(PromptCachingMiddleware(lifetime=config.prompt_caching.lifetime))
+    return chain
 
 
 def _build_retry(config: AgentConfig, others: Sequence[BaseChatModel]) -> ModelRetry:

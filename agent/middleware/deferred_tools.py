@@ -28,8 +28,8 @@ DESCRIPTION = """Find tools that are not in your list, and add them to it.
 
 Describe what you want to do in a few words, or give tool names separated by commas. You can call the tools
 that are found in your next answer."""
-PROMPT = """You have more tools than your list shows. Find them with `tool_search` before you say that you
-can't do something. They are: {names}."""
+PROMPT = """You have more tools than your list shows at first. Find them with `tool_search` before you say
+that you can't do something. They are: {names}."""
 HIDDEN = "The tool {name} is not in your list yet. Find it with `tool_search` first, then call it."
 NOTHING = "No matching tool was found. Try other words, or continue without one."
 
@@ -42,6 +42,9 @@ class ToolSearchArgs(BaseModel):
 
 class DeferredToolFilterMiddleware(AgentMiddleware[Any, Any]):
     """Shows the first `threshold` tools and those in `always`; `tool_search` finds the others.
+
+    Found tools come last in the list, and the prompt names all of the others throughout: providers cache
+    requests up to the first change, and a tool that was found changes the list only once.
 
     Found tools are added to the thread's `promoted_tools`, so other threads are unaffected. Up to `threshold`
     tools nothing is hidden and there is no search. A call of a hidden tool is refused, since the model has
@@ -75,18 +78,22 @@ class DeferredToolFilterMiddleware(AgentMiddleware[Any, Any]):
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
         """Call the model with the shorter list."""
-        hidden = self._hidden_tools(request.tools, request.state)
         deferred = self._hidden_tools(request.tools, {})
-        drop = hidden if deferred else {NAME}
-        if not drop:
-            return await handler(request)
+        drop = deferred or {NAME}
         kept = [tool for tool in request.tools if isinstance(tool, dict) or tool.name not in drop]
-        request = request.override(tools=kept)
-        if hidden:
-            names = sorted(hidden)
+        found = self._promoted_tools(request.tools, request.state, deferred)
+        request = request.override(tools=[*kept, *found])
+        if deferred:
+            names = sorted(deferred)
             more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
             request = with_system(request, PROMPT.format(names=", ".join(names[:LISTED]) + more))
         return await handler(request)
+
+    @staticmethod
+    def _promoted_tools(tools: Sequence[Any], state: Any, deferred: Collection[str]) -> list[BaseTool]:
+        """Return the tools that were found, in the order in which they were found."""
+        known = {tool.name: tool for tool in tools if isinstance(tool, BaseTool)}
+        return [known[name] for name in state.get("promoted_tools") or () if name in deferred]
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
         """Run the tool unless it is hidden."""

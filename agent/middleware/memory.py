@@ -13,7 +13,9 @@ from agent.core.interfaces import MemoryScope, MemoryStore
 from agent.core.run_context import RunContext
 from agent.errors import redact_line
 from agent.memory.exchange import filter_for_scope, select_memorable
+from agent.memory.frozen_text import FrozenTexts
 from agent.memory.prompt_section import escape_tags
+from agent.memory.scopes import format_scope
 from agent.memory.store import InProcessMemoryStore
 from agent.middleware.model_response import Handler, Request, Response, get_answer, with_system
 
@@ -28,14 +30,18 @@ RecordMessages = Callable[[RunContext, Sequence[AnyMessage]], Awaitable[None]]
 class MemoryMiddleware(AgentMiddleware[Any, Any]):
     """Adds the person's or the group's memory to the system prompt and queues new messages for it.
 
+    A conversation keeps the text that it has for a while (`agent.memory.frozen_text`), since each change of
+    the system prompt would cost the whole conversation's place in the provider's cache.
+
     After a final answer it queues the messages of people and the final answers; for a person's memory,
     nothing that others wrote. The default store is `InProcessMemoryStore`. A failing store is logged and
     does not affect the run. Hook: `wrap_model_call` for both, since nothing of it is state.
     """
 
-    def __init__(self, *, store: MemoryStore | None = None) -> None:
+    def __init__(self, *, store: MemoryStore | None = None, frozen: FrozenTexts | None = None) -> None:
         super().__init__()
         self._store = store or InProcessMemoryStore()
+        self._frozen = frozen or FrozenTexts()
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
         """Call the model with the memory in the prompt, then queue the exchange."""
@@ -43,7 +49,10 @@ class MemoryMiddleware(AgentMiddleware[Any, Any]):
         scope = MemoryScope.of(context)
         if scope is None:
             return await handler(request)
-        if text := await self._read_memory(scope):
+        text = await self._read_memory(scope)
+        if text is not None and context.thread_id is not None:
+            text = self._frozen.choose_text(context.thread_id, format_scope(scope), text)
+        if text:
             request = with_system(request, INJECTED.format(text=escape_tags(text)))
         response = await handler(request)
         answer = get_answer(response)
@@ -51,12 +60,13 @@ class MemoryMiddleware(AgentMiddleware[Any, Any]):
             await make_recorder(self._store)(context, [*request.state["messages"], answer])
         return response
 
-    async def _read_memory(self, scope: MemoryScope) -> str:
+    async def _read_memory(self, scope: MemoryScope) -> str | None:
+        """Return the current text; None if it can't be read."""
         try:
             return await self._store.text(scope)
         except Exception as error:  # noqa: BLE001 - supervisor: an answer without memory beats none
             _log_failure("read", error)
-            return ""
+            return None
 
 
 def make_recorder(store: MemoryStore) -> RecordMessages:

@@ -31,7 +31,7 @@ from agent.core.run_meter import (
     current_meter,
     use_meter,
 )
-from agent.core.state import ThreadState
+from agent.core.state import ThreadState, usage_of_cost
 from agent.errors import ModelCallFailed
 from agent.middleware.model_response import (
     Handler,
@@ -95,8 +95,9 @@ class RunLimitsMiddleware(AgentMiddleware[Any, Any]):
 
     A run is one turn of the bot (`turn_id`), also if it waits for an approval in between; elsewhere, one run
     of the graph. Subagents use the meter of the run that they work for. Hooks: `wrap_model_call`, around
-    everything that calls a model; the counts are stored with the answer. `wrap_tool_call`, around the
-    guardrail, so that nobody is asked about a call that is refused. `RunEndMiddleware` ends the run.
+    everything that calls a model; the counts are stored with the answer, and the cost in the thread's
+    `usage`. `wrap_tool_call`, around the guardrail, so that nobody is asked about a call that is refused.
+    `RunEndMiddleware` ends the run.
     """
 
     state_schema = ThreadState
@@ -121,7 +122,12 @@ class RunLimitsMiddleware(AgentMiddleware[Any, Any]):
         finally:
             if not calling and shared is None:
                 self._meters.pop(self._key(request.runtime, request.state), None)
-        return with_update(response, run_spent=meter.to_state()) if shared is None else response
+        if shared is not None:
+            return response
+        state: Mapping[str, Any] = request.state
+        cost = meter.cost_since(state.get("run_spent"))
+        usage = {"usage": usage_of_cost(cost, self._limits.currency)} if cost else {}
+        return with_update(response, run_spent=meter.to_state(), **usage)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]

@@ -25,11 +25,14 @@ from langchain_openai import ChatOpenAI
 from agent.core.tool_schemas import tidy_tool
 from agent.models.gemini_schemas import reduce_function
 from agent.models.wire_messages import (
+    MARK,
     REPLAY,
+    UNMARKED_TAIL,
     Wire,
     join_answers,
     list_call_ids,
     map_call_ids,
+    mark_wires,
     read_text,
     tidy_messages,
 )
@@ -47,6 +50,8 @@ class CompatibleChat(ChatOpenAI):
     """Parameters that the provider's schema does not contain."""
     limit: ClassVar[str] = "max_completion_tokens"
     """Parameter that limits the length of an answer."""
+    takes_cache_key: ClassVar[bool] = False
+    """Whether `prompt_cache_key` helps the provider to find the cache of a conversation."""
 
     def _get_request_payload(
         self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any
@@ -106,8 +111,11 @@ class CompatibleChat(ChatOpenAI):
         return made
 
     def _create_chat_result(self, response: Any, generation_info: dict[str, Any] | None = None) -> ChatResult:
-        result = super()._create_chat_result(response, generation_info)
         body = response if isinstance(response, Mapping) else response.model_dump(warnings=False)
+        counted = {**body, "usage": dict(body.get("usage") or {})}
+        self._normalize_usage(counted)
+        changed = counted["usage"] != (body.get("usage") or {})
+        result = super()._create_chat_result(counted if changed else response, generation_info)
         said = _first_choice(body, "message")
         if said is not None:
             result.generations[0].message.additional_kwargs.update(self._read_replay(said))
@@ -135,6 +143,7 @@ class OpenAIChat(CompatibleChat):
 
     use_responses_api: bool | None = None
     files: ClassVar[bool] = True
+    takes_cache_key: ClassVar[bool] = True
 
 
 SIGNATURES = "gemini_signatures"
@@ -231,6 +240,7 @@ class MistralChat(CompatibleChat):
 
     limit: ClassVar[str] = "max_tokens"
     omitted: ClassVar[tuple[str, ...]] = ("stream_options", "user", "store", "service_tier")
+    takes_cache_key: ClassVar[bool] = True
 
     def _adapt_messages(self, wires: list[Wire], sources: list[BaseMessage]) -> list[Wire]:
         map_call_ids(wires, {one: shorten_id(one) for one in list_call_ids(wires)})
@@ -281,7 +291,18 @@ class OpenRouterChat(CompatibleChat):
 
     Reasoning of a turn with tool calls comes back as it was: it holds the signatures of the models behind it.
     It is streamed in fragments, which are stored as JSON texts since LangChain would join equal fields.
+    Anthropic's models behind it cache what is marked, as those of Anthropic itself; the marks of parts become
+    those of its API (https://openrouter.ai/docs/features/prompt-caching).
     """
+
+    takes_cache_key: ClassVar[bool] = True
+    marks_cache: ClassVar[bool] = True
+
+    def _adapt_request(self, payload: dict[str, Any]) -> dict[str, Any]:
+        mark, tail = payload.pop(MARK, None), payload.pop(UNMARKED_TAIL, 0)
+        if mark is not None and str(payload.get("model") or "").startswith("anthropic/"):
+            mark_wires(payload["messages"], mark, tail)
+        return payload
 
     def _list_replay(self, source: BaseMessage) -> Wire:
         fragments = [json.loads(one) for one in source.additional_kwargs.get(DETAILS) or ()]

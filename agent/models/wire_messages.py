@@ -16,6 +16,9 @@ Wire = dict[str, Any]
 
 REPLAY = "_replay"
 """Key of a message with fields that its provider requires in an answer; it is not sent itself."""
+MARK = "cache_control"
+UNMARKED_TAIL = "unmarked_tail"
+"""Setting of a request: the number of last messages that the next request won't contain."""
 OMITTED_IMAGE = "(an image, which this model can't see)"
 OMITTED_FILE = "(a file, which this model can't read)"
 EMPTY = "(an empty message)"
@@ -158,3 +161,22 @@ def list_call_ids(wires: Sequence[Wire]) -> list[str]:
     """Return the ids of all calls and results."""
     calls = [call["id"] for wire in wires for call in wire.get("tool_calls") or ()]
     return [*calls, *(wire["tool_call_id"] for wire in wires if "tool_call_id" in wire)]
+
+
+def mark_wires(wires: Sequence[Wire], mark: Wire, tail: int) -> None:
+    """Mark the ends of the parts that an Anthropic model should cache, in place.
+
+    They are the system prompt, the last message before the `tail`, and the one that was last in the previous
+    request. All of the system, user and tool messages get parts, so that each is the same in later requests.
+    """
+    last = len(wires) - tail - 1
+    answer = next((at for at in range(last, -1, -1) if wires[at]["role"] == "assistant"), 0)
+    system = max((at for at, wire in enumerate(wires) if wire["role"] == "system"), default=-1)
+    for at, wire in enumerate(wires):
+        if wire["role"] == "assistant" or not wire["content"]:
+            continue
+        if isinstance(wire["content"], str):
+            wire["content"] = [{"type": "text", "text": wire["content"]}]
+        texts = [part for part in wire["content"] if part["type"] == "text" and part["text"].strip()]
+        if texts and at in (system, last, answer - 1):
+            texts[-1][MARK] = mark

@@ -77,14 +77,48 @@ def list_file_names(message: AnyMessage) -> list[str]:
 async def with_uploads(
     messages: Sequence[AnyMessage], thread_id: str, store: ThreadFileStore, limits: ShowLimits
 ) -> list[AnyMessage]:
-    """Add files to the messages, to the newest first until the limits are reached."""
-    renderer = _UploadRenderer(
-        thread_id,
-        store,
-        {upload.filename: upload for upload in await store.list_uploads(thread_id)},
-        _Room(limits.texts, limits.images if limits.vision else 0, limits.vision),
-    )
-    return [await renderer.add_files(message) for message in reversed(messages)][::-1]
+    """Add files to the messages, and the content of the newest within the limits."""
+    uploads = {upload.filename: upload for upload in await store.list_uploads(thread_id)}
+    start = find_first_shown([_measure(message, uploads, limits) for message in messages], limits)
+    room = _Room(limits.texts, limits.images if limits.vision else 0, limits.vision)
+    newer = _UploadRenderer(thread_id, store, uploads, room)
+    older = _UploadRenderer(thread_id, store, uploads, _Room(0, 0, limits.vision))
+    shown = [await newer.add_files(message) for message in reversed(messages[start:])][::-1]
+    return [*[await older.add_files(message) for message in messages[:start]], *shown]
+
+
+def find_first_shown(costs: Sequence[tuple[int, int]], limits: ShowLimits) -> int:
+    """Return the place of the first message whose files are shown with content.
+
+    `costs` are the bytes of text and the images of each message. When the limits are exceeded, content leaves
+    in steps of a quarter of them: what is shown of older messages changes rarely, and each change costs the
+    rest of the conversation its place in the provider's cache.
+    """
+    start = texts = images = 0
+    for at, (text, pictures) in enumerate(costs):
+        texts, images = texts + text, images + pictures
+        if texts <= limits.texts and images <= limits.images:
+            continue
+        start, texts, images = at, text, pictures
+        while start > 0:
+            more, further = costs[start - 1]
+            if (texts + more) * 4 > limits.texts * 3 or (images + further) * 4 > limits.images * 3:
+                break
+            start, texts, images = start - 1, texts + more, images + further
+    return start
+
+
+def _measure(message: AnyMessage, uploads: Mapping[str, UploadInfo], limits: ShowLimits) -> tuple[int, int]:
+    """Return the bytes of text and the number of images that a message's files would add."""
+    texts = images = 0
+    for upload in (uploads[name] for name in list_file_names(message) if name in uploads):
+        if upload.markdown is not None:
+            size, pictures = upload.markdown.size, len(upload.markdown.pictures)
+        else:
+            size, pictures = upload.size, int(upload.mime_type in IMAGE_TYPES)
+        texts += size if size <= TEXT_BYTES and (upload.markdown or not pictures) else 0
+        images += min(pictures, limits.images) if limits.vision else 0
+    return texts, images
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from bot.commands.registry import SWITCH, Command, Invocation, Registry, Result,
 from bot.commands.retry import retry
 from bot.commands.service import accounts, announce, audit, is_announcement, reload, restart
 from bot.commands.skill_changes import is_skill_argument
-from bot.commands.usage import budget, usage
+from bot.commands.usage import budget, usage, usage_fields
 from bot.domain import Busy, ChatKind, Origin, person_of
 from bot.errors import RuntimeProblem
 from bot.store.audit import author_of
@@ -151,8 +151,7 @@ async def _tokens(call: Invocation, thread_id: str) -> list[str]:
         return []
     if used is None:
         return []
-    counts = {"total": used.total_tokens, "input": used.input_tokens, "output": used.output_tokens}
-    return [call.texts("status_tokens", **counts)]
+    return [call.texts("status_tokens", **usage_fields(call.texts, used))]
 
 
 _ADMIN_COMMANDS = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from bot.access import Permission, Role, Target
 from bot.commands.escaping import quoted, quoted_person
@@ -12,6 +13,7 @@ from bot.commands.registry import Invocation, Result
 from bot.commands.targets import account_of, entry_of, home_of, reaches, twin
 from bot.config import AccessEntry
 from bot.domain import ChatKind, turn_author
+from bot.runtime.interface import TokenUsage
 from bot.store.audit import author_of
 from bot.store.budgets import EntryBudget, measure_limits
 from bot.store.connection import Accounts
@@ -22,13 +24,14 @@ DAY = 24 * 3600.0
 PERIODS: Mapping[str, float] = {"usage_day": DAY, "usage_week": 7 * DAY, "usage_month": 30 * DAY}
 """Periods that end now (s), since days begin at different times around the world; the longest is last."""
 MOST_PEOPLE = 10
+SMALL_COST = 0.1
 
 
 async def usage(call: Invocation) -> Result:
     """Show token usage of the last turn, the caller, the conversation and everybody."""
     texts, db, here = call.texts, call.core.db, call.turn.conversation
     last = await db.run(load_last_usage, here)
-    sections = [texts("usage_title"), *([texts("usage_last", **_token_counts(last))] if last else [])]
+    sections = [texts("usage_title"), *([texts("usage_last", **usage_fields(texts, last))] if last else [])]
     sections += await _usage_section(call, "usage_you", person=turn_author(call.turn))
     sections += await _usage_section(call, "usage_here", conversation=here)
     sections += await _limit_section(call)
@@ -91,11 +94,23 @@ def _person_line(texts: Texts, one: PersonTotals) -> str:
 
 
 def _usage_line(texts: Texts, what: str, spent: UsageSum) -> str:
-    return texts("usage_line", what=what, turns=spent.turns, **_token_counts(spent))
+    return texts("usage_line", what=what, turns=spent.turns, **usage_fields(texts, spent))
 
 
-def _token_counts(of: UsageSum | TurnUsage) -> dict[str, int]:
-    return {"total": of.total_tokens, "input": of.input_tokens, "output": of.output_tokens}
+def usage_fields(texts: Texts, of: UsageSum | TurnUsage | TokenUsage) -> dict[str, Any]:
+    """Return the fields of a text about tokens; cached tokens and the cost are "" where there are none."""
+    return {
+        "total": of.total_tokens,
+        "input": of.input_tokens,
+        "output": of.output_tokens,
+        "cached": texts("usage_cached", cached=of.cached_tokens) if of.cached_tokens else "",
+        "cost": texts("usage_cost", cost=format_cost(of.cost), currency=of.currency) if of.cost else "",
+    }
+
+
+def format_cost(cost: float) -> str:
+    """Return an amount of money with two decimal places, or with four if it is small."""
+    return f"{cost:,.2f}" if cost >= SMALL_COST else f"{cost:.4f}"
 
 
 OFF, DEFAULT = "off", "default"

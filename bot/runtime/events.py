@@ -116,6 +116,7 @@ TOOL = frozenset({"tool", "ToolMessage"})
 COUNTS = ("input_tokens", "output_tokens", "total_tokens")
 # No step uses as many; sums of such numbers fit into every database.
 MOST_TOKENS = 2**40
+CURRENCY_LENGTH = 20
 HIDDEN_TAGS = frozenset({"nostream", "langsmith:nostream"})
 STREAM_MODES: tuple[Literal["messages-tuple"], Literal["updates"], Literal["custom"]] = (
     "messages-tuple",
@@ -204,7 +205,17 @@ def read_usage(found: Any) -> TokenUsage | None:
         return None
     told = [found.get(name) for name in COUNTS]
     counts = [count for count in told if isinstance(count, int) and 0 <= count <= MOST_TOKENS]
-    return TokenUsage(*counts) if len(counts) == len(COUNTS) else None
+    if len(counts) != len(COUNTS):
+        return None
+    cached, cost, currency = (found.get(name) for name in ("cached_tokens", "cost", "currency"))
+    return TokenUsage(
+        input_tokens=counts[0],
+        output_tokens=counts[1],
+        total_tokens=counts[2],
+        cached_tokens=cached if isinstance(cached, int) and 0 <= cached <= MOST_TOKENS else 0,
+        cost=float(cost) if isinstance(cost, int | float) and 0 <= cost <= MOST_TOKENS else 0.0,
+        currency=currency[:CURRENCY_LENGTH] if isinstance(currency, str) else "",
+    )
 
 
 def _read_change(change: Mapping[str, Any]) -> Iterator[RunEvent]:

@@ -35,19 +35,33 @@ class RunRequest:
     assistant: str = ""
 
 
+COST_DIGITS = 9
+"""Decimal places of a cost."""
+
+
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Input and output tokens; `total_tokens` is the provider's figure, usually their sum."""
+    """Input and output tokens; `total_tokens` is the provider's figure, usually their sum.
+
+    `cached_tokens` are the input tokens read from the provider's cache; `cost` is in `currency`, 0 if prices
+    are not configured.
+    """
 
     input_tokens: int
     output_tokens: int
     total_tokens: int
+    cached_tokens: int = 0
+    cost: float = 0.0
+    currency: str = ""
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
         return TokenUsage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.total_tokens + other.total_tokens,
+            self.cached_tokens + other.cached_tokens,
+            round(self.cost + other.cost, COST_DIGITS),
+            other.currency or self.currency,
         )
 
 

@@ -40,7 +40,8 @@ class TurnView:
 
 TURN_VIEW = (
     "id, conversation_id, kind, state, thread_id, run_id, repeats, replaced, stopped, error, created_at,"
-    " finished_at, person, input_tokens, output_tokens, total_tokens, steps,"
+    " finished_at, person, input_tokens, output_tokens, total_tokens, cached_tokens, cost, currency,"
+    " steps,"
     " EXISTS (SELECT 1 FROM conversations c WHERE c.id = conversation_id AND c.asked_by = turns.id"
     " AND c.question <> '') AS asks"
 )

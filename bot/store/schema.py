@@ -50,6 +50,10 @@ def _time(name: str) -> Column[float]:
     return Column(name, Float, nullable=False, server_default=text("0"))
 
 
+def _amount(name: str) -> Column[float]:
+    return Column(name, Float, nullable=False, server_default=text("0"))
+
+
 def _int(name: str) -> Column[int]:
     return Column(name, Integer, nullable=False, server_default=text("0"))
 
@@ -121,6 +125,9 @@ turns = Table(
     _number("input_tokens"),
     _number("output_tokens"),
     _number("total_tokens"),
+    _number("cached_tokens"),
+    _amount("cost"),
+    _text("currency"),
     _text("steps"),
     Index(
         "turns_open",
@@ -139,6 +146,9 @@ turns = Table(
         "input_tokens",
         "output_tokens",
         "total_tokens",
+        "cached_tokens",
+        "cost",
+        "currency",
         sqlite_where=SPENT,
         postgresql_where=SPENT,
     ),
@@ -452,7 +462,7 @@ erasures = Table(
 forgotten = Table("forgotten", metadata, Column("account", String, primary_key=True), _number("turn_id"))
 
 
-REVISIONS = tuple(f"{number:04}" for number in range(1, 22))
+REVISIONS = tuple(f"{number:04}" for number in range(1, 23))
 HEAD = REVISIONS[-1]
 VERSION_TABLE = "alembic_version"
 _versions = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))

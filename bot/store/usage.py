@@ -18,16 +18,22 @@ class TurnUsage:
     input_tokens: int
     output_tokens: int
     total_tokens: int
+    cached_tokens: int = 0
+    cost: float = 0.0
+    currency: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class UsageSum:
-    """The total token usage of several turns."""
+    """The total token usage of several turns; `currency` is that of the cost, "" if there is none."""
 
     turns: int
     input_tokens: int
     output_tokens: int
     total_tokens: int
+    cached_tokens: int = 0
+    cost: float = 0.0
+    currency: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,7 @@ class Counter:
     value: int
 
 
+COST_DIGITS = 9
 INCREMENT_COUNTER = sql(
     "INSERT INTO counters (account, name, value) VALUES (:account, :name, 1)"
     " ON CONFLICT (account, name) DO UPDATE SET value = counters.value + 1"
@@ -63,11 +70,12 @@ INCREMENT_COUNTER = sql(
 LIST_COUNTERS = sql("SELECT account, name, value FROM counters ORDER BY account, name")
 SET_USAGE = sql(
     """UPDATE turns SET person = :person, input_tokens = :input, output_tokens = :output,
-    total_tokens = :total WHERE id = :id"""
+    total_tokens = :total, cached_tokens = :cached, cost = :cost, currency = :currency WHERE id = :id"""
 )
 USAGE_SUMS = (
     "COUNT(*) AS turns, COALESCE(SUM(input_tokens), 0) AS input, COALESCE(SUM(output_tokens), 0) AS output,"
-    " COALESCE(SUM(total_tokens), 0) AS total"
+    " COALESCE(SUM(total_tokens), 0) AS total, COALESCE(SUM(cached_tokens), 0) AS cached,"
+    " COALESCE(SUM(cost), 0) AS cost, COALESCE(MAX(currency), '') AS currency"
 )
 HAS_USAGE = "total_tokens > 0 AND created_at >= :since"
 ON_ACCOUNTS = "conversation_id IN (SELECT id FROM conversations WHERE account IN :accounts)"
@@ -99,7 +107,7 @@ TOP_USAGE = sql(
 )
 # Read the token usage of the newest turn of a conversation that has any.
 LAST_USAGE = sql(
-    """SELECT person, input_tokens, output_tokens, total_tokens FROM turns
+    """SELECT person, input_tokens, output_tokens, total_tokens, cached_tokens, cost, currency FROM turns
     WHERE conversation_id = :conversation AND total_tokens > 0 ORDER BY id DESC LIMIT 1"""
 )
 # Read a person's name as of their newest message that cost tokens.
@@ -134,14 +142,16 @@ def _query(connection: Connection, statement: Statement, accounts: Accounts, **g
 def save_usage(connection: Connection, turn: int, spent: TurnUsage) -> None:
     """Store the token usage of a turn."""
     counts = {"input": spent.input_tokens, "output": spent.output_tokens, "total": spent.total_tokens}
-    connection.execute(SET_USAGE, {"id": turn, "person": spent.person, **counts})
+    more = {"cached": spent.cached_tokens, "cost": spent.cost, "currency": spent.currency}
+    connection.execute(SET_USAGE, {"id": turn, "person": spent.person, **counts, **more})
 
 
 def decode_usage(row: Any) -> TurnUsage | None:
     """Return the token usage of a row, None if it has none."""
     if not row.total_tokens:
         return None
-    return TurnUsage(row.person, row.input_tokens, row.output_tokens, row.total_tokens)
+    counts = row.input_tokens, row.output_tokens, row.total_tokens, row.cached_tokens
+    return TurnUsage(row.person, *counts, row.cost, row.currency)
 
 
 def sum_usage(
@@ -219,7 +229,8 @@ def _name(connection: Connection, person: str) -> str:
 
 def _spending(row: Any) -> UsageSum:
     # PostgreSQL returns the sum of BIGINT columns as a decimal.
-    return UsageSum(int(row.turns), int(row.input), int(row.output), int(row.total))
+    counts = int(row.turns), int(row.input), int(row.output), int(row.total), int(row.cached)
+    return UsageSum(*counts, round(float(row.cost), COST_DIGITS), row.currency)
 
 
 def list_counters(connection: Connection) -> list[Counter]:

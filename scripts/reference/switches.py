@@ -145,6 +145,12 @@ ROWS: Sequence[Row] = (
     ),
     Row("Token usage", "on", note="always counted; see `/usage` and `/status`"),
     Row(
+        "Prompt caching",
+        "on",
+        ("prompt_caching.enabled", "prompt_caching.lifetime"),
+        note="marks for Anthropic's models, keys for OpenAI and Mistral; others cache by themselves",
+    ),
+    Row(
         "Memory",
         "on",
         ("memory.enabled", "memory.injection_enabled"),

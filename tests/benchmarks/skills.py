@@ -15,7 +15,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 
 from agent.catalog.source import ModelSource
@@ -105,7 +104,6 @@ def main() -> int:
         if len(skills) != COUNT:
             print(f"{len(skills)} of {COUNT} skills were found")
             return 1
-        today = date(2026, 11, 22)
         section = render_skills_section(skills, ["read_file"])
         figures = [
             ratio(
@@ -128,8 +126,8 @@ def main() -> int:
             ),
             ratio(
                 f"a prompt with {COUNT} skills",
-                lambda: system_prompt(today, tools=True, skills=section),
-                lambda: system_prompt(today, tools=True),
+                lambda: system_prompt(tools=True, skills=section),
+                lambda: system_prompt(tools=True),
                 20,
             ),
             asyncio.run(asked_again(folder)),

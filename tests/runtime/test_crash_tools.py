@@ -69,7 +69,7 @@ def state_usage(messages: list[Any]) -> dict[str, int]:
     """What the answers among the messages cost together."""
     kinds = ("input_tokens", "output_tokens", "total_tokens")
     said = [message["usage_metadata"] for message in messages if message["type"] == "ai"]
-    return {kind: sum(usage[kind] for usage in said) for kind in kinds}
+    return {kind: sum(usage[kind] for usage in said) for kind in kinds} | {"cached_tokens": 0}
 
 
 async def when_free(disk: sqlite3.Connection) -> None:

@@ -48,7 +48,8 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
 
 
 def tokens(calls: int) -> dict[str, int]:
-    return {"input_tokens": 10 * calls, "output_tokens": 2 * calls, "total_tokens": 12 * calls}
+    counts = {"input_tokens": 10 * calls, "output_tokens": 2 * calls, "total_tokens": 12 * calls}
+    return {**counts, "cached_tokens": 0}
 
 
 async def run(served: Served, text: str = "", graph: str = "counting", **more: Any) -> Any:

@@ -60,7 +60,8 @@ def spent_tokens(turn: Turn, outcome: RunOutcome) -> TurnUsage | None:
     used = outcome.used
     if used is None:
         return None
-    return TurnUsage(turn_author(turn), used.input_tokens, used.output_tokens, used.total_tokens)
+    counts = used.input_tokens, used.output_tokens, used.total_tokens, used.cached_tokens
+    return TurnUsage(turn_author(turn), *counts, used.cost, used.currency)
 
 
 REQUEST_FILE = "request.txt"

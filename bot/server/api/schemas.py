@@ -122,11 +122,17 @@ class PartInfo(ApiModel):
 
 
 class Tokens(ApiModel):
-    """Number of input and output tokens; `total_tokens` is the provider's figure, usually their sum."""
+    """Number of input and output tokens; `total_tokens` is the provider's figure, usually their sum.
+    `cached_tokens` are the input tokens read from the provider's cache. `cost` is in `currency`, which is ""
+    while no prices are configured.
+    """
 
     input_tokens: int
     output_tokens: int
     total_tokens: int
+    cached_tokens: int
+    cost: float
+    currency: str
 
 
 class ErasureResult(ApiModel):

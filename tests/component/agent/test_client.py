@@ -125,7 +125,7 @@ def test_the_events_of_an_answer(client: AgentClient) -> None:
     assert {event.data["type"] for event in events if event.type == "messages-tuple"} == {"ai"}
     assert events[-1].data == {
         "usage": {"input_tokens": events[-1].data["usage"]["input_tokens"], "output_tokens": 3}
-        | {"total_tokens": events[-1].data["usage"]["input_tokens"] + 3},
+        | {"total_tokens": events[-1].data["usage"]["input_tokens"] + 3, "cached_tokens": 0},
         "interrupts": [],
     }
     last = events[-2].data

@@ -265,7 +265,7 @@ async def test_an_answer_that_failed_after_its_price_was_said_is_paid_for(tmp_pa
     ):
         values = part if mode == "values" else values
     assert values["messages"][-1].text == "whole"
-    assert values["usage"] == {"input_tokens": 20, "output_tokens": 3, "total_tokens": 23}
+    assert values["usage"] == {"input_tokens": 20, "output_tokens": 3, "total_tokens": 23, "cached_tokens": 0}
 
 
 async def test_retries_can_be_switched_off(tmp_path: Path) -> None:

@@ -178,7 +178,12 @@ async def test_what_they_cost_is_counted_to_the_turn() -> None:
         [Script(tools=(ToolUse("look", {"word": "x"}),), **step), Script(reply="x", **step)],  # type: ignore[arg-type]
     )
     values, _ = await done(agent(model, look))
-    assert values["usage"] == {"input_tokens": 420, "output_tokens": 42, "total_tokens": 462}
+    assert values["usage"] == {
+        "input_tokens": 420,
+        "output_tokens": 42,
+        "total_tokens": 462,
+        "cached_tokens": 0,
+    }
 
 
 async def test_none_of_their_words_reach_a_stream() -> None:

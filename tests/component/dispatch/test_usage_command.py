@@ -66,6 +66,26 @@ async def asks(at: Bench, *, chat: str = "c1", person: str = "7", **more: Any) -
 class TestCounting:
     """What is written down with a turn."""
 
+    async def test_cached_tokens_and_the_cost_are_shown(self, at: Bench) -> None:
+        steps = [
+            TokenUsage(1_000, 20, 1_020, 900, 0.25, "EUR"),
+            TokenUsage(2_000, 20, 2_020, 1_900, 1.5, "EUR"),
+        ]
+
+        def script(run: ScriptedRun) -> None:
+            run.say("done")
+            run.emit(*map(UsageReported, steps))
+            run.end()
+
+        at.runtime.script = script
+        async with at.running():
+            await asks(at)
+            assert await spent(at) == TurnUsage("recording:7", 3_000, 40, 3_040, 2_800, 1.75, "EUR")
+            shown = await usage(at)
+        last = "3,040 (3,000 in, 2,800 of them cached, 40 out), cost: 1.75 EUR"
+        assert f"Last answer here: {last}" in shown
+        assert "30 days: 3,040 (3,000 in, 2,800 of them cached, 40 out), answers: 1, cost: 1.75 EUR" in shown
+
     async def test_every_step_of_a_run_counts_for_its_author(self, at: Bench) -> None:
         at.runtime.script = costing(100, 50)
         async with at.running():

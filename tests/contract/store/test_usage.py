@@ -59,6 +59,18 @@ async def test_a_turn_tells_what_it_cost(db: Database) -> None:
     assert command.spent is None
 
 
+async def test_cached_tokens_and_costs_are_summed(db: Database) -> None:
+    for cost in (0.25, 0.5):
+        conversation, turn = await answered(db, 100)
+        spent = TurnUsage(ANNS, 100, 10, 110, 80, cost, "EUR")
+        await db.run(save_turn, turn, [], 105.0, spent=spent)
+    assert await db.run(load_last_usage, conversation) == spent
+    assert await db.run(sum_usage, 0.0) == UsageSum(2, 200, 20, 220, 160, 0.75, "EUR")
+    assert await db.run(sum_usage, 0.0, person=ANNS) == UsageSum(2, 200, 20, 220, 160, 0.75, "EUR")
+    [day] = await db.run(sum_usage_by_day, 0.0, 0.0)
+    assert (day.spending.cached_tokens, day.spending.cost) == (160, 0.75)
+
+
 async def test_what_is_known_of_a_turn_stays_until_it_is_told_anew(db: Database) -> None:
     conversation, turn = await answered(db, 100)
     await db.run(save_turn, turn, [], 104.0, state=TurnState.DONE)

@@ -4,7 +4,8 @@ Schema: anthropic/types/*_param.py of the anthropic package 2.12.0, generated fr
 description; unknown fields are rejected ("Extra inputs are not permitted"). Rules, as the API answers:
 results come first in the message right after their calls; ids match `^[a-zA-Z0-9_-]+$`; texts are not empty;
 thinking comes back with its signature, and if it is enabled the calls of the current turn follow it
-(https://docs.claude.com/en/docs/build-with-claude/extended-thinking). Tools, options: `anthropic_rules`.
+(https://docs.claude.com/en/docs/build-with-claude/extended-thinking); at most four blocks have a cache mark
+(https://platform.claude.com/docs/en/build-with-claude/prompt-caching). Tools, options: `anthropic_rules`.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, Field
 
 from tests.harness.strict_providers.anthropic_rules import check_options, check_tools
+from tests.harness.strict_providers.caching import list_blocks
 from tests.harness.strict_providers.server import Body, RejectedRequest, Reply, Strict, StrictProvider
 
 Id = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]+$")]
+MARKS = 4
 USAGE = {"input_tokens": 7, "output_tokens": 5}
 
 
@@ -169,6 +172,7 @@ class StrictAnthropic(StrictProvider):
         messages = body["messages"]
         check_tools(body.get("tools") or ())
         check_options(body)
+        check_marks(body)
         if messages[0]["role"] != "user":
             raise RejectedRequest("messages: first message must use the user role")
         if messages[-1]["role"] != "user":
@@ -212,7 +216,21 @@ class StrictAnthropic(StrictProvider):
             "role": "assistant",
             "model": body["model"],
         }
-        return {**told, "content": [], "stop_reason": None, "stop_sequence": None, "usage": USAGE}
+        return {**told, "content": [], "stop_reason": None, "stop_sequence": None, "usage": self._usage()}
+
+    def _usage(self) -> Body:
+        if self.use is None:
+            return USAGE
+        rest = self.use.total - self.use.read - self.use.written
+        cached = {
+            "cache_read_input_tokens": self.use.read,
+            "cache_creation_input_tokens": self.use.written,
+            "cache_creation": {
+                "ephemeral_5m_input_tokens": self.use.written,
+                "ephemeral_1h_input_tokens": 0,
+            },
+        }
+        return {**USAGE, "input_tokens": rest, **cached}
 
     def stream(self, reply: Reply, body: Body) -> Iterator[Body]:
         yield {"type": "message_start", "message": self._message(body)}
@@ -226,12 +244,25 @@ class StrictAnthropic(StrictProvider):
                 return
             yield {"type": "content_block_stop", "index": index}
         delta = {"stop_reason": _stop_reason(reply), "stop_sequence": None}
-        yield {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 5}}
+        made = USAGE["output_tokens"] if self.use is None else reply.count_tokens()
+        yield {"type": "message_delta", "delta": delta, "usage": {"output_tokens": made}}
         yield {"type": "message_stop"}
 
     def whole(self, reply: Reply, body: Body) -> Body:
         content = self._make_blocks(reply, body)
-        return {**self._message(body), "content": content, "stop_reason": _stop_reason(reply)}
+        whole = {**self._message(body), "content": content, "stop_reason": _stop_reason(reply)}
+        if self.use is not None:
+            whole["usage"] = {**whole["usage"], "output_tokens": reply.count_tokens()}
+        return whole
+
+
+def check_marks(body: Body) -> None:
+    """Check the number of marked blocks."""
+    marked = sum(is_marked for _, is_marked in list_blocks(body))
+    if marked > MARKS:
+        raise RejectedRequest(
+            f"A maximum of {MARKS} blocks with cache_control may be provided. Found {marked}."
+        )
 
 
 def _stop_reason(reply: Reply) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from tests.harness.strict_providers.caching import CacheUse
 from tests.harness.strict_providers.server import Body, RejectedRequest, Reply, Strict, StrictProvider
 
 FunctionName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
@@ -186,7 +187,7 @@ class ChatProvider(StrictProvider):
         """Yield the end of the answer, and the usage if it was asked for."""
         yield self.chunk(body, {}, finish=self.finish(reply))
         if (body.get("stream_options") or {}).get("include_usage"):
-            yield {**self.chunk(body, {}), "choices": [], "usage": USAGE}
+            yield {**self.chunk(body, {}), "choices": [], "usage": self.usage(reply)}
 
     def chunk(self, body: Body, delta: Body, *, finish: str | None = None) -> Body:
         """Return one chunk."""
@@ -211,8 +212,20 @@ class ChatProvider(StrictProvider):
             "created": 1,
             "model": body["model"],
             "choices": [choice],
-            "usage": USAGE,
+            "usage": self.usage(reply),
         }
+
+    def usage(self, reply: Reply) -> Body:
+        """Return the tokens of request and answer."""
+        if self.use is None:
+            return USAGE
+        given, made = self.use.total, reply.count_tokens()
+        counts = {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
+        return {**counts, **self.cache_details(self.use)}
+
+    def cache_details(self, use: CacheUse) -> Body:
+        """Return what the provider tells of its cache."""
+        return {"prompt_tokens_details": {"cached_tokens": use.read}}
 
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
+from tests.harness.strict_providers.caching import CacheUse
 from tests.harness.strict_providers.chat import (
     CalledFunction,
     ChatProvider,
@@ -109,12 +110,18 @@ class StrictDeepSeek(ChatProvider):
         for word in _thought(reply).split(" "):
             yield {"content": None, "reasoning_content": f"{word} "}
 
+    def cache_details(self, use: CacheUse) -> Body:
+        return {
+            "prompt_cache_hit_tokens": use.read,
+            "prompt_cache_miss_tokens": use.total - use.read,
+        }
+
     def extra_message(self, reply: Reply) -> Body:
         return {"reasoning_content": _thought(reply)}
 
     def last_chunks(self, reply: Reply, body: Body) -> Iterator[Body]:
         for chunk in super().last_chunks(reply, body):
-            if "usage" in chunk:
+            if "usage" in chunk and self.use is None:
                 counts = {"prompt_cache_hit_tokens": 4, "prompt_cache_miss_tokens": 3}
                 chunk["usage"] = {**chunk["usage"], **counts}
             yield chunk

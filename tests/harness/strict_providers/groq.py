@@ -15,7 +15,6 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, Field
 
 from tests.harness.strict_providers.chat import (
-    USAGE,
     CalledFunction,
     ChatProvider,
     NamedChoice,
@@ -105,7 +104,10 @@ class StrictGroq(ChatProvider):
         yield from ({"tool_calls": [{**call, "index": index}]} for index, call in enumerate(calls))
 
     def last_chunks(self, reply: Reply, body: Body) -> Iterator[Body]:
-        yield {**self.chunk(body, {}, finish=self.finish(reply)), "x_groq": {"id": "req_1", "usage": USAGE}}
+        yield {
+            **self.chunk(body, {}, finish=self.finish(reply)),
+            "x_groq": {"id": "req_1", "usage": self.usage(reply)},
+        }
 
     def describe(self, place: list[int | str], problem: str, body: Body) -> str:
         if not problem.startswith("Extra"):

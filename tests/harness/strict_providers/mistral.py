@@ -18,7 +18,6 @@ from jsonschema import Draft7Validator, SchemaError
 from pydantic import BaseModel, Field
 
 from tests.harness.strict_providers.chat import (
-    USAGE,
     ChatProvider,
     Image,
     NamedChoice,
@@ -124,7 +123,7 @@ class StrictMistral(ChatProvider):
             yield {"tool_calls": [{**call, "index": index} for index, call in enumerate(calls)]}
 
     def last_chunks(self, reply: Reply, body: Body) -> Iterator[Body]:
-        yield {**self.chunk(body, {"content": ""}, finish=self.finish(reply)), "usage": USAGE}
+        yield {**self.chunk(body, {"content": ""}, finish=self.finish(reply)), "usage": self.usage(reply)}
 
     def describe(self, place: list[int | str], problem: str, body: Body) -> str:
         return f"extra_forbidden or invalid: body.{super().describe(place, problem, body)}"

@@ -3,7 +3,8 @@
 Schema: openrouter/components/chat*.py of the openrouter package 1.3.84, generated from its OpenAPI
 description. Reasoning (https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks): in
 a turn with tool calls the `reasoning_details` of an answer come back whole and unmodified; models that sign
-their calls, such as Gemini, reject a turn without them.
+their calls, such as Gemini, reject a turn without them. Text parts can have `cache_control`; Anthropic
+accepts four of them (https://openrouter.ai/docs/features/prompt-caching).
 """
 
 from __future__ import annotations
@@ -13,22 +14,47 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
+from tests.harness.strict_providers.caching import list_parts
 from tests.harness.strict_providers.chat import (
-    USAGE,
     CalledFunction,
     ChatProvider,
+    ImagePart,
     NamedChoice,
-    Part,
     StreamOptions,
-    SystemText,
     Tool,
-    UserText,
     check_arguments,
     check_pairs,
 )
 from tests.harness.strict_providers.server import Body, RejectedRequest, Reply, Strict
 
 FORMAT = "google-gemini-v1"
+MARKS = 4
+
+
+class CacheMark(Strict):
+    type: Literal["ephemeral"]
+    ttl: Literal["5m", "1h"] | None = None
+
+
+class MarkedText(Strict):
+    type: Literal["text"]
+    text: str
+    cache_control: CacheMark | None = None
+
+
+Part = Annotated[MarkedText | ImagePart, Field(discriminator="type")]
+
+
+class SystemText(Strict):
+    role: Literal["system", "developer"]
+    content: str | list[MarkedText]
+    name: str | None = None
+
+
+class UserText(Strict):
+    role: Literal["user"]
+    content: str | list[Part]
+    name: str | None = None
 
 
 class Call(Strict):
@@ -143,7 +169,7 @@ class StrictOpenRouter(ChatProvider):
 
     def last_chunks(self, reply: Reply, body: Body) -> Iterator[Body]:
         yield self.chunk(body, {"role": "assistant", "content": ""}, finish=self.finish(reply))
-        yield {**self.chunk(body, {}), "choices": [], "usage": USAGE}
+        yield {**self.chunk(body, {}), "choices": [], "usage": self.usage(reply)}
 
     def whole(self, reply: Reply, body: Body) -> Body:
         answer = super().whole(reply, body)
@@ -157,6 +183,11 @@ class StrictOpenRouter(ChatProvider):
 
     def check_rules(self, body: Body) -> None:
         messages = body["messages"]
+        marked = sum(is_marked for _, is_marked in list_parts(body))
+        if marked > MARKS:
+            raise RejectedRequest(
+                f"A maximum of {MARKS} blocks with cache_control may be provided. Found {marked}."
+            )
         check_arguments(messages)
         check_pairs(messages, "tool_use ids and tool results do not match ({ids})")
         for message in messages:

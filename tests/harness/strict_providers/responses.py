@@ -232,8 +232,9 @@ class StrictResponses(StrictProvider):
 
     def _response(self, body: Body, status: str, output: list[Body]) -> Body:
         details = {"reason": "max_output_tokens"} if status == "incomplete" else None
-        counts = {"input_tokens": 7, "output_tokens": 5, "total_tokens": 12}
-        cached, thought = {"cached_tokens": 0}, {"reasoning_tokens": 0}
+        given, read = (7, 0) if self.use is None else (self.use.total, self.use.read)
+        counts = {"input_tokens": given, "output_tokens": 5, "total_tokens": given + 5}
+        cached, thought = {"cached_tokens": read}, {"reasoning_tokens": 0}
         return {
             "id": f"resp_{len(self.requests)}",
             "object": "response",

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from tests.harness.strict_providers.caching import CacheUse, PromptCache, tokens_of
 from tests.harness.strict_providers.images import find_bad_image
 
 Body = dict[str, Any]
@@ -38,6 +39,10 @@ class Reply:
     calls: tuple[tuple[str, Body], ...] = ()
     finish: str = ""
     endless: bool = False
+
+    def count_tokens(self) -> int:
+        """Return the tokens of the answer."""
+        return tokens_of(self.text) + sum(tokens_of(name + json.dumps(given)) for name, given in self.calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,10 @@ class StrictProvider(ABC):
         self.calls: list[Call] = []
         self.rejections: list[str] = []
         self.stopped = 0
+        self.cache: PromptCache | None = None
+        """Counts the tokens of requests, if there is one; otherwise the usage is always the same."""
+        self.use: CacheUse | None = None
+        """What the current request uses."""
         self._replies: deque[Reply] = deque()
         self._choose: Callable[[Body], Reply | RawReply] = lambda _: self._replies.popleft()
         self._made = 0
@@ -162,6 +171,7 @@ class StrictProvider(ABC):
             self.rejections.append(str(error))
             status, told = self.render_error(str(error))
             return web.json_response(told, status=error.status or status)
+        self.use = self.cache.count(body) if self.cache is not None else None
         reply = self._choose(body)
         if isinstance(reply, RawReply):
             return await _send_raw(request, reply)

@@ -38,6 +38,21 @@ def admit(one: RunMeter, *tools: str) -> list[LimitKind | None]:
         (Price(2, 10), {"input_tokens": 1_000_000, "input_token_details": {"cache_read": 500_000}}, 2.0),
         (Price(2, 10, 0.0), {"input_tokens": 10, "input_token_details": {"cache_read": 50}}, 0.0),
         (Price(2, 10), {}, 0.0),
+        (
+            Price(2, 10, 0.2, 4),
+            {
+                "input_tokens": 1_000_000,
+                "input_token_details": {
+                    "cache_read": 500_000,
+                    "cache_creation": 0,
+                    "ephemeral_5m_input_tokens": 200_000,
+                    "ephemeral_1h_input_tokens": 50_000,
+                },
+            },
+            0.25 * 2 + 0.5 * 0.2 + 0.25 * 4,
+        ),
+        (Price(2, 10, 0.2, 4), {"input_tokens": 9, "input_token_details": {"cache_creation": 9}}, 0.000036),
+        (Price(2, 10, 0), {"input_tokens": 9, "input_token_details": {"priority_cache_read": 9}}, 0.0),
     ],
 )
 def test_what_a_call_costs(price: Price, usage: dict[str, object], cost: float) -> None:

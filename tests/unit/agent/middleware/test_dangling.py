@@ -97,7 +97,7 @@ async def test_what_is_asked_for_again_cost_something_too() -> None:
     model = scripted(broken, broken, says("done", usage=(12, 3)))
     graph = chain(model, DanglingToolCallMiddleware(), TokenUsageMiddleware(), tools=[work])
     usage = (await say(graph, "go"))["usage"]
-    assert usage == {"input_tokens": 32, "output_tokens": 7, "total_tokens": 39}
+    assert usage == {"input_tokens": 32, "output_tokens": 7, "total_tokens": 39, "cached_tokens": 0}
 
 
 async def test_a_model_that_keeps_writing_rubbish_says_so() -> None:

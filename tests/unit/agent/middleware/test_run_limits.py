@@ -151,6 +151,7 @@ async def test_money_is_counted_at_the_price_of_the_model() -> None:
     limits = {"cost": 10.0, "currency": "EUR", "prices": {"m": Price(1.0, 5.0)}}
     values = await say(limited(model, **limits), "go")
     assert 7.0 <= values["run_spent"]["cost"] <= 10.0
+    assert (values["usage"]["cost"], values["usage"]["currency"]) == (values["run_spent"]["cost"], "EUR")
     assert "reached its limit of 10 EUR." in texts(values)[-1]
 
 

@@ -214,7 +214,7 @@ async def test_its_cost_counts() -> None:
     writer = scripted(says("SUMMARY", usage=(500, 5)))
     graph = chain(scripted(says("ok", usage=(10, 1))), summarizing(writer), TokenUsageMiddleware())
     usage = (await talk(graph, 4))["usage"]
-    assert usage == {"input_tokens": 540, "output_tokens": 9, "total_tokens": 549}
+    assert usage == {"input_tokens": 540, "output_tokens": 9, "total_tokens": 549, "cached_tokens": 0}
 
 
 async def test_with_a_call_that_lacks_its_result_it_waits_for_the_next_call() -> None:

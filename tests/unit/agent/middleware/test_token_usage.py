@@ -18,7 +18,7 @@ async def look() -> str:
 
 
 def usage(given: int, taken: int) -> dict[str, int]:
-    return {"input_tokens": given, "output_tokens": taken, "total_tokens": given + taken}
+    return {"input_tokens": given, "output_tokens": taken, "total_tokens": given + taken, "cached_tokens": 0}
 
 
 async def test_every_answer_of_a_run_and_every_run_of_a_thread_counts() -> None:

@@ -175,6 +175,16 @@ def chunk(text: Any, *, kind: str = "AIMessageChunk", **metadata: Any) -> list[A
         ),
         ("updates", {"tools": {"usage": TOKENS}, "__metadata__": {"cached": True}}, []),
         ("updates", {"tools": {"usage": TOKENS}, "__metadata__": {}}, [UsageReported(TokenUsage(10, 2, 12))]),
+        (
+            "updates",
+            {"model": {"usage": {**TOKENS, "cached_tokens": 8, "cost": 0.5, "currency": "EUR"}}},
+            [UsageReported(TokenUsage(10, 2, 12, 8, 0.5, "EUR"))],
+        ),
+        (
+            "updates",
+            {"model": {"usage": {**TOKENS, "cached_tokens": -8, "cost": "much", "currency": 3}}},
+            [UsageReported(TokenUsage(10, 2, 12))],
+        ),
         ("updates", {"model": {"usage": {"input_tokens": 10}}}, []),
         ("updates", {"model": {"usage": {**TOKENS, "output_tokens": -1}}}, []),
         ("updates", {"model": {"usage": {**TOKENS, "output_tokens": "2"}}}, []),

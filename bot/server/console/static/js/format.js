@@ -52,6 +52,12 @@ export function duration(seconds) {
 
 export const number = (value) => numbers.format(value);
 
+/** Format a cost with its currency; small amounts have four decimal places. */
+export function cost(usage) {
+  if (!usage.cost) return NOTHING;
+  return `${usage.cost.toFixed(usage.cost >= 0.1 ? 2 : 4)} ${usage.currency}`;
+}
+
 /** Return the beginning of a text on one line. */
 export function excerpt(text, most = 80) {
   const line = text.trim().replace(/\s+/g, " ");

@@ -1,7 +1,7 @@
 // Tool calls and token usage of a turn.
 
 import { el } from "./dom.js";
-import { duration, NOTHING, number } from "./format.js";
+import { cost, duration, NOTHING, number } from "./format.js";
 import { badge, table } from "./components.js";
 
 const OUTCOMES = { done: ["done", "good"], failed: ["failed", "bad"], active: ["no result", "warn"] };
@@ -22,5 +22,8 @@ export function toolCalls(turn) {
 
 /** Format the tokens of a turn. */
 export function tokens(usage) {
-  return usage ? `${number(usage.input_tokens)} in, ${number(usage.output_tokens)} out` : NOTHING;
+  if (!usage) return NOTHING;
+  const cached = usage.cached_tokens ? ` (${number(usage.cached_tokens)} cached)` : "";
+  const price = usage.cost ? `, cost: ${cost(usage)}` : "";
+  return `${number(usage.input_tokens)} in${cached}, ${number(usage.output_tokens)} out${price}`;
 }

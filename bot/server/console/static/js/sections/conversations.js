@@ -1,7 +1,7 @@
 // Conversations of an account, and one with its turns.
 
 import { get } from "../api.js";
-import { excerpt, NOTHING, number, time } from "../format.js";
+import { cost, excerpt, NOTHING, number, time } from "../format.js";
 import { accounts } from "../current-user.js";
 import { choice, facts, field, id, link, tableOrEmpty, fetchPages, section, toolbar } from "../components.js";
 import { findRetryable, retryButton } from "../retry.js";
@@ -74,6 +74,8 @@ function about(conversation, usage) {
     ["Started", time(conversation.created_at)],
     ["Last active", time(conversation.active_at)],
     ["Tokens in the last 30 days", number(usage.total_tokens)],
+    ["Cached tokens in the last 30 days", number(usage.cached_tokens)],
+    ["Cost in the last 30 days", cost(usage)],
     ["Answers in the last 30 days", number(usage.turns)],
   ]);
 }

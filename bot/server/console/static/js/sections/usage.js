@@ -3,12 +3,12 @@
 import { get } from "../api.js";
 import { barChart } from "../chart.js";
 import { el } from "../dom.js";
-import { number } from "../format.js";
+import { cost, number } from "../format.js";
 import { isAdmin } from "../current-user.js";
 import { choice, facts, field, link, tableOrEmpty, fetchPages, section, table, toolbar } from "../components.js";
 
 const SPANS = [7, 30, 90, 365];
-const HEADS = ["Answers", "Input tokens", "Output tokens", "Total tokens"];
+const HEADS = ["Answers", "Input tokens", "Cached tokens", "Output tokens", "Total tokens", "Cost"];
 
 export async function draw(view) {
   const days = Number(view.settings.get("days")) || 30;
@@ -38,7 +38,10 @@ function spans(days, person) {
   return field("Period", select);
 }
 
-const cells = (spent) => [spent.turns, spent.input_tokens, spent.output_tokens, spent.total_tokens].map(number);
+const cells = (spent) => [
+  ...[spent.turns, spent.input_tokens, spent.cached_tokens, spent.output_tokens, spent.total_tokens].map(number),
+  cost(spent),
+];
 
 function sums(total) {
   return facts(cells(total).map((value, place) => [HEADS[place], value]));

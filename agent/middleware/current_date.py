@@ -1,0 +1,96 @@
+"""Tell the model the date without changing what earlier requests of the conversation contained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
+from langchain_core.messages import AnyMessage, HumanMessage
+
+from agent.core.state import ThreadState
+from agent.middleware.model_response import (
+    Handler,
+    Request,
+    Response,
+    messages_since_user,
+    with_system,
+    with_update,
+)
+
+SOURCE = "current_date"
+FIRST = ""
+"""Key in `days` of the day on which the conversation began."""
+PROMPT = "Today is {day}. If the date changes, a note in the conversation tells the new one."
+NOTE = "(Note from the service: today is {day}.)"
+
+
+def format_day(day: date) -> str:
+    """Return a date as the prompt shows it."""
+    return f"{day:%A, %d %B %Y}"
+
+
+def utc_today() -> date:
+    """Return the current date in UTC."""
+    return datetime.now(UTC).date()
+
+
+class CurrentDateMiddleware(AgentMiddleware[Any, Any]):
+    """Adds the date at the end of the system prompt, and a note before the first message of each later day.
+
+    Providers cache the beginning of a request, so the system prompt keeps the first day of the conversation.
+    The channel `days` holds the days by the message that follows the note. When a summary has replaced the
+    newest note, another one is added. Hook: `wrap_model_call`, inside summarization; days are stored with the
+    answer.
+    """
+
+    state_schema = ThreadState
+
+    def __init__(self, *, today: Callable[[], date] = utc_today) -> None:
+        super().__init__()
+        self._today = today
+
+    async def awrap_model_call(
+        self, request: Request, handler: Handler
+    ) -> Response | ExtendedModelResponse[Any]:
+        """Call the model with the date."""
+        state: Mapping[str, Any] = request.state
+        known: Mapping[str, str] = state.get("days") or {}
+        new = self._find_new_days(known, request.messages)
+        days = {**known, **new}
+        dated = with_system(request, PROMPT.format(day=_render(days[FIRST])))
+        response = await handler(dated.override(messages=_with_notes(request.messages, days)))
+        return with_update(response, days=new) if new else response
+
+    def _find_new_days(self, known: Mapping[str, str], messages: Sequence[AnyMessage]) -> dict[str, str]:
+        """Return the days to add to the known ones."""
+        today = self._today().isoformat()
+        if FIRST not in known:
+            return {FIRST: today}
+        shown = [known[m.id] for m in messages if m.id and m.id in known and _is_from_person(m)]
+        current = shown[-1] if shown else known[FIRST]
+        is_outdated = current < max(known.values())
+        # Within a turn the date stays, since its note would change what the last request contained.
+        if current == today or not (is_outdated or not messages_since_user(messages)):
+            return {}
+        people = [m.id for m in messages if m.id and _is_from_person(m)]
+        return {people[-1]: today} if people else {}
+
+
+def _with_notes(messages: Sequence[AnyMessage], days: Mapping[str, str]) -> list[AnyMessage]:
+    noted: list[AnyMessage] = []
+    for message in messages:
+        if message.id and message.id in days and _is_from_person(message):
+            text = NOTE.format(day=_render(days[message.id]))
+            noted.append(HumanMessage(text, additional_kwargs={"lc_source": SOURCE}))
+        noted.append(message)
+    return noted
+
+
+def _is_from_person(message: AnyMessage) -> bool:
+    return isinstance(message, HumanMessage) and "lc_source" not in message.additional_kwargs
+
+
+def _render(day: str) -> str:
+    return format_day(date.fromisoformat(day))

@@ -1,0 +1,76 @@
+"""What keeps prompts cacheable, each part with the mutation that removes it."""
+
+from __future__ import annotations
+
+from tests.harness.mutation import Mutation
+
+TESTS = "tests/contract/agent/test_prompt_caching.py"
+MARKS = "agent/models/prompt_caching.py"
+AGAINST = "requests that cost their full price"
+
+CACHE_MUTATIONS = (
+    Mutation(
+        AGAINST,
+        "the end of the previous request is marked",
+        MARKS,
+        "for place in (last, answer - 1) if place >= 0",
+        "for place in (last,) if place >= 0",
+        f"{TESTS}::test_more_parallel_calls_than_the_cache_looks_back",
+    ),
+    Mutation(
+        AGAINST,
+        "notices of one request are not marked",
+        MARKS,
+        "find_marked(request.messages, count_tail(request.messages))",
+        "find_marked(request.messages, 0)",
+        f"{TESTS}::test_notices_of_one_request_are_not_cached",
+    ),
+    Mutation(
+        AGAINST,
+        "OpenRouter's requests for Anthropic's models are marked",
+        "agent/models/compatible_chat.py",
+        'startswith("anthropic/")',
+        'startswith("nobody/")',
+        f"{TESTS}::test_every_request_reads_the_previous_one[openrouter]",
+    ),
+    Mutation(
+        AGAINST,
+        "the system prompt keeps the first day of the conversation",
+        "agent/middleware/current_date.py",
+        "PROMPT.format(day=_render(days[FIRST]))",
+        "PROMPT.format(day=_render(self._today().isoformat()))",
+        f"{TESTS}::test_a_new_day_is_told_in_a_note",
+    ),
+    Mutation(
+        AGAINST,
+        "the system prompt keeps the memory of the conversation's beginning",
+        "agent/middleware/memory.py",
+        "        if text is not None and context.thread_id is not None:",
+        "        if False:",
+        f"{TESTS}::test_new_memory_waits_and_removed_memory_does_not",
+    ),
+    Mutation(
+        "forgotten memory in the prompt",
+        "what was removed from the memory leaves the prompt at once",
+        "agent/memory/frozen_text.py",
+        " or lacks_content(current, frozen.text)",
+        "",
+        f"{TESTS}::test_new_memory_waits_and_removed_memory_does_not",
+    ),
+    Mutation(
+        AGAINST,
+        "tools that were found come last",
+        "agent/middleware/deferred_tools.py",
+        "tools=[*kept, *found]",
+        "tools=[*found, *kept]",
+        f"{TESTS}::test_a_promoted_tool_costs_one_miss",
+    ),
+    Mutation(
+        AGAINST,
+        "the content of files leaves in steps",
+        "agent/uploads/inline_images.py",
+        "start = find_first_shown([_measure(message, uploads, limits) for message in messages], limits)",
+        "start = 0",
+        f"{TESTS}::test_new_files_do_not_change_earlier_messages",
+    ),
+)
