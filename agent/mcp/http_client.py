@@ -118,7 +118,7 @@ Report = Callable[[str], None]
 """Called with the reason when the connection can no longer be used."""
 CANT_REACH = "can't be reached"
 REJECTED = "rejected the request with status 400"
-"""Reported for a request of a session: many servers answer so when they don't know the session (any more),
+"""Reported for a request of a session: many servers answer so when they don't know the session,
 also those that follow the examples of the TypeScript SDK."""
 _SESSION_EXPIRED = 404
 _SESSION = "mcp-session-id"

@@ -152,7 +152,7 @@ UNREADABLE = (
     "off, make several smaller calls."
 )
 GIVEN_UP = {
-    "en": "I could not call {tools}, because the arguments that I wrote were unreadable, also when I tried "
+    "en": "I could not call {tools}, because the arguments that I wrote were unreadable, even when I tried "
     "again. Ask me to take smaller steps, or choose another model.",
     "zh": "我没能调用 {tools}：写出的参数无法读取，重试后仍然如此。可以让我把任务拆小一些，或换一个模型。",
 }

@@ -52,7 +52,7 @@ FAILING = {
     "zh": "{tools} 连续 {count} 次出现同样的错误，我先停了下来。错误信息：{error}",
 }
 NEXT = {
-    "en": "Tell me how to go on, or ask me to try another way.",
+    "en": "Tell me how to continue, or ask me to try another way.",
     "zh": "请告诉我接下来怎么做，或让我换一种方法。",
 }
 

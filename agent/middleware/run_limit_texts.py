@@ -16,7 +16,7 @@ ONE_TOOL_WARNING = (
     "or go on without it."
 )
 LAST = (
-    "[System notice] This run has reached its limit of {limit}, so no tool is run any more. Answer now, "
+    "[System notice] This run has reached its limit of {limit}, so no more tools are run. Answer now, "
     "without tools: say what you did, where the results are, and what is missing."
 )
 REFUSED = "This call was not made: the run has reached its limit of {limit}. {advice}"

@@ -34,8 +34,8 @@ class ModelCalls(AgentMiddleware[Any, Any]):
     """Maps provider errors, refuses truncated or empty answers, and marks those cut off at the token limit.
 
     A rejected conversation is sent once more with what every provider accepts, so that a thread can continue
-    whose reasoning, ids or images its provider does not accept any more. The answer remembers it, so that
-    what was rejected is not sent again, in another process neither.
+    whose reasoning, ids or images its provider no longer accepts. The answer is marked, so that
+    what was rejected is not sent again, even by another process.
 
     Raises ModelCallFailed, whose text goes to the chat. The log gets the class and a redacted text. A model
     with a configured name (see `agent.models.resolve.set_model_name`) is reported under it, others as

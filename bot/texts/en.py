@@ -120,7 +120,7 @@ ENGLISH: Mapping[str, str] = {
     "compact_question": "I'm still waiting for an answer to my question. Answer it first, then send `/compact` again.",
     "compact_unavailable": "This agent runtime can't summarize an agent thread on request. Use `/new` to start a new one.",
     "compact_failed": "⚠️ I couldn't summarize this agent thread, so it is unchanged. {problem}",
-    "compact_too_long": "Say in at most {limit} characters what the summary should keep.",
+    "compact_too_long": "That is too long. Describe what the summary should keep in at most {limit} characters.",
     "retry_gone": "I can't retry that because its agent thread no longer exists. Please send the message again.",
     # Models, agents
     "models_title": "**Models**",

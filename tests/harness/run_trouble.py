@@ -143,7 +143,7 @@ LIMIT = {
 }
 UNREADABLE = {
     "en": (
-        "I could not call lookup, because the arguments that I wrote were unreadable, also when I tried "
+        "I could not call lookup, because the arguments that I wrote were unreadable, even when I tried "
         "again. Ask me to take smaller steps, or choose another model.",
     ),
     "zh": ("我没能调用 lookup：写出的参数无法读取，重试后仍然如此。可以让我把任务拆小一些，或换一个模型。",),
@@ -174,7 +174,7 @@ TROUBLES: dict[str, Trouble] = {
             "en": (
                 "I stopped because I was making the same call again and again (lookup) without any progress.",
                 "Done so far: lookup (4).",
-                "Tell me how to go on, or ask me to try another way.",
+                "Tell me how to continue, or ask me to try another way.",
             ),
             "zh": ("我反复进行同样的调用（lookup），没有任何进展", "lookup 4 次", "请告诉我接下来怎么做"),
         },
