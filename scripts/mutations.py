@@ -108,7 +108,7 @@ PAGES = (
     GuardPage(
         "cache-guards",
         "Cache guards",
-        "These parts keep requests to models cheap, and forgotten memory out of them.",
+        "These parts keep requests to models cheap, and keep deleted memories out of them.",
         CACHE_MUTATIONS,
     ),
     GuardPage(

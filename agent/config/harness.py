@@ -67,7 +67,7 @@ class ContextSize(Section):
 class SummarizationConfig(Section):
     """Summaries that replace the older part of a long thread."""
 
-    enabled: Switch = Field(True, description="true: summarize long threads; /compact always works.")
+    enabled: Switch = Field(True, description="false: summarize only on request, with /compact.")
     trigger: tuple[ContextSize, ...] = Field(
         (ContextSize(type="fraction", value=0.75),),
         description="Sizes at which a thread is summarized; reaching any one of them is enough.",

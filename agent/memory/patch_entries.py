@@ -1,4 +1,4 @@
-"""Select the usable entries of a memory patch as a model wrote it, so that one bad entry costs no other."""
+"""Select the usable entries of a model's memory patch: an invalid entry does not discard the others."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ ROWS: Sequence[Row] = (
         ("summarization.enabled",),
         chat="/compact",
         feature="summarization",
-        note="the command works while they are off, too; the bundled model reads only what fits instead",
+        note="the command also works while they are off; not available with the bundled model",
     ),
     Row("Title", "on", ("title.enabled",), feature="auto_title", note="not available with the bundled model"),
     Row("Guardrail", "off", ("guardrails.enabled",), feature="guardrail"),
@@ -148,7 +148,7 @@ ROWS: Sequence[Row] = (
         "Prompt caching",
         "on",
         ("prompt_caching.enabled", "prompt_caching.lifetime"),
-        note="marks for Anthropic's models, keys for OpenAI and Mistral; others cache by themselves",
+        note="marks for Anthropic's models, keys for OpenAI and Mistral; other providers cache automatically",
     ),
     Row(
         "Memory",

@@ -128,7 +128,7 @@ RUN_MUTATIONS = (
     ),
     Mutation(
         "imprecise models",
-        "half a character breaks no thread",
+        "an unpaired surrogate in a tool call does not break the thread",
         "agent/core/valid_text.py",
         '    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")',
         "    return text",
@@ -184,7 +184,7 @@ RUN_MUTATIONS = (
     ),
     Mutation(
         "imprecise models",
-        "one bad memory fact costs no other",
+        "one invalid memory fact does not discard the others",
         "agent/memory/patch_entries.py",
         '        if (fact := _select_fact(entries, f"add.{at}", one)) is not None',
         '        if (fact := _select_fact(entries, f"add.{at}", one)) is not None and not entries.problems',

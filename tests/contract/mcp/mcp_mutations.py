@@ -137,7 +137,7 @@ MCP_MUTATIONS = (
     ),
     Mutation(
         _FORGED,
-        "what comes of a sign-in to an MCP server is audited",
+        "the audit log records whether a sign-in to an MCP server worked",
         "bot/server/api/mcp_sign_in.py",
         "    await _record(request.app.state.services, found)\n",
         "",
