@@ -158,10 +158,10 @@ def _strip_top_folder(found: Sequence[ArchiveMember]) -> Iterator[ArchiveMember]
         yield ArchiveMember(member.info, member.parts[1:], member.parts[0]) if wrapped else member
 
 
-def to_printable(name: str) -> str:
+def to_printable(name: str, *, longest: int = 80) -> str:
     """Return the name shortened and without unprintable characters, for messages."""
     line = "".join(sign if sign.isprintable() else "�" for sign in name)
-    return line if len(line) <= 80 else f"{line[:80]}…"
+    return line if len(line) <= longest else f"{line[:longest]}…"
 
 
 def member_path(member: ArchiveMember) -> str:

@@ -25,6 +25,7 @@ from agent.skills.front_matter import SKILL_FILES
 from agent.skills.sources import CollectedSkill, SkillOrigin, SkillWriter
 
 SECONDS = 180.0
+LONGEST_REASON = 500
 MAX_BYTES = 1_000_000_000
 """Size up to which a repository is fetched, without its history."""
 PROTOCOLS = ("https",)
@@ -216,7 +217,8 @@ class _Git:
             raise SkillRefused(f"The repository did not answer within {SECONDS:.0f} s.", status=504) from None
         if done.returncode:
             lines = done.stderr.decode(errors="replace").strip().splitlines()
-            reason = to_printable(lines[-1].removeprefix("fatal: ")) if lines else "git failed"
+            last = lines[-1].removeprefix("fatal: ").rstrip(".") if lines else "git failed"
+            reason = to_printable(last, longest=LONGEST_REASON)
             raise SkillRefused(f"The repository can't be read: {reason}.", status=502)
         return done.stdout
 
