@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from agent.shared.schemas import McpServerState, ServerState, SkillInfo
 from bot.access import Permission, Target
 from bot.commands.registry import NAME, SWITCH, Invocation, Result, nearest, nearest_line
-from bot.commands.skill_changes import change_skill, is_change
+from bot.commands.skill_changes import INSTALL, change_skill, is_change
 from bot.domain import Busy
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.store.turns import AgentHandoff, hand_off_to_agent
@@ -57,6 +57,8 @@ async def _show_or_switch_skill(call: Invocation, wanted: bool | None) -> Result
         return Result(texts("skills_unreachable"))
     name = call.words[0].strip("`").lstrip("/")
     found = find_skill(name, offered)
+    if found is None and name.lower() == INSTALL and wanted is None:
+        return Result(texts("skill_install_usage"))
     if found is None:
         near = nearest(name, [one.name for one in offered])
         return Result(texts("skill_unknown", name=name, nearest=nearest_line(texts, near, mark="")))

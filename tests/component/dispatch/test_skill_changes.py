@@ -72,6 +72,7 @@ def changes(at: Bench) -> ScriptedSkillChanges:
             ],
         ),
         (f"/skill install {ADDRESS} {OLD}", [f"`/skill install {ADDRESS} {NEW} yes`"]),
+        ("/skill install", ["Use `/skill install ADDRESS`"]),
         (f"/skill install {ADDRESS} yes", ["Use `/skill install ADDRESS`"]),
         (f"/skill install {ADDRESS} a b", ["Use `/skill install ADDRESS`"]),
         ("/skill install https://x", ["That did not work: The repository can't be read: not found."]),
