@@ -5,24 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from tests.harness.free_ports import free_port
 from tests.harness.mcp import PATIENT
 
 
 def module(name: str, *arguments: str) -> dict[str, Any]:
     """The entry of a Python module over stdio."""
     return {"command": sys.executable, "args": ["-m", name, *arguments]}
-
-
-def free_port() -> int:
-    """A port that nothing listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
 
 
 @asynccontextmanager

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
+
+from tests.harness.free_ports import free_port
 
 CLI = "langgraph-cli[inmem]==0.4.40"
 START_SECONDS = 60.0
@@ -45,7 +46,7 @@ async def langgraph_dev(folder: Path) -> AsyncIterator[str]:
     shutil.copy(Path(__file__).with_name("graph.py"), folder / "graph.py")
     graphs = {"dependencies": ["."], "graphs": {"lead_agent": "./graph.py:graph"}}
     (folder / "langgraph.json").write_text(json.dumps(graphs))
-    port = _free_port()
+    port = free_port()
     command = [str(binary), "dev", "--no-browser", "--no-reload", "--allow-blocking", "--port", str(port)]
     clean = {
         key: value for key, value in os.environ.items() if not key.startswith(("LANGSMITH", "LANGCHAIN"))
@@ -78,10 +79,3 @@ async def _ready(url: str, process: asyncio.subprocess.Process, log: Path) -> No
                     return
             except httpx.TransportError:
                 await asyncio.sleep(0.1)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from starlette.routing import Route
 from agent.sandbox.provisioner.cluster import Cluster
 from agent.sandbox.provisioner.pod_manifest import PodOptions
 from agent.sandbox.provisioner.pod_sandbox import PodBackend
+from tests.harness.free_ports import free_port
 from tests.sandbox.provisioning import listening, serving
 
 ACCOUNT_TOKEN = "the-account's-token"
@@ -162,10 +162,3 @@ async def kubernetes(root: Path) -> AsyncIterator[Imitation]:
             yield made
         finally:
             await made.stop()
-
-
-def free_port() -> int:
-    """One that nobody listens at now."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.harness.mcp_bridge import free_port, listener, over
+from tests.harness.free_ports import free_port
+from tests.harness.mcp_bridge import listener, over
 from tests.harness.mcp_contents import png, wav
 from tests.harness.mcp_talk import Use, talking
 
