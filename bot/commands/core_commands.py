@@ -179,6 +179,7 @@ _ADMIN_COMMANDS = (
         argument="NAME [on/off/update/remove/history/restore]",
         permission=Permission.INSPECT,
         matches_word=is_skill_argument,
+        slow=True,
     ),
     Command("mcp", mcp, argument="[NAME] [on/off]", most_words=2, permission=Permission.INSPECT),
 )

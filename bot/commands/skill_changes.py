@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 from agent.shared.schemas import SkillCheck, SkillFindingInfo, SkillInstalled, SkillVersionInfo
 from bot.access import Permission
 from bot.commands.escaping import quoted
-from bot.commands.registry import SWITCH, Invocation, Result, number_in
+from bot.commands.registry import COLONS, SWITCH, Invocation, Result, number_in
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.runtime.skill_installer import SkillChanges, SkillPlace
+from bot.store.audit import AuditEvent, author_of, begin_once
 from bot.texts import Texts
 
 INSTALL, YES, REPLACE = "install", "yes", "replace"
@@ -31,8 +32,10 @@ _MARKS = {"danger": "🛑", "warning": "⚠️"}
 def is_skill_argument(rest: str) -> bool:
     """Return True if the text after the command's name is one of its arguments."""
     words = rest.lower().split()
+    if rest.startswith(COLONS):
+        return False
     if len(words) < 2:
-        return not rest.startswith(":")
+        return True
     if words[0] == INSTALL:
         return "://" in words[1] and len(words) <= MOST_WORDS
     return (words[1] in SWITCH and len(words) == 2) or (words[1] in _CHANGES and len(words) <= 3)
@@ -46,21 +49,42 @@ def is_change(words: tuple[str, ...]) -> bool:
     return lowered[0] == INSTALL or lowered[1] in _CHANGES
 
 
+def _has_effect(words: tuple[str, ...]) -> bool:
+    """Return True if the arguments change something, rather than show what would be changed."""
+    lowered = [word.lower() for word in words]
+    if lowered[0] == INSTALL:
+        return lowered[-1] in {YES, REPLACE}
+    return lowered[1] in {REMOVE, RESTORE} or (lowered[1] == UPDATE and len(lowered) > 2)
+
+
 async def change_skill(call: Invocation, name: str) -> Result:
-    """Run a change. `name` is that of the skill as the runtime knows it."""
+    """Run a change. `name` is that of the skill as the runtime knows it.
+
+    A change that was begun before the service restarted is not made again: a second `restore` would go back
+    by one more version.
+    """
     texts, words = call.texts, call.words
     if words[1].lower() != HISTORY and not call.may(Permission.PROGRAMS):
         return Result(texts("skill_owners_only"))
     try:
         changes = call.core.runtime.skill_installer
+        if _has_effect(words) and not await _begin(call):
+            return Result(texts("skill_change_interrupted"))
         if words[0].lower() == INSTALL:
             return Result(await _install(texts, changes, words[1:]))
         return Result(await _CHANGES[words[1].lower()](texts, changes, name, words[2:]))
     except RuntimeRefused as refused:
-        reason = " ".join(refused.detail.split())[:LONGEST_REASON] or texts("skill_no_reason")
-        return Result(texts("skill_refused", reason=reason))
+        # The reason may quote the repository, such as the names of its folders.
+        reason = quoted(refused.detail, LONGEST_REASON) if refused.detail.strip() else ""
+        return Result(texts("skill_refused", reason=reason or texts("skill_no_reason")))
     except RuntimeProblem:
         return Result(texts("skill_change_lost"))
+
+
+async def _begin(call: Invocation) -> bool:
+    """Record the command in the audit log before it changes anything. Return False if it was recorded."""
+    event = AuditEvent("command", f"/{call.name}", " ".join(call.words))
+    return await call.core.db.run(begin_once, author_of(call.turn), event, call.core.clock.now())
 
 
 async def _install(texts: Texts, changes: SkillChanges, words: tuple[str, ...]) -> str:

@@ -127,6 +127,7 @@ ENGLISH_COMMANDS: Mapping[str, str] = {
     "skill_refused": "That did not work: {reason}",
     "skill_no_reason": "the agent runtime gave no reason.",
     "skill_change_lost": "The agent runtime is not responding, so I don't know whether the change was made. `/skills` lists the skills.",
+    "skill_change_interrupted": "The service restarted while I was making this change, so I don't know whether it was made. `/skills` lists the skills, and `/skill NAME history` lists a skill's versions.",
     "skill_install_usage": "Use `/skill install ADDRESS` or `/skill install ADDRESS PATH`, where ADDRESS is the `https` address of a git repository, and PATH the skill's folder in it. I then show what the skill contains before anything is installed. To install a `.zip` file, use the web console.",
     "skill_check": "**{name}** (commit `{commit}`) is not installed yet. Its own description:",
     "skill_replaces_public": "It replaces the bundled skill with this name.",

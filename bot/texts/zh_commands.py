@@ -127,6 +127,7 @@ CHINESE_COMMANDS: Mapping[str, str] = {
     "skill_refused": "操作未完成：{reason}",
     "skill_no_reason": "智能体服务没有说明原因。",
     "skill_change_lost": "智能体服务没有响应，无法确认更改是否生效。发送 `/skills` 可查看现有技能。",
+    "skill_change_interrupted": "更改期间服务重启过，无法确认更改是否生效。发送 `/skills` 查看现有技能，发送 `/skill 名称 history` 查看某个技能的各版本。",
     "skill_install_usage": "用法：`/skill install 地址` 或 `/skill install 地址 路径`。地址是 git 仓库的 `https` 地址，路径是技能在仓库中的文件夹。安装前会先列出技能的内容，确认后才会安装。`.zip` 文件请在网页控制台安装。",
     "skill_check": "**{name}**（提交 `{commit}`）尚未安装。它的自我介绍：",
     "skill_replaces_public": "安装后将取代同名的内置技能。",

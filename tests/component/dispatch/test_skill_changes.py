@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from agent.shared.schemas import SkillCheck, SkillFindingInfo, SkillInfo, SkillList, SkillVersionInfo
+from agent.shared.schemas import (
+    SkillCheck,
+    SkillFindingInfo,
+    SkillInfo,
+    SkillList,
+    SkillVersionInfo,
+    SkillVersionList,
+)
 from bot.access import Role
 from bot.commands.skill_changes import is_skill_argument
 from bot.store.audit import list_audit_entries
@@ -75,11 +84,11 @@ def changes(at: Bench) -> ScriptedSkillChanges:
         ("/skill install", ["Use `/skill install ADDRESS`"]),
         (f"/skill install {ADDRESS} yes", ["Use `/skill install ADDRESS`"]),
         (f"/skill install {ADDRESS} a b", ["Use `/skill install ADDRESS`"]),
-        ("/skill install https://x", ["That did not work: The repository can't be read: not found."]),
+        ("/skill install https://x", ["That did not work: `The repository can't be read: not found.`"]),
         ("/skill Stand_Up update", ["commit `bbbbbbbbbbbb`", f"`/skill stand-up update {NEW}`"]),
         ("/skill from-a-file update", ["does not come from a git repository"]),
         ("/skill stand-up update now", ["Use `/skill NAME`"]),
-        ("/skill gone update", ["That did not work: There is no skill named gone."]),
+        ("/skill gone update", ["That did not work: `There is no skill named gone.`"]),
         (
             "/skill stand-up history",
             [
@@ -178,7 +187,40 @@ async def test_without_an_answer_nothing_is_claimed(at: Bench, changes: Scripted
         at.runtime.down = True
         assert "I don't know whether the change was made" in await said(at, "/skill stand-up remove")
         at.runtime.down, at.runtime.taught = False, None
-        assert await said(at, "/skill stand-up remove") == "That did not work: not here"
+        assert await said(at, "/skill stand-up remove") == "That did not work: `not here`"
+
+
+class Hanging(ScriptedSkillChanges):
+    """Changes whose result never comes."""
+
+    async def restore(self, name: str, number: int | None) -> SkillVersionList:
+        self.done.append(("restore", name, str(number)))
+        await asyncio.Event().wait()
+        return await super().restore(name, number)
+
+
+async def test_a_change_before_a_restart_of_the_service_is_not_made_again(
+    at: Bench, changes: ScriptedSkillChanges
+) -> None:
+    hanging = at.runtime.skill_changes = Hanging(versions=changes.versions)
+    async with at.running():
+        await at.adapter.hears("/skill stand-up restore")
+        await at.until(lambda: hanging.done)
+    assert at.adapter.texts() == []
+    async with at.running():
+        await at.until(lambda: at.adapter.texts())
+        await at.rest()
+        events = [entry.deed for entry in await at.db.run(list_audit_entries)]
+    [told] = at.adapter.texts()
+    assert told.startswith("The service restarted while I was making this change")
+    assert hanging.done == [("restore", "stand-up", "None")]
+    assert [one.detail for one in events if one.subject == "/skill"] == ["stand-up restore"]
+
+
+async def test_a_reason_makes_no_links(at: Bench, changes: ScriptedSkillChanges) -> None:
+    async with at.running():
+        told = await said(at, "/skill [x](https://evil.example) update")
+    assert told == "That did not work: `There is no skill named [x](https://evil.example).`"
 
 
 @pytest.mark.parametrize(
@@ -187,6 +229,9 @@ async def test_without_an_answer_nothing_is_claimed(at: Bench, changes: Scripted
         ("", True),
         ("stand-up", True),
         (": what is it", False),
+        (":stand-up remove", False),
+        ("\uff1a怎么写", False),
+        ("\uff1astand-up remove", False),
         ("stand-up off", True),
         ("stand-up remove", True),
         ("install https://example.org/x path yes", True),
