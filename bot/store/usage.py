@@ -25,7 +25,10 @@ class TurnUsage:
 
 @dataclass(frozen=True, slots=True)
 class UsageSum:
-    """The total token usage of several turns; `currency` is that of the cost, "" if there is none."""
+    """The total token usage of several turns; `currency` is that of the cost, "" if there is none.
+
+    Costs in several currencies, from before and after a change of the configuration, have no sum.
+    """
 
     turns: int
     input_tokens: int
@@ -75,7 +78,8 @@ SET_USAGE = sql(
 USAGE_SUMS = (
     "COUNT(*) AS turns, COALESCE(SUM(input_tokens), 0) AS input, COALESCE(SUM(output_tokens), 0) AS output,"
     " COALESCE(SUM(total_tokens), 0) AS total, COALESCE(SUM(cached_tokens), 0) AS cached,"
-    " COALESCE(SUM(cost), 0) AS cost, COALESCE(MAX(currency), '') AS currency"
+    " COALESCE(SUM(cost), 0) AS cost, COALESCE(MIN(CASE WHEN cost > 0 THEN currency END), '') AS currency,"
+    " COALESCE(MAX(CASE WHEN cost > 0 THEN currency END), '') AS other_currency"
 )
 HAS_USAGE = "total_tokens > 0 AND created_at >= :since"
 ON_ACCOUNTS = "conversation_id IN (SELECT id FROM conversations WHERE account IN :accounts)"
@@ -105,10 +109,10 @@ TOP_USAGE = sql(
     f"""SELECT person || '' AS who, {USAGE_SUMS} FROM turns WHERE {HAS_USAGE} AND person <> '' GROUP BY 1
     ORDER BY total DESC, 1 LIMIT :limit"""
 )
-# Read the token usage of the newest turn of a conversation that has any.
+# Read the token usage of the newest answer of a conversation that has any; commands use tokens, too.
 LAST_USAGE = sql(
     """SELECT person, input_tokens, output_tokens, total_tokens, cached_tokens, cost, currency FROM turns
-    WHERE conversation_id = :conversation AND total_tokens > 0 ORDER BY id DESC LIMIT 1"""
+    WHERE conversation_id = :conversation AND kind = 'chat' AND total_tokens > 0 ORDER BY id DESC LIMIT 1"""
 )
 # Read a person's name as of their newest message that cost tokens.
 NAME_OF_PERSON = sql(
@@ -198,7 +202,7 @@ def sum_usage_by_day(
 
 
 def load_last_usage(connection: Connection, conversation: int) -> TurnUsage | None:
-    """Return the usage of the newest turn of a conversation that has any."""
+    """Return the usage of the newest answer of a conversation that has any."""
     row = connection.execute(LAST_USAGE, {"conversation": conversation}).first()
     return None if row is None else decode_usage(row)
 
@@ -230,6 +234,8 @@ def _name(connection: Connection, person: str) -> str:
 def _spending(row: Any) -> UsageSum:
     # PostgreSQL returns the sum of BIGINT columns as a decimal.
     counts = int(row.turns), int(row.input), int(row.output), int(row.total), int(row.cached)
+    if row.currency != row.other_currency:
+        return UsageSum(*counts)
     return UsageSum(*counts, round(float(row.cost), COST_DIGITS), row.currency)
 
 

@@ -71,6 +71,24 @@ async def test_cached_tokens_and_costs_are_summed(db: Database) -> None:
     assert (day.spending.cached_tokens, day.spending.cost) == (160, 0.75)
 
 
+async def test_costs_in_two_currencies_have_no_sum(db: Database) -> None:
+    for currency in ("EUR", "USD", ""):
+        _, turn = await answered(db, 100)
+        cost = 0.25 if currency else 0.0
+        await db.run(save_turn, turn, [], 105.0, spent=TurnUsage(ANNS, 100, 10, 110, 80, cost, currency))
+    assert await db.run(sum_usage, 0.0) == UsageSum(3, 300, 30, 330, 240)
+    assert [one.spending for one in await db.run(list_top_usage, 0.0, 5)] == [UsageSum(3, 300, 30, 330, 240)]
+
+
+async def test_tokens_of_a_command_are_no_last_answer(db: Database) -> None:
+    conversation, _ = await answered(db, 100)
+    [command] = await accept(db, admission(message("/compact"), Verdict.COMMAND))
+    spent = TurnUsage(ANNS, 900, 90, 990)
+    await db.run(save_turn, command.turn, [], 105.0, state=TurnState.DONE, spent=spent)
+    assert await db.run(load_last_usage, conversation) == TurnUsage(ANNS, 100, 10, 110)
+    assert (await db.run(sum_usage, 0.0)).total_tokens == 1_100
+
+
 async def test_what_is_known_of_a_turn_stays_until_it_is_told_anew(db: Database) -> None:
     conversation, turn = await answered(db, 100)
     await db.run(save_turn, turn, [], 104.0, state=TurnState.DONE)
