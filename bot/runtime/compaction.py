@@ -71,19 +71,24 @@ async def _start(
     if open_interrupts(state):
         return CompactionState.QUESTION
     order = {"key": request.key, "focus": request.focus}
-    run = await _or_unknown(
-        client.runs.create(
-            request.thread_id,
-            COMPACTION_GRAPH,
-            input={"messages": []},
-            stream_mode=["updates"],
-            stream_resumable=True,
-            metadata={"idempotency_key": request.key},
-            config={"configurable": {**configurable, **request.configurable, COMPACTION: order}},
-            multitask_strategy="enqueue",
-            headers={IDEMPOTENCY_HEADER: request.key},
-        )
+    creating = client.runs.create(
+        request.thread_id,
+        COMPACTION_GRAPH,
+        input={"messages": []},
+        stream_mode=["updates"],
+        stream_resumable=True,
+        metadata={"idempotency_key": request.key},
+        config={"configurable": {**configurable, **request.configurable, COMPACTION: order}},
+        # Never behind another run: that may end with a question, which this run would discard.
+        multitask_strategy="reject",
+        headers={IDEMPOTENCY_HEADER: request.key},
     )
+    try:
+        run = await _or_unknown(creating)
+    except httpx.HTTPStatusError as error:
+        if error.response.status_code == httpx.codes.CONFLICT:
+            return CompactionState.BUSY
+        raise
     return CompactionState.UNAVAILABLE if run is None else str(run["run_id"])
 
 

@@ -272,8 +272,9 @@ class StoredUpload:
 class CompactionState(StrEnum):
     """How a request to summarize a thread ended.
 
-    SHORT: there is nothing to summarize, or it would not get shorter. BUSY: it was not to be started.
-    QUESTION: the thread waits for an answer. UNAVAILABLE: this runtime or assistant has no such summaries.
+    SHORT: there is nothing to summarize, or it would not get shorter. BUSY: it was not to be started, or the
+    thread has a run. QUESTION: the thread waits for an answer. UNAVAILABLE: this runtime or assistant has no
+    such summaries.
     """
 
     DONE = "done"
@@ -347,7 +348,7 @@ class AgentRuntime(Protocol):
         ...
 
     async def compact_thread(self, request: CompactionRequest) -> CompactionOutcome:
-        """Summarize the older part of a thread after the runs that it has, and wait for the end."""
+        """Summarize the older part of a thread that has no run, and wait for the end."""
         ...
 
     async def checkpoint_before(self, thread_id: str, run_id: str) -> str | None:

@@ -160,15 +160,26 @@ async def test_a_thread_that_waits_for_an_answer_is_left_alone(at: Place) -> Non
     assert len(await at.served.client.runs.list(thread)) == 1
 
 
-async def test_it_waits_for_the_run_before_it(at: Place) -> None:
+async def test_a_thread_with_a_run_is_left_alone(at: Place) -> None:
     await at.talk()
     slow = {"role": "user", "content": f"{SAID} [every=0.05]"}
     run = await at.port.create_run(RunRequest(at.request.thread_id, "8:1", [slow], PERSON))
-    done = await at.port.compact_thread(at.request)
-    assert done.state is CompactionState.DONE
-    found = await at.served.client.runs.get(at.request.thread_id, run)
-    assert found["status"] == "success"
-    assert sum(one.startswith("Noted.") for one in await at.texts()) >= 1
+    assert (await at.port.compact_thread(at.request)).state is CompactionState.BUSY
+    assert at.plan["read"] == []
+    await at.served.client.runs.join(at.request.thread_id, run)
+    assert (await at.port.compact_thread(at.request)).state is CompactionState.DONE
+
+
+async def test_a_run_that_ends_with_a_question_keeps_it(at: Place) -> None:
+    thread = (await at.served.client.threads.create())["thread_id"]
+    request = replace(at.request, thread_id=thread)
+    said = {"role": "user", "content": "hello"}
+    asking = await at.served.client.runs.create(thread, "asking", input={"messages": [said]})
+    early = await at.port.compact_thread(request)
+    assert early.state in (CompactionState.BUSY, CompactionState.QUESTION)
+    await at.served.client.runs.join(thread, asking["run_id"])
+    assert (await at.port.compact_thread(request)).state is CompactionState.QUESTION
+    assert len(await at.served.client.runs.list(thread)) == 1
 
 
 async def test_a_failing_model_is_told_and_nothing_is_lost(at: Place) -> None:
