@@ -31,6 +31,7 @@ from agent.core.background_loop import PerLoop
 from agent.core.interfaces import SandboxProvider, SandboxUnavailable
 from agent.core.paths import home_from_environment
 from agent.core.run_context import RunOptions
+from agent.core.run_meter import RunLimits
 from agent.errors import ModelError, ModelUnavailable
 from agent.factory import create_agent_graph
 from agent.features import Middleware, RuntimeFeatures
@@ -160,6 +161,11 @@ class LeadAgent:
             writers=[model for _, model in writers.models] if writers else (),
             before_cut=make_recorder(self.memory) if remembers else None,
         )
+
+    async def load_limits(self) -> RunLimits:
+        """Return the configured limits of a run, with the prices of the models. Raises ConfigErrors."""
+        config = await self._source.config()
+        return config.run_limits.to_limits(config.prices)
 
     async def _choose_model(
         self, catalog: Catalog, switches: RunOptions
@@ -399,7 +405,8 @@ async def make_compaction_graph(_: RunnableConfig) -> Graph:
     """
     home = home_from_environment()
     if home not in _compactions:
-        _compactions[home] = build_compaction_graph(get_lead_agent(home).prepare_summaries)
+        agent = get_lead_agent(home)
+        _compactions[home] = build_compaction_graph(agent.prepare_summaries, agent.load_limits)
     return _compactions[home]
 
 

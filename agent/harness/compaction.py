@@ -18,16 +18,27 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from agent.core.run_context import CompactionOrder, RunOptions
-from agent.core.state import ThreadCompaction, ThreadState
+from agent.core.run_meter import RunLimits, RunMeter
+from agent.core.state import ThreadCompaction, ThreadState, merge_usage, usage_of_cost
+from agent.middleware.run_limits import UsageCounter
 from agent.middleware.summarization import SummarizationMiddleware, replacing_writes
 from agent.middleware.summary_cut import Measure, count_tokens
+from agent.models.visible_output import attach_callback
 from agent.shared.compaction import COMPACTION, COMPACTION_GRAPH
 
 PrepareSummaries = Callable[[RunOptions], Awaitable[tuple[BaseChatModel, SummarizationMiddleware]]]
 """Returns the agent's model for a run, and the middleware that summarizes its threads."""
+LoadLimits = Callable[[], Awaitable[RunLimits]]
+"""Returns the limits of a run with the prices of the models; a summary has no limits."""
 
 
-def build_compaction_graph(prepare: PrepareSummaries) -> CompiledStateGraph[Any, Any, Any, Any]:
+async def _load_no_prices() -> RunLimits:
+    return RunLimits()
+
+
+def build_compaction_graph(
+    prepare: PrepareSummaries, load_limits: LoadLimits = _load_no_prices
+) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Return the graph. Its run fails with ModelCallFailed if no model writes the summary."""
 
     async def compact(state: ThreadState, *, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -38,7 +49,13 @@ def build_compaction_graph(prepare: PrepareSummaries) -> CompiledStateGraph[Any,
             return {}
         model, summaries = await prepare(RunOptions.of(configurable))
         request = ModelRequest(model=model, messages=state["messages"], state=state, runtime=runtime)
-        return await compact_thread(summaries, request, order)
+        meter = RunMeter(order.key, await load_limits())
+        with attach_callback(UsageCounter(meter)):
+            changes = await compact_thread(summaries, request, order)
+        if not meter.cost:
+            return changes
+        cost = usage_of_cost(meter.cost, meter.limits.currency)
+        return {**changes, "usage": merge_usage(changes.get("usage"), cost)}
 
     graph: StateGraph[Any, Any, Any, Any] = StateGraph(ThreadState)
     graph.add_node("compact", compact)

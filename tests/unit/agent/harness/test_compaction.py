@@ -8,10 +8,12 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.core.run_context import RunOptions
-from agent.core.state import ThreadState
+from agent.core.run_meter import Price, RunLimits
+from agent.core.state import ThreadState, usage_between
 from agent.errors import ModelCallFailed
 from agent.harness.compaction import build_compaction_graph
 from agent.middleware.summarization import SummarizationMiddleware
+from agent.models.resolve import NAME_KEY
 from agent.testing import ScriptedChatModel
 from tests.harness.agents import chain, say, says, scripted, texts
 
@@ -26,7 +28,12 @@ class Thread:
         self.agent = chain(scripted(says("Noted. " * 10)), checkpointer=self.saver)
         self.writer = writer
         self.prepared: list[RunOptions] = []
-        self.graph = build_compaction_graph(self.prepare).copy({"checkpointer": self.saver})
+        self.limits = RunLimits()
+        graph = build_compaction_graph(self.prepare, self.load_limits)
+        self.graph = graph.copy({"checkpointer": self.saver})
+
+    async def load_limits(self) -> RunLimits:
+        return self.limits
 
     async def prepare(self, options: RunOptions) -> tuple[ScriptedChatModel, SummarizationMiddleware]:
         self.prepared.append(options)
@@ -80,6 +87,17 @@ async def test_the_same_request_summarizes_once() -> None:
     assert len(thread.writer.calls) == 1
     await thread.talk()
     assert "TWO" in texts(await thread.compact("8:compact"))[0]
+
+
+async def test_its_cost_is_counted_by_the_prices_of_the_models() -> None:
+    writer = scripted(says("All the codes.", usage=(900_000, 100_000)))
+    writer.metadata = {NAME_KEY: "writer"}
+    thread = Thread(writer)
+    thread.limits = RunLimits(currency="EUR", prices={"writer": Price(input=2.0, output=10.0)})
+    before = (await thread.talk()).get("usage") or {}
+    spent = usage_between(before, (await thread.compact())["usage"])
+    assert (spent["input_tokens"], spent["output_tokens"]) == (900_000, 100_000)
+    assert (spent.get("cost"), spent.get("currency")) == (2.8, "EUR")
 
 
 @pytest.mark.parametrize("turns", [0, 1])
