@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.types import Interrupt, Send
 from pydantic import BaseModel
 
+from agent.shared.compaction import COMPACTION
 from agent.shared.run_identity import SENDER
 from agent.shared.text_masking import MASK, TextMask, mask_sentences
 from agent.subagents.kinds import TASK
@@ -215,11 +216,21 @@ class ValueEraser:
             return value if blank == value else self._note_blank(value["id"], blank)
         found = {
             key: item if key in _STRUCTURE else self.erase(item)
-            for key, item in value.items()
+            for key, item in self._without_focus(value).items()
             if key not in self._paths
         }
         is_same = len(found) == len(value) and all(found[key] is item for key, item in value.items())
         return value if is_same else found
+
+    def _without_focus(self, value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        """Return the settings of a run without what the person wanted a summary to keep: the words of a
+        command, which are too few to be found as a quotation.
+        """
+        order = value.get(COMPACTION)
+        is_theirs = isinstance(order, Mapping) and value.get("user_id") in self._target.authors
+        if not is_theirs or not order.get("focus"):
+            return value
+        return {**value, COMPACTION: {**order, "focus": ""}}
 
     def _erase_items(self, value: Any) -> Any:
         found = [self.erase(item) for item in value if not self._is_their_file(item)]

@@ -203,6 +203,26 @@ async def test_what_others_quote_of_them_is_masked(group: Served, tmp_path: Path
     assert "look" in stored
 
 
+async def test_what_a_summary_was_to_keep_is_erased_with_who_asked_for_it(
+    group: Served, tmp_path: Path
+) -> None:
+    for person, focus in ((ANN, "keep my plums"), (BEN, "keep my pears")):
+        order = {"key": f"{person}:compact", "focus": focus}
+        run = await group.client.runs.create(
+            GROUP,
+            "echo",
+            input={"messages": [message(f"m-{person}", person, "Hi")]},
+            if_not_exists="create",
+            config={"configurable": {"user_id": person, "compaction": order}},
+        )
+        await group.client.runs.join(GROUP, run["run_id"])
+    assert "keep my plums" in stored_values(tmp_path)
+    await erase(group)
+    stored = stored_values(tmp_path)
+    assert "plums" not in stored
+    assert "keep my pears" in stored
+
+
 async def test_a_waiting_message_is_taken_from_the_inbox(group: Served, tmp_path: Path) -> None:
     await say(group, message("m1", BEN, BEN_SAID))
     for identity, sender, text in (("w1", ANN, ANN_SAID), ("w2", BEN, "Ben: wait for me")):
