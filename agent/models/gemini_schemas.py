@@ -19,6 +19,8 @@ _FIELDS = frozenset(
     | {"required", "minItems", "maxItems", "minProperties", "maxProperties", "minLength", "maxLength"}
     | {"minimum", "maximum", "pattern", "example", "propertyOrdering"}
 )
+_ONLY_FOR: Mapping[str, str] = {"properties": "object", "required": "object", "items": "array"}
+"""Fields that Gemini accepts with one type only (anomalyco/opencode issue 11889)."""
 _TEXT: Mapping[str, Any] = {"type": "string"}
 
 
@@ -76,7 +78,9 @@ def _reduce(part: object, place: _Place) -> Schema:
         del reduced["required"]
     if "items" in reduced or reduced.get("type") == "array":
         reduced["items"] = _reduce(reduced.get("items"), place)
-    return {"type": _guess_type(reduced), **reduced}
+    typed: Schema = {"type": _guess_type(reduced), **reduced}
+    kind = typed["type"]
+    return {name: value for name, value in typed.items() if _ONLY_FOR.get(name, kind) == kind}
 
 
 def _guess_type(reduced: Schema) -> str:

@@ -39,6 +39,14 @@ def test_an_image_that_can_not_be_read(what: str) -> None:
     assert not find_bad_image({"messages": [{"content": forms("image/png", coded(png()))}]})
 
 
+def test_of_many_images_none_may_be_large() -> None:
+    def body(number: int) -> dict[str, Any]:
+        return {"content": [forms("image/png", coded(png(2_001, 1)))[2] for _ in range(number)]}
+
+    assert not find_bad_image(body(20))
+    assert "exceeds 2000 pixels" in find_bad_image(body(21))
+
+
 @pytest.mark.parametrize(("name", "form"), [("openai", 0), ("anthropic", 2)])
 def test_a_request_with_such_an_image_is_rejected(name: str, form: int) -> None:
     def body(data: str) -> dict[str, Any]:

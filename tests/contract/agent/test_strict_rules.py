@@ -300,6 +300,22 @@ OWN: dict[str, dict[str, tuple[Callable[[Body], object], str]]] = {
             lambda body: body["messages"].extend(deepcopy(body["messages"][1:])),
             "`tool_use` ids must be unique",
         ),
+        "a failure without a text": (block(2, 0, is_error=True, content=""), "content cannot be empty"),
+        "a failure with an image": (
+            block(
+                2,
+                0,
+                is_error=True,
+                content=[
+                    {"type": "text", "text": "It failed."},
+                    {
+                        "type": "image",
+                        "source": {"type": "base64", "media_type": "image/png", "data": PIXEL},
+                    },
+                ],
+            ),
+            "all content must be type `text` if `is_error` is true",
+        ),
         "a result after a text": (
             lambda body: body["messages"][2]["content"].reverse(),
             "`tool_result` blocks must come first",

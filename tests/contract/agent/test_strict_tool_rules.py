@@ -136,6 +136,14 @@ REJECTED: dict[str, dict[str, tuple[Callable[[Body], object], str]]] = {
             with_tools("gemini", having(n={"type": "integer", "enum": ["1"]})),
             "only allowed for STRING",
         ),
+        "properties of a text": (
+            with_tools("gemini", having(data={"type": "string", "properties": {"a": {"type": "string"}}})),
+            "parameters.properties[data].properties: only allowed for OBJECT type",
+        ),
+        "items of a text": (
+            with_tools("gemini", having(data={"type": "string", "items": {"type": "string"}})),
+            "items: only allowed for ARRAY type",
+        ),
         "an array without items": (
             with_tools("gemini", having(tags={"type": "array"})),
             "parameters.properties[tags].items: missing field",

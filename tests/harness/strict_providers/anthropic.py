@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from tests.harness.strict_providers.anthropic_rules import check_options, check_tools
+from tests.harness.strict_providers.anthropic_rules import check_failures, check_options, check_tools
 from tests.harness.strict_providers.caching import list_blocks
 from tests.harness.strict_providers.server import Body, RejectedRequest, Reply, Strict, StrictProvider
 
@@ -183,6 +183,7 @@ class StrictAnthropic(StrictProvider):
         pending: list[str] = []
         for at, message in enumerate(messages):
             pending = _check_results(at, _blocks(message), pending)
+            check_failures(_blocks(message))
         for message in messages:
             for block in _blocks(message):
                 if block["type"] == "thinking" and block["signature"] not in self.signatures:

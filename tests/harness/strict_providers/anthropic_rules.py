@@ -3,8 +3,9 @@
 As the API answers: the schemas of tools are JSON Schema of draft 2020-12, objects without alternatives at the
 top level (makenotion/notion-mcp-server issue 340), with keys of letters, digits, `_`, `.` and `-`. Thinking
 (https://docs.claude.com/en/docs/build-with-claude/extended-thinking): its budget is below `max_tokens`, the
-temperature is 1 and no tool is forced. Caching
-(https://docs.claude.com/en/docs/build-with-claude/prompt-caching): at most four markers.
+temperature is 1 and no tool is forced. Results of failed calls (anthropics/claude-agent-sdk-python issue 248)
+have content, and only texts. Caching (https://docs.claude.com/en/docs/build-with-claude/prompt-caching): at
+most four markers.
 """
 
 from __future__ import annotations
@@ -59,6 +60,18 @@ def check_options(body: Body) -> None:
         raise RejectedRequest("`temperature` may only be set to 1 when thinking is enabled.")
     if (body.get("tool_choice") or {}).get("type") in {"any", "tool"}:
         raise RejectedRequest("Thinking may not be enabled when tool_choice forces tool use.")
+
+
+def check_failures(blocks: Sequence[Body]) -> None:
+    """Check the results of failed calls."""
+    for block in blocks:
+        if block["type"] != "tool_result" or not block.get("is_error"):
+            continue
+        content = block.get("content")
+        if not content:
+            raise RejectedRequest("tool_result: content cannot be empty if `is_error` is true")
+        if isinstance(content, list) and any(one["type"] != "text" for one in content):
+            raise RejectedRequest("tool_result: all content must be type `text` if `is_error` is true")
 
 
 def _find_markers(value: Any) -> Iterator[Any]:

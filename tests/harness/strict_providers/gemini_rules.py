@@ -5,8 +5,9 @@ package (2026-08-21); `additionalProperties` and constants that are no texts are
 (`process_schema` in _transformers.py there). Texts of errors as clients report them: an unknown name
 (zed-industries/zed issue 44875), items and names of functions (cline/cline issue 7339), values of `required`
 (chatboxai/chatbox issue 2606), enumerations (anomalyco/opencode issue 2687), fields beside alternatives
-(lambda-alpha-labs/Graphenium issue 37), a schema without a type (UKGovernmentBEIS/inspect_ai pull request
-3097), an empty text (livekit/agents issue 1896, through the compatible endpoint).
+(lambda-alpha-labs/Graphenium issue 37), fields of another type (anomalyco/opencode issue 11889), a schema
+without a type (UKGovernmentBEIS/inspect_ai pull request 3097), an empty text (livekit/agents issue 1896,
+through the compatible endpoint).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tests.harness.strict_providers.server import Body, RejectedRequest
 Text = Annotated[str, Field(min_length=1)]
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
 _PLACE = "tools[0].function_declarations"
+_ONLY_FOR = {"properties": "object", "required": "object", "items": "array"}
 
 
 class Schema(BaseModel):
@@ -94,6 +96,9 @@ def _check_schema(schema: Schema, place: str) -> None:
         raise RejectedRequest(f"{place}.enum: only allowed for STRING type")
     if schema.any_of and schema.model_fields_set - {"any_of"}:
         raise RejectedRequest(f"{place}: When using any_of, it must be the only field set.")
+    for field, kind in _ONLY_FOR.items():
+        if getattr(schema, field) is not None and schema.type != kind:
+            raise RejectedRequest(f"{place}.{field}: only allowed for {kind.upper()} type")
     for name, one in known.items():
         _check_schema(one, f"{place}.properties[{name}]")
     for at, one in enumerate(schema.any_of or ()):

@@ -51,6 +51,14 @@ def check(schema: dict[str, Any]) -> None:
             {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
         ),
         (
+            {"type": "string", "properties": {"a": {"type": "string"}}, "required": ["a"], "items": {}},
+            {"type": "string"},
+        ),
+        (
+            {"type": ["string", "array"], "items": {"type": "integer"}},
+            {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}]},
+        ),
+        (
             {"type": "object", "properties": {"a": {"type": "string"}}, "anyOf": [{"required": ["a"]}]},
             {"type": "object", "properties": {"a": {"type": "string"}}},
         ),
