@@ -10,7 +10,7 @@ from bot.commands.models import chosen_model
 from bot.commands.registry import Invocation, Result, text_after
 from bot.errors import RuntimeUnreachable
 from bot.runtime.interface import CompactionOutcome, CompactionRequest, CompactionState
-from bot.store.budgets import find_refusal
+from bot.store.budgets import count_message, find_refusal
 from bot.store.conversations import load_conversation, load_lane
 
 LONGEST_FOCUS = 500
@@ -34,6 +34,8 @@ async def compact(call: Invocation) -> Result:
     outcome = await _follow(call, await _make_request(call, focus, starts=is_free))
     if outcome.state is CompactionState.BUSY and refusal:
         return Result(refusal)
+    if outcome.used is not None:
+        await core.db.run(count_message, call.limits, core.clock.now())
     return Result(_describe(call, outcome), used=outcome.used)
 
 
@@ -67,5 +69,5 @@ async def _follow(call: Invocation, request: CompactionRequest) -> CompactionOut
 
 def _describe(call: Invocation, outcome: CompactionOutcome) -> str:
     problem = call.core.mask_secrets(outcome.problem)
-    counts = {"before": outcome.before, "after": outcome.after, "messages": outcome.messages}
+    counts = {"before": outcome.before, "after": outcome.after, "count": outcome.messages}
     return call.texts(f"compact_{outcome.state.value}", problem=problem, **counts)

@@ -113,7 +113,7 @@ CHINESE: Mapping[str, str] = {
     "retry_busy": "正在回答，请在结束后重试。",
     "retry_waits": "当前回答结束后，我会重新回答。",
     "retry_done": "正在重新回答。",
-    "compact_done": "已将本对话较早的 {messages:,} 条消息压缩成摘要：约 {before:,} Token 减至 {after:,}，最近的消息保持原样。",
+    "compact_done": "已将本对话较早的 {count:,} 条消息压缩成摘要：约 {before:,} Token 减至 {after:,}，最近的消息保持原样。",
     "compact_short": "无需压缩：本对话约 {before:,} Token，摘要不会更短。",
     "compact_busy": "正在回答，请在结束后再发送 `/compact`。",
     "compact_question": "我的问题还未得到答复，请先答复，再发送 `/compact`。",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -113,6 +114,22 @@ async def test_a_spent_limit_refuses_it(at: Bench) -> None:
         assert await says(at, "/compact") == TOLD
         assert "limit" in await says(at, "/compact")
     assert len(at.runtime.compactions) == 2
+
+
+async def test_it_counts_as_a_message(at: Bench) -> None:
+    at.role = None
+    at.budgets = BudgetsConfig(person=BudgetLimits(messages_per_hour=2))
+    async with at.running():
+        await says(at, "hello")
+        assert await says(at, "/compact") == TOLD
+        assert "limit" in await says(at, "/compact")
+    assert len(at.runtime.compactions) == 1
+
+
+async def test_a_single_message_is_told_as_one(at: Bench) -> None:
+    at.runtime.compacting = lambda _request: replace(DONE, messages=1)
+    async with at.running():
+        assert (await says(at, "/compact")).startswith("I summarized 1 earlier message of this")
 
 
 async def test_who_is_blocked_gets_no_summary(at: Bench) -> None:
