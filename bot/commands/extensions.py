@@ -79,7 +79,7 @@ async def _resolve_name(call: Invocation) -> str:
 
 async def _switch_skill(call: Invocation, one: SkillInfo, *, enabled: bool) -> Result:
     if not call.may(Permission.EXTEND):
-        return Result(call.texts("all_accounts_only", name=call.name))
+        return Result(call.texts("all_accounts_only", name=call.name), refused=True)
     await call.core.runtime.switch_skill(one.name, enabled=enabled)
     key = "skill_on" if enabled else "skill_off"
     return Result(call.texts(key, name=one.name, command=command_of(one)))
@@ -187,7 +187,7 @@ async def _show_or_switch(call: Invocation, found: Sequence[McpServerState], wan
             "\n\n".join(filter(None, [_server_line(texts, one, most=len(one.tools)), one.description]))
         )
     if not call.may(Permission.EXTEND):
-        return Result(texts("all_accounts_only", name=call.name))
+        return Result(texts("all_accounts_only", name=call.name), refused=True)
     await call.core.runtime.switch_server(one.name, enabled=wanted)
     return Result(texts("mcp_on" if wanted else "mcp_off", name=one.name))
 

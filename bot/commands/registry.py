@@ -145,7 +145,7 @@ class Result:
 
     `composed`: the handler's transaction has already recorded the answer or handed the turn to the agent.
     `sealed` maps placeholders in the text to secrets, which are sent to the caller and never stored. `used`
-    are the tokens that the command used.
+    are the tokens that the command used. `refused`: the caller may use the command, but not in this way.
     """
 
     text: str
@@ -153,6 +153,7 @@ class Result:
     documents: tuple[AnswerFile, ...] = ()
     sealed: tuple[str, str] | None = None
     used: TokenUsage | None = None
+    refused: bool = False
 
 
 def nearest(name: str, names: Sequence[str], cutoff: float = 0.4) -> list[str]:

@@ -65,7 +65,7 @@ async def change_skill(call: Invocation, name: str) -> Result:
     """
     texts, words = call.texts, call.words
     if words[1].lower() != HISTORY and not call.may(Permission.PROGRAMS):
-        return Result(texts("skill_owners_only"))
+        return Result(texts("skill_owners_only"), refused=True)
     try:
         changes = call.core.runtime.skill_installer
         if _has_effect(words) and not await _begin(call):

@@ -410,7 +410,7 @@ class Dispatcher:
         shown = typing_shown(channel, turn.address, self._clock) if command.slow else nullcontext()
         async with shown:
             result = Result(refused) if refused else await self._run_handler(command.handler, call)
-        if event := command.audit_event(words, refused=bool(refused)):
+        if event := command.audit_event(words, refused=bool(refused) or result.refused):
             await self._db.run(record_event, author_of(turn), event, self._clock.now())
         return result
 

@@ -179,7 +179,11 @@ async def test_only_owners_change_skills(
             told = await said(at, f"/skill {text}")
             assert ("Only owners of all accounts" in told) is history, told
         assert ("Versions of stand-up" in await said(at, "/skill stand-up history")) is history
+        deeds = [entry.deed for entry in await at.db.run(list_audit_entries)]
     assert changes.done == []
+    shown, *changing = [one.action for one in deeds if one.subject == "/skill"]
+    assert changing == ["refused"] * 4
+    assert shown == ("command" if history else "refused")
 
 
 async def test_without_an_answer_nothing_is_claimed(at: Bench, changes: ScriptedSkillChanges) -> None:
