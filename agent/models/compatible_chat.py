@@ -146,6 +146,16 @@ class OpenAIChat(CompatibleChat):
     takes_cache_key: ClassVar[bool] = True
 
 
+class GatewayChat(OpenAIChat):
+    """OpenAI's API at another address, such as vLLM or a gateway.
+
+    Many of these servers reject `prompt_cache_key` and with it every request: Fireworks
+    (anomalyco/opencode issue 4386), NVIDIA (sipeed/picoclaw issue 1019), LiteLLM (opencode pull 3931).
+    """
+
+    takes_cache_key: ClassVar[bool] = False
+
+
 SIGNATURES = "gemini_signatures"
 UNSIGNED = "skip_thought_signature_validator"
 """Signature for calls that Gemini did not make (https://ai.google.dev/gemini-api/docs/thought-signatures)."""

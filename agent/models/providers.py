@@ -19,6 +19,7 @@ read `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL` themselves.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
@@ -131,7 +132,8 @@ LABELS: Mapping[str, str] = {
 }
 _OPENAI_ADDRESS = "https://api.openai.com/v1"
 _OPENAI_CHAT = f"{COMPATIBLE}:OpenAIChat"
-_OWN_CLASSES: Mapping[str, str] = {
+_GATEWAY_CHAT = f"{COMPATIBLE}:GatewayChat"
+_OWN_CLASSES: Mapping[str, str] = {"api.openai.com": _OPENAI_CHAT} | {
     host: provider.use
     for provider in PROVIDERS
     if provider.use.startswith(COMPATIBLE) and (host := urlsplit(provider.base_url or "").hostname)
@@ -142,15 +144,21 @@ def find_class(spec: ModelSpec) -> str:
     """Return the class to build: that of the provider at the address in place of LangChain's for OpenAI.
 
     Configurations from before the provider had its own class name LangChain's, with which no conversation
-    lasts. At any other address (vLLM, a gateway) it is the class for OpenAI, which sends published fields
-    only and does not lose a stop.
+    lasts. At any other address (vLLM, a gateway) it is a class that sends fields of OpenAI's API which such
+    servers accept, and does not lose a stop.
     """
-    address = spec.settings.get("base_url") or _OPENAI_ADDRESS
     if spec.use != OPENAI_CLASS:
         return spec.use
+    address = spec.settings.get("base_url") or _client_address()
     if not isinstance(address, str):
-        return _OPENAI_CHAT
-    return _OWN_CLASSES.get(urlsplit(address).hostname or "", _OPENAI_CHAT)
+        return _GATEWAY_CHAT
+    return _OWN_CLASSES.get(urlsplit(address).hostname or "", _GATEWAY_CHAT)
+
+
+def _client_address() -> str:
+    """Return the address that OpenAI's client uses if the configuration has none."""
+    chosen = os.environ.get("OPENAI_API_BASE") or os.environ.get("OPENAI_BASE_URL")
+    return chosen or _OPENAI_ADDRESS
 
 
 def with_model(spec: ModelSpec, model: str) -> ModelSpec:

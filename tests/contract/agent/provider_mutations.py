@@ -174,7 +174,7 @@ PROVIDER_MUTATIONS = (
         "other servers",
         "a server at another address gets tidy messages",
         "agent/models/providers.py",
-        '.hostname or "", _OPENAI_CHAT)',
+        '.hostname or "", _GATEWAY_CHAT)',
         '.hostname or "", spec.use)',
         f"{STRICT}::test_a_gateway_that_is_as_strict_as_groq_holds_a_conversation",
     ),

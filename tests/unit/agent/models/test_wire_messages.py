@@ -19,6 +19,7 @@ from agent.models.capabilities import OMITTED_IMAGE as CAPABILITY_NOTE
 from agent.models.compatible_chat import (
     CompatibleChat,
     DeepSeekChat,
+    GatewayChat,
     GeminiChat,
     GroqChat,
     MistralChat,
@@ -122,7 +123,8 @@ def test_an_older_entry_gets_the_class_of_its_provider(name: str, chosen: type[C
 @pytest.mark.parametrize(
     ("use", "address", "chosen"),
     [
-        (OPENAI_CLASS, "http://127.0.0.1:8000/v1", "agent.models.compatible_chat:OpenAIChat"),
+        (OPENAI_CLASS, "http://127.0.0.1:8000/v1", "agent.models.compatible_chat:GatewayChat"),
+        (OPENAI_CLASS, "https://api.openai.com/v1", "agent.models.compatible_chat:OpenAIChat"),
         (OPENAI_CLASS, None, "agent.models.compatible_chat:OpenAIChat"),
         ("x:Y", "https://api.groq.com/openai/v1", "x:Y"),
     ],
@@ -132,6 +134,22 @@ def test_other_addresses_get_the_class_for_openai_and_other_classes_stay(
 ) -> None:
     spec = ModelSpec(name="m", use=use, model="m", display_name="M", settings={"base_url": address})
     assert find_class(spec) == chosen
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_API_BASE", "OPENAI_BASE_URL"])
+def test_the_address_in_the_environment_counts(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, "http://127.0.0.1:8000/v1")
+    spec = ModelSpec(name="m", use=OPENAI_CLASS, model="m", display_name="M", settings={})
+    assert find_class(spec) == "agent.models.compatible_chat:GatewayChat"
+
+
+def test_servers_at_other_addresses_get_no_cache_key() -> None:
+    """They reject it: anomalyco/opencode issue 4386, sipeed/picoclaw issue 1019."""
+    settings = {"base_url": "http://127.0.0.1:8000/v1", "api_key": "k"}
+    spec = ModelSpec(name="m", use=OPENAI_CLASS, model="m", display_name="M", settings=settings)
+    model = build_model(spec)
+    assert isinstance(model, GatewayChat)
+    assert (model.takes_cache_key, OpenAIChat.takes_cache_key) == (False, True)
 
 
 async def test_a_stop_that_meets_a_chunk_ends_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
