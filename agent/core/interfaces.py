@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from agent.errors import AgentError
 
@@ -62,6 +62,15 @@ class MemoryStore(Protocol):
 
     async def text(self, scope: MemoryScope) -> str:
         """Return the text for the system prompt, "" for none."""
+        ...
+
+
+@runtime_checkable
+class CountsErasures(Protocol):
+    """A memory store that knows how often somebody erased something from a memory."""
+
+    async def count_erasures(self, scope: MemoryScope) -> int:
+        """Return the number, which has grown once an erasure is complete."""
         ...
 
 

@@ -114,7 +114,8 @@ async def update_memory(
     """Apply a pending update to the memory of its scope and remove it from the queue.
 
     Raises InvalidAnswer when the model's answers are unusable, TimeoutError, and any error of `ask`; the
-    update then stays queued. Nothing is written if the scope was erased in the meantime.
+    update then stays queued. Nothing is written if somebody erased something in the meantime: what is still
+    queued is processed again.
     """
     document = await asyncio.to_thread(folder.files.read, pending.scope)
     told = any(one.role == "person" for one in pending.messages)
@@ -147,12 +148,14 @@ def _write_patch(
 ) -> None:
     """Apply the patch to the current document, which others may have changed in the meantime."""
     with folder.files.lock_for_write():
-        if folder.queue.count_erasures(pending.scope) == pending.erasures:
-            now = datetime.fromtimestamp(folder.clock(), UTC).isoformat(timespec="seconds")
-            document = folder.files.read(pending.scope)
-            written = apply_patch(
-                document, patch, limits, now=now, source=pending.thread_id, update_id=pending.id
-            )
-            folder.files.write(pending.scope, written)
+        if folder.queue.count_erasures(pending.scope) != pending.erasures:
+            log.info("memory_update_invalidated")
+            return
+        now = datetime.fromtimestamp(folder.clock(), UTC).isoformat(timespec="seconds")
+        document = folder.files.read(pending.scope)
+        written = apply_patch(
+            document, patch, limits, now=now, source=pending.thread_id, update_id=pending.id
+        )
+        folder.files.write(pending.scope, written)
         folder.queue.complete(pending)
     log.info("memory_updated", added=len(patch.add), removed=len(patch.remove))

@@ -19,14 +19,15 @@ _SENTENCES = re.compile(r"(?<=[.;!?。；！？])\s*")
 class _Frozen:
     text: str
     since: float
+    erasures: int
 
 
 class FrozenTexts:
     """Remembers the memory that each conversation's prompt contains, in this process.
 
     A conversation keeps it for `seconds` although the memory has grown: what is new was mostly said in the
-    conversation itself. If something was removed from the memory, the current text is used at once, so that
-    nothing forgotten or erased reaches the model.
+    conversation itself. If a fact or a summary was removed from the memory, or something was erased, the
+    current text is used at once. What a rewritten summary no longer says stays for that time.
     """
 
     def __init__(
@@ -39,14 +40,22 @@ class FrozenTexts:
         self._seconds, self._threads, self._clock = seconds, threads, clock
         self._texts: OrderedDict[tuple[str, str], _Frozen] = OrderedDict()
 
-    def choose_text(self, thread: str, scope: str, current: str) -> str:
-        """Return the text for the prompt: the frozen one, or `current`, which is then frozen."""
+    def choose_text(self, thread: str, scope: str, current: str, erasures: int = 0) -> str:
+        """Return the text for the prompt: the frozen one, or `current`, which is then frozen.
+
+        `erasures` is a number that grows when something is erased from the memory.
+        """
         key = (thread, scope)
         frozen, now = self._texts.get(key), self._clock()
-        if frozen is None or now - frozen.since >= self._seconds or lacks_content(current, frozen.text):
-            frozen = _Frozen(current, now)
+        if (
+            frozen is None
+            or frozen.erasures != erasures
+            or now - frozen.since >= self._seconds
+            or lacks_content(current, frozen.text)
+        ):
+            frozen = _Frozen(current, now, erasures)
         elif not frozen.text:
-            frozen = _Frozen(current, frozen.since)
+            frozen = _Frozen(current, frozen.since, erasures)
         self._texts[key] = frozen
         self._texts.move_to_end(key)
         while len(self._texts) > self._threads:

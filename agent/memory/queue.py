@@ -159,7 +159,7 @@ class MemoryUpdateQueue:
     def erase_messages(self, scope: MemoryScope, ids: Collection[str], mask: TextMask) -> int:
         """Delete messages with these ids and the answers to them, and mask quotations in the others.
 
-        Returns the number of deleted messages. A running update with such messages is invalidated.
+        Returns the number of deleted messages.
         """
         text, deleted = format_scope(scope), 0
         with self._transaction() as tx:
@@ -169,12 +169,16 @@ class MemoryUpdateQueue:
                 if kept == messages:
                     continue
                 deleted += len(messages) - len(kept)
-                tx.execute(_INCREMENT_ERASURES, (text,))
                 if any(one.role == "person" for one in kept):
                     tx.execute(_REPLACE_MESSAGES, (uuid4().hex, _encode_messages(kept), text, thread))
                 else:
                     tx.execute(_DELETE_BY_THREAD, (text, thread))
         return deleted
+
+    def record_erasure(self, scope: MemoryScope) -> None:
+        """Count an erasure, which invalidates a running update: it has read what was erased."""
+        with self._transaction() as tx:
+            tx.execute(_INCREMENT_ERASURES, (format_scope(scope),))
 
     def compact(self) -> None:
         """Remove deleted content from the database file. Does nothing if there is none."""
@@ -182,9 +186,10 @@ class MemoryUpdateQueue:
             compact_database(self._path)
 
     def count_erasures(self, scope: MemoryScope) -> int:
-        """Return the number of times the scope was erased."""
-        with self._transaction() as tx:
-            row = tx.execute(_SELECT_ERASURES, (format_scope(scope),)).fetchone()
+        """Return the number of times the scope, or a person's part in it, was erased. Takes no lock."""
+        with self._guard:
+            connection = self._connection or self._open()
+            row = connection.execute(_SELECT_ERASURES, (format_scope(scope),)).fetchone()
         return row[0] if row else 0
 
     def count_pending(self, scope: MemoryScope) -> int:

@@ -100,6 +100,8 @@ class MemoryService:
             with folder.files.lock_for_write():
                 folder.queue.erase(scope)
                 folder.files.delete(scope)
+                # Who sees the new number finds the file without what was erased.
+                folder.queue.record_erasure(scope)
                 folder.queue.compact()
 
         await self._run_in_folder(scope, "forget", erase)
@@ -121,6 +123,7 @@ class MemoryService:
                 folder.files.delete(scope)
                 if not cleaned.is_empty:
                     folder.files.write(scope, cleaned)
+                folder.queue.record_erasure(scope)
                 folder.queue.compact()
             return ErasedFromMemory(
                 facts=len(document.facts) - len(cleaned.facts),

@@ -72,6 +72,11 @@ class FileMemoryStore:
         document = await asyncio.to_thread(folder.files.read, scope)
         return render_memory(document, group=scope.kind == "group", tokens=config.max_injection_tokens)
 
+    async def count_erasures(self, scope: MemoryScope) -> int:
+        """Return how often the memory, or a person's part in it, was erased."""
+        folder, _ = await self._current_folder(await self._load_config())
+        return await asyncio.to_thread(_count_erasures, folder, scope)
+
     async def resume(self) -> None:
         """Process the updates that an earlier process left in the queue."""
         folder, worker = await self._current_folder(await self._load_config())
@@ -104,6 +109,10 @@ class FileMemoryStore:
         config = await self._load_config()
         limits = FactLimits(config.max_facts, config.fact_confidence_threshold)
         await update_memory(folder, pending, self._ask, limits)
+
+
+def _count_erasures(folder: MemoryFolder, scope: MemoryScope) -> int:
+    return folder.queue.count_erasures(scope) if folder.queue.exists else 0
 
 
 def _has_pending(folder: MemoryFolder) -> bool:

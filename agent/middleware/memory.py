@@ -9,7 +9,7 @@ import structlog
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AnyMessage, BaseMessage
 
-from agent.core.interfaces import MemoryScope, MemoryStore
+from agent.core.interfaces import CountsErasures, MemoryScope, MemoryStore
 from agent.core.run_context import RunContext
 from agent.errors import redact_line
 from agent.memory.exchange import filter_for_scope, select_memorable
@@ -49,9 +49,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any]):
         scope = MemoryScope.of(context)
         if scope is None:
             return await handler(request)
-        text = await self._read_memory(scope)
+        text, erasures = await self._read_memory(scope)
         if text is not None and context.thread_id is not None:
-            text = self._frozen.choose_text(context.thread_id, format_scope(scope), text)
+            text = self._frozen.choose_text(context.thread_id, format_scope(scope), text, erasures)
         if text:
             request = with_system(request, INJECTED.format(text=escape_tags(text)))
         response = await handler(request)
@@ -60,13 +60,16 @@ class MemoryMiddleware(AgentMiddleware[Any, Any]):
             await make_recorder(self._store)(context, [*request.state["messages"], answer])
         return response
 
-    async def _read_memory(self, scope: MemoryScope) -> str | None:
-        """Return the current text; None if it can't be read."""
+    async def _read_memory(self, scope: MemoryScope) -> tuple[str | None, int]:
+        """Return the current text (None if it can't be read), and the number of erasures before."""
+        store = self._store
         try:
-            return await self._store.text(scope)
+            # Counted first: the next call notices an erasure between the two.
+            erasures = await store.count_erasures(scope) if isinstance(store, CountsErasures) else 0
+            return await store.text(scope), erasures
         except Exception as error:  # noqa: BLE001 - supervisor: an answer without memory beats none
             _log_failure("read", error)
-            return None
+            return None, 0
 
 
 def make_recorder(store: MemoryStore) -> RecordMessages:

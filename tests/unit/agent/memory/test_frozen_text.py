@@ -46,6 +46,15 @@ def test_an_added_fact_waits_an_hour() -> None:
     assert frozen.choose_text("t", "person:a", more) == more
 
 
+def test_an_erasure_changes_the_text_at_once_whatever_was_rewritten() -> None:
+    frozen = FrozenTexts(clock=Clock())
+    rewritten = EARLIER.replace("Lives from it.", "Likes tea.")
+    assert frozen.choose_text("t", "group:g", EARLIER, 0) == EARLIER
+    assert frozen.choose_text("t", "group:g", rewritten, 0) == EARLIER
+    assert frozen.choose_text("t", "group:g", rewritten, 1) == rewritten
+    assert frozen.choose_text("t", "group:g", EARLIER, 1) == rewritten
+
+
 def test_a_first_memory_is_used_at_once() -> None:
     frozen = FrozenTexts(clock=Clock())
     assert frozen.choose_text("t", "person:a", "") == ""
