@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -120,8 +121,11 @@ CANT_REACH = "can't be reached"
 REJECTED = "rejected the request with status 400"
 """Reported for a request of a session: many servers answer so when they don't know the session,
 also those that follow the examples of the TypeScript SDK."""
+LOST = "could not be reached again"
+"""As CANT_REACH, for a request that follows a call that the server has got."""
 _SESSION_EXPIRED = 404
 _SESSION = "mcp-session-id"
+_FOLLOW_UPS = ("notifications/", "tasks/")
 
 
 def make_client(
@@ -153,15 +157,30 @@ class _FailFastClient(httpx.AsyncClient):
             response = await super().send(request, **options)
         except (httpx.TransportError, McpError) as error:
             if request.method == "POST":
-                self._report(_describe_failure(error))
+                why = _describe_failure(error)
+                self._report(LOST if why == CANT_REACH and not _begins_call(request) else why)
             raise
         if request.method == "POST":
             if response.status_code >= 400 and response.status_code != _SESSION_EXPIRED:
                 is_rejected = response.status_code == 400 and _SESSION in request.headers
-                self._report(REJECTED if is_rejected else f"returned status {response.status_code}")
+                is_undelivered = is_rejected and _begins_call(request)
+                self._report(REJECTED if is_undelivered else f"returned status {response.status_code}")
             elif isinstance(response.stream, httpx.AsyncByteStream):
                 response.stream = _FailFastStream(response.stream, self._report)
         return response
+
+
+def _begins_call(request: httpx.Request) -> bool:
+    """Return whether a call was not made if this request of it failed.
+
+    Answers to the server's questions, notifications, and questions about a task follow a call that the server
+    has got; repeating it could do its work twice.
+    """
+    try:
+        method = json.loads(request.content).get("method")
+    except (ValueError, AttributeError, httpx.RequestNotRead):
+        return False
+    return isinstance(method, str) and not method.startswith(_FOLLOW_UPS)
 
 
 class _FailFastStream(httpx.AsyncByteStream):

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
+import anyio
 from mcp import ClientSession
 from mcp import types as protocol
 from mcp.shared.exceptions import McpError
@@ -21,6 +23,7 @@ from agent.mcp.listing import send
 
 POLL_SECONDS = 1.0
 SHORTEST_POLL, LONGEST_POLL = 0.1, 10.0
+CANCEL_SECONDS = 1.0
 Result = Mapping[str, Any]
 
 
@@ -29,7 +32,8 @@ async def call_as_task(
 ) -> Result:
     """Call a tool as a task and return the raw result. Raises McpError.
 
-    Each answer that the task is working gives the call its whole time again, as progress does.
+    Each answer that the task is working gives the call its whole time again, as progress does. If the call is
+    given up, the server is asked to cancel the task.
     """
     params = protocol.CallToolRequestParams(
         name=tool, arguments=arguments, task=protocol.TaskMetadata(ttl=int(MAX_CALL_SECONDS * 1000))
@@ -45,6 +49,9 @@ async def call_as_task(
     try:
         await _watch(session, task, result, timer, report)
         return await result
+    except asyncio.CancelledError:
+        await _cancel_task(session, task["taskId"])
+        raise
     finally:
         result.cancel()
 
@@ -72,6 +79,14 @@ async def _watch(
             timer.restart()
             message = state.get("statusMessage")
             report(None, None, message if isinstance(message, str) else None)
+
+
+async def _cancel_task(session: ClientSession, task_id: str) -> None:
+    """Ask the server to cancel a task; without an answer it ends by its `ttl`."""
+    request = protocol.CancelTaskRequest(params=protocol.CancelTaskRequestParams(taskId=task_id))
+    with suppress(TimeoutError, McpError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+        async with asyncio.timeout(CANCEL_SECONDS):
+            await send(session, request)
 
 
 def _pause(milliseconds: object) -> float:

@@ -21,6 +21,8 @@ TASK = {"task": {"taskId": "t1", "status": "working", "pollInterval": 1}}
 class Session:
     """Answers as a server with tasks; the result comes after these states."""
 
+    refuses_cancel = False
+
     def __init__(self, created: Mapping[str, Any], *states: Mapping[str, Any] | McpError) -> None:
         self.created, self.states = created, list(states)
         self.asked: list[tuple[str, Mapping[str, Any]]] = []
@@ -31,6 +33,10 @@ class Session:
         self.asked.append((one.method, one.params.model_dump(exclude_none=True)))
         if one.method == "tools/call":
             return RawResult(dict(self.created))
+        if one.method == "tasks/cancel":
+            if self.refuses_cancel:
+                raise McpError(protocol.ErrorData(code=-32602, message="Task is already completed"))
+            return RawResult({"taskId": "t1", "status": "cancelled"})
         if one.method == "tasks/result":
             await self.ended.wait()
             return RawResult(DONE)
@@ -85,8 +91,10 @@ async def test_an_unknown_state_does_not_hide_the_result() -> None:
     assert (await run(Session(TASK, error)))[0] == DONE
 
 
-async def test_the_result_is_no_longer_waited_for_when_the_call_is_given_up() -> None:
+@pytest.mark.parametrize("refuses", [False, True])
+async def test_a_call_that_is_given_up_cancels_its_task(refuses: bool) -> None:
     session = Session(TASK, *[{"status": "working", "pollInterval": 1}] * 1_000)
+    session.refuses_cancel = refuses
     running = asyncio.create_task(run(session))
     while len(session.asked) < 3:
         await asyncio.sleep(0.01)
@@ -95,3 +103,4 @@ async def test_the_result_is_no_longer_waited_for_when_the_call_is_given_up() ->
         await running
     await asyncio.sleep(0)
     assert len(asyncio.all_tasks()) == 1
+    assert session.asked[-1] == ("tasks/cancel", {"taskId": "t1"})
