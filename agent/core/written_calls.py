@@ -22,9 +22,10 @@ from typing import Any
 
 from agent.core.loose_json import parse_arguments
 
-_TAGGED = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
+_TAGGED = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 _FUNCTION = re.compile(r"<function=([\w.-]+)>(.*?)</function>", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
+_TAGGED_END, _FUNCTION_END, _PARAMETER_END = "</tool_call>", "</function>", "</parameter>"
 _KEYS = frozenset({"id", "type", "name", "arguments", "parameters"})
 _Call = tuple[str, dict[str, Any]]
 
@@ -50,13 +51,18 @@ def read_written_calls(text: str, known: Collection[str]) -> WrittenCalls | None
 
 
 def _read_tagged(text: str) -> list[_Call] | None:
-    """Return the calls of a text of tags alone; None if it has anything else."""
-    kind = _TAGGED if text.startswith("<tool_call>") else _FUNCTION
-    if kind.sub("", text).strip():
+    """Return the calls of a text of tags alone; None if it has anything else.
+
+    Models may repeat an opening tag until their limit. Each would be searched to the end of the text for its
+    closing tag, so the end is looked at first.
+    """
+    is_tagged = text.startswith("<tool_call>")
+    kind, end = (_TAGGED, _TAGGED_END) if is_tagged else (_FUNCTION, _FUNCTION_END)
+    if not text.rstrip().endswith(end) or kind.sub("", text).strip():
         return None
     calls: list[_Call] = []
     for found in kind.finditer(text):
-        inside = found[0] if kind is _FUNCTION else found[1]
+        inside = found[1].strip() if is_tagged else found[0]
         read = _read_functions(inside) if inside.startswith("<function=") else _read_objects(inside)
         if not read:
             return None
@@ -65,14 +71,14 @@ def _read_tagged(text: str) -> list[_Call] | None:
 
 
 def _read_functions(text: str) -> list[_Call] | None:
-    if _FUNCTION.sub("", text).strip():
+    if not text.endswith(_FUNCTION_END) or _FUNCTION.sub("", text).strip():
         return None
     return [(found[1], _read_parameters(found[2])) for found in _FUNCTION.finditer(text)]
 
 
 def _read_parameters(text: str) -> dict[str, Any]:
     """Return the arguments; their types are fitted to the tool's schema later."""
-    found = _PARAMETER.findall(text)
+    found = _PARAMETER.findall(text, 0, text.rfind(_PARAMETER_END) + len(_PARAMETER_END))
     return dict(found) if found else parse_arguments(text.strip()) or {}
 
 

@@ -8,8 +8,9 @@ references are inlined, null becomes `nullable`, a constant an enumeration; the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 Schema = dict[str, Any]
@@ -22,6 +23,8 @@ _FIELDS = frozenset(
 _ONLY_FOR: Mapping[str, str] = {"properties": "object", "required": "object", "items": "array"}
 """Fields that Gemini accepts with one type only (anomalyco/opencode issue 11889)."""
 _TEXT: Mapping[str, Any] = {"type": "string"}
+MOST_REFERENCES = 500
+"""References of a schema that are inlined. Of ten parts that refer to each other there are millions."""
 
 
 def reduce_function(function: Mapping[str, Any]) -> dict[str, Any]:
@@ -31,23 +34,25 @@ def reduce_function(function: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reduce_schema(schema: Mapping[str, Any]) -> Schema:
-    """Return the schema with the fields that Gemini knows; a recursive one ends as any object."""
+    """Return the schema with the fields that Gemini knows; a recursive or too large one ends as any object."""
     return _reduce(schema, _Place(schema))
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The whole schema, and the references that lead to a place in it."""
+    """The whole schema, the references that lead to a place in it, and the numbers of all references."""
 
     root: Mapping[str, Any]
     followed: frozenset[str] = frozenset()
+    numbers: Iterator[int] = field(default_factory=count)
 
     def resolve(self, part: Mapping[str, Any]) -> tuple[Mapping[str, Any], _Place]:
         """Return what a reference points to, with what stands beside the reference."""
         reference = part.get("$ref")
         if not isinstance(reference, str):
             return part, self
-        found: object = {"type": "object"} if reference in self.followed else self._find(reference)
+        is_end = reference in self.followed or next(self.numbers) >= MOST_REFERENCES
+        found: object = {"type": "object"} if is_end else self._find(reference)
         beside = {name: value for name, value in part.items() if name != "$ref"}
         there = replace(self, followed=self.followed | {reference})
         return there.resolve({**(found if isinstance(found, Mapping) else {"type": "object"}), **beside})

@@ -58,6 +58,11 @@ def test_the_text_before_the_calls_stays() -> None:
         '{"word": "tea"}',
         "[1, 2]",
         "{" * 100_000,
+        # Searched to the end from each tag, these would take minutes.
+        "<tool_call>\n" * 50_000,
+        "<function=lookup>" * 50_000 + "</tool_call>",
+        f"<tool_call>{'<function=lookup>' * 50_000}</tool_call>",
+        f"<tool_call>{' ' * 100_000}</tool_call>",
     ],
 )
 def test_other_texts_stay_texts(text: str) -> None:
