@@ -306,9 +306,8 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         except Exception as error:  # noqa: BLE001 - supervisor: the answer may come out without a summary
             log.warning("summary_failed", error=type(error).__name__, detail=redact_line(str(error)))
             return None
-        gone = {message.id for message in cut}
-        kept = [message for message in request.messages if message.id not in gone]
-        response = await handler(request.override(messages=[written.message, *kept]))
+        shorter = _replace_messages(request.messages, cut, written.message)
+        response = await handler(request.override(messages=shorter))
         usage = {"usage": written.usage} if written.usage else {}
         return with_update(response, messages=replacing_writes(written.message, going), **usage)
 
@@ -356,6 +355,20 @@ def replacing_writes(
 ) -> list[HumanMessage | RemoveMessage]:
     """Return the writes that put the summary in the place of `going`."""
     return [summary, *(RemoveMessage(id=one.id) for one in going if one.id and one.id != summary.id)]
+
+
+def _replace_messages(
+    messages: Sequence[AnyMessage], cut: Sequence[AnyMessage], summary: HumanMessage
+) -> list[AnyMessage]:
+    """Return the messages with the summary where the first one goes, as in the stored thread.
+
+    A question may come before it. With another order, the next request would begin with other messages than
+    this one.
+    """
+    gone = {message.id for message in cut}
+    first = next((at for at, message in enumerate(messages) if message.id in gone), 0)
+    kept = [message for message in messages[first:] if message.id not in gone]
+    return [*messages[:first], summary, *kept]
 
 
 def _make_message(text: str, state: Mapping[str, Any], going: Sequence[AnyMessage]) -> HumanMessage:

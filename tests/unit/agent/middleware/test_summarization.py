@@ -95,6 +95,14 @@ async def test_calls_stay_with_their_results_and_the_question_stays() -> None:
     assert texts(values)[-1] == "done"
 
 
+async def test_a_question_before_the_summary_comes_first_in_every_request() -> None:
+    model = scripted(*[calls("look", at=f"place {number}") for number in range(8)], says("done"))
+    graph = chain(model, summarizing(trigger=("messages", 7), keep=("messages", 3)), tools=[look])
+    values = await say(graph, "look everywhere")
+    assert "SUMMARY" in texts(values)[1]
+    assert {heard.texts[0] for heard in model.calls} == {"look everywhere"}
+
+
 async def test_three_hundred_turns(tmp_path: Any) -> None:
     trigger, keep = 2_000, 600
     written: list[str] = []
