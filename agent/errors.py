@@ -278,7 +278,9 @@ _SANDBOX_PATH = re.compile(
 )
 """A path as the agent sees it, which is no secret; only in quotes it may have spaces."""
 _HOST_BEGIN = rf"(?:~|[A-Za-z]:)?[/\\](?!{_SANDBOX_FOLDER[1:]}(?![\w-]))"
-_HOST_QUOTED = re.compile(rf"""(?P<quote>["'`]){_HOST_BEGIN}[^\n]*?[/\\](?P<name>[^/\\\n]*?)(?P=quote)""")
+_HOST_QUOTED = re.compile(
+    rf"""(?P<quote>["'`]){_HOST_BEGIN}(?:(?!(?P=quote))[^\n])*[/\\](?P<name>[^/\\\n]*?)(?P=quote)"""
+)
 _NAME = r"[\w.@+~&#%=-]+"
 # A name does not end with a space, or "/a/b /mnt/user-data/c" would be one path.
 _HOST_FOLDERS = re.compile(rf"(?<![\w.:/~]){_HOST_BEGIN}(?:{_NAME}(?: {_NAME})*[/\\])+")
