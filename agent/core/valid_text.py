@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
+
+_LONE = re.compile("[\ud800-\udfff]")
 
 
 def is_valid_text(value: Any) -> bool:
     """Return whether all strings in a JSON value can be encoded."""
     match value:
         case str():
-            return value.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in value)
+            return value.isascii() or _LONE.search(value) is None
         case dict():
             return all(is_valid_text(key) and is_valid_text(one) for key, one in value.items())
         case list() | tuple():
