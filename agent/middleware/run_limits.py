@@ -113,7 +113,8 @@ class RunLimitsMiddleware(AgentMiddleware[Any, Any]):
         """Call the model and store the counts of the run."""
         shared = current_meter()
         meter = shared or self._find_meter(request.runtime, request.state)
-        calling = False
+        # A turn that failed may run again, with counts that are not stored yet.
+        calling = True
         try:
             with use_meter(meter), attach_callback(UsageCounter(meter)):
                 response = await handler(request)

@@ -11,6 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from agent.core.run_meter import Price, RunLimits
+from agent.errors import ModelCallFailed
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.guardrails import AllowlistProvider
@@ -18,6 +19,7 @@ from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.run_limits import RunEndMiddleware, RunLimitsMiddleware
 from agent.middleware.title import TitleMiddleware
 from agent.middleware.todo import TodoListMiddleware
+from agent.models.calls import ModelCalls
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, texts
 
@@ -188,6 +190,15 @@ async def test_a_run_goes_on_with_its_counts_after_an_approval(restart: bool) ->
     values = await (build() if restart else graph).ainvoke(answer, TURN)
     assert values["run_spent"]["calls"] == {"look": 3, "find": 1}
     assert "limit of 4 tool calls" in texts(values)[-1]
+
+
+async def test_a_turn_that_failed_goes_on_with_its_counts() -> None:
+    model = scripted(*looks(1), says("", fail="auth"), says("done"))
+    graph = limited(model, ModelCalls(model_name="m"), tool_calls=10)
+    with pytest.raises(ModelCallFailed):
+        await say(graph, "go", TURN)
+    values = await graph.ainvoke(None, TURN)
+    assert values["run_spent"]["calls"] == {"look": 1}
 
 
 async def test_subagents_count_for_the_run_and_end_with_it(tmp_path: Path, monkeypatch: Any) -> None:
