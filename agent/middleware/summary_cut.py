@@ -111,8 +111,7 @@ class CutRules:
             sizes = {"messages": len(messages), "tokens": measure.total, "fraction": measure.total}
             if not all(sizes[kind] >= limit for kind, limit in limits.items()):
                 continue
-            tokens = [limit for kind, limit in limits.items() if kind != "messages"]
-            for kept in self._attempts(min(tokens, default=None)):
+            for kept in self._attempts(limits):
                 places = self._select_places(messages, measure, kept)
                 if self._is_worthwhile(messages, measure, places, limits):
                     return [messages[at] for at in places]
@@ -134,11 +133,12 @@ class CutRules:
         kind, value = self.keep
         return self.window // 4 if kind == "messages" else self._limit(kind, value)
 
-    def _attempts(self, limit: int | None) -> list[ContextSize]:
-        """Return how much to keep: as configured, else less, if too little would go."""
-        if limit is None:
-            return [self.keep]
-        return [self.keep, ("tokens", max(1, limit // 4))]
+    def _attempts(self, limits: Mapping[str, int]) -> list[ContextSize]:
+        """Return how much to keep: as configured, else a quarter of a limit, if too little would go."""
+        tokens = [limit for kind, limit in limits.items() if kind != "messages"]
+        if tokens:
+            return [self.keep, ("tokens", max(1, min(tokens) // 4))]
+        return [self.keep, ("messages", max(1, limits["messages"] // 4))]
 
     def _select_places(
         self, messages: Sequence[AnyMessage], measure: Measure, keep: ContextSize

@@ -82,6 +82,11 @@ def test_it_keeps_less_if_what_should_be_kept_leaves_nothing_to_save() -> None:
     assert ids(rules.select_due(turns(6))) == ids(turns(6)[:10]), "all but the last turn"
 
 
+def test_a_limit_of_messages_is_kept_in_a_large_window_too() -> None:
+    rules = CutRules.of(("messages", 8), ("fraction", 0.25), 1_000_000)
+    assert ids(rules.select_due(turns(4))) == ids(turns(4)[:6])
+
+
 def test_any_alternative_is_enough_and_a_clause_needs_all_its_sizes() -> None:
     either = CutRules.of([("messages", 4), ("tokens", 10_000)], ("messages", 2), WINDOW)
     assert ids(either.select_due(turns(3))) == ["h0", "a0", "h1", "a1"]
