@@ -34,7 +34,7 @@ def reduce_function(function: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reduce_schema(schema: Mapping[str, Any]) -> Schema:
-    """Return the schema with the fields that Gemini knows; a recursive or too large one ends as any object."""
+    """Return the schema with the fields that Gemini knows; what is recursive or too large is any object."""
     return _reduce(schema, _Place(schema))
 
 

@@ -106,7 +106,7 @@ RUN_MUTATIONS = (
         "imprecise models",
         "an example of a call in a text is not made",
         "agent/core/written_calls.py",
-        '    if kind.sub("", text).strip():\n        return None\n    calls',
+        '    if not text.rstrip().endswith(end) or kind.sub("", text).strip():\n        return None\n    calls',
         "    calls",
         "tests/unit/agent/core/test_written_calls.py::test_other_texts_stay_texts",
     ),
