@@ -365,7 +365,8 @@ def _replace_messages(
     A question may come before it. With another order, the next request would begin with other messages than
     this one.
     """
-    gone = {message.id for message in cut}
+    # A message without an id, which an extra may have added, is not stored and stays.
+    gone = {message.id for message in cut if message.id}
     first = next((at for at, message in enumerate(messages) if message.id in gone), 0)
     kept = [message for message in messages[first:] if message.id not in gone]
     return [*messages[:first], summary, *kept]

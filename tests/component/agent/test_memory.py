@@ -338,9 +338,7 @@ async def test_erasing_a_person_voids_an_update_that_has_read_the_memory(
 async def test_a_memory_erased_elsewhere_leaves_the_prompt_although_there_is_a_new_summary(
     made: Made, clock: ManualClock, tmp_path: Path
 ) -> None:
-    keeper = Keeper(
-        '{"user": {"workContext": "Sells boats."}}', '{"user": {"workContext": "Bakes bread."}}'
-    )
+    keeper = Keeper('{"user": {"workContext": "Sells boats."}}', '{"user": {"workContext": "Bakes bread."}}')
     memory = made(keeper)
 
     async def settings() -> MemoryConfig:

@@ -65,10 +65,7 @@ async def test_an_exception_becomes_an_error_that_names_its_class() -> None:
         ("a2" * 20 + " of /mnt/acp-workspace/2026/results.csv", "… of /mnt/acp-workspace/2026/results.csv"),
         ("word " * 60 + "/mnt/user-data/outputs/2026.txt", "word /mnt/user-data/outputs/2026.txt"),
         ("/srv/mnt/user-data/uploads/2026/report.txt", "…/report.txt"),
-        (
-            "'/tmp' is not below '/mnt/user-data/workspace'",
-            "'/tmp' is not below '/mnt/user-data/workspace'",
-        ),
+        ("'/tmp' is not below '/mnt/user-data/workspace'", "'/tmp' is not below '/mnt/user-data/workspace'"),
         ("'/tmp' is not below '/srv/somebody/a'", "'/tmp' is not below '…/a'"),
         ("see https://example.org/a/b", "https://example.org/a/b"),
         ("", "(no message)"),
