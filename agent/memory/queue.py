@@ -186,7 +186,7 @@ class MemoryUpdateQueue:
             compact_database(self._path)
 
     def count_erasures(self, scope: MemoryScope) -> int:
-        """Return the number of times the scope, or a person's part in it, was erased. Does not wait for a writer."""
+        """Return how often the scope, or a person's part in it, was erased, without waiting for a writer."""
         with self._guard:
             connection = self._connection or self._open()
             row = connection.execute(_SELECT_ERASURES, (format_scope(scope),)).fetchone()
