@@ -59,10 +59,10 @@ def test_the_text_before_the_calls_stays() -> None:
         "[1, 2]",
         "{" * 100_000,
         # Searched to the end from each tag, these would take minutes.
-        "<tool_call>\n" * 50_000,
-        "<function=lookup>" * 50_000 + "</tool_call>",
-        f"<tool_call>{'<function=lookup>' * 50_000}</tool_call>",
-        f"<tool_call>{' ' * 100_000}</tool_call>",
+        pytest.param("<tool_call>\n" * 50_000, id="openings"),
+        pytest.param("<function=lookup>" * 50_000 + "</tool_call>", id="functions"),
+        pytest.param(f"<tool_call>{'<function=lookup>' * 50_000}</tool_call>", id="functions in a call"),
+        pytest.param(f"<tool_call>{' ' * 100_000}</tool_call>", id="spaces"),
     ],
 )
 def test_other_texts_stay_texts(text: str) -> None:
