@@ -114,14 +114,14 @@ class RunLimitsMiddleware(AgentMiddleware[Any, Any]):
         shared = current_meter()
         meter = shared or self._find_meter(request.runtime, request.state)
         # A turn that failed may run again, with counts that are not stored yet.
-        calling = True
+        goes_on = True
         try:
             with use_meter(meter), attach_callback(UsageCounter(meter)):
                 response = await handler(request)
             answer = get_answer(response)
-            calling = answer is not None and bool(answer.tool_calls)
+            goes_on = answer is not None and bool(answer.tool_calls)
         finally:
-            if not calling and shared is None:
+            if not goes_on and shared is None:
                 self._meters.pop(self._key(request.runtime, request.state), None)
         if shared is not None:
             return response

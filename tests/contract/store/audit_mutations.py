@@ -109,7 +109,7 @@ AUDIT_MUTATIONS = (
         "changes without a trace",
         "a command that changes something is audited",
         "bot/commands/registry.py",
-        "        if not self.audited or refused or (self.argument and not words):\n",
+        "        if not self.audited or refused or shows:\n",
         "        if True:\n",
         "tests/component/dispatch/test_audited_commands.py::test_what_changes_something_is_recorded",
     ),

@@ -103,9 +103,9 @@ WEB_MUTATIONS = (
     Mutation(
         "broken threads",
         "halves of characters are not stored",
-        "agent/middleware/tool_arguments.py",
-        "if not is_valid_text(_written_parts(answer)):",
-        "if False:",
+        "agent/middleware/answer_repair.py",
+        "return message if is_valid_text(parts) else message.model_copy(update=clean_strings(parts))",
+        "return message",
         "tests/unit/agent/core/test_valid_text.py::test_an_answer_with_half_a_character_does_not_break_the_thread",
     ),
     Mutation(
