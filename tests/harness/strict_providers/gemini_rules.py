@@ -96,15 +96,19 @@ def _check_schema(schema: Schema, place: str) -> None:
         raise RejectedRequest(f"{place}.enum: only allowed for STRING type")
     if schema.any_of and schema.model_fields_set - {"any_of"}:
         raise RejectedRequest(f"{place}: When using any_of, it must be the only field set.")
-    for field, kind in _ONLY_FOR.items():
-        if getattr(schema, field) is not None and schema.type != kind:
-            raise RejectedRequest(f"{place}.{field}: only allowed for {kind.upper()} type")
+    _check_fields_of_type(schema, place)
     for name, one in known.items():
         _check_schema(one, f"{place}.properties[{name}]")
     for at, one in enumerate(schema.any_of or ()):
         _check_schema(one, f"{place}.any_of[{at}]")
     if schema.items is not None:
         _check_schema(schema.items, f"{place}.items")
+
+
+def _check_fields_of_type(schema: Schema, place: str) -> None:
+    for field, kind in _ONLY_FOR.items():
+        if getattr(schema, field) is not None and schema.type != kind:
+            raise RejectedRequest(f"{place}.{field}: only allowed for {kind.upper()} type")
 
 
 def check_texts(messages: Sequence[Body]) -> None:
