@@ -227,10 +227,10 @@ class ValueEraser:
         command, which are too few to be found as a quotation.
         """
         order = value.get(COMPACTION)
-        is_theirs = isinstance(order, Mapping) and value.get("user_id") in self._target.authors
-        if not is_theirs or not order.get("focus"):
+        if not isinstance(order, Mapping) or not order.get("focus"):
             return value
-        return {**value, COMPACTION: {**order, "focus": ""}}
+        is_theirs = value.get("user_id") in self._target.authors
+        return {**value, COMPACTION: {**order, "focus": ""}} if is_theirs else value
 
     def _erase_items(self, value: Any) -> Any:
         found = [self.erase(item) for item in value if not self._is_their_file(item)]
