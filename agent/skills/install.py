@@ -8,10 +8,11 @@ from __future__ import annotations
 import dataclasses
 import secrets
 import shutil
+import stat
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -273,5 +274,8 @@ def _is_empty(folder: Path) -> bool:
 
 def _remove_stale_folders(custom: Path) -> None:
     for path in custom.glob(f"{_STAGING_PREFIX}*"):
-        if path.is_dir() and not path.is_symlink() and time.time() - path.stat().st_mtime > STALE_SECONDS:
-            shutil.rmtree(path, ignore_errors=True)
+        # Another installation may remove its folder at the same time.
+        with suppress(FileNotFoundError):
+            found = path.lstat()
+            if stat.S_ISDIR(found.st_mode) and time.time() - found.st_mtime > STALE_SECONDS:
+                shutil.rmtree(path, ignore_errors=True)
