@@ -9,11 +9,12 @@ from contextvars import ContextVar
 from typing import Annotated, Any
 
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import InjectedToolCallId, tool
+from langchain_core.tools import InjectedToolCallId
 from langgraph.types import Command
 
 from agent.core.interfaces import SandboxError
 from agent.core.state import ViewedImage
+from agent.tools.documented_tool import documented_tool
 from agent.tools.image_check import image_type, without_damaged_extras
 from agent.tools.sandbox import current_sandbox
 from agent.uploads.inline_images import IMAGE_BYTES
@@ -21,7 +22,7 @@ from agent.uploads.inline_images import IMAGE_BYTES
 _shown: ContextVar[dict[str, ViewedImage] | None] = ContextVar("roebot_shown_images", default=None)
 
 
-@tool
+@documented_tool
 async def view_image(path: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
     """Look at an image that someone sent or a chart that you drew. You will see it in your next step.
 

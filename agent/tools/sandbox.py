@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from weakref import WeakKeyDictionary
 
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import BaseTool, InjectedToolCallId, tool
+from langchain_core.tools import BaseTool, InjectedToolCallId
 from langgraph.types import Command
 
 from agent.config.models import BASH, READ, WRITE
@@ -28,6 +28,7 @@ from agent.core.interfaces import (
 )
 from agent.core.paths import AREAS, VIRTUAL_ROOT
 from agent.sandbox.paths import WORKSPACE
+from agent.tools.documented_tool import documented_tool
 from agent.tools.running_calls import RunningCall, count_call
 
 OUTPUTS = f"{VIRTUAL_ROOT}/outputs"
@@ -79,21 +80,22 @@ def current_sandbox() -> Sandbox:
     return sandbox
 
 
-@tool
-async def bash(command: str, seconds: float | None = None) -> str:
-    """Run a shell command in the sandbox, starting in the workspace.
+@documented_tool
+async def bash(command: str, description: str | None = None, timeout_seconds: float | None = None) -> str:
+    """Run a bash script in the workspace.
 
     It has no network access unless the configuration allows it, and then only HTTP and HTTPS through the
     proxy that its environment variables name. Background processes end with the command.
 
     Args:
         command: A command, or a script of several lines.
-        seconds: Time limit in seconds, lower than the sandbox's own limit.
+        description: What it does, in 3 to 8 words and in the person's language; shown to people.
+        timeout_seconds: Time limit in seconds, lower than the sandbox's own limit.
     """
-    return format_result(await current_sandbox().execute_command(command, seconds=seconds))
+    return format_result(await current_sandbox().execute_command(command, seconds=timeout_seconds))
 
 
-@tool
+@documented_tool
 async def ls(path: str = WORKSPACE) -> str:
     """List a folder and its subfolders, two levels deep. Names that start with a dot are omitted.
 
@@ -110,7 +112,7 @@ async def ls(path: str = WORKSPACE) -> str:
     return "\n".join([*shown, *more]) or "(empty)"
 
 
-@tool
+@documented_tool
 async def read_file(path: str, start_line: int | None = None, end_line: int | None = None) -> str:
     """Read a text file, or a range of its lines.
 
@@ -128,7 +130,7 @@ async def read_file(path: str, start_line: int | None = None, end_line: int | No
     return _join_lines(lines, first, last) or "(empty)"
 
 
-@tool
+@documented_tool
 async def write_file(path: str, content: str, append: bool = False) -> str:
     """Write a text file. Missing folders are created.
 
@@ -143,7 +145,7 @@ async def write_file(path: str, content: str, append: bool = False) -> str:
     return f"{'Appended to' if append else 'Wrote'} {path} ({len(content):,} characters)."
 
 
-@tool
+@documented_tool
 async def str_replace(path: str, old_str: str, new_str: str, replace_all: bool = False) -> str:
     """Replace text in a file.
 
@@ -169,7 +171,7 @@ async def str_replace(path: str, old_str: str, new_str: str, replace_all: bool =
     return f"Replaced {count} occurrence{'s' if count > 1 else ''} in {path}."
 
 
-@tool
+@documented_tool
 async def present_files(paths: list[str], tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
     """Show files to the people in the chat. They can't see the sandbox otherwise.
 

@@ -76,7 +76,7 @@ async def test_bash(chat: Chat, command: str, told: str) -> None:
 
 
 async def test_bash_that_takes_too_long(chat: Chat) -> None:
-    told = await chat.call("bash", command="echo begun; sleep 60", seconds=1)
+    told = await chat.call("bash", command="echo begun; sleep 60", timeout_seconds=1)
     assert told.startswith("begun\n[stopped: it took too long")
 
 

@@ -15,7 +15,7 @@ import re
 from functools import cache
 from typing import Any
 
-from langchain_core.tools import BaseTool, tool
+from langchain_core.tools import BaseTool
 from pydantic import Field
 
 from agent.errors import WebFailed
@@ -23,6 +23,7 @@ from agent.tools.community.duckduckgo_page import parse_results
 from agent.tools.community.pace import RequestPace
 from agent.tools.community.rendering import format_results
 from agent.tools.community.service import SearchSettings, ServiceSettings, WebService
+from agent.tools.documented_tool import documented_tool
 
 NAME = "DuckDuckGo"
 QUERY_CHARACTERS = 499
@@ -41,7 +42,7 @@ def web_search_tool(**keys: Any) -> BaseTool:
     """Create the tool `web_search`. Raises ValueError for invalid keys."""
     settings = DuckDuckGoSearch.of(keys)
 
-    @tool
+    @documented_tool
     async def web_search(query: str) -> str:
         """Search the web. Returns titles, addresses and excerpts of pages.
 
@@ -90,7 +91,7 @@ def image_search_tool(**keys: Any) -> BaseTool:
     """Create the tool `image_search`. Raises ValueError for invalid keys."""
     settings = DuckDuckGoImages.of(keys)
 
-    @tool
+    @documented_tool
     async def image_search(query: str) -> str:
         """Search the web for images. Returns titles and the addresses of images and their pages.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
-from langchain_core.tools import BaseTool, tool
+from langchain_core.tools import BaseTool
 
 from agent.errors import WebFailed
 from agent.shared.html_charset import decode_html
 from agent.tools.community.fetching import FetchedPage
+from agent.tools.documented_tool import documented_tool
 
 Read = Callable[[str], Awaitable[str]]
 """Returns the text of the page at an address. Raises WebError."""
@@ -20,7 +21,7 @@ _TEXTS = frozenset({"application/json", "application/xml", "application/javascri
 def fetch_tool(read: Read, *, most: int) -> BaseTool:
     """Create the tool `web_fetch` with a function that reads pages, of which it returns `most` characters."""
 
-    @tool
+    @documented_tool
     async def web_fetch(url: str) -> str:
         """Read the text of a web page as Markdown. Long pages are cut off.
 

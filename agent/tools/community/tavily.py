@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from langchain_core.tools import BaseTool, tool
+from langchain_core.tools import BaseTool
 from pydantic import SecretStr
 
 from agent.errors import WebFailed
 from agent.tools.community.guard import Guard, parse_url
 from agent.tools.community.rendering import add_title, fetch_tool, format_results
 from agent.tools.community.service import FetchSettings, SearchSettings, ServiceSettings, WebService, bearer
+from agent.tools.documented_tool import documented_tool
 
 ROOT = "https://api.tavily.com"
 QUERY_CHARACTERS = 400
@@ -39,7 +40,7 @@ def web_search_tool(**keys: Any) -> BaseTool:
     settings = TavilySearch.of(keys)
     service = _service(settings)
 
-    @tool
+    @documented_tool
     async def web_search(query: str) -> str:
         """Search the web. Returns titles, addresses and excerpts of pages.
 
