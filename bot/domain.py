@@ -125,11 +125,14 @@ class Attachment:
 
 
 class QuotationKind(StrEnum):
-    """Kind of a quotation: a forwarded message, a quoted part of another message, or a shared message."""
+    """Kind of a quotation: a forwarded message, a quoted part of another message, a shared message, or the
+    message that is replied to.
+    """
 
     FORWARD = "forward"
     QUOTE = "quote"
     SHARED = "shared"
+    REPLY = "reply"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,8 @@ class Quotation:
     """Content of somebody else in a message; it never acts with the authority of the message's author.
 
     `author` and `author_id` (in the platform's spelling) are "" where the platform does not tell. `files` are
-    the names of those attachments of the message that belong to the quotation.
+    the names of those attachments of the message that belong to the quotation; those of a REPLY stay with the
+    message that is replied to. `sent_at` is 0.0 if unknown.
     """
 
     kind: QuotationKind
@@ -145,6 +149,12 @@ class Quotation:
     author: str = ""
     author_id: str = ""
     files: tuple[str, ...] = ()
+    sent_at: float = 0.0
+
+
+def lacks_own_words(text: str, quotations: tuple[Quotation, ...]) -> bool:
+    """Return whether a message only passes on what others wrote. A reply is not passed on."""
+    return any(one.kind is not QuotationKind.REPLY for one in quotations) and not text.strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +186,7 @@ class InboundMessage:
     @property
     def is_quotation_only(self) -> bool:
         """Return whether the author wrote nothing of their own."""
-        return bool(self.quotations) and not self.text.strip()
+        return lacks_own_words(self.text, self.quotations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +268,7 @@ class TurnMessage:
     @property
     def is_quotation_only(self) -> bool:
         """Return whether the author wrote nothing of their own."""
-        return bool(self.quotations) and not self.text.strip()
+        return lacks_own_words(self.text, self.quotations)
 
 
 @dataclass(frozen=True, slots=True)

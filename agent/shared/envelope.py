@@ -32,8 +32,9 @@ _FILES = " | "
 
 @dataclass(frozen=True, slots=True)
 class QuotedText:
-    """Text of somebody else in a message. `kind` is forward, quote or shared; `person` is the author as
-    `platform:id`, "" if unknown; `files` are the names of the files that came with it.
+    """Text of somebody else in a message. `kind` is forward, quote, shared or reply (to the message that it
+    holds); `person` is the author as `platform:id`, "" if unknown; `files` are the names of the files that
+    came with it; `time` is when it was written, as text ("" if unknown).
     """
 
     kind: str
@@ -41,22 +42,27 @@ class QuotedText:
     person: str = ""
     name: str = ""
     files: tuple[str, ...] = ()
+    time: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageEnvelope:
-    """A message for the agent. `person` is its author as `platform:id`; `text` holds their own words only."""
+    """A message for the agent. `person` is its author as `platform:id`; `text` holds their own words only;
+    `time` is when they wrote it, as text in the time zone of the chat.
+    """
 
     person: str
     text: str
     name: str = ""
     role: str = ""
     quotations: tuple[QuotedText, ...] = ()
+    time: str = ""
 
 
 def render_envelope(envelope: MessageEnvelope) -> str:
     """Return a message with its envelope."""
-    opening = _open_tag(MESSAGE, {"from": envelope.person, "name": envelope.name, "role": envelope.role})
+    author = {"from": envelope.person, "name": envelope.name, "role": envelope.role}
+    opening = _open_tag(MESSAGE, {**author, "time": envelope.time})
     quoted = [render_quotation(one) for one in envelope.quotations]
     body = [escape_text(envelope.text)] if envelope.text or not quoted else []
     return "\n".join([opening, *body, *quoted, f"</{MESSAGE}>"])
@@ -65,8 +71,8 @@ def render_envelope(envelope: MessageEnvelope) -> str:
 def render_quotation(quotation: QuotedText) -> str:
     """Return a quotation in its tags."""
     files = _FILES.join(name.replace("|", "_") for name in quotation.files)
-    attributes = {"kind": quotation.kind, "from": quotation.person, "name": quotation.name, "files": files}
-    opening = _open_tag(QUOTATION, attributes)
+    author = {"kind": quotation.kind, "from": quotation.person, "name": quotation.name}
+    opening = _open_tag(QUOTATION, {**author, "time": quotation.time, "files": files})
     return "\n".join([opening, escape_text(quotation.text), f"</{QUOTATION}>"])
 
 
@@ -190,8 +196,8 @@ def _split(content: str) -> Iterator[MessageEnvelope | str]:
 
 
 def _to_envelope(attributes: Attributes, text: str, quotations: Sequence[QuotedText]) -> MessageEnvelope:
-    person, name, role = (attributes.get(key, "") for key in ("from", "name", "role"))
-    return MessageEnvelope(person, unescape_text(text), name, role, tuple(quotations))
+    person, name, role, time = (attributes.get(key, "") for key in ("from", "name", "role", "time"))
+    return MessageEnvelope(person, unescape_text(text), name, role, tuple(quotations), time)
 
 
 def _read_tag(line: str, name: str) -> Attributes | None:
@@ -213,4 +219,5 @@ def _to_quotation(attributes: Attributes, text: str) -> QuotedText:
         person=attributes.get("from", ""),
         name=attributes.get("name", ""),
         files=tuple(files.split(_FILES)) if files else (),
+        time=attributes.get("time", ""),
     )

@@ -31,7 +31,7 @@ DISTINCTIVE_LETTERS, LONG_WORD_LETTERS = 5, 20
 _WIDE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[^\s@<>\"'(),;:]+@[\w-]+(?:\.[\w-]+)+|[{_WIDE}]|[^\W_{_WIDE}]+")
 _IS_WIDE = re.compile(f"[{_WIDE}]")
-_KINDS = ("forward", "quote", "shared")
+_KINDS = ("forward", "quote", "shared", "reply")
 _GAP = 12
 """Largest number of other characters between two words of a passage."""
 

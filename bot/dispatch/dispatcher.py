@@ -263,6 +263,7 @@ class Dispatcher:
             show=streamer.update,
             start_limiter=self.start_limiter,
             role_of=self._role_of,
+            zone=await self._services.schedules.find_chat_zone(turn.address),
             steers=Busy(turn.busy or self._account_of(turn).busy) is Busy.STEER,
         )
         self._sessions[turn.conversation] = session

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
 
-from bot.domain import ChatKind, Sender
+from bot.domain import ChatKind, ReplyAddress, Sender
 from bot.errors import ScheduleRefused
 from bot.schedules.parse_when import ParsedTime, parse_when
 from bot.schedules.scheduler import Scheduler
@@ -85,6 +86,13 @@ class ScheduleService:
     async def chat_zone(self, account: str, chat: str) -> str:
         """Return the time zone of a chat."""
         return await self._db.run(load_time_zone, account, chat) or self._core.config.schedules.timezone
+
+    async def find_chat_zone(self, address: ReplyAddress) -> tzinfo:
+        """Return the time zone of a chat; UTC if this machine does not have it."""
+        try:
+            return await find_zone(await self.chat_zone(address.account, address.chat))
+        except ScheduleRefused:
+            return UTC
 
     async def set_zone(self, account: str, chat: str, name: str) -> None:
         """Set the time zone of a chat."""

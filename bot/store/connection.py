@@ -234,16 +234,19 @@ def encode_quotations(quotations: Sequence[Quotation]) -> str:
     """Return the column value of quotations ("" for none)."""
     if not quotations:
         return ""
-    rows = [[one.kind.value, one.text, one.author, one.author_id, list(one.files)] for one in quotations]
+    rows = [
+        [one.kind.value, one.text, one.author, one.author_id, list(one.files), one.sent_at]
+        for one in quotations
+    ]
     return orjson.dumps(rows).decode()
 
 
 def decode_quotations(column: str) -> tuple[Quotation, ...]:
-    """Return the quotations of a column."""
+    """Return the quotations of a column. Earlier versions stored no time."""
     rows = orjson.loads(column) if column else []
     return tuple(
-        Quotation(QuotationKind(kind), text, author, author_id, tuple(files))
-        for kind, text, author, author_id, files in rows
+        Quotation(QuotationKind(kind), text, author, author_id, tuple(files), *at)
+        for kind, text, author, author_id, files, *at in rows
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime, tzinfo
 from typing import Any
 
 import orjson
@@ -58,12 +59,15 @@ class RequestedSkills:
 
 
 class AgentMessages:
-    """Builds the messages of a turn for the agent. `role_of` returns the role of each author."""
+    """Builds the messages of a turn for the agent. `role_of` returns the role of each author; `zone` is the
+    time zone of the chat.
+    """
 
-    def __init__(self, uploader: AttachmentUploader, texts: Texts, role_of: RoleOf) -> None:
+    def __init__(self, uploader: AttachmentUploader, texts: Texts, role_of: RoleOf, zone: tzinfo) -> None:
         self._uploader = uploader
         self._texts = texts
         self._role_of = role_of
+        self._zone = zone
         self._skills = RequestedSkills(uploader, texts)
 
     async def build_message(self, message: TurnMessage, identity: str) -> dict[str, Any]:
@@ -92,8 +96,20 @@ class AgentMessages:
                 text=words,
                 name=message.sender.name,
                 role=self._role_of(turn, message.sender).name.lower(),
-                quotations=tuple(_quoted_text(turn.platform, one) for one in message.quotations),
+                quotations=tuple(self._quoted_text(one) for one in message.quotations),
+                time=format_local_time(message.sent_at, self._zone),
             )
+        )
+
+    def _quoted_text(self, quotation: Quotation) -> QuotedText:
+        author = quotation.author_id
+        return QuotedText(
+            kind=quotation.kind.value,
+            text=quotation.text,
+            person=f"{self._uploader.turn.platform}:{author}" if author else "",
+            name=quotation.author,
+            files=quotation.files,
+            time=format_local_time(quotation.sent_at, self._zone),
         )
 
     async def _upload_files(
@@ -114,14 +130,9 @@ class AgentMessages:
         return files, lost
 
 
-def _quoted_text(platform: str, quotation: Quotation) -> QuotedText:
-    return QuotedText(
-        kind=quotation.kind.value,
-        text=quotation.text,
-        person=f"{platform}:{quotation.author_id}" if quotation.author_id else "",
-        name=quotation.author,
-        files=quotation.files,
-    )
+def format_local_time(at: float, zone: tzinfo) -> str:
+    """Return a time (s since the epoch) as the agent reads it, such as `Tue 24 Nov 2026 05:16`; "" for 0."""
+    return f"{datetime.fromtimestamp(at, zone):%a %d %b %Y %H:%M}" if at else ""
 
 
 def render_change(platform: str, note: ChangeNote, texts: Texts) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import tzinfo
 
 import structlog
 
@@ -90,18 +91,19 @@ async def build_run_request(
     texts: Texts,
     roles: Sequence[str],
     role_of: RoleOf,
+    zone: tzinfo,
     *,
     repeated: bool,
     history: str = "",
     steerable: bool = False,
 ) -> RunRequest:
-    """Build the run that answers a turn. `history` is the text of earlier messages; messages may join a
-    `steerable` run.
+    """Build the run that answers a turn. `zone` is the chat's time zone; `history` is the text of earlier
+    messages; messages may join a `steerable` run.
 
     Raises RuntimeUnreachable.
     """
     turn = uploader.turn
-    builder = AgentMessages(uploader, texts, role_of)
+    builder = AgentMessages(uploader, texts, role_of, zone)
     messages = [
         await builder.build_message(message, identity)
         for message, identity in zip(turn.messages, message_ids(turn), strict=True)
@@ -139,14 +141,21 @@ class Steering:
     """The inbox of a turn's run: `on` if the run has one, `offered` if it ever held a message."""
 
     def __init__(
-        self, uploader: AttachmentUploader, db: Database, texts: Texts, role_of: RoleOf, *, on: bool
+        self,
+        uploader: AttachmentUploader,
+        db: Database,
+        texts: Texts,
+        role_of: RoleOf,
+        zone: tzinfo,
+        *,
+        on: bool,
     ) -> None:
         self.on = on and accepts_steering(uploader.turn)
         self.offered = False
         self._uploader = uploader
         self._db = db
         self._texts = texts
-        self._builder = AgentMessages(uploader, texts, role_of)
+        self._builder = AgentMessages(uploader, texts, role_of, zone)
         self._known: dict[str, TurnMessage] = {}
         self._waiting: dict[str, TurnMessage] = {}
         self._inbox: dict[str, TurnMessage] = {}

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import tzinfo
 from typing import Any
 
 import structlog
@@ -75,7 +76,8 @@ class RunSession:
 
     `show` is called after each change with the whole text, the progress items, and true if a text was
     retracted; `start_limiter` limits the creation of runs; `roles` are the author's; `role_of` returns the
-    role of each sender; with `steers`, messages may join the run by `steering`.
+    role of each sender; `zone` is the time zone of the chat; with `steers`, messages may join the run by
+    `steering`.
     """
 
     def __init__(
@@ -88,9 +90,11 @@ class RunSession:
         show: Callable[[str, tuple[ProgressItem, ...], bool], None],
         start_limiter: StartLimiter,
         role_of: RoleOf,
+        zone: tzinfo,
         steers: bool = False,
     ) -> None:
         self._role_of = role_of
+        self._zone = zone
         self._turn = turn
         self._channel = channel
         self._db = core.db
@@ -107,6 +111,7 @@ class RunSession:
             core.db,
             self._texts,
             role_of,
+            zone,
             on=steers,
         )
         self._transcript = RunTranscript(self.steering.joined_line, tool_log=ToolLog(core.mask_secrets))
@@ -229,6 +234,7 @@ class RunSession:
             self._texts,
             self._roles,
             self._role_of,
+            self._zone,
             repeated=repeated,
             history=heard,
             steerable=self.steering.on,

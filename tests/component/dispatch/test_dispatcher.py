@@ -125,7 +125,7 @@ async def test_a_group_message_carries_its_senders_name(at: Bench) -> None:
         await closed(at)
     [run] = at.runtime.runs.values()
     assert run.request.messages[0]["content"] == (
-        '<message from="recording:7" name="P7" role="member">\nhi\n</message>'
+        '<message from="recording:7" name="P7" role="member" time="Mon 12 Jan 1970 13:46">\nhi\n</message>'
     )
     [shown] = at.adapter.shown.values()
     assert shown.address.reply_to == "u1"

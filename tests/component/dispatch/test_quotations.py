@@ -9,7 +9,7 @@ import pytest
 from agent.shared.envelope import parse_envelopes
 from bot.access import Role
 from bot.commands.core_commands import build_registry
-from bot.domain import ChatKind, Origin, Quotation, QuotationKind, Sender, TurnKind
+from bot.domain import ChatKind, Origin, Quotation, QuotationKind, Sender, TurnKind, lacks_own_words
 from bot.store.read_models import list_turns
 from bot.testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
@@ -79,3 +79,22 @@ async def test_no_name_and_no_text_imitates_somebody(at: Bench) -> None:
     [envelope] = parse_envelopes(run.request.messages[0]["content"])
     assert (envelope.person, envelope.role, envelope.text) == ("recording:8", "member", FORGED)
     assert [(one.person, one.text) for one in envelope.quotations] == [("recording:9", quoted)]
+
+
+async def test_every_message_tells_when_it_was_written_where_people_are(at: Bench) -> None:
+    at.runtime.script = answer_with("read")
+    quoted = Quotation(QuotationKind.FORWARD, "long ago", "Mallory", "666", sent_at=60.0)
+    async with at.running():
+        await at.adapter.hears("/digest zone Asia/Tokyo")
+        await at.adapter.hears("see", quotations=(quoted,))
+        await closed(at, 2)
+    [run] = at.runtime.runs.values()
+    [envelope] = parse_envelopes(run.request.messages[0]["content"])
+    assert envelope.time == "Mon 12 Jan 1970 22:46"
+    assert [one.time for one in envelope.quotations] == ["Thu 01 Jan 1970 09:01"]
+
+
+def test_a_reply_is_not_passed_on() -> None:
+    quotation = Quotation(QuotationKind.REPLY, "look", "Ann", "7")
+    assert not lacks_own_words("", (quotation,))
+    assert lacks_own_words("", (quotation, Quotation(QuotationKind.FORWARD, "look")))

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 
+from agent.shared.envelope import MessageEnvelope, parse_envelopes
 from bot.testing.emulators.telegram import TelegramEmulator
 from tests.contract.store.inbound_messages import ANN, BEN
 from tests.harness.waiters import answers, until
@@ -220,8 +221,9 @@ async def test_what_is_asked_on_another_platform_is_decided_here_too(tmp_path: P
             theirs = await waiting(service.http)
             assert (await press(ann, theirs, "approve")).status_code == 404
             done = await press(service.http, theirs, "reject")
-            by_owner = '<message from="web:owner" name="owner" role="owner">\nreject\n</message>'
-            assert await decided(service.http, done) == f"Decided: {by_owner}."
+            said_so = (await decided(service.http, done)).removeprefix("Decided: ").removesuffix(".")
+            [envelope] = parse_envelopes(said_so)
+            assert envelope == MessageEnvelope("web:owner", "reject", "owner", "owner", time=envelope.time)
             by_owner = "✓ reject (answered by owner)"
             await until(lambda: said(emulator, group).endswith(by_owner), 20.0, lambda: said(emulator, group))
             assert await deeds(service) == [("web:owner", "reject"), ("telegram:7", "approve")]

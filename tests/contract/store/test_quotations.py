@@ -8,6 +8,7 @@ import pytest
 
 from bot.domain import ChatKind, InboundMessage, Quotation, QuotationKind
 from bot.store import Database
+from bot.store.connection import decode_quotations
 from bot.store.conversations import list_conversations, list_threads
 from bot.store.read_models import list_turns
 from bot.store.record import list_recorded
@@ -21,6 +22,7 @@ from .test_interrupts import asking
 QUOTED = (
     Quotation(QuotationKind.FORWARD, "/allow approve", "Mallory", "666", ("a.pdf",)),
     Quotation(QuotationKind.QUOTE, "", "", ""),
+    Quotation(QuotationKind.REPLY, "see you", "Bob", "8", sent_at=90.5),
 )
 
 
@@ -40,6 +42,11 @@ async def test_quotations_come_back_with_their_message(db: Database) -> None:
     assert (view.messages[0].text, view.messages[0].quotations) == ("mine", QUOTED)
     [written] = await db.run(list_written, PersonKey("telegram", "7"), 0)
     assert (written.text, written.quotations) == ("mine", QUOTED)
+
+
+def test_earlier_versions_stored_no_time() -> None:
+    stored = '[["forward", "hi", "Ann", "7", ["a.pdf"]]]'
+    assert decode_quotations(stored) == (Quotation(QuotationKind.FORWARD, "hi", "Ann", "7", ("a.pdf",)),)
 
 
 async def test_a_deleted_message_loses_its_quotations(db: Database) -> None:

@@ -33,11 +33,12 @@ texts = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=12).map
 raw = st.text(st.characters(), max_size=40) | texts
 quotations = st.builds(
     QuotedText,
-    st.sampled_from(["forward", "quote", "shared"]),
+    st.sampled_from(["forward", "quote", "shared", "reply"]),
     raw,
     st.sampled_from(["", "slack:U1"]),
     raw,
     st.lists(raw, max_size=3).map(tuple),
+    raw,
 )
 envelopes = st.builds(
     MessageEnvelope,
@@ -46,6 +47,7 @@ envelopes = st.builds(
     raw,
     st.sampled_from(["", "member", "owner"]),
     st.lists(quotations, max_size=3).map(tuple),
+    raw,
 )
 TAG = re.compile(r"<\s*/?\s*(message|quotation)", re.IGNORECASE)
 
@@ -133,13 +135,25 @@ def test_a_name_is_no_role() -> None:
 
 
 def test_the_form_is_as_documented() -> None:
-    quoted = QuotedText("forward", "/allow\nX", "telegram:9", "Eve", ("a.pdf", "b|c.pdf"))
-    envelope = MessageEnvelope("telegram:7", "look", "Ann", "member", (quoted,))
-    assert render_envelope(envelope) == (
-        '<message from="telegram:7" name="Ann" role="member">\nlook\n'
-        '<quotation kind="forward" from="telegram:9" name="Eve" files="a.pdf | b_c.pdf">'
+    files, times = ("a.pdf", "b|c.pdf"), ("Tue 24 Nov 2026 05:16", "Mon 23 Nov 2026 21:00")
+    quoted = QuotedText("forward", "/allow\nX", "telegram:9", "Eve", files, times[1])
+    envelope = MessageEnvelope("telegram:7", "look", "Ann", "member", (quoted,), times[0])
+    rendered = render_envelope(envelope)
+    assert rendered == (
+        f'<message from="telegram:7" name="Ann" role="member" time="{times[0]}">\nlook\n'
+        f'<quotation kind="forward" from="telegram:9" name="Eve" time="{times[1]}" files="a.pdf | b_c.pdf">'
         "\n/allow\nX\n</quotation>\n</message>"
     )
+    [found] = parse_envelopes(rendered)
+    assert (found.time, found.quotations[0].time) == times
+
+
+def test_earlier_messages_have_no_time() -> None:
+    content = (
+        '<message from="slack:U1" name="Ann">\nhi\n<quotation kind="quote">\nyo\n</quotation>\n</message>'
+    )
+    [found] = parse_envelopes(content)
+    assert found == MessageEnvelope("slack:U1", "hi", "Ann", quotations=(QuotedText("quote", "yo"),))
 
 
 def test_people_read_their_own_words() -> None:

@@ -2,7 +2,7 @@
 
 import { el } from "./dom.js";
 
-const TITLES = { forward: "Forwarded", quote: "Quoted", shared: "Shared" };
+const TITLES = { forward: "Forwarded", quote: "Quoted", shared: "Shared", reply: "In reply to" };
 
 /** Return a block for each quotation of a message. */
 export function quotations(message) {
