@@ -1,0 +1,122 @@
+"""A real service whose model somebody plays, and a chat of people with it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bot.app.http_server import api_services
+from bot.app.service import BotService
+from bot.domain import Live
+from bot.server.api.app import create_app
+from bot.store.read_models import list_turns
+from tests.harness.machine import Deadline
+from tests.harness.service_with_real_runtime import running
+from tests.harness.strict_providers.server import listen
+from tests.platforms.web.serving import serving
+from tests.played.model import PlayedModel
+from tests.played.rooms import ANN, File, Room, Shown, open_room
+
+LOOK_EVERY = 0.05
+START_SECONDS = 60.0
+
+
+@dataclass
+class Stage:
+    """The service, the model's requests, and what people see."""
+
+    room: Room
+    model: PlayedModel
+    service: BotService
+    home: Path
+    address: str
+    """The address of the model."""
+
+    async def say(self, text: str, *, by: str = ANN, files: Sequence[File] = (), reply_to: Any = None) -> Any:
+        """Write a message; its id."""
+        return await self.room.say(text, by=by, files=files, reply_to=reply_to)
+
+    async def ask(self, text: str, *, by: str = ANN, files: Sequence[File] = ()) -> list[Shown]:
+        """Write a message and return what the bot shows in answer to it."""
+        before = len(await self.room.read())
+        turns = len(await self._list_turns())
+        await self.say(text, by=by, files=files)
+        await self.wait(turns=turns)
+        return (await self.room.read())[before:]
+
+    async def wait(self, seconds: float = 60.0, *, turns: int = 0) -> None:
+        """Wait until more than so many turns were accepted and each of them is answered."""
+        deadline = Deadline(seconds)
+        while not await self._is_idle(turns):
+            assert not deadline.passed, await self.describe()
+            await asyncio.sleep(LOOK_EVERY)
+
+    async def wait_for_request(self, count: int, seconds: float = 60.0) -> None:
+        """Wait until the model was asked so many times."""
+        deadline = Deadline(seconds)
+        while len(self.model.played) < count:
+            assert not deadline.passed, await self.describe()
+            await asyncio.sleep(LOOK_EVERY)
+
+    async def describe(self) -> str:
+        """What happened so far, for a failed assertion."""
+        asked = [f"{one.number} {one.purpose}" for one in self.model.played]
+        shown = [one.text for one in await self.room.read()]
+        return f"requests: {asked}\nrejected: {self.model.rejections}\nshown: {shown}\n{self._log()}"
+
+    async def _is_idle(self, turns: int) -> bool:
+        found = await self._list_turns()
+        answered = all(one.finished_at or one.asks for one in found)
+        return len(found) > turns and answered and not any(one.is_open for one in await self.room.read())
+
+    async def _list_turns(self) -> list[Any]:
+        return await self.service.db.run(list_turns, None)
+
+    def _log(self) -> str:
+        path = self.home / "logs" / "agent.log"
+        return path.read_text(errors="replace")[-3000:] if path.exists() else ""
+
+
+def render_config(room: Room, model_url: str, settings: str = "") -> str:
+    """Return the configuration of a service with this chat's account; `settings` are more sections."""
+    sandbox = "" if "\nsandbox:" in f"\n{settings}" else f'sandbox: {{python: "{sys.prefix}"}}'
+    return f"""config_version: 1
+models:
+  - {{name: played, use: "langchain_openai:ChatOpenAI", model: played, api_key: k, base_url: "{model_url}",
+     stream_usage: true, supports_vision: true, context_window: 128000, max_retries: 0}}
+{sandbox}
+server: {{port: 0}}
+channels:
+  {room.account}
+access: {{default: allow, owners: ["{room.owner}"]}}
+{settings}
+"""
+
+
+@asynccontextmanager
+async def open_stage(
+    home: Path, platform: str, model: PlayedModel, *more: Any, group: bool = False, settings: str = ""
+) -> AsyncIterator[Stage]:
+    """Start the service and open a chat with it; `more` serve routes at the model's address."""
+    async with AsyncExitStack() as stack:
+        address = await stack.enter_async_context(listen(model, *more))
+        room = await stack.enter_async_context(open_room(platform, group=group))
+        config = render_config(room, address + model.base, settings)
+        service = await stack.enter_async_context(running(home, config))
+        app = create_app(api_services(service, port=0))
+        url, _ = await stack.enter_async_context(serving(app))
+        await _wait_until_live(service)
+        await room.connect(url)
+        yield Stage(room, model, service, home, address)
+
+
+async def _wait_until_live(service: BotService) -> None:
+    deadline = Deadline(START_SECONDS)
+    while {state.live for _, state in service.accounts.states().values()} != {Live.LIVE}:
+        assert not deadline.passed, f"{service.accounts.states()}"
+        await asyncio.sleep(LOOK_EVERY)
