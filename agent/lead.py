@@ -35,15 +35,16 @@ from agent.core.run_meter import RunLimits
 from agent.errors import ModelError, ModelUnavailable
 from agent.factory import create_agent_graph
 from agent.features import Middleware, RuntimeFeatures
-from agent.harness.assembly import middleware_tools, system_prompt
+from agent.harness.assembly import middleware_tools
 from agent.harness.compaction import build_compaction_graph
 from agent.harness.lead_chain import ChainParts, build_chain, build_summarization
+from agent.harness.lead_prompt import PromptParts, render_prompt, render_short_prompt
 from agent.harness.subagent_prompt import SubagentBriefing
 from agent.mcp.pool import NO_TOOLS, McpPool, McpToolSet, current_pool
 from agent.mcp.sign_ins import SignIns
 from agent.memory.extraction import ExtractionModel
 from agent.memory.store import FileMemoryStore
-from agent.middleware.memory import make_recorder
+from agent.middleware.memory import MemoryMiddleware, make_recorder
 from agent.middleware.summarization import SummarizationMiddleware
 from agent.models.resolve import FallbackChain, build_fallback_chain, build_model
 from agent.models.spec import Catalog, ModelSpec
@@ -280,13 +281,16 @@ class LeadAgent:
         built_in = [tool.name for one in chain for tool in middleware_tools(one)]
         tools = without_built_in(tools, built_in)
         names = [*(tool.name for tool in tools), *built_in]
-        prompt = system_prompt(
-            wanted.today if spec.context_tokens is not None else None,
-            tools=bool(names),
+        told = PromptParts(
+            names,
+            in_chat=switches.in_chat,
+            memory=any(isinstance(one, MemoryMiddleware) for one in chain),
             skills=render_skills_section(skills, names),
             acp=render_acp_section(enabled_agents(config.acp_agents), names),
             personality=profile.personality if profile else "",
         )
+        is_small = spec.context_tokens is not None
+        prompt = render_short_prompt(wanted.today, told) if is_small else render_prompt(told)
         graph = create_agent_graph(
             model,
             tools,

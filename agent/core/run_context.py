@@ -92,7 +92,10 @@ MODEL_HEADER = "x-model"
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Requested options; None and False mean the model's default (for subagents: the configured one)."""
+    """Requested options; None and False mean the model's default (for subagents: the configured one).
+
+    `in_chat` if the bot runs the agent for a turn, so that its schedules and commands exist.
+    """
 
     model_name: str | None = None
     thinking: bool = False
@@ -101,11 +104,12 @@ class RunOptions:
     subagents: bool | None = None
     agent_name: str | None = None
     steerable: bool = False
+    in_chat: bool = False
 
     @classmethod
     def of(cls, configurable: Mapping[str, Any]) -> RunOptions:
         """Read `model_name` (or the header `X-Model`), `thinking_enabled`, `reasoning_effort`,
-        `is_plan_mode`, `subagent_enabled`, `agent_name` and `steerable`.
+        `is_plan_mode`, `subagent_enabled`, `agent_name`, `steerable` and `turn_id`.
         """
         return cls(
             model_name=_as_option(configurable.get("model_name"))
@@ -116,6 +120,7 @@ class RunOptions:
             subagents=_as_flag(configurable.get("subagent_enabled")),
             agent_name=_as_option(configurable.get("agent_name")),
             steerable=configurable.get("steerable") is True,
+            in_chat=_as_option(configurable.get("turn_id")) is not None,
         )
 
 

@@ -15,7 +15,7 @@ from agent.middleware.model_response import (
     Request,
     Response,
     messages_since_user,
-    with_system,
+    with_conversation,
     with_update,
 )
 
@@ -59,7 +59,7 @@ class CurrentDateMiddleware(AgentMiddleware[Any, Any]):
         known: Mapping[str, str] = state.get("days") or {}
         new = self._find_new_days(known, request.messages)
         days = {**known, **new}
-        dated = with_system(request, PROMPT.format(day=_render(days[FIRST])))
+        dated = with_conversation(request, PROMPT.format(day=_render(days[FIRST])))
         response = await handler(dated.override(messages=_with_notes(request.messages, days)))
         return with_update(response, days=new) if new else response
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.types import Command
 
 from agent.core.state import ThreadState, sum_usage
+from agent.core.system_message import add_own, add_shared
 
 Request = ModelRequest[Any]
 Response = ModelResponse[Any]
@@ -52,15 +53,13 @@ def with_text(message: AIMessage, text: str) -> AIMessage:
 
 
 def with_system(request: Request, text: str) -> Request:
-    """Return the request with a paragraph appended to its system message."""
-    system = request.system_message
-    if system is None:
-        return request.override(system_message=SystemMessage(text))
-    if isinstance(system.content, str):
-        content: Any = f"{system.content}\n\n{text}"
-    else:
-        content = [*system.content, {"type": "text", "text": f"\n\n{text}"}]
-    return request.override(system_message=system.model_copy(update={"content": content}))
+    """Return the request with a paragraph in the part of its system message that all conversations share."""
+    return request.override(system_message=add_shared(request.system_message, text))
+
+
+def with_conversation(request: Request, text: str) -> Request:
+    """Return the request with a paragraph on this conversation, after what all conversations share."""
+    return request.override(system_message=add_own(request.system_message, text))
 
 
 def messages_since_user(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from langchain.agents.middleware import AgentMiddleware, ModelResponse
+from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware import TodoListMiddleware as LangchainTodoList
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import ToolMessage
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.types import Command
 from pydantic import BeforeValidator
 from typing_extensions import TypedDict
 
 from agent.core.state import ThreadState, TodoItem
-from agent.middleware.model_response import Handler, Request, get_answer, with_answer, without_calls
+from agent.middleware.model_response import (
+    Handler,
+    Request,
+    Response,
+    get_answer,
+    with_answer,
+    with_system,
+    without_calls,
+)
 from agent.middleware.todo_items import COMPLETED, ensure_one_in_progress, read_items
 
 NAME = "write_todos"
@@ -68,15 +76,11 @@ class TodoListMiddleware(LangchainTodoList[Any, Any]):
         super().__init__(system_prompt=system_prompt)
         self.tools = [write_todos]
 
-    async def awrap_model_call(self, request: Request, handler: Handler) -> ModelResponse[Any] | AIMessage:
+    async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
         """Call the model with the rules and keep one list of its answer."""
-
-        async def single(inner: Request) -> ModelResponse[Any]:
-            response = await handler(inner)
-            answer = get_answer(response)
-            lists = [call["id"] for call in answer.tool_calls if call["name"] == NAME] if answer else []
-            if answer is None or len(lists) < 2:
-                return response
-            return with_answer(response, without_calls(answer, lists[:-1]))
-
-        return await super().awrap_model_call(request, single)
+        response = await handler(with_system(request, self.system_prompt))
+        answer = get_answer(response)
+        lists = [call["id"] for call in answer.tool_calls if call["name"] == NAME] if answer else []
+        if answer is None or len(lists) < 2:
+            return response
+        return with_answer(response, without_calls(answer, lists[:-1]))

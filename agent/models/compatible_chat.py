@@ -22,6 +22,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_openai import ChatOpenAI
 
+from agent.core.system_message import SHARED
 from agent.core.tool_schemas import tidy_tool
 from agent.models.gemini_schemas import reduce_function
 from agent.models.wire_messages import (
@@ -309,9 +310,9 @@ class OpenRouterChat(CompatibleChat):
     marks_cache: ClassVar[bool] = True
 
     def _adapt_request(self, payload: dict[str, Any]) -> dict[str, Any]:
-        mark, tail = payload.pop(MARK, None), payload.pop(UNMARKED_TAIL, 0)
+        mark, tail, shared = payload.pop(MARK, None), payload.pop(UNMARKED_TAIL, 0), payload.pop(SHARED, 0)
         if mark is not None and str(payload.get("model") or "").startswith("anthropic/"):
-            mark_wires(payload["messages"], mark, tail)
+            mark_wires(payload["messages"], mark, tail=tail, shared=shared)
         return payload
 
     def _list_replay(self, source: BaseMessage) -> Wire:

@@ -27,11 +27,14 @@ from langchain_core.messages import (
 from langchain_core.tools import BaseTool
 
 from agent.core.run_context import RunContext
+from agent.core.system_message import SHARED, split_system
 from agent.models.wire_messages import MARK, UNMARKED_TAIL
 
 Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 Lifetime = Literal["5m", "1h"]
 KEY_DIGITS = 32
+SEARCH = "tool_search"
+"""Name of the tool that adds others to the list."""
 _MARKABLE = frozenset({"text", "image", "image_url", "document", "file"})
 _PACKAGE = "langchain_anthropic."
 
@@ -39,11 +42,12 @@ _PACKAGE = "langchain_anthropic."
 class PromptCachingMiddleware(AgentMiddleware[Any, Any]):
     """Marks what the next request will repeat, or names the conversation, as the model's provider requires.
 
-    Anthropic's API takes four marks: the last tool that every request has, the system prompt, the last
-    message and the one that was last in the previous request. The latter is found however many blocks came in
-    between; the API itself looks back 20 blocks. Messages of middleware at the end, which are not stored, are
-    not marked. A request with marks of somebody else is left as it is. Hook: `wrap_model_call`, directly
-    around the model, since a fallback can have another provider.
+    Anthropic's API takes four marks. Two are the last message and the one that was last in the previous
+    request, which is found however many blocks came in between; the API itself looks back 20 blocks. One is
+    the part of the system prompt that all conversations share. The fourth is the end of the system prompt,
+    or, if tools can be added to the list by search, the last tool that every request has. Messages of
+    middleware at the end, which are not stored, are not marked. A request with marks of somebody else is left
+    as it is. Hook: `wrap_model_call`, directly around the model, since a fallback can have another provider.
     """
 
     def __init__(self, *, lifetime: Lifetime = "5m") -> None:
@@ -66,6 +70,7 @@ class PromptCachingMiddleware(AgentMiddleware[Any, Any]):
             settings["prompt_cache_key"] = hashlib.sha256(thread.encode()).hexdigest()[:KEY_DIGITS]
         if getattr(model, "marks_cache", False):
             settings |= {MARK: self._mark, UNMARKED_TAIL: count_tail(request.messages)}
+            settings |= {SHARED: _count_shared(request.system_message)}
         if not settings:
             return request
         return request.override(model_settings={**settings, **request.model_settings})
@@ -76,14 +81,30 @@ class PromptCachingMiddleware(AgentMiddleware[Any, Any]):
             _with_blocks(message, self._mark if at in places else None)
             for at, message in enumerate(request.messages)
         ]
-        system = request.system_message
-        if system is not None:
-            marked = _with_blocks(system, self._mark)
-            system = marked if isinstance(marked, SystemMessage) else system
         state: Mapping[str, Any] = request.state
         promoted = frozenset(state.get("promoted_tools") or ())
-        tools = _mark_last_tool(request.tools, promoted, self._mark)
+        tools, system = request.tools, request.system_message
+        is_list_growing = any(isinstance(one, BaseTool) and one.name == SEARCH for one in tools)
+        if is_list_growing or system is None:
+            tools = _mark_last_tool(tools, promoted, self._mark)
+        if system is not None:
+            system = _mark_system(system, self._mark, ends=1 if is_list_growing else 2)
         return request.override(messages=messages, system_message=system, tools=tools)
+
+
+def _count_shared(system: SystemMessage | None) -> int:
+    return len(split_system(system)[0]) if system is not None else 0
+
+
+def _mark_system(system: SystemMessage, mark: dict[str, str], *, ends: int) -> SystemMessage:
+    """Return the prompt in blocks, with a mark at the ends of its first `ends` parts."""
+    parts = list(filter(str.strip, split_system(system)))
+    if not parts:
+        marked = _with_blocks(system, mark)
+        return marked if isinstance(marked, SystemMessage) else system
+    blocks: list[str | dict[Any, Any]] = [{"type": "text", "text": part} for part in parts]
+    marks: list[str | dict[Any, Any]] = [{"type": "text", "text": part, MARK: mark} for part in parts]
+    return system.model_copy(update={"content": [*marks[:ends], *blocks[ends:]]})
 
 
 def is_anthropic(model: BaseChatModel) -> bool:

@@ -163,11 +163,12 @@ def list_call_ids(wires: Sequence[Wire]) -> list[str]:
     return [*calls, *(wire["tool_call_id"] for wire in wires if "tool_call_id" in wire)]
 
 
-def mark_wires(wires: Sequence[Wire], mark: Wire, tail: int) -> None:
+def mark_wires(wires: Sequence[Wire], mark: Wire, *, tail: int = 0, shared: int = 0) -> None:
     """Mark the ends of the parts that an Anthropic model should cache, in place.
 
-    They are the system prompt, the last message before the `tail`, and the one that was last in the previous
-    request. All of the system, user and tool messages get parts, so that each is the same in later requests.
+    They are the first `shared` characters of the system prompt, all of it, the last message before the
+    `tail`, and the one that was last in the previous request. All of the system, user and tool messages get
+    parts, so that each is the same in later requests.
     """
     last = len(wires) - tail - 1
     answer = next((at for at in range(last, -1, -1) if wires[at]["role"] == "assistant"), 0)
@@ -176,7 +177,10 @@ def mark_wires(wires: Sequence[Wire], mark: Wire, tail: int) -> None:
         if wire["role"] == "assistant" or not wire["content"]:
             continue
         if isinstance(wire["content"], str):
-            wire["content"] = [{"type": "text", "text": wire["content"]}]
+            cut = shared if at == system else 0
+            parts = filter(str.strip, (wire["content"][:cut], wire["content"][cut:]))
+            wire["content"] = [{"type": "text", "text": part} for part in parts]
         texts = [part for part in wire["content"] if part["type"] == "text" and part["text"].strip()]
         if texts and at in (system, last, answer - 1):
-            texts[-1][MARK] = mark
+            for part in texts if at == system else texts[-1:]:
+                part[MARK] = mark

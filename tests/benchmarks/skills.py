@@ -20,7 +20,7 @@ from pathlib import Path
 from agent.catalog.source import ModelSource
 from agent.config.extensions_file import ExtensionsSource
 from agent.core.run_context import RunOptions
-from agent.harness.assembly import system_prompt
+from agent.harness.lead_prompt import PromptParts, render_prompt
 from agent.lead import LeadAgent
 from agent.skills.discovery import SkillDiscovery
 from agent.skills.skill import SkillRoots, render_skills_section
@@ -126,8 +126,8 @@ def main() -> int:
             ),
             ratio(
                 f"a prompt with {COUNT} skills",
-                lambda: system_prompt(tools=True, skills=section),
-                lambda: system_prompt(tools=True),
+                lambda: render_prompt(PromptParts(["read_file"], skills=section)),
+                lambda: render_prompt(PromptParts(["read_file"])),
                 20,
             ),
             asyncio.run(asked_again(folder)),

@@ -100,8 +100,8 @@ async def test_a_denied_call_is_not_recorded_as_begun() -> None:
     assert [op for op in kept if getattr(op, "value", None)]
 
 
-async def test_what_is_remembered_is_said_after_the_plan_and_before_the_list_of_tools() -> None:
-    """TodoList around Memory around DeferredToolFilter, each of which adds to the end of the prompt."""
+async def test_what_is_remembered_is_said_after_all_that_conversations_share() -> None:
+    """Memory is around DeferredToolFilter, but what belongs to a conversation ends the prompt."""
     memory = RecordingMemory()
     model = scripted(Script(reply="ok"))
     many = [
@@ -112,7 +112,7 @@ async def test_what_is_remembered_is_said_after_the_plan_and_before_the_list_of_
     await say(agent, "I like tea")
     await say(agent, "well?")
     system = model.calls[-1].texts[0]
-    parts = ("You help.", "`write_todos`", "<memory>", "You have more tools")
+    parts = ("You help.", "`write_todos`", "You have more tools", "<memory>")
     places = [system.index(part) for part in parts]
     assert places == sorted(places)
 

@@ -50,6 +50,14 @@ CACHE_MUTATIONS = (
         f"{TESTS}::test_new_memory_waits_and_removed_memory_does_not",
     ),
     Mutation(
+        AGAINST,
+        "what belongs to a conversation follows what all of them share",
+        "agent/middleware/model_response.py",
+        "add_own(request.system_message, text)",
+        "add_shared(request.system_message, text)",
+        f"{TESTS}::test_conversations_of_different_people_share_the_beginning[anthropic]",
+    ),
+    Mutation(
         "forgotten memory in the prompt",
         "what was removed from the memory leaves the prompt at once",
         "agent/memory/frozen_text.py",

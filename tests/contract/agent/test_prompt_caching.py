@@ -185,6 +185,31 @@ async def test_new_memory_waits_and_removed_memory_does_not(tmp_path: Path) -> N
     assert [number for number, _, _ in list_misses(provider.cache)] == [14]
 
 
+@pytest.mark.parametrize("name", ["anthropic", "openrouter"])
+async def test_conversations_of_different_people_share_the_beginning(name: str, tmp_path: Path) -> None:
+    provider = STRICT[name]()
+    provider.cache = cache_of(name)
+
+    async def settings() -> MemoryConfig:
+        return MemoryConfig(enabled=True)
+
+    service = MemoryService(tmp_path / "home", settings)
+    clerk = tmp_path / "home" / "agents" / "clerk"
+    clerk.mkdir(parents=True)
+    (clerk / "SOUL.md").write_text("You keep the minutes of the company's meetings. " * 60)
+    async with converse(provider, tmp_path, memory={"enabled": True, "debounce_seconds": 300}) as at:
+        for person in ("Ann", "Ben"):
+            scope = MemoryScope("person", "main", f"telegram:{person}")
+            await service.add_fact(scope, f"{person} lives in Bergen.")
+            about = {"user_id": scope.key, "chat_kind": "private", "account": "main"}
+            at.context = {**about, "thread_id": person}
+            provider.reply(Reply("Hello."))
+            await at.say("Hello.", agent_name="clerk")
+    first, second = provider.cache.uses
+    assert "Ben lives in Bergen" in str(provider.requests[-1])
+    assert second.read > 0.8 * first.total, "all but the memory, the date and the message"
+
+
 async def test_new_files_do_not_change_earlier_messages(claude: Conversation, tmp_path: Path) -> None:
     store = UploadStore(ThreadFolders(tmp_path / "home"))
     for number in range(14):

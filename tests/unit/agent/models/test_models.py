@@ -60,7 +60,7 @@ def test_other_keys_are_passed_on_and_thinking_lays_its_own_over_them() -> None:
     [
         ("langchain_nowhere:Chat", "There is no module langchain_nowhere (use: langchain_nowhere:Chat)."),
         ("pathlib:Path", "pathlib:Path is not a chat model"),
-        ("agent.harness.assembly:system_prompt", "is not a chat model"),
+        ("agent.harness.lead_prompt:render_prompt", "is not a chat model"),
     ],
 )
 def test_a_class_that_can_not_be_used_is_named(use: str, text: str) -> None:
