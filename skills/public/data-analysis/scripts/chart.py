@@ -18,7 +18,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.ticker import FuncFormatter
-from tables import read_table, sheets
+from tables import is_text, read_table, sheets, spellings
 
 COLOURS = ("#2f6fab", "#e07b39", "#4c9f70", "#b0437a", "#8a7f2d", "#5b5b8c")
 GROUPS = len(COLOURS)
@@ -86,6 +86,20 @@ def _top(wide: pd.DataFrame, given: argparse.Namespace) -> pd.DataFrame:
         return wide.iloc[: given.top]
     tail = rest.sum().to_frame(f"{OTHER} ({len(rest)})").T
     return pd.concat([head, tail])
+
+
+def warn_of_spellings(table: pd.DataFrame, given: argparse.Namespace) -> None:
+    """Print a note for each column of labels in which one value has several spellings."""
+    for option, wanted in (("x", given.x), ("by", given.by)):
+        name = column(table, wanted, option) if wanted is not None else None
+        if name is None or not is_text(table[name]):
+            continue
+        if groups := list(spellings(table[name])):
+            texts = ", ".join(f'"{text[:40]}"' for text in groups[0])
+            print(
+                f"note: `{name}` has values in several spellings ({len(groups)}): {texts}",
+                file=sys.stderr,
+            )
 
 
 def draw(table: pd.DataFrame, given: argparse.Namespace) -> pd.DataFrame:
@@ -186,6 +200,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--agg", choices=("sum", "mean", "median", "count", "min", "max"), default="sum")
     parser.add_argument("--period", choices=tuple(PERIODS))
     parser.add_argument("--where", help="rows to take, as pandas writes it: \"region == 'North'\"")
+    parser.add_argument("--dates", choices=("day-first", "month-first"), help="how to read 03/04/2026")
     parser.add_argument("--top", type=int, default=12)
     parser.add_argument("--title")
     parser.add_argument("--unit", default="")
@@ -196,11 +211,13 @@ def main(arguments: list[str] | None = None) -> int:
             raise Wrong(
                 f"there is no sheet {given.sheet}; there are: {', '.join(sheets(given.file)) or 'none'}"
             )
-        table = read_table(given.file, given.sheet)
+        day_first = given.dates == "day-first" if given.dates else None
+        table = read_table(given.file, given.sheet, day_first=day_first)
         if given.where:
             table = table.query(given.where)
         if table.empty:
             raise Wrong("no row is left to draw")
+        warn_of_spellings(table, given)
         shown = draw(table, given)
     except (ValueError, OSError, KeyError, SyntaxError, pd.errors.UndefinedVariableError) as error:
         print(f"no chart: {error}", file=sys.stderr)
