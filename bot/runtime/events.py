@@ -17,6 +17,7 @@ from bot.runtime.interface import (
     JoinedMessage,
     MessageJoined,
     MessageText,
+    RemarkRecognized,
     RunEnded,
     RunEvent,
     RunFailed,
@@ -46,7 +47,8 @@ SUBAGENT_STATES = {
 }
 TIME_SIGN = " ⏱"
 # Tools that people see the effect of: the list itself, the question, the file.
-SHOWN_OTHERWISE = frozenset({"write_todos", "ask_clarification", "present_files"})
+QUESTION = "ask_clarification"
+SHOWN_OTHERWISE = frozenset({"write_todos", QUESTION, "present_files"})
 TITLE_LIMIT = 80
 
 
@@ -166,9 +168,21 @@ def _read_delta(data: Any) -> Iterator[RunEvent]:
     message, metadata = data
     if not isinstance(message, Mapping) or message.get("type") not in ASSISTANT or _is_hidden(metadata):
         return
-    text = text_of(message.get("content"))
+    identity, text = str(message.get("id") or ""), text_of(message.get("content"))
     if text:
-        yield TextDelta(str(message.get("id") or ""), text)
+        yield TextDelta(identity, text)
+    if _is_remark(message):
+        yield RemarkRecognized(identity)
+
+
+def _is_remark(message: Mapping[str, Any]) -> bool:
+    """Return whether the text of an assistant message, or of a piece of one, stands beside tool calls. A
+    question's text is read together with the question.
+    """
+    found = [message.get("tool_calls"), message.get("tool_call_chunks")]
+    calls = [call for listed in found if isinstance(listed, list) for call in listed]
+    names = {call.get("name") for call in calls if isinstance(call, Mapping) and call.get("name")}
+    return bool(names) and QUESTION not in names
 
 
 def _is_hidden(metadata: Any) -> bool:
@@ -244,7 +258,7 @@ def _read_message(message: Mapping[str, Any]) -> Iterator[RunEvent]:
     if message.get("type") in ASSISTANT:
         text, identity = text_of(message.get("content")), str(message.get("id") or "")
         if text or identity:
-            yield MessageText(identity, text)
+            yield MessageText(identity, text, remark=_is_remark(message))
         yield from _tool_calls(message)
         yield from tool_starts(message)
     elif message.get("type") in TOOL:
@@ -296,6 +310,7 @@ def read_answer(state: Mapping[str, Any], message_ids: Iterable[str]) -> ThreadA
     steered = _steered_ids(values)
     own = _messages_of_turn(messages, set(message_ids), steered)
     texts, joins = _texts_and_joins(own, steered)
+    said = [message for message in own if message.get("type") in ASSISTANT]
     tasks = _read_tasks(state)
     interrupts = [found for task in tasks for found in _read_interrupts(task.get("interrupts"))]
     errors = [str(task.get("error")) for task in tasks if task.get("error")]
@@ -307,6 +322,7 @@ def read_answer(state: Mapping[str, Any], message_ids: Iterable[str]) -> ThreadA
         error=errors[0] if errors else "",
         joins=joins,
         calls=tuple(_tool_history(own)),
+        remark=text_of(said[-1].get("content")) if said and _is_remark(said[-1]) else "",
     )
 
 
@@ -332,8 +348,8 @@ def _texts_and_joins(
         identity = str(message.get("id") or "")
         if identity in places:
             places[identity] = len(texts)
-        elif message.get("type") in ASSISTANT and (text := text_of(message.get("content"))):
-            texts.append(text)
+        elif message.get("type") in ASSISTANT and not _is_remark(message):
+            texts += filter(None, [text_of(message.get("content"))])
     return texts, tuple(JoinedMessage(one, after) for one, after in places.items())
 
 

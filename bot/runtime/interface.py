@@ -82,10 +82,21 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class MessageText:
-    """An assistant message as in the state; replaces the deltas. An empty text retracts them."""
+    """An assistant message as in the state; replaces the deltas. An empty text retracts them.
+
+    A `remark` stands beside tool calls: it tells about the work, and is not part of the answer.
+    """
 
     message_id: str
     text: str
+    remark: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RemarkRecognized:
+    """The assistant message that is being written calls a tool, so its text is a remark."""
+
+    message_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +185,7 @@ RunEvent = (
     AttemptStarted
     | TextDelta
     | MessageText
+    | RemarkRecognized
     | ArtifactsPresented
     | TodosUpdated
     | ToolProgress
@@ -208,6 +220,8 @@ class JoinedMessage:
 class ThreadAnswer:
     """The answer to a turn in the thread's state: assistant texts after its messages, artifacts, open
     question, which messages joined the thread's newest run of which any did, and the tools that were called.
+
+    `remark` is the newest text beside tool calls, if no other assistant message follows it.
     """
 
     texts: tuple[str, ...]
@@ -216,6 +230,7 @@ class ThreadAnswer:
     error: str = ""
     joins: tuple[JoinedMessage, ...] = ()
     calls: tuple[ToolCall | ToolResult, ...] = ()
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)

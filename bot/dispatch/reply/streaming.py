@@ -14,7 +14,8 @@ from agent.shared.aio import shielded, wait_first
 from bot.dispatch.pacing import TYPING_EVERY, show_typing
 from bot.dispatch.reply.diff import RETRACTED_TEXT, Action, EditPart, PostPart
 from bot.dispatch.reply.sender import ReplySender
-from bot.domain import OutboundMessage, PartState, ProgressItem
+from bot.dispatch.run.transcript import REMARK, Draft
+from bot.domain import OutboundMessage, PartState, ProgressItem, ProgressState
 from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import ChoosesFrames, Operation, ShowsProgress, StreamsDrafts
 from bot.render.progress import checklist
@@ -40,6 +41,15 @@ def extrapolate(text: str, count: int) -> str:
     return (rest + paragraph * (1 + count // len(paragraph)))[:count]
 
 
+def _opening(draft: Draft) -> str:
+    """Return the last text of a draft while it may still turn out to be a remark."""
+    return draft.text[len(draft.settled) :].strip()
+
+
+def _remark_items(draft: Draft) -> list[ProgressItem]:
+    return [ProgressItem(REMARK, draft.remark, ProgressState.ACTIVE)] if draft.remark else []
+
+
 # Seconds after acceptance of a message until typing is shown, if nothing else is.
 TYPING_AFTER = 0.1
 # Seconds; an older turn had to wait for another one, so typing is timed from its start.
@@ -47,6 +57,9 @@ QUEUED_AFTER = 1.0
 AFTER_FAILURE = 2.0
 # Seconds; an answer that is complete within this time after its first word is posted whole, without a frame.
 AT_ONCE = 0.25
+# Characters of a paragraph that opens a text and is held back for a while, because it may be a remark beside
+# a tool call. After a call this is likelier, so it is held back so many times longer.
+REMARK_SIZE, AFTER_CALL = 200, 2.0
 # Seconds that a run must have lasted before its progress is shown.
 PROGRESS_AFTER = 5.0
 # Seconds that a granted frame waits for the next piece of text, so as to include it.
@@ -66,11 +79,12 @@ class ReplyStreamer:
         self._typed_at = typed_at
         self._clock = sender.clock
         self._manifest = sender.channel.manifest
+        self._draft = Draft()
         self._text = ""
+        self._held_until = 0.0
         self._progress: tuple[ProgressItem, ...] = ()
         self._shown_progress: tuple[ProgressItem, ...] = ()
         self._shows_progress = False
-        self._retracted = False
         self._drafted = False
         self._since = 0.0
         self._splitter: Splitter | None = None
@@ -80,20 +94,26 @@ class ReplyStreamer:
         self._enough = asyncio.Event()
         self._closing = asyncio.Event()
 
-    def update(self, markdown: str, progress: tuple[ProgressItem, ...] = (), retracted: bool = False) -> None:
-        """Set the whole current text, and the progress to show with it.
+    def update(self, draft: Draft) -> None:
+        """Set what the run shows now.
 
-        If the text is empty, `retracted` replaces the shown text by a placeholder; otherwise the shown text
-        stays until there is a new one.
+        If a text was retracted and nothing is left of it, its remark or a placeholder replaces it in the
+        chat; otherwise the shown text stays until there is a new one.
         """
-        if not self._text and markdown:
+        if draft.text and not self._draft.text:
             self._since = self._clock.now()
-        if markdown != self._text or (self._shows_progress and progress != self._progress):
             self._changed.set()
-        self._retracted = retracted
-        self._text = markdown
+        if _opening(draft) and not _opening(self._draft):
+            works = draft.remark or draft.progress
+            held = self._manifest.first_frame_after * (AFTER_CALL if works else 1.0)
+            self._held_until = self._clock.now() + held
+        before, self._draft = self._text, draft
+        self._text = self._visible_text()
+        progress = (*_remark_items(draft), *draft.progress)
+        if self._text != before or (self._shows_progress and progress != self._progress):
+            self._changed.set()
         self._progress = progress
-        if len(markdown) >= self._manifest.first_frame_characters:
+        if len(self._text) >= self._manifest.first_frame_characters:
             self._enough.set()
 
     def close(self) -> None:
@@ -107,7 +127,7 @@ class ReplyStreamer:
         """Show frames until closed."""
         await self._wait_for_text()
         while not self._closing.is_set():
-            await self._changed.wait()
+            await self._wait_for_change()
             self._changed.clear()
             if self._closing.is_set():
                 return
@@ -146,6 +166,21 @@ class ReplyStreamer:
         await wait_first(self._closing, self._clock, min(AT_ONCE, self._manifest.first_frame_after))
         left = self._since + self._manifest.first_frame_after - self._clock.now()
         await wait_first(self._enough, self._clock, left)
+
+    async def _wait_for_change(self) -> None:
+        """Wait until there is something new to show; a text that was held back is, after its time."""
+        left = self._held_until - self._clock.now()
+        if left > 0 and self._text != self._draft.text:
+            await wait_first(self._changed, self._clock, left)
+        else:
+            await self._changed.wait()
+
+    def _visible_text(self) -> str:
+        """Return the text without an opening that may still turn out to be a remark."""
+        opening = _opening(self._draft)
+        may_be_remark = len(opening) <= REMARK_SIZE and BLOCK not in opening
+        held = opening and may_be_remark and self._clock.now() < self._held_until
+        return self._draft.settled if held else self._draft.text
 
     async def _wait_for_next(self, pause: float) -> None:
         """Wait until a frame may be shown, then for the next piece of text; or until a part is full."""
@@ -195,6 +230,7 @@ class ReplyStreamer:
 
     def _part_texts(self) -> list[str]:
         """Return the text as parts: full ones in their final form, the last one with its markup closed."""
+        self._text = self._visible_text()
         texts = self._split_text(self._text)
         self._parts = len(texts)
         if texts:
@@ -202,14 +238,20 @@ class ReplyStreamer:
         return self._with_progress([text for text in texts if text.strip()] or self._retracted_texts())
 
     def _retracted_texts(self) -> list[str]:
-        """Return the text that replaces a retracted one, for every message that shows some of it."""
-        if not self._retracted:
-            return []
+        """Return the text that replaces a retracted one, for every message that shows some of it. If it was a
+        remark, the progress shows it, from now on.
+        """
         shown = sum(part.state is not PartState.PLANNED for part in self._sender.reply.parts)
-        return [RETRACTED_TEXT] * max(shown, self._drafted)
+        shown = max(shown, self._drafted) if self._draft.retracted else 0
+        if not shown or not self._draft.remark:
+            return [RETRACTED_TEXT] * shown
+        self._shows_progress = True
+        return [*[RETRACTED_TEXT] * (shown - 1), ""]
 
     def _with_progress(self, texts: list[str]) -> list[str]:
-        """Add progress: in the platform's own list, or below the text if there is room."""
+        """Add progress: in the platform's own list, or below the text if there is room. A remark is not
+        repeated below an answer.
+        """
         if not self._shows_progress:
             return texts
         adapter = self._sender.adapter
@@ -217,9 +259,10 @@ class ReplyStreamer:
             self._sender.progress = self._progress
             return texts or [""] * bool(self._progress)
         self._sender.progress = ()
-        if not self._progress:
+        listed = self._draft.progress if self._text else self._progress
+        if not listed:
             return texts
-        last = "\n\n".join([*texts[-1:], checklist(self._progress)])
+        last = "\n\n".join(filter(None, [*texts[-1:], checklist(listed)]))
         return [*texts[:-1], last] if len(self._sender.adapter.renderer.split(last)) == 1 else texts
 
     def _progress_edit(self, texts: list[str]) -> Action | None:

@@ -16,9 +16,9 @@ from bot.dispatch.approvals import Question, read_question
 from bot.dispatch.pacing import AccountChannel, Backoff, StartLimiter
 from bot.dispatch.run.agent_message import RoleOf
 from bot.dispatch.run.request import Steering, build_run_request, load_thread_history, message_ids
-from bot.dispatch.run.transcript import RunTranscript, ToolLog
+from bot.dispatch.run.transcript import Draft, RunTranscript, ToolLog
 from bot.dispatch.run.upload import AttachmentUploader
-from bot.domain import HistoryMessage, ProgressItem, Stopped, ToolStep, Turn, TurnState
+from bot.domain import HistoryMessage, Stopped, ToolStep, Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
 from bot.privacy.chat_record import format_earlier_messages
@@ -74,10 +74,9 @@ class RunOutcome:
 class RunSession:
     """One run of a turn on the runtime.
 
-    `show` is called after each change with the whole text, the progress items, and true if a text was
-    retracted; `start_limiter` limits the creation of runs; `roles` are the author's; `role_of` returns the
-    role of each sender; `zone` is the time zone of the chat; with `steers`, messages may join the run by
-    `steering`.
+    `show` is called after each change with what the run shows; `start_limiter` limits the creation of runs;
+    `roles` are the author's; `role_of` returns the role of each sender; `zone` is the time zone of the chat;
+    with `steers`, messages may join the run by `steering`.
     """
 
     def __init__(
@@ -87,7 +86,7 @@ class RunSession:
         *,
         core: Core,
         roles: Sequence[str],
-        show: Callable[[str, tuple[ProgressItem, ...], bool], None],
+        show: Callable[[Draft], None],
         start_limiter: StartLimiter,
         role_of: RoleOf,
         zone: tzinfo,
@@ -278,8 +277,7 @@ class RunSession:
                     if isinstance(logged.event, MessageJoined):
                         reach(Step.JOINED)
                     if changed:
-                        said = self._transcript
-                        self._show(said.text, said.progress.items, said.retracted)
+                        self._show(self._transcript.draft)
             except RuntimeUnreachable as problem:
                 self._is_live = False
                 await tries.pause(problem)
@@ -324,20 +322,20 @@ class RunSession:
         asked = said.question
         question = read_question(asked.value, self._texts, self._mask) if asked is not None else Question()
         artifacts = tuple(said.artifacts)
-        if said.silent and not artifacts and not question.text:
+        if said.silent and said.latest_remark is None and not artifacts and not question.text:
             return self._failed_outcome(self._texts("no_answer"), "no_answer")
         interrupt = asked.id if asked is not None else ""
-        return RunOutcome(said.text, artifacts, question=question, interrupt=interrupt)
+        return RunOutcome(said.final_text, artifacts, question=question, interrupt=interrupt)
 
     def _stopped_outcome(self) -> RunOutcome:
         mark = "interrupted" if self._stop_reason is Stopped.INTERRUPTED else "stopped"
-        text = "\n\n".join(filter(None, [self._transcript.text, self._texts(mark)]))
+        text = "\n\n".join(filter(None, [self._transcript.final_text, self._texts(mark)]))
         return RunOutcome(text, tuple(self._transcript.artifacts), TurnState.CANCELLED)
 
     def _failed_outcome(self, message: str, kind: str) -> RunOutcome:
         advice = self._texts(ADVICE[kind]) if kind in ADVICE else ""
         line = self._texts("failed", message=" ".join(filter(None, [message or kind, advice])))
-        text = "\n\n".join(filter(None, [self._transcript.text, line]))
+        text = "\n\n".join(filter(None, [self._transcript.final_text, line]))
         return RunOutcome(text, tuple(self._transcript.artifacts), TurnState.FAILED, kind)
 
     def _describe_problem(self, problem: RuntimeProblem) -> str:

@@ -13,6 +13,7 @@ from bot.runtime.interface import (
     EventsMissing,
     MessageJoined,
     MessageText,
+    RemarkRecognized,
     RunEnded,
     RunEvent,
     RunFailed,
@@ -28,6 +29,8 @@ from bot.runtime.interface import (
 )
 
 MAX_ITEMS = 8
+MAX_REMARK = 140
+"""Characters of a remark that are shown with the progress."""
 
 
 class ProgressTracker:
@@ -77,6 +80,8 @@ def select_items(todos: Sequence[ProgressItem], tools: Sequence[ProgressItem]) -
     return (*todos[start : start + room], *below)
 
 
+REMARK = "remark"
+"""Id of the remark among the progress items, and of one that was read from the thread's state."""
 MAX_STEPS = 100
 """Maximum number of stored tool calls of a run; the latest ones are kept."""
 
@@ -134,18 +139,41 @@ class ToolLog:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a run shows while it works: `text` is its answer so far, whose part after `settled` may still turn
+    out to be a remark. `remark` is the newest remark, on one line ("" if there is none); `retracted`: a text
+    that was part of the answer no longer is.
+    """
+
+    text: str = ""
+    settled: str = ""
+    remark: str = ""
+    progress: tuple[ProgressItem, ...] = ()
+    retracted: bool = False
+
+
+def _join_texts(texts: Iterable[str]) -> str:
+    return "\n\n".join(text for text in texts if text.strip())
+
+
 @dataclass(slots=True)
 class RunTranscript:
     """Collects the events of one run. A new attempt of the runtime replaces the texts of the previous one,
     but not its tool calls (`tool_log`) and token usage (`usage`, None if unknown).
 
-    `retracted`: this attempt has retracted a text. `joined` are the ids of the messages that joined the run;
-    `joined_line` returns the line that marks such a message in the text ("" for none).
+    `remarks` are the ids of texts beside tool calls, `growing` is the id of a text that is still being
+    written, `latest` that of the newest message. `retracted`: this attempt has retracted a text. `joined` are
+    the ids of the messages that joined the run; `joined_line` returns the line that marks such a message in
+    the text ("" for none).
     """
 
     joined_line: Callable[[str], str] = lambda _message: ""
     texts: dict[str, str] = field(default_factory=dict)
     joined: dict[str, None] = field(default_factory=dict)
+    remarks: set[str] = field(default_factory=set)
+    growing: str = ""
+    latest: str = ""
     artifacts: dict[str, None] = field(default_factory=dict)
     progress: ProgressTracker = field(default_factory=ProgressTracker)
     tool_log: ToolLog = field(default_factory=ToolLog)
@@ -160,7 +188,38 @@ class RunTranscript:
     @property
     def text(self) -> str:
         """Return the current answer."""
-        return "\n\n".join(text for text in self.texts.values() if text.strip())
+        return _join_texts(text for key, text in self.texts.items() if key not in self.remarks)
+
+    @property
+    def final_text(self) -> str:
+        """Return the answer at the end of the run.
+
+        A remark stays if there is no other text, and beside a call at which the run waits for a person: it
+        may say what they decide about.
+        """
+        kept = self.latest_remark if self.silent else None
+        if self.question is not None and self.latest in self.remarks:
+            kept = self.latest
+        shown = {key: text for key, text in self.texts.items() if key not in self.remarks or key == kept}
+        return _join_texts(shown.values())
+
+    @property
+    def draft(self) -> Draft:
+        """Return what the run shows now."""
+        settled = _join_texts(
+            text for key, text in self.texts.items() if key not in self.remarks and key != self.growing
+        )
+        remark = self.texts.get(self.latest_remark or "", "") if self.remarks else ""
+        text = self.text
+        is_last = text.startswith(settled)
+        shown = one_line(remark.strip(), MAX_REMARK)
+        return Draft(text, settled if is_last else text, shown, self.progress.items, self.retracted)
+
+    @property
+    def latest_remark(self) -> str | None:
+        """Return the id of the newest remark, None if there is none."""
+        said = [key for key, text in self.texts.items() if key in self.remarks and text.strip()]
+        return said[-1] if said else None
 
     @property
     def incomplete(self) -> bool:
@@ -169,8 +228,9 @@ class RunTranscript:
 
     @property
     def silent(self) -> bool:
-        """Return whether the agent wrote no text."""
-        return not any(text.strip() for key, text in self.texts.items() if key not in self.joined)
+        """Return whether the agent wrote no text except for remarks."""
+        other = {*self.joined, *self.remarks}
+        return not any(text.strip() for key, text in self.texts.items() if key not in other)
 
     def record_event(self, event: RunEvent, at: float | None = None) -> bool:
         """Record an event that happened at `at` (s since the epoch; None: unknown). Return True if the text
@@ -179,9 +239,10 @@ class RunTranscript:
         match event:
             case TextDelta(message_id, text):
                 self.texts[message_id] = self.texts.get(message_id, "") + text
+                self.growing = self.latest = message_id
                 return True
-            case MessageText(message_id, text):
-                return self._record_text(message_id, text)
+            case MessageText() | RemarkRecognized():
+                return self._record_message(event)
             case AttemptStarted(number):
                 return self._begin_attempt(number)
             case MessageJoined(messages):
@@ -210,13 +271,37 @@ class RunTranscript:
             case RunEnded(status):
                 self.status = status
 
+    def _record_message(self, event: MessageText | RemarkRecognized) -> bool:
+        """Record what is known of a message. Return True if that changed anything shown."""
+        self.latest = event.message_id
+        if isinstance(event, RemarkRecognized):
+            return self._mark_remark(event.message_id)
+        changed = (self._mark_remark if event.remark else self._unmark_remark)(event.message_id)
+        return self._record_text(event.message_id, event.text) or changed
+
     def _record_text(self, message_id: str, text: str) -> bool:
         """Record a message's text. An empty text retracts what was shown of that message, if anything was."""
         before = self.texts.get(message_id, "")
+        self.growing = "" if self.growing == message_id else self.growing
         if text or before:
             self.texts[message_id] = text
             self.retracted = self.retracted or not text
         return text != before
+
+    def _mark_remark(self, message_id: str) -> bool:
+        """Take a message's text out of the answer. Return True if that changed anything shown."""
+        if message_id in self.remarks:
+            return False
+        self.remarks.add(message_id)
+        shown = bool(self.texts.get(message_id, "").strip())
+        self.retracted = self.retracted or shown
+        return shown
+
+    def _unmark_remark(self, message_id: str) -> bool:
+        """Put a message's text back into the answer. Return True if that changed anything shown."""
+        known = message_id in self.remarks
+        self.remarks.discard(message_id)
+        return known and bool(self.texts.get(message_id, "").strip())
 
     def _record_joined(self, messages: Iterable[str]) -> bool:
         """Record joined messages. Return True if that added a line."""
@@ -229,12 +314,16 @@ class RunTranscript:
     def reconcile(self, answer: ThreadAnswer) -> None:
         """Replace texts and tool calls by those of the thread's state, which is authoritative."""
         self.tool_log.reconcile(answer.calls)
-        if answer.texts:
+        if answer.texts or answer.remark:
             self.texts = {}
             self.joined = {}
+            self.remarks.clear()
             for index, text in enumerate([*answer.texts, ""]):
                 self._record_joined(join.id for join in answer.joins if join.after == index)
                 self.texts[str(index)] = text
+            self._record_text(REMARK, answer.remark)
+            self.latest = REMARK if answer.remark else self.latest
+            self.remarks.add(REMARK)
         self.question = self.question or answer.interrupt
 
     def _begin_attempt(self, number: int) -> bool:
@@ -243,6 +332,8 @@ class RunTranscript:
         self.attempt = number
         self.texts.clear()
         self.joined.clear()
+        self.remarks.clear()
+        self.growing = self.latest = ""
         self.artifacts.clear()
         self.progress.clear()
         self.retracted = False

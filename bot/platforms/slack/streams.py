@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import structlog
 
@@ -127,10 +127,19 @@ class SlackStreams:
                 if await self._append(stream, message, listed):
                     return True
             elif goes_on and not message.final and stream.shown.startswith(text):
-                stream.shorter = message
-                return True
+                return await self._keep_longer_text(stream, message)
             await self._end_stream(stream)
             return False
+
+    async def _keep_longer_text(self, stream: SlackStream, message: OutboundMessage) -> bool:
+        """Show the tasks of a message whose text is shorter than the shown one; False where that fails."""
+        shown = replace(message, text=stream.shown)
+        listed = _next_tasks(stream, shown)
+        if listed is None or not await self._append(stream, shown, listed):
+            await self._end_stream(stream)
+            return False
+        stream.newest = stream.shorter = message
+        return True
 
     async def finish_stream(self, stream: SlackStream) -> None:
         """End a stream as it stands."""

@@ -17,6 +17,7 @@ from bot.runtime.interface import (
     JoinedMessage,
     MessageJoined,
     MessageText,
+    RemarkRecognized,
     RunEnded,
     RunFailed,
     RunInterrupted,
@@ -38,6 +39,8 @@ JSON = st.recursive(
 LS = {"id": "c1", "name": "ls", "args": {"path": "/"}}
 TASK = {"id": "c2", "name": "task", "args": {"description": "Look  it\nup"}}
 TODOS = {"id": "c3", "name": "write_todos", "args": {}}
+ASKS = {"id": "c4", "name": "ask_clarification", "args": {}}
+REMARK = [RemarkRecognized("m1")]
 TOKENS = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
 NAMES = st.sampled_from(["messages", "updates", "metadata", "error", "gap", "end", "values", "custom", "x"])
 
@@ -58,6 +61,11 @@ def chunk(text: Any, *, kind: str = "AIMessageChunk", **metadata: Any) -> list[A
             [TextDelta("m1", "a")],
         ),
         ("messages", chunk(""), []),
+        ("messages", [{**chunk("")[0], "tool_call_chunks": [{"name": "ls", "args": ""}]}, ROOT], REMARK),
+        ("messages", [{**chunk("")[0], "tool_call_chunks": [{"name": None, "args": "{"}]}, ROOT], []),
+        ("messages", [{**chunk("so")[0], "tool_calls": [LS]}, ROOT], [TextDelta("m1", "so"), *REMARK]),
+        ("messages", [{**chunk("")[0], "tool_calls": [LS, ASKS]}, ROOT], []),
+        ("messages", [{**chunk("")[0], "tool_calls": 5, "tool_call_chunks": [3]}, ROOT], []),
         ("messages", chunk("tool says", kind="tool"), []),
         ("messages", chunk("human", kind="human"), []),
         ("messages", chunk("inner", langgraph_checkpoint_ns="tools:1|model:2"), []),
@@ -72,7 +80,7 @@ def chunk(text: Any, *, kind: str = "AIMessageChunk", **metadata: Any) -> list[A
             "updates",
             {"model": {"messages": [{"type": "ai", "id": "m", "content": "", "tool_calls": [LS, TODOS]}]}},
             [
-                MessageText("m", ""),
+                MessageText("m", "", remark=True),
                 ToolCall("c1", "ls", {"path": "/"}),
                 ToolCall("c3", "write_todos", {}),
                 ToolProgress(ProgressItem("c1", "ls", ProgressState.ACTIVE)),
@@ -87,7 +95,7 @@ def chunk(text: Any, *, kind: str = "AIMessageChunk", **metadata: Any) -> list[A
                 }
             },
             [
-                MessageText("", "so"),
+                MessageText("", "so", remark=True),
                 ToolCall("c2", "task", {"description": "Look  it\nup"}),
                 ToolProgress(ProgressItem("c2", "Look it up", ProgressState.ACTIVE)),
             ],
@@ -255,6 +263,26 @@ def test_the_calls_of_a_turn_are_in_its_state() -> None:
     ]
     answer = read_answer({"values": {"messages": messages}}, ["h1"])
     assert answer.calls == (ToolCall("c1", "ls", {"path": "/"}), ToolResult("c1", "ls", "x", failed=True))
+
+
+@pytest.mark.parametrize(
+    ("last", "texts", "remark"),
+    [
+        ({"content": "now", "tool_calls": [LS]}, (), "now"),
+        ({"content": "", "tool_calls": [LS]}, (), ""),
+        ({"content": "done"}, ("done",), ""),
+        ({"content": "first this", "tool_calls": [ASKS]}, ("first this",), ""),
+    ],
+)
+def test_text_beside_calls_is_no_answer(last: dict[str, Any], texts: tuple[str, ...], remark: str) -> None:
+    messages = [
+        {"type": "human", "id": "h1", "content": "one"},
+        {"type": "ai", "id": "a1", "content": "let me see", "tool_calls": [LS]},
+        {"type": "tool", "tool_call_id": "c1", "name": "ls", "content": "x"},
+        {"type": "ai", "id": "a2", **last},
+    ]
+    answer = read_answer({"values": {"messages": messages}}, ["h1"])
+    assert (answer.texts, answer.remark) == (texts, remark)
 
 
 def test_what_joined_is_part_of_the_turn_and_stands_in_its_place() -> None:
