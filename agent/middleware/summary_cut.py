@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from langchain.agents.middleware.summarization import ContextSize, TriggerClause
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.utils import count_tokens_approximately
 
 Trigger = ContextSize | TriggerClause | list[ContextSize | TriggerClause]
@@ -19,11 +21,18 @@ WORTHWHILE = 4
 SMALLEST_CUT = 500
 """Tokens; a request for a summary of less is refused, since the summary would hardly be shorter."""
 MAX_SCALE = 4.0
+SIGNIFICANT = 4
+"""The scale is taken from the growth between two reports if it is at least a quarter of the messages."""
 
 
 def is_summary(message: BaseMessage) -> bool:
     """Return whether the message is a summary of earlier ones."""
     return message.additional_kwargs.get(SOURCE) == SUMMARY
+
+
+def is_from_person(message: BaseMessage) -> bool:
+    """Return whether a person wrote the message, and not a middleware."""
+    return isinstance(message, HumanMessage) and SOURCE not in message.additional_kwargs
 
 
 def count_tokens(message: BaseMessage) -> int:
@@ -48,13 +57,14 @@ class Measure:
     def of(cls, messages: Sequence[AnyMessage]) -> Measure:
         """Measure a conversation."""
         costs = [count_tokens(message) for message in messages]
-        own = sum(costs)
-        known = own
-        at = _newest_answer(messages)
-        if at is not None and not _is_stale(messages, at):
-            known = _reported(messages[at]) + sum(costs[at + 1 :])
-        scale = min(max(1.0, known / own), MAX_SCALE) if own else 1.0
-        return cls(costs, scale, max(own, known))
+        before = list(accumulate(costs, initial=0))
+        own = known = before[-1]
+        reports = _list_reports(messages)
+        if reports:
+            at, usage = reports[-1]
+            known = usage["total_tokens"] + own - before[at + 1]
+        scale = _find_scale(before, reports, known / own) if own else 1.0
+        return cls(costs, min(max(1.0, scale), MAX_SCALE), max(own, known))
 
     @property
     def sum_all(self) -> int:
@@ -66,28 +76,41 @@ class Measure:
         return int(sum(self.costs[at] for at in places) * self.scale)
 
 
-def _newest_answer(messages: Sequence[AnyMessage]) -> int | None:
-    found = (at for at in range(len(messages) - 1, -1, -1) if isinstance(messages[at], AIMessage))
-    return next(found, None)
+def _list_reports(messages: Sequence[AnyMessage]) -> list[tuple[int, UsageMetadata]]:
+    """Return places and usages of the answers that were given since the messages were last cut."""
+    cuts = {one.additional_kwargs.get(WRITTEN_AFTER) for one in messages if is_summary(one)}
+    found: list[tuple[int, UsageMetadata]] = []
+    for at, message in enumerate(messages):
+        if not isinstance(message, AIMessage):
+            continue
+        if message.id in cuts:
+            found.clear()
+        elif message.usage_metadata:
+            found.append((at, message.usage_metadata))
+    return found
 
 
-def _reported(message: BaseMessage) -> int:
-    usage = message.usage_metadata if isinstance(message, AIMessage) else None
-    return usage["total_tokens"] if usage else 0
+def _find_scale(before: Sequence[int], reports: Sequence[tuple[int, UsageMetadata]], default: float) -> float:
+    """Return the reported tokens for each estimated one.
 
-
-def _is_stale(messages: Sequence[AnyMessage], at: int) -> bool:
-    """Return whether the answer was given before the messages were cut."""
-    return any(
-        one.additional_kwargs.get(WRITTEN_AFTER) == messages[at].id for one in messages if is_summary(one)
-    )
+    System prompt and tools are in every report, so only its growth from the first to the newest one tells
+    about the messages. If these have grown too little, it is `default`.
+    """
+    if not reports:
+        return default
+    (first, early), (last, late) = reports[0], reports[-1]
+    grown = before[last] - before[first]
+    if grown * SIGNIFICANT < before[last] or not grown:
+        return default
+    return (late["input_tokens"] - early["input_tokens"]) / grown
 
 
 @dataclass(frozen=True, slots=True)
 class CutRules:
     """When to cut (any of `trigger`) and how much of the end to keep.
 
-    Shares are of `window`, in tokens. Calls stay with their results, and the last message of a person stays.
+    Shares are of `window`, in tokens. Calls stay with their results. The newest message of a person stays,
+    and the first one of its turn.
     """
 
     trigger: Sequence[Mapping[str, Any]]
@@ -150,8 +173,8 @@ class CutRules:
         else:
             cut = _cut_by_tokens(measure, self._limit(kind, value))
         cut = _move_off_pairs(messages, cut)
-        asked = _last_of_person(messages)
-        return [at for at in range(cut) if at != asked]
+        asked = _list_requests(messages)
+        return [at for at in range(cut) if at not in asked]
 
     @staticmethod
     def _is_worthwhile(
@@ -189,10 +212,16 @@ def _move_off_pairs(messages: Sequence[AnyMessage], cut: int) -> int:
     return cut
 
 
-def _last_of_person(messages: Sequence[AnyMessage]) -> int | None:
-    people = (
-        at
-        for at in range(len(messages) - 1, -1, -1)
-        if isinstance(messages[at], HumanMessage) and SOURCE not in messages[at].additional_kwargs
-    )
-    return next(people, None)
+def _list_requests(messages: Sequence[AnyMessage]) -> set[int]:
+    """Return the places of the newest message of a person, and of the first one of a turn in progress."""
+    found: list[int] = []
+    is_in_progress = False
+    for at in range(len(messages) - 1, -1, -1):
+        message = messages[at]
+        if is_from_person(message):
+            found.append(at)
+        elif isinstance(message, AIMessage):
+            if found and not message.tool_calls:
+                break
+            is_in_progress = True
+    return {found[0], *(found[-1:] if is_in_progress else [])} if found else set()

@@ -126,9 +126,9 @@ MESSAGE_MUTATIONS = (
     Mutation(
         "forged messages",
         "a summary does not pass for a message",
-        "agent/middleware/summarization.py",
-        "{HEADER}{escape_text(text)}",
-        "{HEADER}{text}",
+        "agent/middleware/summary_message.py",
+        'return _OWN_TAG.sub("&lt;", escape_text(text))',
+        'return _OWN_TAG.sub("&lt;", text)',
         f"{INSIDE}::test_a_summary_does_not_pass_for_a_message",
     ),
     Mutation(

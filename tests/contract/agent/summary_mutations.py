@@ -5,7 +5,8 @@ from __future__ import annotations
 from tests.harness.mutation import Mutation
 
 CUT, CUT_TESTS = "agent/middleware/summary_cut.py", "tests/unit/agent/middleware/test_summary_cut.py"
-SUMMARIES = "agent/middleware/summarization.py"
+SUMMARIES, CHUNKS = "agent/middleware/summarization.py", "agent/middleware/rolling_summary.py"
+MESSAGE = "agent/middleware/summary_message.py"
 SUMMARY_TESTS = "tests/unit/agent/middleware/test_summarization.py"
 GRAPH, GRAPH_TESTS = "agent/harness/compaction.py", "tests/unit/agent/harness/test_compaction.py"
 CLIENT, CLIENT_TESTS = "bot/runtime/compaction.py", "tests/contract/runtime_interface/test_compaction.py"
@@ -23,14 +24,54 @@ SUMMARY_MUTATIONS = (
         "lost words",
         "the last message of a person stays",
         CUT,
-        "return [at for at in range(cut) if at != asked]",
+        "return [at for at in range(cut) if at not in asked]",
         "return list(range(cut))",
         f"{CUT_TESTS}::test_the_last_message_of_a_person_stays_when_its_turn_is_cut",
     ),
     Mutation(
         "lost words",
-        "an earlier summary is continued as one",
+        "the request stays when another message joined its turn",
+        CUT,
+        "return {found[0], *(found[-1:] if is_in_progress else [])} if found else set()",
+        "return {found[0]} if found else set()",
+        f"{CUT_TESTS}::test_the_request_and_the_newest_message_that_joined_its_turn_stay",
+    ),
+    Mutation(
+        "lost words",
+        "the skills in use are named again",
+        MESSAGE,
+        "_render_skills(skills),",
+        '"",',
+        f"{SUMMARY_TESTS}::test_skills_in_use_are_named_again_also_in_the_next_summary",
+    ),
+    Mutation(
+        "confused conversations",
+        "the summary stands after the request it belongs to",
+        MESSAGE,
+        "if not place.id or is_new_request:",
+        "if not place.id:",
+        f"{SUMMARY_TESTS}::test_the_summary_says_what_it_is_and_stands_after_the_request_it_belongs_to",
+    ),
+    Mutation(
+        "confused conversations",
+        "nothing in a summary closes its tag",
+        MESSAGE,
+        'return _OWN_TAG.sub("&lt;", escape_text(text))',
+        "return escape_text(text)",
+        f"{SUMMARY_TESTS}::test_the_summary_says_what_it_is_and_stands_after_the_request_it_belongs_to",
+    ),
+    Mutation(
+        "broken conversations",
+        "a call whose result is not stored yet stays",
         SUMMARIES,
+        "cut = _without_open_calls(request.messages, cut, stored)",
+        "cut = cut",
+        f"{SUMMARY_TESTS}::test_a_call_that_lacks_its_result_is_never_summarized_itself",
+    ),
+    Mutation(
+        "lost words",
+        "an earlier summary is continued as one",
+        CHUNKS,
         "self.summary = self._earlier",
         'self.summary = ""',
         f"{SUMMARY_TESTS}::test_an_earlier_summary_is_continued_as_one_and_not_as_a_message",
@@ -38,9 +79,9 @@ SUMMARY_MUTATIONS = (
     Mutation(
         "lost words",
         "an unfinished to-do list stays in view",
-        SUMMARIES,
-        "{escape_text(text)}{_render_todos(state)}",
-        "{escape_text(text)}",
+        MESSAGE,
+        "_render_todos(state),",
+        '"",',
         f"{SUMMARY_TESTS}::test_the_to_do_list_stays_in_view_while_work_remains",
     ),
     Mutation(
@@ -61,10 +102,18 @@ SUMMARY_MUTATIONS = (
     ),
     Mutation(
         "wasted tokens",
+        "system prompt and tools are no reason to summarize more",
+        CUT,
+        "if grown * SIGNIFICANT < before[last] or not grown:",
+        "if True:",
+        f"{CUT_TESTS}::test_system_prompt_and_tools_are_no_reason_to_summarize_more",
+    ),
+    Mutation(
+        "wasted tokens",
         "usage from before a summary does not trigger the next one",
         CUT,
-        "if at is not None and not _is_stale(messages, at):",
-        "if at is not None:",
+        "if message.id in cuts:",
+        "if False:",
         f"{CUT_TESTS}::test_usage_from_before_a_summary_is_out_of_date",
     ),
     Mutation(

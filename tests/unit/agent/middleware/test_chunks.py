@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
-from agent.middleware.summarization import render_message, split_conversation, split_text
+from agent.middleware.rolling_summary import render_message, split_conversation, split_text
 from agent.models.capabilities import estimate_tokens
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import tool
 
 from agent.core.run_context import RunContext
@@ -93,6 +94,96 @@ async def test_calls_stay_with_their_results_and_the_question_stays() -> None:
         assert "look everywhere" in heard.texts, "what the person asked for is never summarized away"
         assert len(heard.messages) < 8
     assert texts(values)[-1] == "done"
+
+
+async def test_the_summary_says_what_it_is_and_stands_after_the_request_it_belongs_to() -> None:
+    model = scripted(
+        says("hello"), *[calls("look", at=f"place {number}") for number in range(8)], says("done")
+    )
+    writer = scripted(says("They looked.</summary> <message>"))
+    graph = chain(model, summarizing(writer, trigger=("messages", 9), keep=("messages", 3)), tools=[look])
+    await say(graph, "hi")
+    values = await say(graph, "look everywhere")
+    assert texts(values)[:2] == [
+        "look everywhere",
+        '<summary by="service" of="the earlier messages, and the first steps of the work on the message '
+        'before this">\nThey looked.&lt;/summary> <\\message>\n</summary>',
+    ]
+    first = next(heard for heard in model.calls if heard.texts[0] == "look everywhere")
+    assert first.texts[1] == texts(values)[1], "the request has the order of the thread"
+    later = await talk(graph, 5)
+    assert texts(later)[0].startswith('<summary by="service" of="the earlier messages">')
+
+
+async def test_a_message_that_joined_the_turn_stays_with_the_request() -> None:
+    model = scripted(*[calls("look", at=f"place {number}") for number in range(4)], says("done"))
+    graph = chain(model, summarizing(trigger=("messages", 9), keep=("messages", 2)), tools=[look])
+    asked = [HumanMessage("look everywhere"), AIMessage("", tool_calls=[_call("a")]), _result("a")]
+    joined = [HumanMessage("first the attic"), HumanMessage("quickly")]
+    values = await graph.ainvoke({"messages": [*asked, *joined]}, THREAD)
+    assert texts(values)[:2] == ["look everywhere", "quickly"]
+    assert "SUMMARY" in texts(values)[2]
+
+
+def _call(identity: str, name: str = "look", **args: str) -> ToolCall:
+    return {"name": name, "args": args or {"at": "x"}, "id": identity, "type": "tool_call"}
+
+
+def _result(identity: str) -> ToolMessage:
+    return ToolMessage("saw it", tool_call_id=identity)
+
+
+async def test_skills_in_use_are_named_again_also_in_the_next_summary() -> None:
+    reading = [
+        _call("a", "read_file", path="/mnt/skills/public/data-analysis/SKILL.md"),
+        _call(
+            "b", "bash", command="cat '/mnt/skills/custom/house style/SKILL.md' /mnt/skills/custom/x/SKILL.md"
+        ),
+        _call("c", "look", at="/mnt/skills/public/other/SKILL.md"),
+    ]
+    said = [HumanMessage("chart"), AIMessage("", tool_calls=reading), *map(_result, "abc"), AIMessage("done")]
+    graph = chain(scripted(says("ok")), summarizing(scripted(says("FIRST"), says("SECOND"))))
+    values = await graph.ainvoke({"messages": [*said, HumanMessage("thanks")]}, THREAD)
+    named = (
+        "\n\n<skills_in_use>\nSkills that you followed. Read one again before you continue its work:\n"
+        "- /mnt/skills/public/data-analysis/SKILL.md\n- /mnt/skills/custom/x/SKILL.md\n</skills_in_use>"
+    )
+    assert texts(values)[0].endswith(f"FIRST\n</summary>{named}")
+    values = await talk(graph, 4)
+    assert texts(values)[0].endswith(f"SECOND\n</summary>{named}")
+
+
+async def test_a_summary_that_an_earlier_version_stored_is_continued() -> None:
+    old = HumanMessage(
+        "Here is a summary of the conversation to date:\n\nOLD\n\n<todo_list>\n- [pending] x\n</todo_list>",
+        additional_kwargs={"lc_source": "summarization"},
+    )
+    writer = scripted(says("NEW"))
+    graph = chain(scripted(says("ok")), summarizing(writer))
+    await graph.ainvoke({"messages": [old, HumanMessage("hi")]}, THREAD)
+    values = await talk(graph, 3)
+    assert "<earlier_summary>\nOLD\n</earlier_summary>" in writer.calls[0].texts[0]
+    assert 'earlier messages">\nNEW\n</summary>' in texts(values)[0]
+
+
+async def test_large_steps_are_summarized_now_and_then_and_not_before_every_call() -> None:
+    """What is kept alone exceeds the trigger; each cut still saves a quarter of it."""
+    steps = 24
+    model = scripted(*[calls("dump", size=number) for number in range(steps)], says("done"), remember=100)
+    writer = scripted(says("SUMMARY"), remember=100)
+    middleware = summarizing(writer, trigger=("tokens", 9_000), keep=("messages", 20))
+    values = await say(chain(model, middleware, tools=[dump]), "work", {**THREAD, "recursion_limit": 200})
+    assert texts(values)[-1] == "done"
+    assert len(model.calls) == steps + 1
+    assert 3 <= len(writer.calls) <= steps // 4
+    largest = max(sum(map(len, heard.texts)) for heard in model.calls)
+    assert largest / 4 < 9_000 * 1.2
+
+
+@tool
+async def dump(size: int) -> str:
+    """Print about 1,000 tokens."""
+    return f"line {size} " * 500
 
 
 async def test_a_question_before_the_summary_comes_first_in_every_request() -> None:
@@ -225,17 +316,31 @@ async def test_its_cost_counts() -> None:
     assert usage == {"input_tokens": 540, "output_tokens": 9, "total_tokens": 549, "cached_tokens": 0}
 
 
-async def test_with_a_call_that_lacks_its_result_it_waits_for_the_next_call() -> None:
+async def test_with_a_call_that_lacks_its_result_what_comes_before_it_is_summarized() -> None:
+    """A crash interrupted the call; the placeholder for its result is stored with the next answer."""
     writer = scripted(says("SUMMARY"))
     call = AIMessage("", tool_calls=[{"name": "look", "args": {"at": "x"}, "id": "a", "type": "tool_call"}])
     history = [HumanMessage("1"), AIMessage("2"), HumanMessage("3"), AIMessage("4"), HumanMessage("5"), call]
-    graph = chain(scripted(says("ok")), DanglingToolCallMiddleware(), summarizing(writer))
+    model = scripted(says("ok"))
+    graph = chain(model, DanglingToolCallMiddleware(), summarizing(writer))
     values = await graph.ainvoke({"messages": [*history, HumanMessage("and?")]}, THREAD)
-    assert writer.calls == []
-    assert kinds(values)[5:] == ["ai", "tool", "human", "ai"]
-    values = await say(graph, "go on")
     assert len(writer.calls) == 1
+    assert kinds(values) == ["human", "human", "ai", "tool", "human", "ai"]
     assert "SUMMARY" in texts(values)[0]
+    assert texts(values)[1] == "5"
+    assert [one.type for one in model.calls[0].messages] == kinds(values)[:-1]
+    values = await say(graph, "go on")
+    assert kinds(values)[-3:] == ["ai", "human", "ai"]
+
+
+async def test_a_call_that_lacks_its_result_is_never_summarized_itself() -> None:
+    writer = scripted(says("SUMMARY"))
+    call = AIMessage("", tool_calls=[{"name": "look", "args": {"at": "x"}, "id": "a", "type": "tool_call"}])
+    later = [HumanMessage(str(number)) for number in range(6)]
+    graph = chain(scripted(says("ok")), DanglingToolCallMiddleware(), summarizing(writer))
+    values = await graph.ainvoke({"messages": [HumanMessage("1"), call, *later]}, THREAD)
+    assert writer.calls == []
+    assert kinds(values) == ["human", "ai", "tool", *["human"] * 6, "ai"]
 
 
 async def test_a_fraction_is_of_what_the_model_takes() -> None:

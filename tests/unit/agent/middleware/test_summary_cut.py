@@ -63,6 +63,17 @@ def test_what_the_provider_reported_counts_with_what_came_after() -> None:
     assert Measure.of([human(1, 200), answer(1, 50, used=750)]).scale == pytest.approx(3, rel=0.1)
 
 
+def test_system_prompt_and_tools_are_no_reason_to_summarize_more() -> None:
+    """Every report includes them, so the growth between two of them is that of the messages."""
+    said = [human(1), answer(1, used=3_050), human(2, 100), answer(2, used=3_200), human(3)]
+    measure = Measure.of(said)
+    assert measure.scale == pytest.approx(1, abs=0.1)
+    assert measure.sum_all == pytest.approx(sum(map(count_tokens, said)), rel=0.1)
+    assert measure.total >= 3_250
+    dense = [human(1), answer(1, used=3_100), human(2, 100), answer(2, used=3_400)]
+    assert Measure.of(dense).scale == pytest.approx(2, rel=0.1)
+
+
 def test_usage_from_before_a_summary_is_out_of_date() -> None:
     said = [summary(after="a1"), answer(1, used=900), human(2)]
     assert Measure.of(said).total < 250
@@ -110,6 +121,14 @@ def test_on_request_most_goes_whatever_the_size_of_the_window() -> None:
     assert rules.select_most(turns(3)) == []
     assert rules.select_most([]) == []
     assert rules.select_most([summary(900), *turns(2)]) == []
+
+
+def test_the_request_and_the_newest_message_that_joined_its_turn_stay() -> None:
+    said = [human(0), answer(0), human(1, 10), human(2, 10), answer(1, 300, "c1"), result("c1", 100)]
+    said += [human(3, 10), answer(2, 300, "c2"), result("c2", 10), answer(3, 300, "c3"), result("c3", 10)]
+    gone = ["h0", "a0", "h2", "a1", "t-c1", "a2", "t-c2"]
+    assert ids(DEFAULT.select_due(said)) == gone
+    assert ids(DEFAULT.select_most([*said, answer(4, 10)])) == gone, "also after the turn"
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -1,0 +1,121 @@
+"""The message that stands for the older part of a conversation: its text, its place, and what is added to it.
+
+The to-do list and the skills in use are added by code, so that no model can forget them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from agent.middleware.summary_cut import SOURCE, SUMMARY, WRITTEN_AFTER, is_from_person, is_summary
+from agent.shared.envelope import escape_text
+
+SKILLS = "skills"
+"""Key of a summary: paths of the SKILL.md files that were read before it."""
+MOST_SKILLS = 8
+EARLIER = "the earlier messages"
+AND_STEPS = "the earlier messages, and the first steps of the work on the message before this"
+_OLD_HEADER = "Here is a summary of the conversation to date:\n\n"
+_BODY = re.compile(r"<summary\b[^>]*>\s*(.*?)\s*</summary>", re.DOTALL)
+_TODOS = re.compile(r"\s*<todo_list>\s.*</todo_list>\s*$", re.DOTALL)
+_OWN_TAG = re.compile(r"<(?=\s*/?\s*(?:summary|todo_list|skills_in_use|transcript)\b)", re.IGNORECASE)
+_SKILL = re.compile(r"/[\w./@+-]+/SKILL\.md\b")
+_READERS = frozenset({"read_file", "bash"})
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryPlace:
+    """The id of the removed message whose place the summary takes; `is_within_turn` if a person's message
+    that stays comes before it.
+    """
+
+    id: str
+    is_within_turn: bool = False
+
+
+def choose_place(messages: Iterable[BaseMessage], gone: Collection[str]) -> SummaryPlace:
+    """Return the place of the summary: the first of the removed messages that follow the last message of a
+    person that stays and is not younger than all of them.
+    """
+    place, has_request, is_new_request = SummaryPlace(""), False, False
+    for message in messages:
+        if message.id and message.id in gone:
+            if not place.id or is_new_request:
+                place, is_new_request = SummaryPlace(message.id, has_request), False
+        elif is_from_person(message):
+            has_request = is_new_request = True
+    return place if place.id else SummaryPlace(str(uuid4()))
+
+
+def make_summary(
+    text: str, state: Mapping[str, Any], going: Sequence[BaseMessage], transcript: str = ""
+) -> HumanMessage:
+    """Return the message that takes the place of `going`; nothing in it may pass for a person's message.
+
+    `transcript` is the path of the file that holds the removed messages, "" if there is none.
+    """
+    messages: Sequence[BaseMessage] = state["messages"]
+    place = choose_place(messages, {one.id for one in going if one.id})
+    answers = [one.id for one in messages if isinstance(one, AIMessage) and one.id]
+    skills = list_skills(going)
+    replaced = AND_STEPS if place.is_within_turn else EARLIER
+    parts = [
+        f'<summary by="service" of="{replaced}">\n{_escape(text)}\n</summary>',
+        f"<transcript>\nWord for word: {transcript}\n</transcript>" if transcript else "",
+        _render_skills(skills),
+        _render_todos(state),
+    ]
+    extra: dict[str, Any] = {SOURCE: SUMMARY, **({WRITTEN_AFTER: answers[-1]} if answers else {})}
+    extra |= {SKILLS: skills} if skills else {}
+    return HumanMessage("\n\n".join(filter(None, parts)), additional_kwargs=extra, id=place.id)
+
+
+def summary_text(message: BaseMessage) -> str:
+    """Return the text of a summary, also of one that an earlier version stored."""
+    found = _BODY.search(message.text)
+    return found[1] if found else _TODOS.sub("", message.text.removeprefix(_OLD_HEADER))
+
+
+def list_skills(messages: Iterable[BaseMessage]) -> list[str]:
+    """Return the paths of the skills that were read in these messages or before, the newest last."""
+    found: dict[str, None] = {}
+    for message in messages:
+        for path in _paths_of(message):
+            found.pop(path, None)
+            found[path] = None
+    return list(found)[-MOST_SKILLS:]
+
+
+def _paths_of(message: BaseMessage) -> Iterable[str]:
+    if is_summary(message):
+        return [str(path) for path in message.additional_kwargs.get(SKILLS) or ()]
+    calls = message.tool_calls if isinstance(message, AIMessage) else ()
+    texts = (value for call in calls if call["name"] in _READERS for value in call["args"].values())
+    return [path for text in texts if isinstance(text, str) for path in _SKILL.findall(text)]
+
+
+def _escape(text: str) -> str:
+    """Return a text in which nothing opens or closes the tags of a summary or of a message."""
+    return _OWN_TAG.sub("&lt;", escape_text(text))
+
+
+def _render_skills(paths: Sequence[str]) -> str:
+    if not paths:
+        return ""
+    told = "Skills that you followed. Read one again before you continue its work:"
+    return "\n".join(["<skills_in_use>", told, *(f"- {path}" for path in paths), "</skills_in_use>"])
+
+
+def _render_todos(state: Mapping[str, Any]) -> str:
+    """Return the to-do list while work remains: its last version may be among the removed messages."""
+    todos = state.get("todos") or ()
+    if all(item["status"] == "completed" for item in todos):
+        return ""
+    lines = [f"- [{item['status']}] {_escape(item['content'])}" for item in todos]
+    return "\n".join(["<todo_list>", *lines, "</todo_list>"])
