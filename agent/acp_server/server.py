@@ -38,7 +38,7 @@ from agent.config.errors import ConfigErrors
 from agent.core.client_events import StreamEvent
 from agent.core.paths import safe_name
 from agent.errors import AgentError
-from agent.middleware.guardrail import APPROVE, REJECT
+from agent.shared.approval_words import APPROVE, REJECT
 from agent.uploads.folders import create_unique
 
 MAX_RESOURCE_CHARACTERS = 100_000

@@ -28,12 +28,12 @@ from agent.guardrails.providers import (
     ToolRequest,
 )
 from agent.middleware.tool_calls import Result, ToolHandler
+from agent.shared.approval_words import APPROVE, REJECT, is_plain_no, is_yes
 from agent.shared.envelope import plain_text
 
 log = structlog.get_logger(__name__)
 SECONDS = 10.0
 WORKSPACE = f"{VIRTUAL_ROOT}/workspace"
-APPROVE, REJECT = "approve", "reject"
 FORBIDDEN = "this command is refused whoever approves it ({rule})"
 CHANGED = "The approval was for another call, so this one was not made. Make the call again to ask again."
 SEARCHED_INLINE = 2000
@@ -41,13 +41,6 @@ SEARCHED_INLINE = 2000
 DENIED = "Not allowed: {reason}. Don't try to get around this; continue without it, or tell the person."
 REJECTED = "A person rejected this call. Continue without it, or ask what they want instead."
 REPLY = " They wrote: {words}"
-_YES = frozenset(
-    {
-        *[APPROVE, "approved", "approve here", "always approve", "yes", "ok", "okay"],
-        *["批准", "批准本次", "本会话均批准", "在此批准", "始终批准", "同意", "是", "可以"],
-    }
-)
-_NO = frozenset({REJECT, "rejected", "no", "拒绝", "不", "否", ""})
 LONGEST = 2000
 _UNDECIDED = Deny("the permission check for this call failed", "guardrail_failed")
 
@@ -135,13 +128,13 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
 
 def is_approved(answer: Any) -> bool:
     """Return whether the reply to an approval is a yes: one word, in an envelope or alone."""
-    return _as_word(_reply_text(answer)) in _YES
+    return is_yes(_reply_text(answer))
 
 
 def _quote_reply(answer: Any) -> str:
     """Quote the person's words if they rejected a call with more than a no."""
     words = _reply_text(answer)
-    if _as_word(words) in _NO:
+    if is_plain_no(words):
         return ""
     return REPLY.format(words=json.dumps(words[:LONGEST], ensure_ascii=False))
 
@@ -150,10 +143,6 @@ def _reply_text(answer: Any) -> str:
     if isinstance(answer, dict):
         answer = answer.get("decision", answer.get("answer"))
     return plain_text(answer).strip() if isinstance(answer, str) else ""
-
-
-def _as_word(words: str) -> str:
-    return words.strip(" .!。！").casefold()
 
 
 def _approval_request(decision: Ask, request: ToolCallRequest) -> dict[str, Any]:

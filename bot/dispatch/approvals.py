@@ -17,6 +17,7 @@ from typing import Any
 
 import structlog
 
+from agent.shared.approval_words import REJECT, is_yes
 from bot.commands.escaping import quoted
 from bot.dispatch.clarifications import decides_approval, imitates_request, strip_request_symbols
 from bot.dispatch.pacing import Backoff
@@ -54,6 +55,8 @@ Mask = Callable[[str], str]
 
 
 APPROVAL = "approval"
+COMMAND, PURPOSE = "bash", "description"
+"""The tool that runs commands, and its argument that says what a command does."""
 # Kinds of a clarification that need an introduction, because the question alone does not show them.
 _LEADS = {"risk_confirmation": "ask_risk", "suggestion": "ask_suggestion"}
 log = structlog.get_logger(__name__)
@@ -269,13 +272,21 @@ def _tool_lines(value: Mapping[str, Any], shown: RenderedArguments, texts: Texts
     """
     directory = one_line(mask(_read_text(value.get("directory"))), MAX_LINE)
     task = one_line(mask(_read_text(value.get("subagent"))), MAX_LINE)
+    purpose = one_line(mask(_read_purpose(value)), MAX_LINE)
     return [
         texts("approval_title", tool=render_tool_name(value.get("tool"))),
         texts("approval_subagent", task=quoted(task, MAX_LINE)) if task else "",
+        texts("approval_purpose", purpose=quoted(purpose, MAX_LINE)) if purpose else "",
         shown.block or texts("approval_bare"),
         texts("approval_directory", path=quoted(directory, MAX_LINE)) if directory else "",
         texts("approval_cut", count=shown.omitted) if shown.omitted else "",
     ]
+
+
+def _read_purpose(value: Mapping[str, Any]) -> str:
+    """Return what the model says that a command does. It is a claim, so the command stays visible below."""
+    args = value.get("args")
+    return _read_text(args.get(PURPOSE)) if value.get("tool") == COMMAND and isinstance(args, Mapping) else ""
 
 
 def _read_text(value: Any) -> str:
@@ -340,4 +351,6 @@ def _resolution_line(answer: Turn, part: Part, texts: Texts) -> str:
     said = message.text.strip().casefold()
     chosen = next((choice for choice in part.choices if choice.casefold() == said), "")
     who = quoted(message.sender.name or message.sender.id)
+    if chosen == REJECT or (answer.covers and not is_yes(message.text)):
+        return texts("answered_rejected", who=who)
     return texts("answered_with", choice=quoted(chosen), who=who) if chosen else texts("answered", who=who)

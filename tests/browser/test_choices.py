@@ -29,9 +29,7 @@ async def test_an_approval_is_answered_by_a_button(browser: Browser, tmp_path: P
         assert await tab.fits()
         await group.get_by_role("button", name="reject", exact=True).click()
         await expect(group).to_have_count(0)
-        await expect(tab.page.locator(f"{DONE} .answer").first).to_contain_text(
-            "✓ reject (answered by owner)"
-        )
+        await expect(tab.page.locator(f"{DONE} .answer").first).to_contain_text("✗ Rejected by owner")
         await expect(tab.page.locator(f"{DONE} .answer").last).to_have_text("Decided: reject.")
         await expect(tab.page.locator("#scroll")).to_be_focused()
 

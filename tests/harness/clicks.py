@@ -36,7 +36,8 @@ def shown(wire: Wire, place: str, message_id: str) -> str:
 def says_who(wire: Wire, place: str, message_id: str, word: str, person: int) -> bool:
     """Whether a question shows that this person has decided it so."""
     name = _name(wire, wire.person(person))
-    return f"✓ {word} (answered by {name})" in shown(wire, place, message_id)
+    line = f"✗ Rejected by {name}" if word == "reject" else f"✓ {word} (answered by {name})"
+    return line in shown(wire, place, message_id)
 
 
 def _name(wire: Wire, who: str) -> str:

@@ -310,7 +310,28 @@ class TestShown:
             message = await asked(asking)
             await asking.adapter.presses("reject", message, person=EVE, kind=GROUP)
             await settled(asking, 1)
-        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `reject` (answered by `P9`)"
+        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✗ Rejected by `P9`"
+
+    @pytest.mark.parametrize(
+        ("words", "line"),
+        [
+            ("no, that is the wrong file", "✗ Rejected by `P7`"),
+            ("拒绝", "✗ Rejected by `P7`"),
+            ("Yes.", "✓ Answered by `P7`"),
+        ],
+    )
+    async def test_words_about_a_known_call(self, asking: Bench, words: str, line: str) -> None:
+        def ask(run: ScriptedRun) -> None:
+            call = {**CALL, "covers": "the call"}
+            run.emit(RunInterrupted("i1", call), RunEnded("interrupted"))
+
+        asking.runtime.script = ask
+        async with asking.running():
+            message = await asked(asking)
+            asking.runtime.script = script
+            await says(asking, words, ANN, message)
+            await settled(asking, 1)
+        assert asking.adapter.texts()[0] == f"{QUESTION}\n\n{line}"
 
     async def test_other_words(self, asking: Bench) -> None:
         async with asking.running():

@@ -224,7 +224,7 @@ async def test_what_is_asked_on_another_platform_is_decided_here_too(tmp_path: P
             said_so = (await decided(service.http, done)).removeprefix("Decided: ").removesuffix(".")
             [envelope] = parse_envelopes(said_so)
             assert envelope == MessageEnvelope("web:owner", "reject", "owner", "owner", time=envelope.time)
-            by_owner = "✓ reject (answered by owner)"
+            by_owner = "✗ Rejected by owner"
             await until(lambda: said(emulator, group).endswith(by_owner), 20.0, lambda: said(emulator, group))
             assert await deeds(service) == [("web:owner", "reject"), ("telegram:7", "approve")]
 

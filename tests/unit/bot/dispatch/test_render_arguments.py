@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 from bot.dispatch.approvals import (
     MAX_ARGUMENTS,
     MAX_CHARACTERS,
+    MAX_LINE,
     MAX_LINES,
+    read_question,
     render_arguments,
     render_tool_name,
 )
 from bot.render.ast import CodeBlock, Paragraph
 from bot.render.parse import parse
+from bot.texts import Texts
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=40),
@@ -153,3 +156,28 @@ def test_it_is_bounded(args: dict[str, str]) -> None:
 )
 def test_the_name_of_a_tool_is_no_markup(name: Any, shown: str) -> None:
     assert render_tool_name(name) == shown
+
+
+class TestPurpose:
+    """What the model says that its command does stands above the command, never in its place."""
+
+    def asked(self, tool: str, **args: Any) -> str:
+        return read_question({"type": "approval", "tool": tool, "args": args}, Texts("en"), str).text
+
+    def test_it_stands_above_the_command(self) -> None:
+        title, purpose, block = self.asked("bash", command="rm -r a", description="Tidy up").split("\n\n")
+        assert title == "🔐 **Approval needed:** `bash`"
+        assert purpose == "What it does, according to the agent: `Tidy up`"
+        assert "command: rm -r a" in block
+
+    def test_it_is_one_short_line_without_markup(self) -> None:
+        lines = self.asked("bash", command="ls", description="**x**\n\n" + "y" * 999).split("\n\n")
+        assert lines[1].startswith("What it does, according to the agent: `**x** yyy")
+        assert len(lines[1]) < MAX_LINE + 60
+
+    @pytest.mark.parametrize("value", ["", "  ", None, 5, ["a"]])
+    def test_without_one_there_is_no_line(self, value: Any) -> None:
+        assert "according to" not in self.asked("bash", command="ls", description=value)
+
+    def test_another_tools_description_is_an_argument(self) -> None:
+        assert "according to" not in self.asked("create_issue", description="It is broken")

@@ -1,0 +1,26 @@
+"""The words by which a person decides about a tool call."""
+
+from __future__ import annotations
+
+APPROVE, REJECT = "approve", "reject"
+_YES = frozenset(
+    {
+        *[APPROVE, "approved", "approve here", "always approve", "yes", "ok", "okay"],
+        *["批准", "批准本次", "本会话均批准", "在此批准", "始终批准", "同意", "是", "可以"],
+    }
+)
+_NO = frozenset({REJECT, "rejected", "no", "拒绝", "不", "否", ""})
+
+
+def is_yes(words: str) -> bool:
+    """Return whether these words approve: a plain yes and nothing else."""
+    return _as_word(words) in _YES
+
+
+def is_plain_no(words: str) -> bool:
+    """Return whether these words only reject, without a reason."""
+    return _as_word(words) in _NO
+
+
+def _as_word(words: str) -> str:
+    return words.strip().strip(" .!。！").casefold()
