@@ -138,6 +138,31 @@ class Sandbox(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class SandboxFacts:
+    """What the model is told about commands in a sandbox; the default is nothing.
+
+    `network` is what they reach ("" for nothing, None if unknown), `seconds` and `memory_mb` are their
+    limits, `python` is its version and `packages` are those worth naming.
+    """
+
+    network: str | None = None
+    seconds: float | None = None
+    memory_mb: int | None = None
+    python: str = ""
+    packages: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class DescribesSandboxes(Protocol):
+    """A provider that can say what its sandboxes offer."""
+
+    @property
+    def facts(self) -> SandboxFacts:
+        """Return the facts, which stay the same."""
+        ...
+
+
 class SandboxProvider(Protocol):
     """Provides sandboxes. A thread always gets the same id, also after a release or a restart.
 

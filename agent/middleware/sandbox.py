@@ -10,14 +10,15 @@ from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from agent.core.interfaces import Sandbox, SandboxProvider
+from agent.core.interfaces import DescribesSandboxes, Sandbox, SandboxFacts, SandboxProvider
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState
 from agent.middleware.model_response import Handler, Request, Response, get_answer, with_system, with_update
 from agent.middleware.thread_files import default_store
 from agent.middleware.tool_calls import Result, ToolHandler
 from agent.sandbox.local import LocalSandboxProvider
-from agent.tools.sandbox import PROMPT, SUBAGENT_PROMPT, present_files, sandbox_tools, use_sandbox
+from agent.sandbox.prompt_section import render_sandbox_section
+from agent.tools.sandbox import present_files, sandbox_tools, use_sandbox
 
 REMEMBERED = 10_000
 
@@ -59,16 +60,16 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         *,
         provider: SandboxProvider | None = None,
         tools: Sequence[BaseTool] | None = None,
-        prompt: str = PROMPT,
+        prompt: str | None = None,
     ) -> None:
         """`provider` defaults to the local one under `.roebot`, `tools` to all sandbox tools.
 
-        `prompt` explains the sandbox to the model, if there are tools.
+        `prompt` explains the sandbox to the model, if there are tools; None: the built-in explanation.
         """
         super().__init__()
         self._provider = provider or LocalSandboxProvider(default_store().folders)
         self.tools = list(sandbox_tools() if tools is None else tools)
-        self._prompt = prompt
+        self._prompt = self._render_prompt() if prompt is None else prompt
         self._calls: Counter[str] = Counter()
         self._ended: set[str] = set()
 
@@ -79,7 +80,14 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         """
         tools = [tool for tool in self.tools if tool is not present_files]
         provider = BorrowedSandboxes(self._provider)
-        return SandboxMiddleware(provider=provider, tools=tools, prompt=SUBAGENT_PROMPT)
+        prompt = self._render_prompt(for_subagent=True)
+        return SandboxMiddleware(provider=provider, tools=tools, prompt=prompt)
+
+    def _render_prompt(self, *, for_subagent: bool = False) -> str:
+        names = [tool.name for tool in self.tools]
+        provider: object = self._provider
+        facts = provider.facts if isinstance(provider, DescribesSandboxes) else SandboxFacts()
+        return render_sandbox_section(names, facts, for_subagent=for_subagent)
 
     async def awrap_model_call(
         self, request: Request, handler: Handler

@@ -25,11 +25,9 @@ from agent.middleware.model_response import (
 from agent.middleware.todo_items import COMPLETED, ensure_one_in_progress, read_items
 
 NAME = "write_todos"
-PROMPT = """You keep a to-do list with the tool `write_todos`.
-Use it if a request takes three or more steps, but not for smaller requests. Write the complete list each
-time: while work remains, exactly one item is in_progress. Mark items as completed as soon as they are done,
-and remove items that are no longer needed. Call it at most once per answer. When everything is done, give
-your answer in a separate message: the list is not the answer."""
+PROMPT = """You keep a to-do list with the tool `write_todos`, which people see. Use it if a request takes
+three or more steps. Mark items as completed as soon as they are done, and remove those that are no longer
+needed. Call it at most once per answer. The list is not the answer: give that in a message of its own."""
 DESCRIPTION = """Write your to-do list; it replaces the previous one.
 
 Each item has a content (the task) and a status: pending, in_progress or completed. Exactly one item must be

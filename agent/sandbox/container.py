@@ -15,11 +15,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.core.interfaces import CommandResult, SandboxUnavailable
+from agent.core.interfaces import CommandResult, SandboxFacts, SandboxUnavailable
 from agent.sandbox import engine
 from agent.sandbox.engine import Command
+from agent.sandbox.facts import describe_sandbox, with_image_python
 from agent.sandbox.folder import MAX_HELD, FolderProvider, FolderSandbox
 from agent.sandbox.options import (
+    IMAGE,
     ContainerOptions,
     SandboxLimits,
     Surroundings,
@@ -169,6 +171,7 @@ class ContainerSandboxProvider(FolderProvider[ContainerSandbox]):
         limits: SandboxLimits | None = None,
         read_only: Mapping[str, Path] | None = None,
         held: int = MAX_HELD,
+        facts: SandboxFacts | None = None,
     ) -> None:
         bounds, shared = limits or SandboxLimits(), read_only or {}
 
@@ -177,7 +180,7 @@ class ContainerSandboxProvider(FolderProvider[ContainerSandbox]):
                 thread_id, folders(thread_id), containers=containers, limits=bounds, read_only=shared
             )
 
-        super().__init__(make, held=held)
+        super().__init__(make, held=held, facts=facts)
         self.containers = containers
 
     async def missing(self) -> str:
@@ -198,7 +201,15 @@ class ContainerSandboxProvider(FolderProvider[ContainerSandbox]):
             command, options.image, around.home, options.limits(), egress, read_variables(options)
         )
         containers = ContainerPool(setup, idle_seconds=options.idle_seconds)
-        return cls(around.folders, containers, limits=options.limits(), read_only=around.read_only)
+        limits = options.limits()
+        facts = describe_sandbox(limits, options.network)
+        return cls(
+            around.folders,
+            containers,
+            limits=limits,
+            read_only=around.read_only,
+            facts=with_image_python(facts) if options.image == IMAGE else facts,
+        )
 
 
 async def remove_all(home: Path | None = None) -> list[str]:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from agent.core.interfaces import CommandResult, DirEntry, SandboxError, SandboxGone
+from agent.core.interfaces import CommandResult, DirEntry, SandboxError, SandboxFacts, SandboxGone
 from agent.sandbox import safe_files
 from agent.sandbox.missing_programs import describe_missing
 from agent.sandbox.options import MEGABYTE, SandboxLimits
@@ -147,8 +147,11 @@ class FolderProvider(Generic[SandboxT]):
 
     kind = "folder"
 
-    def __init__(self, make: Callable[[str], SandboxT], *, held: int = MAX_HELD) -> None:
+    def __init__(
+        self, make: Callable[[str], SandboxT], *, held: int = MAX_HELD, facts: SandboxFacts | None = None
+    ) -> None:
         self._make, self._held = make, held
+        self.facts = facts or SandboxFacts()
         self._sandboxes: OrderedDict[str, SandboxT] = OrderedDict()
 
     async def acquire(self, thread_id: str) -> str:

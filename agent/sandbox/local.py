@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from agent.core.interfaces import CommandResult
+from agent.core.interfaces import CommandResult, SandboxFacts
 from agent.sandbox import bubblewrap, seccomp
 from agent.sandbox.bubblewrap import PYTHON_FOLDER, SandboxPython, find_python
 from agent.sandbox.egress.gate import make_pair, open_gate
 from agent.sandbox.egress.proxy import EgressProxy
+from agent.sandbox.facts import describe_sandbox, with_python
 from agent.sandbox.folder import MAX_HELD, FolderProvider, FolderSandbox
 from agent.sandbox.options import (
     LocalOptions,
@@ -162,13 +163,14 @@ class LocalSandboxProvider(FolderProvider[LocalSandbox]):
         limits: SandboxLimits | None = None,
         read_only: Mapping[str, Path] | None = None,
         held: int = MAX_HELD,
+        facts: SandboxFacts | None = None,
     ) -> None:
         how, bounds, shared = host or Host(), limits or SandboxLimits(), read_only or {}
 
         def make(thread_id: str) -> LocalSandbox:
             return LocalSandbox(thread_id, folders(thread_id), host=how, limits=bounds, read_only=shared)
 
-        super().__init__(make, held=held)
+        super().__init__(make, held=held, facts=facts)
 
     async def missing(self) -> str:
         """Run a command as a check, and return "". Raises SandboxUnavailable."""
@@ -180,6 +182,8 @@ class LocalSandboxProvider(FolderProvider[LocalSandbox]):
         """Create the provider from the keys of the section `sandbox`. Raises SandboxUnavailable."""
         options = read_options(LocalOptions, keys)
         python = Path(options.python) if options.python else around.home / PYTHON_FOLDER
+        facts = describe_sandbox(options.limits(), options.network)
+        is_isolated = options.isolation != "none"
         return cls(
             around.folders,
             host=Host(
@@ -190,6 +194,7 @@ class LocalSandboxProvider(FolderProvider[LocalSandbox]):
             ),
             limits=options.limits(),
             read_only=around.read_only,
+            facts=with_python(facts, python) if is_isolated else replace(facts, network=None),
         )
 
 

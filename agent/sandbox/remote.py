@@ -18,7 +18,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from agent.core.interfaces import CommandResult, SandboxError, SandboxUnavailable
+from agent.core.interfaces import CommandResult, SandboxError, SandboxFacts, SandboxUnavailable
 from agent.core.paths import make_private_folder
 from agent.sandbox.folder import MAX_HELD, FolderProvider, FolderSandbox
 from agent.sandbox.options import (
@@ -254,6 +254,7 @@ class RemoteSandboxProvider(FolderProvider[RemoteSandbox]):
         read_only: Mapping[str, Path] | None = None,
         held: int = MAX_HELD,
         variables: CommandVariables | None = None,
+        facts: SandboxFacts | None = None,
     ) -> None:
         named = variables or CommandVariables()
         bounds, shared = limits or SandboxLimits(), read_only or {}
@@ -268,7 +269,7 @@ class RemoteSandboxProvider(FolderProvider[RemoteSandbox]):
                 variables=named,
             )
 
-        super().__init__(make, held=held)
+        super().__init__(make, held=held, facts=facts)
         self.service = service
 
     async def missing(self) -> str:
@@ -297,6 +298,7 @@ class RemoteSandboxProvider(FolderProvider[RemoteSandbox]):
             limits=limits,
             read_only=around.read_only,
             variables=read_variables(options),
+            facts=SandboxFacts(seconds=options.seconds),
         )
 
 

@@ -43,17 +43,6 @@ _current: ContextVar[Sandbox | None] = ContextVar("roebot_sandbox", default=None
 _call: ContextVar[RunningCall | None] = ContextVar("roebot_running_call", default=None)
 _change_locks: WeakKeyDictionary[Sandbox, asyncio.Lock] = WeakKeyDictionary()
 
-_PROMPT = f"""You work in a sandbox that belongs to this conversation. It has these folders:
-- {WORKSPACE}: your own files. Commands start here, and relative paths start here.
-- {VIRTUAL_ROOT}/uploads: files that people sent.
-- {OUTPUTS}: files that you create for people. {{presenting}}
-Only files persist between commands; processes and variables do not. To work with data, write a Python script
-and run it."""
-PROMPT = _PROMPT.format(presenting="They can see a file only after you call present_files.")
-SUBAGENT_PROMPT = _PROMPT.format(
-    presenting="Name their paths in your result; the agent that gave you the task shows them."
-)
-
 
 @contextmanager
 def use_sandbox(sandbox: Sandbox | None) -> Iterator[None]:
@@ -82,10 +71,7 @@ def current_sandbox() -> Sandbox:
 
 @documented_tool
 async def bash(command: str, description: str | None = None, timeout_seconds: float | None = None) -> str:
-    """Run a bash script in the workspace.
-
-    It has no network access unless the configuration allows it, and then only HTTP and HTTPS through the
-    proxy that its environment variables name. Background processes end with the command.
+    """Run a bash script in the workspace. Background processes end with it.
 
     Args:
         command: A command, or a script of several lines.
