@@ -49,6 +49,7 @@ from agent.management.thread_files import ThreadFiles
 from agent.mcp.management import McpManagement
 from agent.memory.scopes import OWNER, parse_scope
 from agent.memory.service import FactBody, MemoryService, NewFactBody
+from agent.shared.run_identity import CHAT_FACTS
 from agent.skills.client_calls import SkillCalls
 from agent.skills.library import SkillLibrary, SkillManagement
 
@@ -60,7 +61,10 @@ _OPTIONS = (
     "subagent_enabled",
     "agent_name",
 )
-_CONTEXT = ("user_id", "roles", "account", "platform", "chat", "chat_kind", "turn_id", "locale")
+_CONTEXT = (
+    *("user_id", "roles", "account", "platform", "chat", "chat_kind", "turn_id", "locale"),
+    CHAT_FACTS,
+)
 Json = dict[str, Any]
 
 

@@ -58,6 +58,14 @@ class RunContext:
         return cls(**lists, **values)  # type: ignore[arg-type]
 
 
+def read_run_setting(name: str, source: RunnableConfig | Runtime[Any] | None = None) -> Any:
+    """Return a value of a run's context or `configurable`, None if it is missing; `source` as in
+    `RunContext.of`.
+    """
+    config, context = _config_and_context(source)
+    return context.get(name, (config.get("configurable") or {}).get(name))
+
+
 def _config_and_context(source: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Return the config and the context that the source holds."""
     if isinstance(source, Mapping):

@@ -148,6 +148,16 @@ class ThreadCompaction(TypedDict):
     after: int
 
 
+class ShownChat(TypedDict):
+    """The section about the chat in the system prompt: its `text`, the facts in it, and since when it is
+    shown, in seconds since the epoch.
+    """
+
+    text: str
+    facts: dict[str, Any]
+    since: float
+
+
 class TodoItem(TypedDict):
     """One item of the plan: `status` is pending, in_progress or completed."""
 
@@ -218,6 +228,7 @@ class ThreadState(AgentState[Any]):
     run_spent: NotRequired[RunSpent | None]
     compaction: NotRequired[ThreadCompaction | None]
     days: NotRequired[Annotated[dict[str, str], merge_days]]
+    shown_chat: NotRequired[ShownChat | None]
 
 
 def _flatten(writes: Sequence[Any]) -> list[Any]:

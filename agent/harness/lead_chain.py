@@ -22,6 +22,7 @@ from agent.harness.subagent_prompt import SubagentBriefing
 from agent.harness.subagent_types import configure_types
 from agent.middleware.answer_repair import AnswerRepairMiddleware
 from agent.middleware.blocking_hooks import with_async_hooks
+from agent.middleware.conversation import ConversationMiddleware
 from agent.middleware.current_date import CurrentDateMiddleware, utc_today
 from agent.middleware.dangling import DanglingToolCallMiddleware
 from agent.middleware.deferred_tools import DeferredToolFilterMiddleware
@@ -184,6 +185,8 @@ def _build_configured(parts: ChainParts, features: RuntimeFeatures) -> dict[str,
     """Return the built-in middleware with configurable parameters, by name."""
     title = parts.config.title
     made: dict[str, Middleware] = {
+        # Small models have a prompt of one line.
+        "conversation": ConversationMiddleware(enabled=parts.spec.context_tokens is None),
         "memory": MemoryMiddleware(store=parts.memory),
         "title": TitleMiddleware(
             model=parts.title_model,

@@ -9,6 +9,7 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 from langchain_core.messages import AnyMessage, HumanMessage
 
+from agent.core.chat_facts import read_local_day
 from agent.core.state import ThreadState
 from agent.middleware.model_response import (
     Handler,
@@ -41,8 +42,8 @@ class CurrentDateMiddleware(AgentMiddleware[Any, Any]):
 
     Providers cache the beginning of a request, so the system prompt keeps the first day of the conversation.
     The channel `days` holds the days by the message that follows the note. When a summary has replaced the
-    newest note, another one is added. Hook: `wrap_model_call`, inside summarization; days are stored with the
-    answer.
+    newest note, another one is added. A run that tells the date of its chat's time zone has that one, others
+    have that of `today`. Hook: `wrap_model_call`, inside summarization; days are stored with the answer.
     """
 
     state_schema = ThreadState
@@ -57,25 +58,26 @@ class CurrentDateMiddleware(AgentMiddleware[Any, Any]):
         """Call the model with the date."""
         state: Mapping[str, Any] = request.state
         known: Mapping[str, str] = state.get("days") or {}
-        new = self._find_new_days(known, request.messages)
+        today = read_local_day(request.runtime) or self._today()
+        new = _find_new_days(known, request.messages, today.isoformat())
         days = {**known, **new}
         dated = with_conversation(request, PROMPT.format(day=_render(days[FIRST])))
         response = await handler(dated.override(messages=_with_notes(request.messages, days)))
         return with_update(response, days=new) if new else response
 
-    def _find_new_days(self, known: Mapping[str, str], messages: Sequence[AnyMessage]) -> dict[str, str]:
-        """Return the days to add to the known ones."""
-        today = self._today().isoformat()
-        if FIRST not in known:
-            return {FIRST: today}
-        shown = [known[m.id] for m in messages if m.id and m.id in known and _is_from_person(m)]
-        current = shown[-1] if shown else known[FIRST]
-        is_outdated = current < max(known.values())
-        # Within a turn the date stays, since its note would change what the last request contained.
-        if current == today or not (is_outdated or not messages_since_user(messages)):
-            return {}
-        people = [m.id for m in messages if m.id and _is_from_person(m)]
-        return {people[-1]: today} if people else {}
+
+def _find_new_days(known: Mapping[str, str], messages: Sequence[AnyMessage], today: str) -> dict[str, str]:
+    """Return the days to add to the known ones."""
+    if FIRST not in known:
+        return {FIRST: today}
+    shown = [known[m.id] for m in messages if m.id and m.id in known and _is_from_person(m)]
+    current = shown[-1] if shown else known[FIRST]
+    is_outdated = current < max(known.values())
+    # Within a turn the date stays, since its note would change what the last request contained.
+    if current == today or not (is_outdated or not messages_since_user(messages)):
+        return {}
+    people = [m.id for m in messages if m.id and _is_from_person(m)]
+    return {people[-1]: today} if people else {}
 
 
 def _with_notes(messages: Sequence[AnyMessage], days: Mapping[str, str]) -> list[AnyMessage]:

@@ -151,11 +151,11 @@ def _fold(char: str) -> str:
 
 
 def _open_tag(name: str, attributes: Mapping[str, str]) -> str:
-    shown = ((key, _escape_attribute(value)) for key, value in attributes.items())
+    shown = ((key, escape_attribute(value)) for key, value in attributes.items())
     return "".join([f"<{name}", *(f' {key}="{value}"' for key, value in shown if value), ">"])
 
 
-def _escape_attribute(value: str) -> str:
+def escape_attribute(value: str) -> str:
     """Return a value that stays on its line and between its quotation marks."""
     spaced = "".join(
         " " if char.isspace() else char

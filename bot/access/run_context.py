@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agent.shared.run_identity import CHAT_FACTS
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.domain import Turn, turn_author
 
 
-def build_run_context(turn: Turn, agent: str, locale: str, roles: Sequence[str]) -> dict[str, Any]:
-    """Return the `configurable` of a run: for whom and where it works, with which model and custom agent."""
+def build_run_context(
+    turn: Turn, agent: str, locale: str, roles: Sequence[str], facts: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the `configurable` of a run: for whom and where it works, with which model and custom agent.
+    `facts` describe the chat to the model.
+    """
     context: dict[str, Any] = {
         "user_id": turn_author(turn),
         "account": _home_account(turn),
@@ -21,6 +26,8 @@ def build_run_context(turn: Turn, agent: str, locale: str, roles: Sequence[str])
         "roles": list(roles),
         "locale": locale,
     }
+    if facts:
+        context[CHAT_FACTS] = dict(facts)
     if turn.model:
         context["model_name"] = turn.model
     if turn.approved:

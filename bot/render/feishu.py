@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bot.render.measure import utf8_bytes
 from bot.render.parse import grammar
-from bot.render.renderer import MarkdownRenderer, Renderer
+from bot.render.renderer import MarkdownRenderer, Renderer, length_limit
 from bot.render.split import GrowingSplit
 
 FEISHU_CARD_LIMIT = 25_000
@@ -119,4 +119,9 @@ def _strip_images_and_mentions(line: str) -> str:
     return _AT.sub("<\u200b", "".join(pieces))
 
 
-FEISHU: Renderer = MarkdownRenderer("feishu", growing_for_feishu)
+FEISHU: Renderer = MarkdownRenderer(
+    "feishu",
+    growing_for_feishu,
+    f"Tables after the first {FEISHU_TABLE_LIMIT} become code blocks, and pictures links. "
+    + length_limit(f"{FEISHU_CARD_LIMIT // 1000} KB"),
+)

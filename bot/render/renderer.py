@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from bot.render.partial_markdown import GrowingFrame, close_open
-from bot.render.rich import growing_for_rich
-from bot.render.telegram import growing_for_telegram
+from bot.render.rich import RICH_COLUMN_LIMIT, RICH_TEXT_LIMIT, growing_for_rich
+from bot.render.telegram import TELEGRAM_TEXT_LIMIT, growing_for_telegram
 
 
 class Splitter(Protocol):
@@ -40,6 +40,15 @@ class Renderer(Protocol):
         """`frame` for one reply that streams: the same forms, found faster."""
 
 
+@runtime_checkable
+class StatesLimits(Protocol):
+    """A `Renderer` that tells the agent what people see of its Markdown."""
+
+    @property
+    def limits(self) -> str:
+        """Sentences about it; "" if all of it is shown."""
+
+
 class _Whole:
     """One part, for places without a limit."""
 
@@ -53,6 +62,7 @@ class MarkdownRenderer:
 
     name: str
     growing: Callable[[], Splitter]
+    limits: str = ""
 
     def split(self, markdown: str) -> list[str]:
         return self.growing().split(markdown)
@@ -64,7 +74,22 @@ class MarkdownRenderer:
         return GrowingFrame().close
 
 
-TELEGRAM_ENTITIES: Renderer = MarkdownRenderer("telegram-entities", growing_for_telegram)
-TELEGRAM_RICH: Renderer = MarkdownRenderer("telegram-rich", growing_for_rich)
+def length_limit(size: str) -> str:
+    """Return the sentence about the length of a message, such as `4,096 characters`."""
+    return f"A message holds {size}; a longer answer comes as several."
+
+
+TELEGRAM_ENTITIES: Renderer = MarkdownRenderer(
+    "telegram-entities",
+    growing_for_telegram,
+    f"Tables become code blocks. {length_limit(f'{TELEGRAM_TEXT_LIMIT:,} characters')}",
+)
+TELEGRAM_RICH: Renderer = MarkdownRenderer(
+    "telegram-rich",
+    growing_for_rich,
+    f"Tables of more than {RICH_COLUMN_LIMIT} columns become code blocks. "
+    + length_limit(f"{RICH_TEXT_LIMIT:,} characters"),
+)
 WEB: Renderer = MarkdownRenderer("web", _Whole)
-TERMINAL: Renderer = MarkdownRenderer("terminal", _Whole)
+TERMINAL_LIMITS = "The terminal shows Markdown as it is written."
+TERMINAL: Renderer = MarkdownRenderer("terminal", _Whole, TERMINAL_LIMITS)

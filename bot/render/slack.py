@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.render.inline_scanner import scan_inline
 from bot.render.measure import characters
 from bot.render.partial_markdown import GrowingFrame, close_open
-from bot.render.renderer import Renderer, Splitter
+from bot.render.renderer import Renderer, Splitter, length_limit
 from bot.render.split import GrowingSplit
 
 MARKDOWN_LIMIT = 12_000
@@ -24,6 +24,7 @@ class SlackRenderer:
     """Parts of at most `PART_LIMIT` characters; frames that a longer frame continues."""
 
     name: str = "slack"
+    limits: str = length_limit(f"{MARKDOWN_LIMIT:,} characters")
 
     def split(self, markdown: str) -> list[str]:
         return self.growing().split(markdown)

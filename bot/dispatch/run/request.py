@@ -6,8 +6,9 @@ Messages that arrive during a run are offered to it (docs/decisions/steer-throug
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import tzinfo
+from typing import Any
 
 import structlog
 
@@ -94,11 +95,12 @@ async def build_run_request(
     zone: tzinfo,
     *,
     repeated: bool,
+    facts: Mapping[str, Any],
     history: str = "",
     steerable: bool = False,
 ) -> RunRequest:
-    """Build the run that answers a turn. `zone` is the chat's time zone; `history` is the text of earlier
-    messages; messages may join a `steerable` run.
+    """Build the run that answers a turn. `zone` is the chat's time zone and `facts` describe it; `history` is
+    the text of earlier messages; messages may join a `steerable` run.
 
     Raises RuntimeUnreachable.
     """
@@ -113,7 +115,8 @@ async def build_run_request(
     told += [render_change(turn.platform, note, texts) for note in turn.notes]
     if told and messages:
         messages[0]["content"] = "\n\n".join([*told, messages[0]["content"]])
-    configurable = build_run_context(turn, turn.agent or uploader.channel.agent, texts.locale, roles)
+    agent = turn.agent or uploader.channel.agent
+    configurable = build_run_context(turn, agent, texts.locale, roles, facts)
     if steerable:
         configurable["steerable"] = True
     return RunRequest(

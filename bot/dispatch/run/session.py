@@ -15,6 +15,7 @@ from agent.shared.aio import within_time
 from bot.dispatch.approvals import Question, read_question
 from bot.dispatch.pacing import AccountChannel, Backoff, StartLimiter
 from bot.dispatch.run.agent_message import RoleOf
+from bot.dispatch.run.chat_facts import build_chat_facts
 from bot.dispatch.run.request import Steering, build_run_request, load_thread_history, message_ids
 from bot.dispatch.run.transcript import Draft, RunTranscript, ToolLog
 from bot.dispatch.run.upload import AttachmentUploader
@@ -99,7 +100,8 @@ class RunSession:
         self._db = core.db
         self._runtime = core.runtime
         self._clock = core.clock
-        self._texts = core.account(turn.address.account).texts.in_thread(turn.address.topic)
+        self._view = core.account(turn.address.account)
+        self._texts = self._view.texts.in_thread(turn.address.topic)
         self._roles = roles
         self._show = show
         self._start_limiter = start_limiter
@@ -235,6 +237,7 @@ class RunSession:
             self._role_of,
             self._zone,
             repeated=repeated,
+            facts=self._describe_chat(),
             history=heard,
             steerable=self.steering.on,
         )
@@ -250,6 +253,9 @@ class RunSession:
         reach(Step.RUN_CREATED)
         self._is_live = not request.repeated
         self._turn = replace(self._turn, run_id=run_id)
+
+    def _describe_chat(self) -> dict[str, Any]:
+        return build_chat_facts(self._turn, self._channel, self._view, self._zone, self._clock.now())
 
     async def _record_run(self) -> None:
         """Record the run. Nothing waits for this: after a crash the idempotency key finds the run anyway."""

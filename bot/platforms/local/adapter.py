@@ -28,7 +28,7 @@ from bot.faults import Step, reach
 from bot.platforms.base import AdapterContext
 from bot.platforms.local.files import read_inbox
 from bot.platforms.local.hub import ReplyFrame, ReplyHub
-from bot.render.renderer import TERMINAL, WEB, Renderer, Splitter
+from bot.render.renderer import TERMINAL, TERMINAL_LIMITS, WEB, Renderer, Splitter
 
 OWNER = "owner"
 
@@ -171,6 +171,7 @@ class TerminalRenderer:
     """Renders Markdown as written: printed text cannot be changed, so a frame closes nothing."""
 
     name: str = TERMINAL.name
+    limits: str = TERMINAL_LIMITS
 
     def split(self, markdown: str) -> list[str]:
         return TERMINAL.split(markdown)

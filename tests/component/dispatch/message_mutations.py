@@ -79,7 +79,7 @@ MESSAGE_MUTATIONS = (
         "forged names",
         "a name cannot end its attribute",
         ENVELOPE,
-        "((key, _escape_attribute(value)) for key, value in attributes.items())",
+        "((key, escape_attribute(value)) for key, value in attributes.items())",
         "attributes.items()",
         f"{ESCAPED}::test_a_name_is_no_role",
     ),
