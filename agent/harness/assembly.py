@@ -174,6 +174,7 @@ def _built_in(name: str, use: str, feature: str | None = None) -> BuiltIn:
 
 
 BUILT_INS: tuple[BuiltIn, ...] = (
+    _built_in("tool_order", "tool_order:ToolOrderMiddleware"),
     _built_in("thread_data", "thread_files:ThreadDataMiddleware", "sandbox"),
     _built_in("uploads", "thread_files:UploadsMiddleware", "sandbox"),
     _built_in("sandbox", "sandbox:SandboxMiddleware", "sandbox"),
@@ -210,7 +211,7 @@ def assemble_chain(
     defaults: Mapping[str, Middleware] = _NOTHING,
     inner: Sequence[Middleware] = (),
 ) -> list[Middleware]:
-    """Return the chain, outermost first; ClarificationMiddleware is always its last.
+    """Return the chain, outermost first, from ToolOrderMiddleware to ClarificationMiddleware.
 
     `defaults` replace the default implementations by name; `inner` goes around the model call itself, inside
     the extras. Raises ValueError as `agent.harness.assembly.order_middleware` does.
@@ -225,6 +226,9 @@ def assemble_chain(
     last = BUILT_INS[-1]
     end = Slot(defaults.get(last.name) or last.make_default(), last.use)
     chain = [seat.middleware for seat in order_middleware([*seats, end], extra)]
+    if type(chain[0]) is not type(seats[0].middleware):
+        names = _class_name(chain[0]), _class_name(seats[0].middleware)
+        raise ValueError(f"{names[0]} can't come before {names[1]}, which is always first.")
     return [*chain[:-1], *inner, chain[-1]]
 
 

@@ -39,6 +39,7 @@ from agent.middleware.title import PROMPT as TITLE_PROMPT
 from agent.middleware.title import TitleMiddleware
 from agent.middleware.tool_arguments import ToolArgumentsMiddleware
 from agent.middleware.tool_calls import ToolErrorHandlingMiddleware
+from agent.middleware.tool_order import ToolOrderMiddleware
 from agent.middleware.tool_results import ToolResultMiddleware
 from agent.models.calls import ModelCalls
 from agent.models.capabilities import FallbackCapabilities, capability_middleware
@@ -317,7 +318,7 @@ def subagent_chain(
     Its guardrail, also one of another class, decides about their calls too, and they count for the limits of
     its run. `summarization` shortens their own conversations; None lets them grow.
     """
-    chain: list[Middleware] = []
+    chain: list[Middleware] = [ToolOrderMiddleware()]
     limits = given["run_limits"] if features.run_limits is True else features.run_limits
     if isinstance(limits, RunLimitsMiddleware):
         chain.append(limits)

@@ -21,6 +21,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from agent.config.extensions import McpServer
+from agent.core.tool_order import ORDER, Order
 from agent.errors import McpUnavailable
 from agent.mcp.client_session import InteractiveSession, SessionHooks
 from agent.mcp.http_client import make_client
@@ -101,6 +102,8 @@ def convert_tool(tool: protocol.Tool, *, name: str, server: str, call: CallTool)
     metadata |= {"mcp_server": server}
     if hints is not None and (hints.readOnlyHint or hints.idempotentHint):
         metadata["idempotent"] = True
+    if hints is not None and hints.readOnlyHint:
+        metadata[ORDER] = Order.FREE
     mark = OWN if isinstance(tool, OwnTool) else TASK if works_as_task(tool) else ""
     return McpTool(
         name=name,

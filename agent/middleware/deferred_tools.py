@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 from agent.config.harness import DEFERRED_TOOLS_THRESHOLD
 from agent.core.interfaces import ToolCatalogue
 from agent.core.state import ThreadState
+from agent.core.tool_order import ORDER, Order
 from agent.middleware.model_response import Handler, Request, Response, with_system
 from agent.middleware.tool_calls import Result, ToolHandler
 from agent.tools.catalogue import ListedTools
@@ -73,7 +74,7 @@ class DeferredToolFilterMiddleware(AgentMiddleware[Any, Any]):
             args_schema=ToolSearchArgs,
             infer_schema=False,
         )
-        search.metadata = {"idempotent": True}
+        search.metadata = {"idempotent": True, ORDER: Order.FREE}
         self.tools: list[BaseTool] = [search]
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:

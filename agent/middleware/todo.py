@@ -13,6 +13,7 @@ from pydantic import BeforeValidator
 from typing_extensions import TypedDict
 
 from agent.core.state import ThreadState, TodoItem
+from agent.core.tool_order import ORDER, Order
 from agent.middleware.model_response import (
     Handler,
     Request,
@@ -55,7 +56,7 @@ async def write_todos(
     )
 
 
-write_todos.metadata = {"idempotent": True}
+write_todos.metadata = {"idempotent": True, ORDER: Order.FREE}
 
 
 class TodoListMiddleware(LangchainTodoList[Any, Any]):

@@ -30,6 +30,7 @@ from agent.core.interfaces import (
     SubagentTask,
 )
 from agent.core.run_context import RunContext
+from agent.core.tool_order import ORDER, Order
 from agent.subagents.kinds import GENERAL_PURPOSE, TASK
 from agent.subagents.pause import SubagentPause
 
@@ -94,6 +95,7 @@ def make_task_tool(runner: SubagentRunner) -> BaseTool:
         description=DESCRIPTION.format(kinds=kinds),
         args_schema=_arguments(default),
         infer_schema=False,
+        metadata={ORDER: Order.BESIDE},
     )
 
 

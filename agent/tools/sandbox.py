@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Annotated, Any
 from weakref import WeakKeyDictionary
@@ -23,13 +23,11 @@ from agent.core.interfaces import (
     DirEntry,
     Sandbox,
     SandboxError,
-    SandboxGone,
-    SandboxUnavailable,
 )
 from agent.core.paths import AREAS, VIRTUAL_ROOT
+from agent.core.tool_order import ORDER, Order
 from agent.sandbox.paths import WORKSPACE
 from agent.tools.documented_tool import documented_tool
-from agent.tools.running_calls import RunningCall, count_call
 
 OUTPUTS = f"{VIRTUAL_ROOT}/outputs"
 READ_CHARACTERS = 16_000
@@ -40,20 +38,17 @@ CUT = (
 MAX_LISTED = 300
 LEVELS = 2
 _current: ContextVar[Sandbox | None] = ContextVar("roebot_sandbox", default=None)
-_call: ContextVar[RunningCall | None] = ContextVar("roebot_running_call", default=None)
 _change_locks: WeakKeyDictionary[Sandbox, asyncio.Lock] = WeakKeyDictionary()
 
 
 @contextmanager
 def use_sandbox(sandbox: Sandbox | None) -> Iterator[None]:
     """Use this sandbox in the tool that is called in the context."""
-    with nullcontext() if sandbox is None else count_call(sandbox) as call:
-        token, counted = _current.set(sandbox), _call.set(call)
-        try:
-            yield
-        finally:
-            _call.reset(counted)
-            _current.reset(token)
+    token = _current.set(sandbox)
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
 def find_sandbox() -> Sandbox | None:
@@ -161,8 +156,6 @@ async def str_replace(path: str, old_str: str, new_str: str, replace_all: bool =
 async def present_files(paths: list[str], tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
     """Show files to the people in the chat. They can't see the sandbox otherwise.
 
-    A file may be created by another call of the same message.
-
     Args:
         paths: Files in /mnt/user-data/outputs.
     """
@@ -180,8 +173,9 @@ GROUPS: Mapping[str, Sequence[BaseTool]] = {
     WRITE: (write_file, str_replace, present_files),
 }
 """Tools by the name of their group, for custom agents."""
-for _read_only in (ls, read_file, present_files):
+for _read_only in (ls, read_file):
     _read_only.metadata = {"idempotent": True}
+present_files.metadata = {"idempotent": True, ORDER: Order.LAST}
 
 
 def sandbox_tools(groups: Collection[str] | None = None, without: Collection[str] = ()) -> list[BaseTool]:
@@ -209,25 +203,10 @@ async def _check_presentable(sandbox: Sandbox, path: str) -> str:
     folder, _, name = path.rpartition("/")
     if not (f"{folder}/").startswith(f"{OUTPUTS}/") or not name:
         raise SandboxError(f"{path} is not in {OUTPUTS}; copy it there first.")
-    while problem := await _find_problem(sandbox, folder, name):
-        # The calls of one message run in parallel, and another one may create it.
-        call = _call.get()
-        if call is None or not await call.wait_for_other():
-            raise problem
+    entries = await sandbox.list_dir(folder)
+    if not any(entry.name == name and not entry.is_dir for entry in entries):
+        raise SandboxError(f"There is no file {folder}/{name}.")
     return path
-
-
-async def _find_problem(sandbox: Sandbox, folder: str, name: str) -> SandboxError | None:
-    """Return why the file can't be presented now, None if it can."""
-    try:
-        entries = await sandbox.list_dir(folder)
-    except (SandboxGone, SandboxUnavailable):
-        raise
-    except SandboxError as error:
-        return error
-    if any(entry.name == name and not entry.is_dir for entry in entries):
-        return None
-    return SandboxError(f"There is no file {folder}/{name}.")
 
 
 async def _list_tree(sandbox: Sandbox, path: str, levels: int, indent: str) -> list[str]:
@@ -266,5 +245,5 @@ def _join_lines(lines: Sequence[str], first: int, last: int) -> str:
 
 
 def _change_lock(sandbox: Sandbox) -> asyncio.Lock:
-    """Return the lock for changes of files, since calls of one message run in parallel."""
+    """Return the lock for changes of files, since subagents work in the same folders."""
     return _change_locks.setdefault(sandbox, asyncio.Lock())

@@ -18,6 +18,7 @@ from typing import Any
 from langchain_core.tools import BaseTool
 from pydantic import Field
 
+from agent.core.tool_order import ORDER, Order
 from agent.errors import WebFailed
 from agent.tools.community.duckduckgo_page import parse_results
 from agent.tools.community.pace import RequestPace
@@ -51,7 +52,7 @@ def web_search_tool(**keys: Any) -> BaseTool:
         """
         return await search_web(query, settings, pace_of(settings.base_url))
 
-    web_search.metadata = {"idempotent": True}
+    web_search.metadata = {"idempotent": True, ORDER: Order.FREE}
     return web_search
 
 
@@ -100,7 +101,7 @@ def image_search_tool(**keys: Any) -> BaseTool:
         """
         return await search_images(query, settings)
 
-    image_search.metadata = {"idempotent": True}
+    image_search.metadata = {"idempotent": True, ORDER: Order.FREE}
     return image_search
 
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from langchain_core.tools import BaseTool
 
+from agent.core.tool_order import ORDER, Order
 from agent.errors import WebFailed
 from agent.shared.html_charset import decode_html
 from agent.tools.community.fetching import FetchedPage
@@ -33,7 +34,7 @@ def fetch_tool(read: Read, *, most: int) -> BaseTool:
         """
         return shorten(await read(url), most)
 
-    web_fetch.metadata = {"idempotent": True}
+    web_fetch.metadata = {"idempotent": True, ORDER: Order.FREE}
     return web_fetch
 
 

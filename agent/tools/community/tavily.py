@@ -8,6 +8,7 @@ from typing import Any
 from langchain_core.tools import BaseTool
 from pydantic import SecretStr
 
+from agent.core.tool_order import ORDER, Order
 from agent.errors import WebFailed
 from agent.tools.community.guard import Guard, parse_url
 from agent.tools.community.rendering import add_title, fetch_tool, format_results
@@ -52,7 +53,7 @@ def web_search_tool(**keys: Any) -> BaseTool:
         found = (await service.json("POST", "/search", body=body)).get("results") or []
         return format_results(_result(one) for one in found[: settings.max_results])
 
-    web_search.metadata = {"idempotent": True}
+    web_search.metadata = {"idempotent": True, ORDER: Order.FREE}
     return web_search
 
 

@@ -10,9 +10,42 @@ LIMITS = "tests/unit/agent/middleware/test_run_limits.py"
 LOOPS = "tests/unit/agent/middleware/test_loop_detection.py"
 REPAIR = "tests/unit/agent/middleware/test_answer_repair.py"
 ARGUMENTS = "tests/unit/agent/middleware/test_tool_arguments.py"
+ORDER = "tests/component/agent/test_tool_order.py"
 TROUBLE = "tests/component/agent/test_run_trouble.py::test_a_run_ends_with_a_text_and_the_next_message_works"
 
 RUN_MUTATIONS = (
+    Mutation(
+        "tool calls in order",
+        "a call waits for the calls before it",
+        "agent/middleware/tool_order.py",
+        "        await asyncio.wait(place.before)\n        return all(one.result() for one in place.before)",
+        "        return True",
+        f"{ORDER}::test_calls_run_one_after_the_other_in_the_order_given",
+    ),
+    Mutation(
+        "tool calls in order",
+        "a call after one that asks does not run",
+        "agent/middleware/tool_order.py",
+        "                raise GraphInterrupt(())",
+        "                pass",
+        f"{ORDER}::test_a_call_that_asks_holds_up_later_ones_until_it_is_answered",
+    ),
+    Mutation(
+        "tool calls in order",
+        "nobody waits for a call with a stored result",
+        "agent/middleware/tool_order.py",
+        "                    if other.call_id in stored:",
+        "                    if False:",
+        f"{ORDER}::test_a_cancelled_run_goes_on_in_order_when_it_is_resumed[b]",
+    ),
+    Mutation(
+        "tool calls in order",
+        "a call of a subagent waits for the files written before it",
+        "agent/subagents/tool.py",
+        "        metadata={ORDER: Order.BESIDE},",
+        "        metadata={ORDER: Order.FREE},",
+        f"{ORDER}::test_the_tools_declare_what_depends_on_what",
+    ),
     Mutation(
         "event loops",
         "connections belong to the loop that uses them",

@@ -299,6 +299,17 @@ async def test_the_whole_chain_costs_one_step_of_a_run() -> None:
     assert await steps(features=steered, plan_mode=True) == bare + 1 + MODEL_CALLS
 
 
+async def test_nothing_is_placed_before_the_order_of_tool_calls() -> None:
+    """It has to see every call that runs, or later calls would wait for ever."""
+
+    @Prev(KINDS[0])
+    class TooEarly(AgentMiddleware[Any, Any]):
+        pass
+
+    with pytest.raises(ValueError, match="TooEarly can't come before ToolOrderMiddleware, which is always"):
+        await run(scripted(Script(reply="ok")), features=only(), extra_middleware=[TooEarly()])
+
+
 async def test_the_whole_chain_stands_in_its_order() -> None:
     entered: list[str] = []
 
@@ -315,7 +326,7 @@ async def test_the_whole_chain_stands_in_its_order() -> None:
         scripted(Script(reply="ok")),
         features=everything,
         plan_mode=True,
-        extra_middleware=[spy(kind) for kind in reversed(KINDS)],
+        extra_middleware=[spy(kind) for kind in reversed(KINDS[1:])],
     )
     assert entered == [
         "ThreadDataMiddleware",

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from agent.core.tool_order import Order, read_order
 from agent.errors import McpCallFailed, McpUnavailable
 from agent.mcp.http_client import CANT_REACH
 from agent.mcp.pool import McpPool
@@ -60,6 +61,8 @@ async def test_the_tools_of_a_server(entry: Made) -> None:
         assert tools["test_add"].args["a"]["type"] == "integer"
         assert (tools["test_add"].metadata or {})["idempotent"] is True
         assert "idempotent" not in (tools["test_remember"].metadata or {})
+        orders = [read_order(tools[name]) for name in ("test_add", "test_remember")]
+        assert orders == [Order.FREE, Order.IN_TURN]
         assert await call(tools, "test_add", a=2, b=3) == "5"
         assert await pool.load_tools(servers) is found, "nothing changed"
 

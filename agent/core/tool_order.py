@@ -1,0 +1,35 @@
+"""How the calls of one answer depend on each other, as their tools declare it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from langchain_core.tools import BaseTool
+
+ORDER = "order"
+"""Key of a tool's metadata or extras."""
+
+
+class Order(StrEnum):
+    """The place of a tool's calls among the calls of one answer.
+
+    IN_TURN: begins when the earlier ones in turn have ended. The default, for effects that we don't know.
+    BESIDE: begins like one in turn, but later calls don't wait for it.
+    LAST: in turn, and waits for the ones beside too.
+    FREE: depends on no other call, and none depends on it.
+    """
+
+    IN_TURN = "in_turn"
+    BESIDE = "beside"
+    LAST = "last"
+    FREE = "free"
+
+
+def read_order(tool: BaseTool) -> Order:
+    """Return what the tool's metadata or extras declare under `order`; IN_TURN if they declare nothing."""
+    for said in (tool.metadata, tool.extras):
+        declared: Any = (said or {}).get(ORDER)
+        if declared in list(Order):
+            return Order(declared)
+    return Order.IN_TURN

@@ -1,0 +1,198 @@
+"""Run the tool calls of one answer in the order given, wherever one may depend on another.
+
+Langgraph runs each call of an answer as a task of its own, all at once, so a call waits here for the earlier
+ones. It waits only for calls that run in the same step: after a crash or a question, langgraph does not run
+calls again whose results are stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
+from langchain_core.tools import BaseTool
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.errors import GraphInterrupt
+from langgraph.prebuilt.tool_node import ToolCallRequest
+
+from agent.core.checkpoint_barrier import NESTED
+from agent.core.run_context import RunContext
+from agent.core.tool_order import Order, read_order
+from agent.middleware.tool_calls import Result, ToolHandler
+
+SERVER = "mcp_server"
+"""Key of the metadata of MCP tools: reading calls of a server keep their order with its other calls."""
+_SAVER = "__pregel_checkpointer"
+_RESUMING = "__pregel_resuming"
+"""Keys of a step's config: the saver, and whether the run resumes (langgraph has no public way to them)."""
+_Key = tuple[str | None, ...]
+_Ended = asyncio.Future[bool]
+"""The end of a call; False if the step can't go on after it, because it asks a person or has failed."""
+
+
+class ToolOrderMiddleware(AgentMiddleware[Any, Any]):
+    """Lets each call begin when the earlier calls on which it may depend have ended, also those that failed.
+
+    The tools declare what depends on what (`agent.core.tool_order`). Calls after one that asks a person do
+    not run in this step: they run when the answer resumes the run. Calls of different answers, so also those
+    of different runs and subagents, never wait for each other. Hook: `wrap_tool_call`; always the first of
+    the chain, so that a waiting call holds nothing and each call that runs is seen.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._steps: dict[_Key, _Step] = {}
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
+        """Run the tool when it is its turn."""
+        key, step = self._find_step(request)
+        place = step.take_place(request.tool_call["id"]) if step else None
+        if step is None or place is None:
+            return await handler(request)
+        has_ended = False
+        try:
+            if not await step.wait_for_turn(place, request):
+                raise GraphInterrupt(())
+            result = await handler(request)
+            has_ended = True
+            return result
+        finally:
+            step.end_call(place, may_go_on=has_ended)
+            if step.is_over:
+                self._steps.pop(key, None)
+
+    def _find_step(self, request: ToolCallRequest) -> tuple[_Key, _Step | None]:
+        """Return the step of a call and its key; None for a call that no message has."""
+        calls, answer_id = _open_calls(request)
+        info = request.runtime.execution_info
+        context = RunContext.of(request.runtime)  # type: ignore[arg-type]
+        step = (info.checkpoint_ns.rpartition(NESTED)[0], info.checkpoint_id) if info else ()
+        key: _Key = (context.thread_id, context.run_id, *step, answer_id)
+        if key not in self._steps and len(calls) > 1:
+            self._steps[key] = _Step(calls, request.runtime.tools)
+        return key, self._steps.get(key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A call's place in the order: the ends of the calls that it waits for, and its own."""
+
+    call_id: str
+    before: Sequence[_Ended]
+    ended: _Ended
+
+
+@dataclass(slots=True)
+class _Arrangement:
+    """The ends of the calls so far that later ones may have to wait for."""
+
+    in_turn: list[_Ended] = field(default_factory=list)
+    beside: list[_Ended] = field(default_factory=list)
+    of_server: dict[str, list[_Ended]] = field(default_factory=lambda: defaultdict(list))
+    readers: dict[str, list[_Ended]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, tool: BaseTool, ended: _Ended) -> Sequence[_Ended] | None:
+        """Return what a call of the tool waits for; None if it is free of the others."""
+        order, server = read_order(tool), str((tool.metadata or {}).get(SERVER) or "")
+        if order is Order.FREE:
+            if not server:
+                return None
+            self.readers[server].append(ended)
+            return self.of_server[server]
+        before = list(self.in_turn)
+        if order is Order.BESIDE:
+            self.beside.append(ended)
+            return before
+        if order is Order.LAST:
+            before += self.beside
+        if server:
+            before += self.readers.pop(server, [])
+            self.of_server[server] = [ended]
+        self.in_turn = [ended]
+        return before
+
+
+class _Step:
+    """The calls of an answer that run in one step, and what each one waits for."""
+
+    def __init__(self, calls: Iterable[ToolCall], tools: Sequence[Any]) -> None:
+        known = {tool.name: tool for tool in tools if isinstance(tool, BaseTool)}
+        loop, arrangement = asyncio.get_running_loop(), _Arrangement()
+        self._places: list[_Place] = []
+        self._reading = asyncio.Lock()
+        self._has_read = False
+        for call in calls:
+            ended: _Ended = loop.create_future()
+            # An unknown tool only gets an error, and a tool of the provider is not run here.
+            before = arrangement.add(known[call["name"]], ended) if call["name"] in known else None
+            if before is not None:
+                self._places.append(_Place(call["id"] or "", before, ended))
+        self._open = len(self._places)
+        self._by_id: dict[str, deque[_Place]] = defaultdict(deque)
+        for place in self._places:
+            self._by_id[place.call_id].append(place)
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether every call has ended."""
+        return not self._open
+
+    def take_place(self, call_id: str | None) -> _Place | None:
+        """Return the place of a call that begins: of several with one id the next one, None without any."""
+        places = self._by_id.get(call_id or "")
+        return places.popleft() if places else None
+
+    async def wait_for_turn(self, place: _Place, request: ToolCallRequest) -> bool:
+        """Wait for the calls before this one; return whether it may begin."""
+        if not place.before:
+            return True
+        async with self._reading:
+            if not self._has_read:
+                stored = await _read_stored_results(request)
+                self._has_read = True
+                for other in self._places:
+                    if other.call_id in stored:
+                        self.end_call(other, may_go_on=True)
+        # Unlike a future that is awaited, these are not cancelled with the call that waits.
+        await asyncio.wait(place.before)
+        return all(one.result() for one in place.before)
+
+    def end_call(self, place: _Place, *, may_go_on: bool) -> None:
+        """Let the calls after this one begin, or give up."""
+        if not place.ended.done():
+            place.ended.set_result(may_go_on)
+            self._open -= 1
+
+
+def _open_calls(request: ToolCallRequest) -> tuple[Sequence[ToolCall], str | None]:
+    """Return the calls of the answer that have no result in the state, and the id of the answer."""
+    answered: set[str] = set()
+    for message in reversed((request.state or {}).get("messages") or ()):
+        if isinstance(message, ToolMessage):
+            answered.add(message.tool_call_id)
+        elif isinstance(message, AIMessage):
+            return [call for call in message.tool_calls if call["id"] not in answered], message.id
+    return (), None
+
+
+async def _read_stored_results(request: ToolCallRequest) -> set[str]:
+    """Return the ids of the calls whose results an earlier attempt at the step has stored."""
+    configurable = request.runtime.config.get("configurable") or {}
+    saver, info = configurable.get(_SAVER), request.runtime.execution_info
+    if configurable.get(_RESUMING) is False or info is None or not isinstance(saver, BaseCheckpointSaver):
+        return set()
+    place = {
+        "thread_id": info.thread_id,
+        "checkpoint_ns": info.checkpoint_ns.rpartition(NESTED)[0],
+        "checkpoint_id": info.checkpoint_id,
+    }
+    found = await saver.aget_tuple({"configurable": place})
+    written = [value for _, _, value in found.pending_writes or ()] if found else []
+    messages = [one for value in written for one in (value if isinstance(value, list) else [value])]
+    return {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
