@@ -16,8 +16,9 @@ from tests.harness.credentials import give_token
 from tests.played.desk import PATIENCE, Desk
 from tests.played.model import PlayedModel
 from tests.played.rooms import ROOMS
-from tests.played.scenarios import SCENARIOS, Step
-from tests.played.stage import Stage, open_stage
+from tests.played.scenarios import SCENARIOS
+from tests.played.stage import open_stage
+from tests.played.steps import take
 
 LONGEST = 24 * 3600.0
 
@@ -70,11 +71,16 @@ async def _play(model: PlayedModel, desk: Desk, number: int, platform: str) -> N
     scenario = SCENARIOS[number]()
     with tempfile.TemporaryDirectory(prefix="roebot-played-") as folder:
         give_token(Path(folder))
-        options: dict[str, Any] = {"group": scenario.group, "settings": scenario.settings}
+        options: dict[str, Any] = {
+            "group": scenario.group,
+            "settings": scenario.settings,
+            "account": scenario.account,
+        }
         async with open_stage(Path(folder), platform, model, desk, **options) as stage:
             print(f"desk at {stage.address}/played/next, requests in {desk.folder}", flush=True)
             sent: list[Any] = []
             for step in scenario.steps:
+                print(f"{step.by}: {step.press or step.text[:300]}", flush=True)
                 sent.append(await take(stage, step, sent, seconds=LONGEST))
             await stage.wait(LONGEST)
             await asyncio.sleep(5.0)
@@ -83,21 +89,6 @@ async def _play(model: PlayedModel, desk: Desk, number: int, platform: str) -> N
                 print(f"- {one.text!r} {one.files or ''} {one.buttons or ''}", flush=True)
             print("background requests may follow; end with Ctrl-C", flush=True)
             await until_signalled()
-
-
-async def take(stage: Stage, step: Step, sent: list[Any], *, seconds: float) -> Any:
-    """Do what a step says once its time has come; the id of what was written."""
-    if step.at_request:
-        await stage.wait_for_request(step.at_request, seconds)
-    elif sent:
-        await stage.wait(seconds)
-    print(f"{step.by}: {step.press or step.text[:300]}", flush=True)
-    if step.press:
-        return await stage.room.press(step.press)
-    if step.forwarded:
-        return await stage.room.forward(step.text, author=step.forwarded)
-    reply_to = None if step.replies_to is None else sent[step.replies_to]
-    return await stage.say(step.text, by=step.by, files=step.files, reply_to=reply_to)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any
 
 from aiohttp import web
 
@@ -50,32 +49,45 @@ class PlayedModel(StrictOpenAI):
         asked = ModelRequest(len(self.played) + 1, body, find_before(body, self.played))
         self.played.append(asked)
         streams = bool(body.get("stream"))
-        response = web.StreamResponse(
-            headers={"Content-Type": "text/event-stream" if streams else "application/json"}
-        )
+        kind = "text/event-stream" if streams else "application/json"
+        response = web.StreamResponse(headers={"Content-Type": kind})
         await response.prepare(request)
-        waits = self.render_event(self.chunk(body, {"content": ""})) if streams else b" "
-        for piece in await self._wait(asked, response, waits):
-            await response.write(piece)
+        with suppress(ConnectionResetError):  # the agent hung up
+            reply = await self._wait(asked, response)
+            for piece in self._encode(reply, body):
+                await response.write(piece)
+            if isinstance(reply, Reply) and reply.endless:
+                await self._hold(request)
         return response
 
-    async def _wait(self, asked: ModelRequest, response: web.StreamResponse, waits: bytes) -> list[bytes]:
-        """Return the answer in pieces; `waits` is written until it is there."""
+    async def _wait(self, asked: ModelRequest, response: web.StreamResponse) -> Reply | NoAnswer:
+        """Wait for the answer; meanwhile the agent gets signs of life."""
+        alive = (
+            self.render_event(self.chunk(asked.body, {"content": ""})) if asked.body.get("stream") else b" "
+        )
         choosing = asyncio.ensure_future(self._ask(asked))
         try:
             while not (await asyncio.wait({choosing}, timeout=self._alive_seconds))[0]:
-                await response.write(waits)
-            reply = choosing.result()
+                await response.write(alive)
+            return choosing.result()
         except NoAnswer as error:
-            told = {"error": {"message": str(error), "type": "server_error", "param": None, "code": None}}
-            return [self.render_event(told) if asked.body.get("stream") else json.dumps(told).encode()]
+            return error
         finally:
             choosing.cancel()
-            with suppress(asyncio.CancelledError, NoAnswer):
-                await choosing
-        return self._encode(reply, asked.body)
+            await asyncio.gather(choosing, return_exceptions=True)
 
-    def _encode(self, reply: Reply, body: dict[str, Any]) -> list[bytes]:
-        if not body.get("stream"):
+    async def _hold(self, request: web.Request) -> None:
+        """Wait until the agent hangs up."""
+        while request.transport is not None and not request.transport.is_closing():
+            await asyncio.sleep(0.005)
+        self.stopped += 1
+
+    def _encode(self, reply: Reply | NoAnswer, body: Body) -> list[bytes]:
+        streams = bool(body.get("stream"))
+        if isinstance(reply, NoAnswer):
+            told = {"error": {"message": str(reply), "type": "server_error", "param": None, "code": None}}
+            return [self.render_event(told) if streams else json.dumps(told).encode()]
+        if not streams:
             return [json.dumps(self.whole(reply, body)).encode()]
-        return [*(self.render_event(event) for event in self.stream(reply, body)), b"data: [DONE]\n\n"]
+        end = () if reply.endless else (b"data: [DONE]\n\n",)
+        return [*(self.render_event(event) for event in self.stream(reply, body)), *end]

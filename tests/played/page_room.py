@@ -10,7 +10,7 @@ import httpx
 
 from agent.shared.tls import tls_context
 from tests.harness.credentials import SIGNED
-from tests.played.rooms import ANN, File, Shown
+from tests.played.rooms import ANN, BOT, File, Shown
 
 SECONDS = 30.0
 
@@ -22,8 +22,9 @@ class PageRoom:
         self._http = http
         self._conversation = 0
         self._versions: list[str] = []
-        self.account = "terminal: {enabled: false}"
+        self.account = "web: {enabled: true}"
         self.owner = "web:owner"
+        self.is_group = False
 
     @classmethod
     @asynccontextmanager
@@ -41,6 +42,7 @@ class PageRoom:
 
     async def say(self, text: str, *, by: str = ANN, files: Sequence[File] = (), reply_to: Any = None) -> Any:
         """Write a message."""
+        text = text.removeprefix(f"{BOT} ")
         path = f"/api/conversations/{self._conversation}/messages"
         if files:
             given = [("files", (file.name, file.data, file.mime)) for file in files]

@@ -44,6 +44,7 @@ class Room(Protocol):
     """The account in the configuration."""
     owner: str
     """Ann, as the configuration names her."""
+    is_group: bool
 
     async def connect(self, url: str) -> None:
         """Learn the address of the service."""
@@ -74,6 +75,7 @@ class TelegramRoom:
     """Private, or a group in which the bot is mentioned."""
 
     def __init__(self, emulator: TelegramEmulator, *, group: bool) -> None:
+        self.is_group = group
         self._emulator = emulator
         self._people = {ANN: 1001, BOB: 1002}
         self._chat = emulator.people.make_group("Launch team") if group else 0
@@ -146,6 +148,7 @@ class SlackRoom:
     """A direct message, or a public channel."""
 
     def __init__(self, emulator: SlackEmulator, *, group: bool) -> None:
+        self.is_group = group
         self._emulator = emulator
         self._people = {ANN: "U0000001", BOB: "U0000002"}
         self._channel = emulator.people.make_channel("launch") if group else ""
@@ -226,6 +229,7 @@ class DiscordRoom:
     """A direct message, or a channel of a server."""
 
     def __init__(self, emulator: DiscordEmulator, *, group: bool) -> None:
+        self.is_group = group
         self._emulator = emulator
         self._group = emulator.people.make_group("launch") if group else 0
         first = emulator.people.says.__kwdefaults__["user"]
@@ -274,6 +278,7 @@ class FeishuRoom:
     """A private chat, or a group."""
 
     def __init__(self, emulator: FeishuEmulator, *, group: bool) -> None:
+        self.is_group = group
         self._emulator = emulator
         self._group = emulator.people.make_group("Launch") if group else ""
         first = emulator.people.says.__kwdefaults__["user"]

@@ -38,12 +38,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Steps in a private chat or, with `group`, in a group; `settings` are sections of the configuration."""
+    """Steps in a private chat or, with `group`, in a group.
+
+    `settings` are sections of the configuration, `account` further keys of the account's entry.
+    """
 
     title: str
     steps: Sequence[Step]
     group: bool = False
     settings: str = ""
+    account: str = ""
 
 
 def make_sales() -> bytes:
@@ -173,6 +177,7 @@ SCENARIOS: Mapping[int, Callable[[], Scenario]] = {
             Step("/stop", at_request=2),
             Step("Go on where you stopped."),
         ),
+        account="busy: steer",
     ),
     11: lambda: Scenario(
         "a schedule asked for in words",

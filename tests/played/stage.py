@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from tests.harness.service_with_real_runtime import running
 from tests.harness.strict_providers.server import listen
 from tests.platforms.web.serving import serving
 from tests.played.model import PlayedModel
-from tests.played.rooms import ANN, File, Room, Shown, open_room
+from tests.played.rooms import ANN, BOT, File, Room, Shown, open_room
 
 LOOK_EVERY = 0.05
 START_SECONDS = 60.0
@@ -38,30 +38,40 @@ class Stage:
     """The address of the model."""
 
     async def say(self, text: str, *, by: str = ANN, files: Sequence[File] = (), reply_to: Any = None) -> Any:
-        """Write a message; its id."""
-        return await self.room.say(text, by=by, files=files, reply_to=reply_to)
+        """Write a message and wait until the bot has accepted it; its id.
+
+        In a group the bot accepts only what mentions it.
+        """
+        before = await self._count_messages()
+        sent = await self.room.say(text, by=by, files=files, reply_to=reply_to)
+        if not self.room.is_group or BOT in text:
+            await self._wait_until(lambda: self._has_more_messages(before), 20.0)
+        return sent
+
+    async def press(self, label: str) -> None:
+        """Press a button and wait until the bot has accepted that."""
+        before = await self._count_messages()
+        await self.room.press(label)
+        await self._wait_until(lambda: self._has_more_messages(before), 20.0)
 
     async def ask(self, text: str, *, by: str = ANN, files: Sequence[File] = ()) -> list[Shown]:
         """Write a message and return what the bot shows in answer to it."""
         before = len(await self.room.read())
-        turns = len(await self._list_turns())
         await self.say(text, by=by, files=files)
-        await self.wait(turns=turns)
+        await self.wait()
         return (await self.room.read())[before:]
 
-    async def wait(self, seconds: float = 60.0, *, turns: int = 0) -> None:
-        """Wait until more than so many turns were accepted and each of them is answered."""
-        deadline = Deadline(seconds)
-        while not await self._is_idle(turns):
-            assert not deadline.passed, await self.describe()
-            await asyncio.sleep(LOOK_EVERY)
+    async def wait(self, seconds: float = 60.0) -> None:
+        """Wait until everything that was accepted is answered."""
+        await self._wait_until(self._is_idle, seconds)
 
     async def wait_for_request(self, count: int, seconds: float = 60.0) -> None:
         """Wait until the model was asked so many times."""
-        deadline = Deadline(seconds)
-        while len(self.model.played) < count:
-            assert not deadline.passed, await self.describe()
-            await asyncio.sleep(LOOK_EVERY)
+
+        async def is_asked() -> bool:
+            return len(self.model.played) >= count
+
+        await self._wait_until(is_asked, seconds)
 
     async def describe(self) -> str:
         """What happened so far, for a failed assertion."""
@@ -69,10 +79,21 @@ class Stage:
         shown = [one.text for one in await self.room.read()]
         return f"requests: {asked}\nrejected: {self.model.rejections}\nshown: {shown}\n{self._log()}"
 
-    async def _is_idle(self, turns: int) -> bool:
-        found = await self._list_turns()
-        answered = all(one.finished_at or one.asks for one in found)
-        return len(found) > turns and answered and not any(one.is_open for one in await self.room.read())
+    async def _wait_until(self, condition: Callable[[], Awaitable[bool]], seconds: float) -> None:
+        deadline = Deadline(seconds)
+        while not await condition():
+            assert not deadline.passed, await self.describe()
+            await asyncio.sleep(LOOK_EVERY)
+
+    async def _is_idle(self) -> bool:
+        answered = all(one.finished_at or one.asks for one in await self._list_turns())
+        return answered and not any(one.is_open for one in await self.room.read())
+
+    async def _has_more_messages(self, count: int) -> bool:
+        return await self._count_messages() > count
+
+    async def _count_messages(self) -> int:
+        return sum(len(one.messages) for one in await self._list_turns())
 
     async def _list_turns(self) -> list[Any]:
         return await self.service.db.run(list_turns, None)
@@ -82,8 +103,12 @@ class Stage:
         return path.read_text(errors="replace")[-3000:] if path.exists() else ""
 
 
-def render_config(room: Room, model_url: str, settings: str = "") -> str:
-    """Return the configuration of a service with this chat's account; `settings` are more sections."""
+def render_config(room: Room, model_url: str, settings: str = "", account: str = "") -> str:
+    """Return the configuration of a service with this chat's account.
+
+    `settings` are more sections, `account` more keys of the account.
+    """
+    entry = f"{room.account.removesuffix('}')}, {account}}}" if account else room.account
     sandbox = "" if "\nsandbox:" in f"\n{settings}" else f'sandbox: {{python: "{sys.prefix}"}}'
     return f"""config_version: 1
 models:
@@ -92,7 +117,7 @@ models:
 {sandbox}
 server: {{port: 0}}
 channels:
-  {room.account}
+  {entry}
 access: {{default: allow, owners: ["{room.owner}"]}}
 {settings}
 """
@@ -100,13 +125,19 @@ access: {{default: allow, owners: ["{room.owner}"]}}
 
 @asynccontextmanager
 async def open_stage(
-    home: Path, platform: str, model: PlayedModel, *more: Any, group: bool = False, settings: str = ""
+    home: Path,
+    platform: str,
+    model: PlayedModel,
+    *more: Any,
+    group: bool = False,
+    settings: str = "",
+    account: str = "",
 ) -> AsyncIterator[Stage]:
     """Start the service and open a chat with it; `more` serve routes at the model's address."""
     async with AsyncExitStack() as stack:
         address = await stack.enter_async_context(listen(model, *more))
         room = await stack.enter_async_context(open_room(platform, group=group))
-        config = render_config(room, address + model.base, settings)
+        config = render_config(room, address + model.base, settings, account)
         service = await stack.enter_async_context(running(home, config))
         app = create_app(api_services(service, port=0))
         url, _ = await stack.enter_async_context(serving(app))
