@@ -14,6 +14,7 @@ PARTS = {
     "skills": "Discovery of 500 skills and their part of the prompt, against reading and joining the same",
     "memory": "What is remembered: put before the model, queued, read, against doing without",
     "subagents": "Work handed to a subagent, against the same work by a plain agent",
+    "prompt_tokens": "Tokens of each part of a request: prompt, tools, skills, and of whole tasks",
     "costs": "Tokens and money of 200 turns: with summaries and caches, against sending everything",
     "load": "The whole service against a bare relay",
     "conversations": "A turn among 100,000 known conversations, against one among ten",

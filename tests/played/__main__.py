@@ -17,8 +17,7 @@ from tests.played.desk import PATIENCE, Desk
 from tests.played.model import PlayedModel
 from tests.played.rooms import ROOMS
 from tests.played.scenarios import SCENARIOS
-from tests.played.stage import open_stage
-from tests.played.steps import take
+from tests.played.steps import open_scenario, take
 
 LONGEST = 24 * 3600.0
 
@@ -71,12 +70,7 @@ async def _play(model: PlayedModel, desk: Desk, number: int, platform: str) -> N
     scenario = SCENARIOS[number]()
     with tempfile.TemporaryDirectory(prefix="roebot-played-") as folder:
         give_token(Path(folder))
-        options: dict[str, Any] = {
-            "group": scenario.group,
-            "settings": scenario.settings,
-            "account": scenario.account,
-        }
-        async with open_stage(Path(folder), platform, model, desk, **options) as stage:
+        async with open_scenario(scenario, platform, Path(folder), model, desk) as stage:
             print(f"desk at {stage.address}/played/next, requests in {desk.folder}", flush=True)
             sent: list[Any] = []
             for step in scenario.steps:

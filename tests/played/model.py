@@ -10,6 +10,7 @@ from contextlib import suppress
 from aiohttp import web
 
 from tests.harness.strict_providers import Reply
+from tests.harness.strict_providers.caching import CacheUse, SteppedCache
 from tests.harness.strict_providers.openai import StrictOpenAI
 from tests.harness.strict_providers.server import Body, Call, RejectedRequest
 from tests.played.requests import ModelRequest, find_before
@@ -34,6 +35,7 @@ class PlayedModel(StrictOpenAI):
         super().__init__()
         self.played: list[ModelRequest] = []
         self._ask, self._alive_seconds = choose, alive_seconds
+        self.cache = SteppedCache()
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Serve one request."""
@@ -46,6 +48,7 @@ class PlayedModel(StrictOpenAI):
             status, told = self.render_error(str(error))
             return web.json_response(told, status=error.status or status)
         self.calls.append(Call(request.path, body, 0, None))
+        use = self.cache.count(body)
         asked = ModelRequest(len(self.played) + 1, body, find_before(body, self.played))
         self.played.append(asked)
         streams = bool(body.get("stream"))
@@ -54,7 +57,7 @@ class PlayedModel(StrictOpenAI):
         await response.prepare(request)
         with suppress(ConnectionResetError):  # the agent hung up
             reply = await self._wait(asked, response)
-            for piece in self._encode(reply, body):
+            for piece in self._encode(reply, body, use):
                 await response.write(piece)
             if isinstance(reply, Reply) and reply.endless:
                 await self._hold(request)
@@ -82,7 +85,8 @@ class PlayedModel(StrictOpenAI):
             await asyncio.sleep(0.005)
         self.stopped += 1
 
-    def _encode(self, reply: Reply | NoAnswer, body: Body) -> list[bytes]:
+    def _encode(self, reply: Reply | NoAnswer, body: Body, use: CacheUse) -> list[bytes]:
+        self.use = use
         streams = bool(body.get("stream"))
         if isinstance(reply, NoAnswer):
             told = {"error": {"message": str(reply), "type": "server_error", "param": None, "code": None}}

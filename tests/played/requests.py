@@ -61,6 +61,22 @@ class ModelRequest:
         known = shared_length(self.messages, self.before.messages) if self.before else 0
         return self.messages[known:]
 
+    @property
+    def results(self) -> list[str]:
+        """The results of tools since the last answer of the model, in order."""
+        found: list[str] = []
+        for message in reversed(self.messages):
+            if message["role"] == "assistant":
+                break
+            if message["role"] == "tool":
+                found.insert(0, text_of(message))
+        return found
+
+    @property
+    def last_text(self) -> str:
+        """The text of the last message."""
+        return text_of(self.messages[-1])
+
     def render(self) -> str:
         """Return what is new as text, for somebody who answers it."""
         return "\n".join(_render(self)) + "\n"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
-from tests.played.scenarios import Step
-from tests.played.stage import Stage
+from tests.played.model import PlayedModel
+from tests.played.scenarios import SCENARIOS, Scenario, Step
+from tests.played.stage import Stage, open_stage
 
 
 async def take(stage: Stage, step: Step, sent: list[Any], *, seconds: float) -> Any:
@@ -20,3 +24,39 @@ async def take(stage: Stage, step: Step, sent: list[Any], *, seconds: float) -> 
         return await stage.room.forward(step.text, author=step.forwarded)
     reply_to = None if step.replies_to is None else sent[step.replies_to]
     return await stage.say(step.text, by=step.by, files=step.files, reply_to=reply_to)
+
+
+@asynccontextmanager
+async def open_scenario(
+    scenario: Scenario, platform: str, home: Path, model: PlayedModel, *more: Any
+) -> AsyncIterator[Stage]:
+    """Open the chat of a scenario; no step is taken yet."""
+    async with open_stage(
+        home,
+        platform,
+        model,
+        *more,
+        group=scenario.group,
+        settings=scenario.settings,
+        account=scenario.account,
+    ) as stage:
+        yield stage
+
+
+@asynccontextmanager
+async def play(
+    number: int, platform: str, home: Path, model: PlayedModel, *, seconds: float = 60.0
+) -> AsyncIterator[Stage]:
+    """Take all steps of a scenario and wait for the last answer.
+
+    Raises AssertionError, with what happened, if an answer does not come or a request breaks the provider's
+    rules.
+    """
+    scenario = SCENARIOS[number]()
+    async with open_scenario(scenario, platform, home, model) as stage:
+        sent: list[Any] = []
+        for step in scenario.steps:
+            sent.append(await take(stage, step, sent, seconds=seconds))
+        await stage.wait(seconds)
+        yield stage
+        assert model.rejections == [], await stage.describe()
