@@ -10,7 +10,7 @@ from datetime import UTC, datetime, tzinfo
 
 import orjson
 
-from bot.domain import ChatKind, HistoryMessage, Quotation, Turn, person_of
+from bot.domain import ChatKind, HistoryMessage, Quotation, QuotationKind, Turn, person_of
 from bot.store import Database
 from bot.store.audit import Actor
 from bot.store.record import (
@@ -47,6 +47,8 @@ class RecordSettings:
 
 
 LONGEST_LINE = 1000
+LONGEST_REPLY = 120
+"""Maximum number of characters of a message that is replied to: most are in the same list."""
 # Limits of the messages before a turn: number, characters, and how far back (s).
 MOST_BEFORE, MOST_BEFORE_CHARACTERS, FAR_BACK = 100, 12_000, 7 * 24 * 3600.0
 
@@ -109,7 +111,10 @@ def _format_quotation(quotation: Quotation) -> str:
     """Format what the sender forwarded, quoted or shared, so that it is not read as their own words."""
     author = f" {_quote_text(quotation.author)}:" if quotation.author else ""
     files = "".join(f" [{name}]" for name in quotation.files)
-    return f"({quotation.kind.value}{author} {_quote_text(_shorten(quotation.text) + files)})"
+    text = quotation.text
+    if quotation.kind is QuotationKind.REPLY and len(text) > LONGEST_REPLY:
+        text = text[: LONGEST_REPLY - 1] + "…"
+    return f"({quotation.kind.value}{author} {_quote_text(_shorten(text) + files)})"
 
 
 def _shorten(text: str) -> str:

@@ -16,13 +16,15 @@ from bot.access import Role
 from bot.commands.extensions import find_skill, split_command
 from bot.dispatch.pacing import Backoff
 from bot.dispatch.run.upload import AttachmentUploader
-from bot.domain import ChangeNote, ChatKind, Quotation, Sender, Turn, TurnMessage, person_of
+from bot.domain import ChangeNote, ChatKind, Quotation, QuotationKind, Sender, Turn, TurnMessage, person_of
 from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
 from bot.runtime.interface import StoredUpload
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
 
+MAX_REPLY_CHARACTERS = 2000
+"""Maximum number of characters of a message that is replied to: often the conversation has it already."""
 RoleOf = Callable[[Turn, Sender], Role]
 """Returns the role of a sender in the chat of a turn."""
 
@@ -105,7 +107,7 @@ class AgentMessages:
         author = quotation.author_id
         return QuotedText(
             kind=quotation.kind.value,
-            text=quotation.text,
+            text=_shorten_reply(quotation),
             person=f"{self._uploader.turn.platform}:{author}" if author else "",
             name=quotation.author,
             files=quotation.files,
@@ -128,6 +130,11 @@ class AgentMessages:
                 name = _json_string(attachment.filename)
                 lost.append(escape_text(self._texts("file_lost", name=name, reason=str(error))))
         return files, lost
+
+
+def _shorten_reply(quotation: Quotation) -> str:
+    is_short = quotation.kind is not QuotationKind.REPLY or len(quotation.text) <= MAX_REPLY_CHARACTERS
+    return quotation.text if is_short else f"{quotation.text[: MAX_REPLY_CHARACTERS - 1]}…"
 
 
 def format_local_time(at: float, zone: tzinfo) -> str:

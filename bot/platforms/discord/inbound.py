@@ -20,7 +20,7 @@ from bot.domain import (
 )
 from bot.platforms.discord.channel_cache import CachedChannel, ChannelCache
 from bot.platforms.discord.components import STOP, DiscordClick, pressed_label
-from bot.platforms.discord.snapshots import list_snapshots, read_embeds
+from bot.platforms.discord.snapshots import list_files, list_snapshots, read_embeds
 from bot.platforms.discord.snowflake import optional_snowflake, snowflake, snowflake_time
 from bot.platforms.payload import (
     Json,
@@ -80,7 +80,7 @@ class DiscordInbound:
             attachments=(*attachments, *(file for _, files in quoted for file in files)),
             group_key="forwarded" if forwarded else "",
             unsupported=unsupported,
-            quotations=tuple(quotation for quotation, _ in quoted),
+            quotations=tuple(quotation for quotation, _ in quoted) or self._quote_replied(message, place),
             link=f"https://discord.com/channels/{place.guild}/{place.id}/{snowflake(message, 'id')}"
             if place.guild
             else "",
@@ -152,9 +152,7 @@ class DiscordInbound:
 
     def _build_origin(self, event: Json, place: CachedChannel, author: Json, reply_to: str) -> Origin:
         member = get_object(event, "member")
-        name = (
-            get_string(member, "nick") or get_string(author, "global_name") or get_string(author, "username")
-        )
+        name = get_string(member, "nick") or _read_name(author)
         thread = place.thread and bool(place.parent)
         return Origin(
             account=self._account,
@@ -186,6 +184,25 @@ class DiscordInbound:
             quotation = Quotation(QuotationKind.FORWARD, text, files=tuple(one.filename for one in files))
             found.append((quotation, files))
         return found or [(Quotation(QuotationKind.FORWARD, ""), ())]
+
+    def _quote_replied(self, message: Json, place: CachedChannel) -> tuple[Quotation, ...]:
+        """Return the message of somebody else that is replied to. The bot's own are in its conversation, and
+        a deleted one is not told (docs.discord.com/developers/resources/message#message-object).
+        """
+        replied = get_object(message, "referenced_message")
+        author = get_object(replied, "author")
+        if get_int(message, "type") != REPLY or not author or author.get("id") == self._identity.id:
+            return ()
+        contained = [replied, *list_snapshots(replied)]
+        texts = [self._read_text(one, place) or read_embeds(one) for one in contained]
+        kind = _find_unsupported(replied)
+        text = "\n".join(filter(None, texts)) or (f"[{kind}]" if kind else "")
+        files = tuple(get_string(file, "filename") for file in list_files(replied))
+        if not text and not files:
+            return ()
+        name, number = _read_name(author), snowflake(replied, "id")
+        author_id = snowflake(author, "id")
+        return (Quotation(QuotationKind.REPLY, text, name, author_id, files, snowflake_time(number)),)
 
     def _is_addressed(self, message: Json, place: CachedChannel) -> bool:
         me = self._identity.id
@@ -221,6 +238,10 @@ class DiscordInbound:
         text = _ROLE.sub(lambda found: "" if found[1] == role else found[0], text)
         text = _USER.sub(lambda found: "" if found[1] == me else f"@{names.get(found[1]) or found[1]}", text)
         return text.lstrip(" ,:\n").rstrip()
+
+
+def _read_name(user: Json) -> str:
+    return get_string(user, "global_name") or get_string(user, "username")
 
 
 def _parse_time(timestamp: str) -> float:

@@ -90,18 +90,36 @@ class FeishuContacts:
             return known
         try:
             async with asyncio.timeout(ASK_SECONDS):
-                answer = await self._client.call("GET", f"im/v1/messages/{quote(message_id, safe='')}")
-        except (FeishuError, TimeoutError):
+                found = await self.find_message(message_id)
+        except TimeoutError:
             return False
+        return found is not None and self._is_by_bot(found)
+
+    async def find_others_message(self, message_id: str) -> Json | None:
+        """Return a message as the API describes it; None for the bot's own, and where it can't be read."""
+        if self._own.get(message_id):
+            return None
+        found = await self.find_message(message_id)
+        return None if found is None or self._is_by_bot(found) else found
+
+    async def find_message(self, message_id: str) -> Json | None:
+        """Return a message as the API describes it, None where it can't be read."""
+        try:
+            answer = await self._client.call("GET", f"im/v1/messages/{quote(message_id, safe='')}")
+        except FeishuError:
+            return None
         items = answer.data.get("items")
-        sender = items[0].get("sender") if isinstance(items, list) and items else None
-        own = (
+        found = items[0] if isinstance(items, list) and items and isinstance(items[0], dict) else {}
+        self._own.put(message_id, self._is_by_bot(found))
+        return found
+
+    def _is_by_bot(self, message: Json) -> bool:
+        sender = message.get("sender")
+        return (
             isinstance(sender, dict)
             and sender.get("sender_type") == "app"
             and sender.get("id") in self._bot_ids
         )
-        self._own.put(message_id, own)
-        return own
 
     def note_private_chat(self, open_id: str, chat: str) -> None:
         """Record the p2p chat of a person."""

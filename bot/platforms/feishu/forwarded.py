@@ -1,4 +1,4 @@
-"""Fetches the messages that somebody forwarded together (`merge_forward`).
+"""Fetches the messages that somebody forwarded together (`merge_forward`), and those that they reply to.
 
 The event holds none of them: `GET im/v1/messages/:id` returns the message and, behind it, those that it
 contains, each with `upper_message_id`. Their files can't be downloaded (im-v1 message-resource/get).
@@ -17,7 +17,7 @@ import structlog
 from bot.domain import Quotation, QuotationKind
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.contacts import ASK_SECONDS, FeishuContacts
-from bot.platforms.feishu.content import MERGED, read_content, to_event_form
+from bot.platforms.feishu.content import MERGED, read_content, read_time, to_event_form
 from bot.platforms.feishu.errors import FeishuError
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string
 
@@ -50,15 +50,30 @@ class FeishuForwarded:
         read = await asyncio.gather(*(self._read(one) for one in kept))
         return tuple(one for one in read if one is not None) or (UNREAD,)
 
-    async def _read(self, message: Json) -> Quotation | None:
+    async def read_reply(self, message_id: str) -> tuple[Quotation, ...]:
+        """Return the message of somebody else that is replied to; nothing where Feishu does not answer in
+        time. The bot's own are in its conversation.
+        """
+        try:
+            async with asyncio.timeout(ASK_SECONDS):
+                found = await self._people.find_others_message(message_id)
+                read = await self._read(found, QuotationKind.REPLY) if found else None
+        except TimeoutError:
+            log.info("feishu.reply_unread", reason="no answer in time")
+            return ()
+        return (read,) if read is not None and (read.text or read.files) else ()
+
+    async def _read(self, message: Json, kind: QuotationKind = QuotationKind.FORWARD) -> Quotation | None:
         try:
             content = read_content(to_event_form(message), self._bot)
             sender = get_object(message, "sender")
             author = get_string(sender, "id")
+            sent_at = read_time(message, "create_time")
         except Malformed:
             return None
         is_person = get_string(sender, "sender_type") == "user"
         name = (await self._people.find_person(author)).name if is_person and author else ""
         text = content.text or (f"[{content.unsupported}]" if content.unsupported else "")
+        text = UNREAD.text if content.forwarded else text
         files = tuple(one.filename for one in content.attachments)
-        return Quotation(QuotationKind.FORWARD, text, name, author, files)
+        return Quotation(kind, text, name, author, files, sent_at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.domain import ChatKind, InboundChange, InboundMessage, Origin, Sender
+from bot.domain import ChatKind, InboundChange, InboundMessage, Origin, Quotation, Sender
 from bot.platforms.feishu.cards import SAY
 from bot.platforms.feishu.contacts import FeishuContacts, FeishuPerson
 from bot.platforms.feishu.content import FeishuContent, read_content, read_time
@@ -86,6 +86,11 @@ class FeishuInbound:
             reply_to=_find_replied(message),
         )
         addressed = chat_kind is ChatKind.PRIVATE or content.named or await self._is_reply_to_bot(message)
+        quotations: tuple[Quotation, ...] = ()
+        if content.forwarded:
+            quotations = await self._forwarded.read_quotations(message_id)
+        elif addressed and origin.reply_to:
+            quotations = await self._forwarded.read_reply(origin.reply_to)
         # Feishu pushes a message again under another event id when it reconnects, so its own id counts.
         return InboundMessage(
             event_id=message_id,
@@ -95,7 +100,7 @@ class FeishuInbound:
             addressed=addressed,
             attachments=content.attachments,
             unsupported=content.unsupported,
-            quotations=await self._forwarded.read_quotations(message_id) if content.forwarded else (),
+            quotations=quotations,
         )
 
     def _convert_edit(self, header: Json, event: Json, now: float) -> InboundChange | None:

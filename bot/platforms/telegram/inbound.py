@@ -13,6 +13,7 @@ from bot.domain import (
     InboundChange,
     InboundMessage,
     Origin,
+    Quotation,
     Sender,
 )
 from bot.platforms.payload import (
@@ -25,7 +26,7 @@ from bot.platforms.payload import (
     require_object,
 )
 from bot.platforms.telegram.inline_keyboard import TelegramClick, pressed_label
-from bot.platforms.telegram.quotations import is_by_others, read_quotations
+from bot.platforms.telegram.quotations import is_by_others, read_quotations, read_reply
 
 UPDATE_KINDS = ["message", "edited_message", "callback_query", "stopped_message_generation"]
 """Update kinds requested from Telegram, which reports no deletions to bots."""
@@ -201,12 +202,20 @@ class TelegramInbound:
             text=reading.text,
             sent_at=float(require_int(message, "date")),
             addressed=kind is ChatKind.PRIVATE or self._is_addressed(reading, replied, album),
-            quotations=read_quotations(message, files),
+            quotations=read_quotations(message, files) or self._quote_replied(replied),
             attachments=attachments,
             group_key=album or _group_forwarded(message),
             unsupported=unsupported,
             link=_message_link(message),
         )
+
+    def _quote_replied(self, replied: Json) -> tuple[Quotation, ...]:
+        """Return the message of somebody else that is replied to. The bot's own are in its conversation."""
+        if not replied or get_object(replied, "from").get("id") == self._identity.id:
+            return ()
+        files = [one.filename for one in _read_attachments(replied)]
+        quotation = read_reply(replied, files, _find_unsupported(replied))
+        return (quotation,) if quotation is not None else ()
 
     def _build_origin(self, message: Json, kind: ChatKind) -> Origin:
         replied = _find_replied(message)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bot.domain import Quotation, QuotationKind
 from bot.platforms.payload import Json, get_int, get_object, get_string
 
@@ -19,23 +21,46 @@ def read_quotations(message: Json, files: tuple[str, ...]) -> tuple[Quotation, .
     A message is forwarded as a whole: what its sender adds is a message of its own. A reply may quote a part
     of the message that it answers, which can be in another chat.
     """
-    text = get_string(message, "text") or get_string(message, "caption")
+    text = _read_text(message)
     if message.get("forward_origin") is not None:
-        author, author_id = _read_origin(get_object(message, "forward_origin"))
-        return (Quotation(QuotationKind.FORWARD, text, author, author_id, files),)
+        origin = get_object(message, "forward_origin")
+        author, author_id = _read_origin(origin)
+        return (Quotation(QuotationKind.FORWARD, text, author, author_id, files, _read_date(origin)),)
     if message.get("via_bot") is not None:
         author, author_id = _read_user(get_object(message, "via_bot"))
         return (Quotation(QuotationKind.SHARED, text, author, author_id, files),)
     quoted = get_string(get_object(message, "quote"), "text")
     external = get_object(message, "external_reply")
-    if not quoted and not external:
+    if external:
+        origin = get_object(external, "origin")
+        return (Quotation(QuotationKind.QUOTE, quoted, *_read_origin(origin), (), _read_date(origin)),)
+    if not quoted:
         return ()
-    author, author_id = (
-        _read_origin(get_object(external, "origin"))
-        if external
-        else _read_author(get_object(message, "reply_to_message"))
-    )
-    return (Quotation(QuotationKind.QUOTE, quoted, author, author_id),)
+    replied = get_object(message, "reply_to_message")
+    return (Quotation(QuotationKind.QUOTE, quoted, *_read_author(replied), (), _read_date(replied)),)
+
+
+def read_reply(replied: Json, files: Sequence[str], kind: str) -> Quotation | None:
+    """Return the message that is replied to; None if nothing of it can be read. `files` are the names of its
+    attachments, `kind` is what it is if it can't be read as text. Raises Malformed.
+    """
+    text = _read_text(replied) or (f"[{kind}]" if kind else "")
+    if not text and not files:
+        return None
+    author = _read_author(replied)
+    if replied.get("forward_origin") is not None:
+        author = _read_origin(get_object(replied, "forward_origin"))
+    elif replied.get("via_bot") is not None:
+        author = _read_user(get_object(replied, "via_bot"))
+    return Quotation(QuotationKind.REPLY, text, *author, tuple(files), _read_date(replied))
+
+
+def _read_text(message: Json) -> str:
+    return get_string(message, "text") or get_string(message, "caption")
+
+
+def _read_date(message: Json) -> float:
+    return float(get_int(message, "date"))
 
 
 def _read_origin(origin: Json) -> tuple[str, str]:

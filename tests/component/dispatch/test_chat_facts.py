@@ -41,6 +41,7 @@ async def test_a_recorded_thread_in_its_time_zone(at: Bench) -> None:
     async with at.running():
         await at.adapter.hears("/record on", kind=ChatKind.GROUP)
         await at.adapter.hears("/digest zone Pacific/Auckland", kind=ChatKind.GROUP)
+        await closed(at, 2)
         await at.adapter.hears("hi", origin=origin)
         await at.until(lambda: at.runtime.runs)
     facts = told(at)

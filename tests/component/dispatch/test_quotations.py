@@ -9,6 +9,7 @@ import pytest
 from agent.shared.envelope import parse_envelopes
 from bot.access import Role
 from bot.commands.core_commands import build_registry
+from bot.dispatch.run.agent_message import MAX_REPLY_CHARACTERS
 from bot.domain import ChatKind, Origin, Quotation, QuotationKind, Sender, TurnKind, lacks_own_words
 from bot.store.read_models import list_turns
 from bot.testing.runtime import answer_with
@@ -86,6 +87,7 @@ async def test_every_message_tells_when_it_was_written_where_people_are(at: Benc
     quoted = Quotation(QuotationKind.FORWARD, "long ago", "Mallory", "666", sent_at=60.0)
     async with at.running():
         await at.adapter.hears("/digest zone Asia/Tokyo")
+        await closed(at)
         await at.adapter.hears("see", quotations=(quoted,))
         await closed(at, 2)
     [run] = at.runtime.runs.values()
@@ -98,3 +100,16 @@ def test_a_reply_is_not_passed_on() -> None:
     quotation = Quotation(QuotationKind.REPLY, "look", "Ann", "7")
     assert not lacks_own_words("", (quotation,))
     assert lacks_own_words("", (quotation, Quotation(QuotationKind.FORWARD, "look")))
+
+
+async def test_a_long_message_that_is_replied_to_is_cut(at: Bench) -> None:
+    at.runtime.script = answer_with("read")
+    kinds = (QuotationKind.REPLY, QuotationKind.FORWARD)
+    quoted = [Quotation(kind, "x" * 5000, "Bob", "8") for kind in kinds]
+    async with at.running():
+        await at.adapter.hears("why?", quotations=tuple(quoted))
+        await closed(at)
+    [run] = at.runtime.runs.values()
+    [envelope] = parse_envelopes(run.request.messages[0]["content"])
+    assert [len(one.text) for one in envelope.quotations] == [MAX_REPLY_CHARACTERS, 5000]
+    assert [one.kind for one in envelope.quotations] == list(kinds)

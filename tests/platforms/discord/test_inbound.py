@@ -56,6 +56,26 @@ async def test_a_reply_to_somebody_else_is_not(running: Running, shelf: Shelf) -
     assert not reply.addressed and reply.origin.reply_to == str(first.id)
 
 
+async def test_a_reply_comes_with_the_message_of_somebody_else(running: Running, shelf: Shelf) -> None:
+    chat, people = running.emulator.people.make_group(), running.emulator.people
+    first = people.says("/allow now", chat=chat, user=PERSON + 1, name="Ben", filename="a.txt", data=b"a")
+    people.says(f"{me(running.emulator)} what does he mean?", chat=chat, reply_to=first.id)
+    _, asked = await shelf.until(2)
+    assert (asked.text, asked.attachments) == ("what does he mean?", ())
+    [quotation] = asked.quotations
+    assert (quotation.kind, quotation.text, quotation.files) == (
+        QuotationKind.REPLY,
+        "/allow now",
+        ("a.txt",),
+    )
+    assert (quotation.author, quotation.author_id) == ("Ben", str(PERSON + 1))
+    assert abs(quotation.sent_at - running.clock.now()) < 60
+    posted = await running.adapter.send(says("answer", group(chat)))
+    people.says("and then?", chat=chat, reply_to=int(posted))
+    [*_, follow_up] = await shelf.until(3)
+    assert follow_up.quotations == (), "what the bot said is in its conversation"
+
+
 async def test_a_thread_is_a_topic_of_its_channel(running: Running, shelf: Shelf) -> None:
     chat = running.emulator.people.make_group()
     thread = running.emulator.people.make_thread(chat)

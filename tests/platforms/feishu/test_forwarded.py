@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
-from bot.domain import Quotation, QuotationKind
+from bot.domain import QuotationKind
 from bot.platforms.feishu.forwarded import UNREAD
 from bot.testing.emulators.feishu import FeishuEmulator
 from bot.testing.emulators.feishu.people import MALLORY
 
-from .conftest import Running
+from .conftest import Running, group, says
 
 
 async def test_forwarded_messages_are_quotations(running: Running, emulator: FeishuEmulator) -> None:
     emulator.people.forwards(["/allow", "and more"])
     [message] = await running.shelf.until(1)
     assert (message.text, message.unsupported, message.attachments) == ("", "", ())
-    assert message.quotations == tuple(
-        Quotation(QuotationKind.FORWARD, text, "Mallory", MALLORY) for text in ("/allow", "and more")
-    )
+    assert [(one.kind, one.text, one.author, one.author_id) for one in message.quotations] == [
+        (QuotationKind.FORWARD, text, "Mallory", MALLORY) for text in ("/allow", "and more")
+    ]
+    assert all(one.sent_at for one in message.quotations)
+
+
+async def test_a_reply_comes_with_the_message_of_somebody_else(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    people = emulator.people
+    chat = people.make_group("Team")
+    first = people.says("/allow now", user=MALLORY, name="Mallory", chat=chat)
+    people.says(f"@{emulator.world.bot.name} what does she mean?", chat=chat, reply_to=first.id)
+    [*_, asked] = await running.shelf.until(2)
+    assert asked.text == "what does she mean?"
+    [quotation] = asked.quotations
+    assert (quotation.kind, quotation.text) == (QuotationKind.REPLY, "/allow now")
+    assert (quotation.author, quotation.author_id) == ("Mallory", MALLORY)
+    assert quotation.sent_at
+
+
+async def test_what_the_bot_said_is_in_its_conversation(running: Running, emulator: FeishuEmulator) -> None:
+    chat = emulator.people.make_group("Team")
+    posted = await running.adapter.send(says("answer", group(chat)))
+    emulator.people.says("and then?", chat=chat, reply_to=posted)
+    [asked] = await running.shelf.until(1)
+    assert (asked.addressed, asked.quotations) == (True, ())
 
 
 async def test_what_cannot_be_fetched_is_marked_all_the_same(

@@ -41,7 +41,7 @@ def converted(**more: Any) -> InboundMessage:
 def test_a_forward_names_its_author(origin: dict[str, Any], author: str, author_id: str) -> None:
     found = converted(text="/allow", entities=COMMAND, forward_origin={"date": 1, **origin})
     assert found.text == ""
-    assert found.quotations == (Quotation(QuotationKind.FORWARD, "/allow", author, author_id),)
+    assert found.quotations == (Quotation(QuotationKind.FORWARD, "/allow", author, author_id, sent_at=1.0),)
 
 
 def test_a_forwarded_file_belongs_to_the_quotation() -> None:
@@ -64,14 +64,51 @@ def test_a_reply_quotes_a_part_of_what_it_answers() -> None:
     quote = {"text": "/allow", "position": 2, "is_manual": True}
     found = converted(text="what is that?", reply_to_message=replied, quote=quote)
     assert (found.text, found.origin.reply_to) == ("what is that?", "4")
-    assert found.quotations == (Quotation(QuotationKind.QUOTE, "/allow", "Eve Moss", "9"),)
+    assert found.quotations == (Quotation(QuotationKind.QUOTE, "/allow", "Eve Moss", "9", sent_at=1.0),)
+
+
+REPLIED = {"message_id": 4, "from": EVE, "chat": {"id": 7, "type": "private"}, "date": 60}
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "files"),
+    [
+        ({"text": "/allow\nnow"}, "/allow\nnow", ()),
+        ({"document": {"file_id": "f", "file_name": "plan.pdf"}, "caption": "see"}, "see", ("plan.pdf",)),
+        ({"voice": {"file_id": "f", "duration": 3}}, "[voice]", ()),
+    ],
+)
+def test_a_reply_to_somebody_else_comes_with_their_message(
+    content: dict[str, Any], text: str, files: tuple[str, ...]
+) -> None:
+    found = converted(text="what does she mean?", reply_to_message={**REPLIED, **content})
+    assert found.text == "what does she mean?"
+    assert found.attachments == ()
+    assert found.quotations == (Quotation(QuotationKind.REPLY, text, "Eve Moss", "9", files, 60.0),)
+
+
+def test_a_reply_to_a_forward_names_its_author() -> None:
+    origin = {"type": "channel", "chat": CHANNEL, "date": 1}
+    found = converted(text="true?", reply_to_message={**REPLIED, "text": "rain", "forward_origin": origin})
+    assert [(one.text, one.author, one.author_id) for one in found.quotations] == [("rain", "News", "-1001")]
+
+
+def test_what_the_bot_said_is_in_its_conversation() -> None:
+    own = {"id": US.id, "is_bot": True, "first_name": "Roebot"}
+    assert converted(text="why?", reply_to_message={**REPLIED, "from": own, "text": "no"}).quotations == ()
+
+
+def test_a_topic_is_no_message_that_is_replied_to() -> None:
+    first = {**REPLIED, "forum_topic_created": {"name": "plans"}}
+    found = converted(text="hi", reply_to_message=first, is_topic_message=True, message_thread_id=4)
+    assert found.quotations == ()
 
 
 def test_a_reply_to_another_chat_quotes_it() -> None:
     external = {"origin": {"type": "channel", "chat": CHANNEL, "date": 1}, "chat": CHANNEL, "message_id": 3}
     found = converted(text="and?", external_reply=external, quote={"text": "rain", "position": 0})
     assert (found.text, found.origin.reply_to) == ("and?", "")
-    assert found.quotations == (Quotation(QuotationKind.QUOTE, "rain", "News", "-1001"),)
+    assert found.quotations == (Quotation(QuotationKind.QUOTE, "rain", "News", "-1001", sent_at=1.0),)
 
 
 def test_the_result_of_an_inline_bot_is_that_bots() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain import Quotation, QuotationKind, Sender
-from bot.privacy.chat_record import LONGEST_LINE, format_messages
+from bot.privacy.chat_record import LONGEST_LINE, LONGEST_REPLY, format_messages
 from bot.store.record import RecordedMessage
 
 
@@ -32,6 +32,13 @@ def test_a_quotation_is_not_the_senders_own_word() -> None:
         f'- 1970-01-01 00:01 "Ann" (telegram:7) {quoted}',
         f'- 1970-01-01 00:01 "Ann" (telegram:7) "see" {quoted}',
     ]
+
+
+def test_a_message_that_is_replied_to_is_told_in_a_few_words() -> None:
+    reply = Quotation(QuotationKind.REPLY, "x" * 500, "Bob", "8")
+    told, _ = format_messages([replace(said("no", 60), quotations=(reply,))], "telegram", UTC, 1000)
+    words = "x" * (LONGEST_REPLY - 1)
+    assert told == [f'- 1970-01-01 00:01 "Ann" (telegram:7) "no" (reply "Bob": "{words}…")']
 
 
 def test_the_oldest_are_left_out() -> None:
