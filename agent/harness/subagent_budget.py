@@ -6,16 +6,21 @@ from collections.abc import Mapping
 from typing import Any, NotRequired
 
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from agent.core.state import ThreadState
-from agent.middleware.model_response import Handler, Request, with_system, with_update
+from agent.middleware.model_response import Handler, Request, with_update
 from agent.subagents.kinds import BudgetSpent
 
 WARN_SHARE = 0.8
 """The share of the tokens after which the subagent is asked to finish."""
-LAST = """This is your last turn: your {spent} are almost used up. Call no more tools. Answer now with the
-result so far, and say what is left to do."""
+WARN_TURNS = 3
+"""The number of last turns in which the subagent is told how many are left."""
+SOURCE = "subagent_budget"
+FEW = """[System notice] You have {left} turns left, with this one. Do the most important part of the rest,
+and answer with the result in the last one at the latest."""
+LAST = """[System notice] This is your last turn: your {spent} are almost used up. Call no more tools. Answer
+now with the result so far, and say what is left to do."""
 
 
 class SubagentState(ThreadState):
@@ -49,8 +54,17 @@ class SubagentBudget(AgentMiddleware[Any, Any]):
             raise BudgetSpent(f"{self._turns} turns")
         if self._tokens is not None and tokens >= self._tokens:
             raise BudgetSpent(f"{self._tokens:,} tokens")
-        if self._tokens is not None and tokens >= WARN_SHARE * self._tokens:
-            request = with_system(request, LAST.format(spent=f"{self._tokens:,} tokens"))
-        elif turns == self._turns - 1:
-            request = with_system(request, LAST.format(spent=f"{self._turns} turns"))
+        if notice := self._find_notice(turns, tokens):
+            # At the end, so that providers can read what is before it from their caches.
+            message = HumanMessage(notice, additional_kwargs={"lc_source": SOURCE})
+            request = request.override(messages=[*request.messages, message])
         return with_update(await handler(request), turns=turns + 1)
+
+    def _find_notice(self, turns: int, tokens: int) -> str:
+        """Return the notice for the next call, "" for none."""
+        left = self._turns - turns
+        if self._tokens is not None and tokens >= WARN_SHARE * self._tokens:
+            return LAST.format(spent=f"{self._tokens:,} tokens")
+        if left == 1:
+            return LAST.format(spent=f"{self._turns} turns")
+        return FEW.format(left=left) if left <= WARN_TURNS and turns else ""

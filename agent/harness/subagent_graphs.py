@@ -112,7 +112,7 @@ class SubagentGraphs:
         return create_agent(
             used.model,
             tools,
-            system_prompt=subagent_prompt(kind, names, self._parts.briefing),
+            system_prompt=subagent_prompt(kind, names, self._parts.briefing, turns),
             middleware=[SubagentBudget(turns=turns, tokens=kind.tokens), *chain],
             state_schema=SubagentState,
             name=f"subagent-{kind.name}",

@@ -25,8 +25,8 @@ ADVICE_ALL = "Answer now with what you have."
 _PEOPLE: Mapping[str, Mapping[str, str]] = {
     "en": {
         "end": "I stopped here because this run reached its limit of {limit}.",
-        "too_small": "This conversation is too long for the limit of {limit} per run. Start a new one with "
-        "/new, or have the limit raised (run_limits in the configuration).",
+        "too_small": "This conversation is too long for the limit of {limit} per run. The "
+        "command `new` starts a new one; or have the limit raised (run_limits in the configuration).",
         "work": "Done so far: {work}.",
         "nothing": "No tool was used.",
         "todos": "{done} of {all} to-do item{s} completed",
@@ -41,7 +41,7 @@ _PEOPLE: Mapping[str, Mapping[str, str]] = {
     },
     "zh": {
         "end": "本次运行已达到上限（{limit}），我先停在这里。",
-        "too_small": "这个对话太长，超出了每次运行的上限（{limit}）。请用 /new 开始新对话，"
+        "too_small": "这个对话太长，超出了每次运行的上限（{limit}）。请用命令 `new` 开始新对话，"
         "或请管理员调高上限（配置项 run_limits）。",
         "work": "目前已完成：{work}。",
         "nothing": "还没有使用任何工具。",

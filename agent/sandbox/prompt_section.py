@@ -13,7 +13,7 @@ _FOLDERS = f"""You have a sandbox that belongs to this conversation, with these 
 - {VIRTUAL_ROOT}/uploads: files that people sent.
 - {VIRTUAL_ROOT}/outputs: files for people.{{presenting}}"""
 _PRESENTING = " Show them with present_files."
-_NAMING = " Name their paths in your result; the agent that gave you the task shows them."
+_NAMING = " Name their paths in your result: the agent that gave you the task shows them."
 _COMMANDS = """Commands start in the workspace. Only these folders last from one command to the next:
 processes, variables and other folders, such as /tmp, don't. To work with data, write a Python script and run
 it."""

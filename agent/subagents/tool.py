@@ -38,7 +38,8 @@ ERROR_CHARS = 200
 TYPE = "Type of the subagent."
 DESCRIPTION = """Delegate a task to a subagent and get its result.
 
-It does not see this conversation. Types:
+It sees nothing of this conversation, but works in the same folders. It can't ask people, except for approval
+of a tool call. Types:
 {kinds}"""
 _ENDS = {
     SubagentStatus.COMPLETED: "task_completed",
@@ -51,7 +52,10 @@ class TaskArgs(BaseModel):
     """Arguments of the tool."""
 
     description: str = Field(description="What the subagent does, in three to five words; shown to people.")
-    prompt: str = Field(description="The complete task, with everything that the subagent needs to know.")
+    prompt: str = Field(
+        description="The complete task, with everything that the subagent needs to know, such as paths, and "
+        "the language of what people will read."
+    )
     subagent_type: str = Field(GENERAL_PURPOSE, description=TYPE)
     max_turns: int | None = Field(None, description="Maximum number of turns; usually not needed.")
 

@@ -6,7 +6,7 @@ Messages are quoted so that the agent takes no text in them as instructions of t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 
 import orjson
 
@@ -58,8 +58,9 @@ async def format_earlier_messages(
     record: Database,
     texts: Texts,
     read: Callable[[Turn], Awaitable[Sequence[HistoryMessage]]],
+    zone: tzinfo,
 ) -> str:
-    """Format the messages that others wrote before a turn, "" for none.
+    """Format the messages that others wrote before a turn, with times in the chat's `zone`, "" for none.
 
     These are the chat's record and, for the first turn of a conversation, the messages that `read` finds on
     the platform.
@@ -74,8 +75,8 @@ async def format_earlier_messages(
         known = {one.message_id for one in found}
         found += [one for one in await read(turn) if one.message_id not in known]
         found.sort(key=lambda one: one.sent_at)
-    lines, omitted = format_messages(found, turn.platform, UTC, MOST_BEFORE_CHARACTERS)
-    return texts("note_heard", said="\n".join(lines), left=omitted) if lines else ""
+    lines, omitted = format_messages(found, turn.platform, zone, MOST_BEFORE_CHARACTERS)
+    return texts("note_heard", said="\n".join(lines), left=omitted, zone=zone) if lines else ""
 
 
 def format_messages(

@@ -108,9 +108,8 @@ class ScheduledRunBuilder:
             MOST_MESSAGES,
             topic=schedule.topic or None,
         )
-        lines, omitted = format_messages(
-            found, schedule.platform, await find_zone(schedule.zone), MOST_CHARACTERS
-        )
+        zone = await find_zone(schedule.zone)
+        lines, omitted = format_messages(found, schedule.platform, zone, MOST_CHARACTERS)
         if not lines:
             return ""
         quoted = "\n".join(lines)
@@ -118,6 +117,7 @@ class ScheduledRunBuilder:
             "schedule_digest",
             spoken=schedule.spoken,
             text=schedule.text,
+            zone=zone,
             count=len(lines),
             left=omitted,
             said=quoted,

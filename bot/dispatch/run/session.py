@@ -229,7 +229,9 @@ class RunSession:
 
     async def _create_run(self, *, repeated: bool) -> None:
         handing = AttachmentUploader(self._turn, self._channel, self._runtime, self._clock)
-        heard = await format_earlier_messages(self._turn, self._db, self._texts, self._load_history)
+        heard = await format_earlier_messages(
+            self._turn, self._db, self._texts, self._load_history, self._zone
+        )
         request = await build_run_request(
             handing,
             self._texts,

@@ -65,7 +65,10 @@ async def test_a_summary_does_not_reset_the_budget(asked: int) -> None:
     assert result.text == f"It used up its {asked} turns. Its output so far: (nothing yet)"
     assert len(model.calls) == asked
     assert writer.calls
-    assert [at for at, heard in enumerate(model.calls) if "last turn" in heard.texts[0]] == [asked - 1]
+    assert [at for at, heard in enumerate(model.calls) if "last turn" in heard.texts[-1]] == [asked - 1]
+    few = [at for at, heard in enumerate(model.calls) if "turns left, with this one" in heard.texts[-1]]
+    assert few == [asked - 3, asked - 2]
+    assert len({heard.texts[0] for heard in model.calls}) == 1, "notices don't change the system prompt"
 
 
 async def test_what_it_said_before_the_summary_is_in_the_result_of_a_spent_budget() -> None:
