@@ -145,7 +145,7 @@ def _build_defaults(parts: ChainParts, features: RuntimeFeatures) -> dict[str, M
     if features.subagent is not False and parts.subagents_model is not None:
         runner = _build_subagents(parts, features, given, (parts.spec, parts.subagents_model))
         most = parts.config.subagents.max_concurrent
-        given["subagent_limit"] = SubagentLimitMiddleware(most=most, runner=runner)
+        given["subagent_limit"] = SubagentLimitMiddleware(at_once=most, runner=runner)
     return given
 
 

@@ -11,13 +11,23 @@ from langgraph.types import interrupt
 from pydantic import BeforeValidator
 
 from agent.core.argument_coercion import fit_arguments
-from agent.middleware.model_response import Handler, Request, Response, get_answer, with_answer, without_calls
+from agent.middleware.call_ids import with_ids
+from agent.middleware.model_response import (
+    Handler,
+    Request,
+    Response,
+    get_answer,
+    open_calls,
+    refuse_calls,
+    with_answer,
+)
 
 log = structlog.get_logger(__name__)
 NAME = "ask_clarification"
 Kind = Literal["missing_info", "ambiguous", "approach_choice", "risk_confirmation", "suggestion"]
 DEFAULT_KIND: Kind = "missing_info"
 NO_ANSWER = "(no answer)"
+NOT_RUN = "Not run: ask_clarification stands alone. Call it again if it still fits after the answer."
 _OPTIONS = {"properties": {"options": {"type": ["array", "null"], "items": {"type": "string"}}}}
 
 
@@ -79,9 +89,9 @@ class ClarificationMiddleware(AgentMiddleware[Any, Any]):
 
     The interrupt's value has `type` "clarification", `question`, `kind`, `options` and `context`; it is
     resumed with a text, or a mapping with `answer`. A question stands alone: other calls of the same answer
-    are removed, since the person's answer may make them wrong; the model repeats them if they still fit.
-    Hook: `wrap_model_call`, so that those calls never get into the state; always the last of the chain, so
-    that nothing adds calls after it.
+    are not run, since the person's answer may make them wrong; their results tell the model to repeat them if
+    they still fit. Hook: `wrap_model_call`, so that these results are stored with the answer; always the last
+    of the chain, so that nothing adds calls after it.
     """
 
     def __init__(self) -> None:
@@ -89,14 +99,17 @@ class ClarificationMiddleware(AgentMiddleware[Any, Any]):
         self.tools: list[BaseTool] = [ask_clarification]
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model and keep only the question of its answer."""
+        """Call the model and refuse what is beside the first question of its answer."""
         response = await handler(request)
         answer = get_answer(response)
-        calls = answer.tool_calls if answer else []
-        question = next((call["id"] for call in calls if call["name"] == NAME), None)
-        if answer is None or question is None or len(calls) == 1:
+        if answer is None or not any(call["name"] == NAME for call in answer.tool_calls):
             return response
-        return with_answer(response, without_calls(answer, [c["id"] for c in calls if c["id"] != question]))
+        response = with_answer(response, with_ids(answer))
+        calls = open_calls(response)
+        question = next((call for call in calls if call["name"] == NAME), None)
+        if question is None:
+            return response
+        return refuse_calls(response, [call for call in calls if call is not question], NOT_RUN)
 
 
 __all__ = ["ClarificationMiddleware", "ask_clarification"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
 from langgraph.types import Command
 
 from agent.core.state import ThreadState, sum_usage
@@ -25,9 +27,30 @@ def get_answer(response: Response) -> AIMessage | None:
 
 
 def with_answer(response: Response, answer: AIMessage) -> Response:
-    """Return the response with the model's message replaced."""
-    result = [answer if isinstance(message, AIMessage) else message for message in response.result]
+    """Return the response with the model's message replaced, and without results of calls that it lacks."""
+    calls = {call["id"] for call in (*answer.tool_calls, *answer.invalid_tool_calls)}
+    result = [
+        answer if isinstance(message, AIMessage) else message
+        for message in response.result
+        if not isinstance(message, ToolMessage) or message.tool_call_id in calls
+    ]
     return replace(response, result=result)
+
+
+def open_calls(response: Response) -> list[ToolCall]:
+    """Return the calls of the answer that have no result in the response, so they will run."""
+    answer = get_answer(response)
+    answered = {message.tool_call_id for message in response.result if isinstance(message, ToolMessage)}
+    return [call for call in answer.tool_calls if call["id"] not in answered] if answer else []
+
+
+def refuse_calls(response: Response, calls: Iterable[ToolCall], text: str) -> Response:
+    """Return the response with this text as the result of each of the calls, which then do not run."""
+    refused = [
+        ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error", id=str(uuid4()))
+        for call in calls
+    ]
+    return replace(response, result=[*response.result, *refused])
 
 
 def without_calls(message: AIMessage, cut: Collection[str | None]) -> AIMessage:

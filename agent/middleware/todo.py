@@ -14,21 +14,14 @@ from typing_extensions import TypedDict
 
 from agent.core.state import ThreadState, TodoItem
 from agent.core.tool_order import ORDER, Order
-from agent.middleware.model_response import (
-    Handler,
-    Request,
-    Response,
-    get_answer,
-    with_answer,
-    with_system,
-    without_calls,
-)
+from agent.middleware.model_response import Handler, Request, Response, open_calls, refuse_calls, with_system
 from agent.middleware.todo_items import COMPLETED, ensure_one_in_progress, read_items
 
 NAME = "write_todos"
 PROMPT = """You keep a to-do list with the tool `write_todos`, which people see. Use it if a request takes
 three or more steps. Mark items as completed as soon as they are done, and remove those that are no longer
 needed. Call it at most once per answer. The list is not the answer: give that in a message of its own."""
+REPLACED = "Not stored: a later list of the same answer replaces this one."
 DESCRIPTION = """Write your to-do list; it replaces the previous one.
 
 Each item has a content (the task) and a status: pending, in_progress or completed. Exactly one item must be
@@ -63,7 +56,7 @@ class TodoListMiddleware(LangchainTodoList[Any, Any]):
     """langchain's to-do list with exactly one item in progress and one call per answer.
 
     An imprecise list is corrected (see `agent.middleware.todo_items`), and the result says what was changed.
-    Of several calls in one answer only the last counts. Hook: `wrap_model_call` for the prompt and the
+    Of several calls in one answer only the last is made. Hook: `wrap_model_call` for the prompt and the
     answer; this replaces langchain's `after_model`, a separate step after each answer.
     """
 
@@ -78,8 +71,5 @@ class TodoListMiddleware(LangchainTodoList[Any, Any]):
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
         """Call the model with the rules and keep one list of its answer."""
         response = await handler(with_system(request, self.system_prompt))
-        answer = get_answer(response)
-        lists = [call["id"] for call in answer.tool_calls if call["name"] == NAME] if answer else []
-        if answer is None or len(lists) < 2:
-            return response
-        return with_answer(response, without_calls(answer, lists[:-1]))
+        lists = [call for call in open_calls(response) if call["name"] == NAME]
+        return refuse_calls(response, lists[:-1], REPLACED) if len(lists) > 1 else response

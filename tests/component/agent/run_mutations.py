@@ -200,6 +200,23 @@ RUN_MUTATIONS = (
         f"{ARGUMENTS}::test_a_name_is_corrected_before_it_is_stored_and_the_tool_runs",
     ),
     Mutation(
+        "nothing is dropped",
+        "a task beyond the limit of an answer gets a result",
+        "agent/middleware/subagent_limit.py",
+        "        return refuse_calls(response, tasks[self._most :], NOT_RUN.format(most=self._most))",
+        "        return response",
+        "tests/unit/agent/middleware/test_model_response.py"
+        "::test_only_so_many_subagents_are_started_by_an_answer",
+    ),
+    Mutation(
+        "nothing is dropped",
+        "a call beside a question is not run and says so",
+        "agent/middleware/clarification.py",
+        "        return refuse_calls(response, [call for call in calls if call is not question], NOT_RUN)",
+        "        return response",
+        "tests/unit/agent/middleware/test_model_response.py::test_a_question_stands_alone",
+    ),
+    Mutation(
         "imprecise models",
         "a question is asked whatever its options look like",
         "agent/middleware/clarification.py",

@@ -157,12 +157,12 @@ async def test_loops() -> None:
 
 async def test_subagents() -> None:
     async def tasks(feature: Any) -> int:
-        model = scripted(calls(*["task"] * 5, prompt="x"), Script(reply="done"))
+        model = scripted(calls(*["task"] * 15, prompt="x"), Script(reply="done"))
         values = await run(model, features=only(subagent=feature))
-        return sum(message.type == "tool" for message in values["messages"])
+        return sum(message.text == "did x" for message in values["messages"])
 
-    assert await tasks(False) == 5
-    assert await tasks(True) == 3
+    assert await tasks(False) == 15
+    assert await tasks(True) == 12
     assert await tasks(SubagentLimitMiddleware(most=1)) == 1
 
 

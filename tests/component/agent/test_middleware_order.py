@@ -16,6 +16,7 @@ from langgraph.store.memory import InMemoryStore
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.guardrails import AllowlistProvider
+from agent.middleware.clarification import NOT_RUN
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.memory import MemoryMiddleware
 from agent.middleware.summarization import SummarizationMiddleware
@@ -160,17 +161,19 @@ async def test_the_warning_stands_behind_the_images() -> None:
 
 
 async def test_a_loop_of_too_many_subagents_is_seen() -> None:
-    """SubagentLimit around LoopDetection: it cuts the answer that the other has judged whole."""
-    many = Script(tools=tuple(ToolUse("task", {"prompt": str(n)}, f"c{n}") for n in range(5)))
+    """SubagentLimit around LoopDetection: it refuses calls of the answer that the other has judged whole."""
+    many = Script(tools=tuple(ToolUse("task", {"prompt": str(n)}, f"c{n}") for n in range(15)))
     values = await say(graph(scripted(many)))
-    assert sum(message.type == "tool" for message in values["messages"]) == 4 * 3
+    results = [message.text for message in values["messages"] if message.type == "tool"]
+    assert len(results) == 4 * 15
+    assert sum(text.startswith("Not run") for text in results) == 4 * 3
     assert "again and again (task)" in values["messages"][-1].text
 
 
 async def test_a_question_stands_alone_before_anything_judges_the_answer() -> None:
-    """Clarification is the last: neither the limit nor the loop sees the calls beside a question."""
+    """Clarification is the last: the limit does not count the calls beside a question, which are not run."""
     question = ToolUse("ask_clarification", {"question": "Which?"}, "q")
-    many = Script(tools=(question, *(ToolUse("task", {"prompt": str(n)}, f"c{n}") for n in range(5))))
+    many = Script(tools=(question, *(ToolUse("task", {"prompt": str(n)}, f"c{n}") for n in range(15))))
     values = await say(graph(scripted(many)))
     assert values["__interrupt__"][0].value["question"] == "Which?"
-    assert [call["id"] for call in values["messages"][-1].tool_calls] == ["q"]
+    assert {message.text for message in values["messages"] if message.type == "tool"} == {NOT_RUN}

@@ -3,13 +3,14 @@
 from typing import Any
 
 import pytest
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import tool_call
 from langchain_core.tools import tool
 from langgraph.types import Command
 
-from agent.middleware.clarification import NO_ANSWER, ClarificationMiddleware
-from agent.middleware.model_response import without_calls
+from agent.middleware.clarification import NO_ANSWER, NOT_RUN, ClarificationMiddleware
+from agent.middleware.model_response import get_answer, with_answer, without_calls
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
 from agent.testing import Script, ToolUse
 from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, texts
@@ -40,22 +41,30 @@ def tasks(*prompts: str) -> tuple[ToolUse, ...]:
     return tuple(ToolUse("task", {"prompt": prompt}, f"id-{prompt}") for prompt in prompts)
 
 
-@pytest.mark.parametrize(("most", "ran"), [(None, ["a", "b", "c"]), (1, ["a"])])
-async def test_only_so_many_subagents_start_at_once(most: int | None, ran: list[str]) -> None:
-    limit = SubagentLimitMiddleware() if most is None else SubagentLimitMiddleware(most=most)
+async def test_only_so_many_subagents_are_started_by_an_answer() -> None:
+    """None of the others is lost: its result tells the model to call it again."""
     answer = Script(reply="all at once", tools=(*tasks("a", "b", "c", "d"), ToolUse("look", {"at": "x"})))
+    limit = SubagentLimitMiddleware(most=2)
     values = await say(chain(scripted(answer, says("ok")), limit, tools=[task, look]), "go")
-    assert sorted(done) == [*ran, "x"], "another tool's call stays"
+    assert sorted(done) == ["a", "b", "x"], "another tool's call runs"
     made = values["messages"][1]
-    assert [call["args"] for call in made.tool_calls] == [*({"prompt": p} for p in ran), {"at": "x"}]
+    assert [call["id"] for call in made.tool_calls[:4]] == ["id-a", "id-b", "id-c", "id-d"]
     assert made.text == "all at once"
-    assert kinds(values) == ["human", "ai", *["tool"] * (len(ran) + 1), "ai"]
+    told = {message.tool_call_id: message for message in values["messages"] if message.type == "tool"}
+    assert len(told) == 5
+    for late in ("id-c", "id-d"):
+        assert told[late].text == (
+            "Not run: one answer starts at most 2 subagents. Call it again when these have finished."
+        )
+        assert told[late].status == "error"
 
 
-async def test_few_enough_stay_as_they_are() -> None:
-    model = scripted(Script(tools=tasks("a", "b", "c")), says("ok"))
+@pytest.mark.parametrize(("number", "ran"), [(3, 3), (12, 12), (13, 12)])
+async def test_an_answer_starts_twelve_subagents_unless_it_is_told_otherwise(number: int, ran: int) -> None:
+    model = scripted(Script(tools=tasks(*map(str, range(number)))), says("ok"))
     values = await say(chain(model, SubagentLimitMiddleware(), tools=[task]), "go")
-    assert len(values["messages"][1].tool_calls) == 3
+    assert len(values["messages"][1].tool_calls) == number
+    assert len(done) == ran
 
 
 def test_no_subagent_at_all_is_no_limit() -> None:
@@ -104,17 +113,48 @@ async def test_a_question_stands_alone() -> None:
     graph = chain(model, ClarificationMiddleware(), tools=[look])
     values = await say(graph, "go")
     assert done == [], "nothing ran that the answer may make wrong"
-    assert [call["id"] for call in values["messages"][1].tool_calls] == ["q"]
+    assert len(values["messages"][1].tool_calls) == 3, "but nothing is lost"
     values = await graph.ainvoke(Command(resume="blue"), THREAD)
     assert done == ["blue"]
-    assert kinds(values) == ["human", "ai", "tool", "ai", "tool", "ai"]
+    assert kinds(values) == ["human", "ai", "tool", "tool", "tool", "ai", "tool", "ai"]
+    assert texts(values)[2:5] == [NOT_RUN, NOT_RUN, "blue"]
+    assert values["messages"][2].status == "error"
 
 
 async def test_two_questions_are_asked_one_after_the_other() -> None:
     both = tuple(ToolUse("ask_clarification", {"question": q}, q) for q in ("first?", "second?"))
-    graph = chain(scripted(Script(tools=both), says("ok")), ClarificationMiddleware())
+    model = scripted(Script(tools=both), Script(tools=both[1:]), says("ok"))
+    graph = chain(model, ClarificationMiddleware())
     values = await say(graph, "go")
     assert [asked.value["question"] for asked in values["__interrupt__"]] == ["first?"]
+    values = await graph.ainvoke(Command(resume="one"), THREAD)
+    assert texts(values)[2:4] == [NOT_RUN, "one"]
+    assert [asked.value["question"] for asked in values["__interrupt__"]] == ["second?"]
+
+
+async def test_calls_without_an_id_of_their_own_beside_a_question_are_not_run() -> None:
+    both = (ToolUse("ask_clarification", {"question": "Which?"}, "0"), ToolUse("look", {"at": "x"}, "0"))
+    graph = chain(scripted(Script(tools=both), says("ok")), ClarificationMiddleware(), tools=[look])
+    assert (await say(graph, "go"))["__interrupt__"][0].value["question"] == "Which?"
+    values = await graph.ainvoke(Command(resume="blue"), THREAD)
+    assert done == []
+    assert texts(values)[1:] == ["", NOT_RUN, "blue", "ok"]
+
+
+async def test_results_of_calls_that_are_cut_afterwards_go_too() -> None:
+    """Providers reject a result without its call."""
+
+    class Cuts(AgentMiddleware[Any, Any]):
+        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+            response = await handler(request)
+            answer = get_answer(response)
+            assert answer is not None
+            return with_answer(response, without_calls(answer, [call["id"] for call in answer.tool_calls]))
+
+    both = (ToolUse("ask_clarification", {"question": "Which?"}, "q"), ToolUse("look", {"at": "x"}, "x"))
+    model = scripted(Script(reply="enough", tools=both))
+    values = await say(chain(model, Cuts(), ClarificationMiddleware(), tools=[look]), "go")
+    assert texts(values) == ["go", "enough"]
 
 
 def test_a_call_is_cut_in_every_form_that_providers_use() -> None:

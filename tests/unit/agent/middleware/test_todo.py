@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent.middleware.todo import TodoListMiddleware
+from agent.middleware.todo import REPLACED, TodoListMiddleware
 from agent.testing import Script, ToolUse
 from tests.harness.agents import calls, chain, kinds, say, says, scripted, steps_of, texts
 
@@ -117,7 +117,8 @@ async def test_of_several_lists_in_one_answer_the_last_counts() -> None:
     uses = tuple(ToolUse("write_todos", {"todos": todos}) for todos in (PLAN, later))
     values = await planned(Script(tools=uses))
     assert values["todos"] == later
-    assert kinds(values) == ["human", "ai", "tool", "ai"]
+    assert kinds(values) == ["human", "ai", "tool", "tool", "ai"]
+    assert texts(values)[2:4] == [REPLACED, "Items in the list: 2, completed: 1."]
 
 
 async def test_it_costs_no_step_of_its_own() -> None:
