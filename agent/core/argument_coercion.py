@@ -25,6 +25,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from agent.core.loose_json import opens_container, parse_loose_json, split_items
@@ -32,6 +33,7 @@ from agent.core.loose_json import opens_container, parse_loose_json, split_items
 MAX_STEPS = 20_000
 """Schemas looked at for one call; a schema that refers to itself in circles ends here."""
 _UNFIT = object()
+_NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
 _NULL_WORDS = frozenset({"null", "none", "undefined"})
 _SWITCHES = {
     **dict.fromkeys(("true", "yes", "1", "on"), True),
@@ -58,6 +60,9 @@ _ALIASES: Mapping[str, Sequence[str]] = {
     "status": ("state",),
 }
 """Other names of a required property, used if it is missing and the schema has no such property."""
+ALIASES = "aliases"
+"""Key of a tool's metadata: other names of its arguments, also of optional ones, by argument."""
+Aliases = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +77,14 @@ class _TooManySteps(Exception):
     pass
 
 
-def fit_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> FittedArguments:
-    """Return the arguments with each value that does not fit the schema converted, if it can be."""
-    fitter = _Fitter(schema)
+def fit_arguments(
+    schema: Mapping[str, Any], args: Mapping[str, Any], aliases: Aliases = _NONE
+) -> FittedArguments:
+    """Return the arguments with each value that does not fit the schema converted, if it can be.
+
+    `aliases` are other names of the tool's own arguments.
+    """
+    fitter = _Fitter(schema, aliases)
     try:
         fitted = fitter.fit_root(dict(args))
     except (_TooManySteps, RecursionError):
@@ -85,8 +95,9 @@ def fit_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> FittedA
 class _Fitter:
     """Fits the values of one call and records the changes."""
 
-    def __init__(self, root: Mapping[str, Any]) -> None:
+    def __init__(self, root: Mapping[str, Any], aliases: Aliases) -> None:
         self._root = root
+        self._aliases = aliases
         self._steps = 0
         self.changes: list[str] = []
 
@@ -232,10 +243,13 @@ class _Fitter:
             right = plain.get(_plain_name(name))
             if right and right not in found:
                 self._move(found, name, right, where)
-        for right in required:
+        aliases = {right: _ALIASES.get(right, ()) for right in required}
+        if not where:
+            aliases |= {right: (*aliases.get(right, ()), *more) for right, more in self._aliases.items()}
+        for right, names in aliases.items():
             if right in found or right not in known:
                 continue
-            others = {_plain_name(one) for one in _ALIASES.get(right, ())}
+            others = {_plain_name(one) for one in names}
             other = next((one for one in found if one not in known and _plain_name(one) in others), None)
             if other is not None:
                 self._move(found, other, right, where)

@@ -10,7 +10,7 @@ from langchain_core.tools import BaseTool, tool
 from langgraph.types import interrupt
 from pydantic import BeforeValidator
 
-from agent.core.argument_coercion import fit_arguments
+from agent.core.argument_coercion import ALIASES, fit_arguments
 from agent.middleware.call_ids import with_ids
 from agent.middleware.model_response import (
     Handler,
@@ -81,7 +81,10 @@ async def ask_clarification(
 
 
 # Idempotent, because asking again only repeats the question with the same interrupt id.
-ask_clarification.metadata = {"idempotent": True}
+ask_clarification.metadata = {
+    "idempotent": True,
+    ALIASES: {"options": ["choices", "answers", "suggestions"], "kind": ["clarification_type", "type"]},
+}
 
 
 class ClarificationMiddleware(AgentMiddleware[Any, Any]):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import structlog
@@ -12,19 +13,22 @@ from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from agent.core.argument_coercion import fit_arguments
+from agent.core.argument_coercion import ALIASES, fit_arguments
 from agent.middleware.answer_repair import name_of_tool
 from agent.middleware.model_response import Handler, Request, Response, get_answer, with_answer
 from agent.middleware.tool_names import correct_names
 
 log = structlog.get_logger(__name__)
 Result = ToolMessage | Command[Any]
+SHOWN = 60
+"""Characters of an unknown name that are shown."""
 
 
 class ToolArgumentsMiddleware(AgentMiddleware[Any, Any]):
     """Fits the arguments of each call to its tool's schema, as `agent.core.argument_coercion` describes.
 
-    Changes are logged without values. The stored message keeps the arguments as the model wrote them, because
+    A call with an argument that its tool would ignore is not run; the result names it. Changes are logged
+    without values. The stored message keeps the arguments as the model wrote them, because
     providers check the calls that they get back; only names are corrected there, since providers reject
     illegal ones (`agent.middleware.tool_names`). Hooks: `wrap_model_call` for the names. `wrap_tool_call`,
     around the guardrail, so that people and rules decide about the arguments that the tool gets.
@@ -42,8 +46,13 @@ class ToolArgumentsMiddleware(AgentMiddleware[Any, Any]):
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
     ) -> Result:
-        """Run the tool with fitted arguments."""
-        return await handler(fit_request(request))
+        """Run the tool with fitted arguments, unless it would ignore one of them."""
+        fitted = fit_request(request)
+        call = fitted.tool_call
+        if fitted.tool is None or not (unknown := find_unknown_arguments(fitted.tool, call["args"])):
+            return await handler(fitted)
+        text = _describe_unknown(fitted.tool, unknown)
+        return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error")
 
 
 def fit_request(request: ToolCallRequest) -> ToolCallRequest:
@@ -51,11 +60,35 @@ def fit_request(request: ToolCallRequest) -> ToolCallRequest:
     call = request.tool_call
     if request.tool is None or not isinstance(call["args"], dict):
         return request
-    fitted = fit_arguments(read_schema(request.tool), call["args"])
-    if not fitted.changes:
+    aliases = (request.tool.metadata or {}).get(ALIASES) or {}
+    fitted = fit_arguments(read_schema(request.tool), call["args"], aliases)
+    empty = [name for name in find_unknown_arguments(request.tool, fitted.args) if not fitted.args[name]]
+    changes = [*fitted.changes, *(f"{name}: empty and unknown, removed" for name in empty)]
+    if not changes:
         return request
-    log.info("tool_arguments_fitted", tool=call["name"], changes=list(fitted.changes))
-    return request.override(tool_call={**call, "args": fitted.args})
+    log.info("tool_arguments_fitted", tool=call["name"], changes=changes)
+    args = {name: value for name, value in fitted.args.items() if name not in empty}
+    return request.override(tool_call={**call, "args": args})
+
+
+def find_unknown_arguments(tool: BaseTool, args: Any) -> list[str]:
+    """Return the names of arguments that the tool would ignore.
+
+    None for a tool with a plain JSON schema, such as those of MCP servers, which check what they get.
+    """
+    fields = getattr(tool.args_schema, "model_fields", None)
+    if not isinstance(args, Mapping) or not isinstance(fields, Mapping):
+        return []
+    if tool.args_schema.model_config.get("extra") == "allow":  # type: ignore[union-attr]
+        return []
+    known = {*fields, *(field.alias for field in fields.values())}
+    return [name for name in args if name not in known]
+
+
+def _describe_unknown(tool: BaseTool, unknown: Sequence[str]) -> str:
+    written = ", ".join(json.dumps(name[:SHOWN], ensure_ascii=False) for name in unknown)
+    known = ", ".join(read_schema(tool).get("properties") or {}) or "none"
+    return f"{tool.name} has no argument {written}; it has: {known}. The call was not run."
 
 
 def read_schema(tool: BaseTool) -> Mapping[str, Any]:

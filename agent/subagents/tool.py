@@ -22,6 +22,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.types import Command
 from pydantic import BaseModel, Field, create_model
 
+from agent.core.argument_coercion import ALIASES
 from agent.core.interfaces import (
     SubagentResult,
     SubagentRunner,
@@ -99,7 +100,10 @@ def make_task_tool(runner: SubagentRunner) -> BaseTool:
         description=DESCRIPTION.format(kinds=kinds),
         args_schema=_arguments(default),
         infer_schema=False,
-        metadata={ORDER: Order.BESIDE},
+        metadata={
+            ORDER: Order.BESIDE,
+            ALIASES: {"subagent_type": ["type", "agent", "agent_type", "kind", "subagent"]},
+        },
     )
 
 

@@ -15,7 +15,7 @@ FOLDER = f"{WORKSPACE}/.tool-outputs"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _STORED_OUTPUT = """\
 [This output has {characters:,} characters in {lines:,} lines. {whole} is in {path}:
-read parts of it with read_file (start_line, end_line), or search it with bash. It begins:]
+read parts of it with read_file (offset, limit), or search it with bash. It begins:]
 {beginning}
 [… {left:,} characters are omitted here. It ends:]
 {end}"""

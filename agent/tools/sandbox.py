@@ -14,10 +14,11 @@ from typing import Annotated, Any
 from weakref import WeakKeyDictionary
 
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import BaseTool, InjectedToolCallId
+from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId
 from langgraph.types import Command
 
 from agent.config.models import BASH, READ, WRITE
+from agent.core.argument_coercion import ALIASES
 from agent.core.interfaces import (
     CommandResult,
     DirEntry,
@@ -94,20 +95,27 @@ async def ls(path: str = WORKSPACE) -> str:
 
 
 @documented_tool
-async def read_file(path: str, start_line: int | None = None, end_line: int | None = None) -> str:
-    """Read a text file, or a range of its lines.
+async def read_file(
+    path: str,
+    offset: int | None = None,
+    limit: int | None = None,
+    end_line: Annotated[int | None, InjectedToolArg] = None,
+) -> str:
+    """Read a text file, at most 16,000 characters at once. Of a document, read the .md file beside it.
 
     Args:
         path: The file.
-        start_line: The first line to show; the first line of the file is 1.
-        end_line: The last line to show.
+        offset: Number of the first line to show; the first line of the file is 1.
+        limit: How many lines to show; by default, as many as fit.
     """
     text = _decode_text(await current_sandbox().read_file(path))
     lines = text.splitlines(keepends=True)
-    first = max(1, start_line or 1)
+    first = max(1, offset or 1)
     last = min(len(lines), end_line or len(lines))
+    if limit is not None and limit > 0:
+        last = min(last, first + limit - 1)
     if lines and first > max(last, 1):
-        raise SandboxError(f"Invalid line range; the file's lines are numbered from 1 to {len(lines)}.")
+        raise SandboxError(f"Invalid lines; the file's lines are numbered from 1 to {len(lines)}.")
     return _join_lines(lines, first, last) or "(empty)"
 
 
@@ -173,8 +181,13 @@ GROUPS: Mapping[str, Sequence[BaseTool]] = {
     WRITE: (write_file, str_replace, present_files),
 }
 """Tools by the name of their group, for custom agents."""
-for _read_only in (ls, read_file):
-    _read_only.metadata = {"idempotent": True}
+# Other names are those of the same arguments in Claude Code, Codex and Gemini CLI (November 2026).
+bash.metadata = {ALIASES: {"timeout_seconds": ["timeout", "seconds"]}}
+ls.metadata = {
+    "idempotent": True,
+    ALIASES: {"path": ["directory", "dir", "dir_path", "folder", "file_path"]},
+}
+read_file.metadata = {"idempotent": True, ALIASES: {"offset": ["start_line", "line", "start"]}}
 present_files.metadata = {"idempotent": True, ORDER: Order.LAST}
 
 
@@ -240,7 +253,7 @@ def _join_lines(lines: Sequence[str], first: int, last: int) -> str:
         at += 1
     text = "".join(shown)
     if at <= last:
-        text += f"\n[lines {first} to {at - 1} of {len(lines)}; continue with start_line={at}]"
+        text += f"\n[lines {first} to {at - 1} of {len(lines)}; continue with offset={at}]"
     return text
 
 

@@ -238,6 +238,6 @@ def _numbers() -> Mapping[str, int]:
         "stop": loop_detection.STOP_AT,
         "tool_calls": run_meter.TOOL_CALLS,
         "one_tool": run_meter.CALLS_OF_ONE_TOOL,
-        "subagents": subagent_limit.MOST,
+        "subagents": subagent_limit.AT_ONCE,
         "deferred": DEFERRED_TOOLS_THRESHOLD + 1,
     }

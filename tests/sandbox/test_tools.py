@@ -84,13 +84,43 @@ async def test_writing_reading_and_changing(chat: Chat) -> None:
     told = await chat.call("write_file", path="a/b.txt", content="two\ntwo\n", append=True)
     assert told == "Appended to a/b.txt (8 characters)."
     assert await chat.call("read_file", path="a/b.txt") == "one\ntwo\ntwo\n"
-    assert await chat.call("read_file", path="a/b.txt", start_line=2, end_line=2) == "two\n"
-    assert await chat.call("read_file", path="a/b.txt", start_line=3, end_line=99) == "two\n"
+    assert await chat.call("read_file", path="a/b.txt", offset=2, limit=1) == "two\n"
+    assert await chat.call("read_file", path="a/b.txt", offset=3, limit=99) == "two\n"
     told = await chat.call("str_replace", path="a/b.txt", old_str="one", new_str="1")
     assert told == "Replaced 1 occurrence in a/b.txt."
     told = await chat.call("str_replace", path="a/b.txt", old_str="two", new_str="2", replace_all=True)
     assert told == "Replaced 2 occurrences in a/b.txt."
     assert await chat.call("read_file", path="/mnt/user-data/workspace/a/b.txt") == "1\n2\n2\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "told"),
+    [
+        ("read_file", {"file_path": "f", "offset": "2", "limit": 1}, "two\n"),
+        ("read_file", {"absolute_path": "f", "start_line": 2, "end_line": "2"}, "two\n"),
+        ("read_file", {"filename": "f", "limit": 2}, "one\ntwo\n"),
+        ("bash", {"cmd": "cat f", "timeout": 5, "description": "Show it"}, "one\ntwo\nthree"),
+        ("bash", {"command": ["cat", "f"], "seconds": "5"}, "one\ntwo\nthree"),
+        ("bash", {"command": "sleep 9", "timeout": 1}, "[stopped: it took too long"),
+        ("bash", {"command": "cat f", "run_in_background": False}, "one\ntwo\nthree"),
+        ("write_file", {"file_path": "g", "file_text": "x"}, "Wrote g (1 characters)."),
+        ("write_file", {"path": "g", "text": "x"}, "Wrote g (1 characters)."),
+        ("str_replace", {"file_path": "f", "old_string": "two", "new_string": "2"}, "Replaced 1 occurrence"),
+        ("ls", {"directory": "."}, "f (14 bytes)"),
+        (
+            "bash",
+            {"command": "rm f", "sudo": True, "cwd": "/"},
+            'bash has no argument "sudo", "cwd"; it has: command, description, timeout_seconds. The call was '
+            "not run.",
+        ),
+    ],
+)
+async def test_arguments_by_the_names_of_other_agents_are_understood_or_named(
+    chat: Chat, name: str, args: dict[str, Any], told: str
+) -> None:
+    await chat.call("write_file", path="f", content="one\ntwo\nthree\n")
+    assert (await chat.call(name, **args)).startswith(told)
+    assert await chat.call("bash", command="cat f") != "", "it is still there"
 
 
 async def test_changes_of_one_answer_do_not_undo_each_other(chat: Chat) -> None:
@@ -106,7 +136,7 @@ async def test_changes_of_one_answer_do_not_undo_each_other(chat: Chat) -> None:
     [
         ("read_file", {"path": "none"}, "no such file"),
         ("read_file", {"path": "../x"}, "outside the sandbox"),
-        ("read_file", {"path": "f", "start_line": 9}, "numbered from 1 to 2"),
+        ("read_file", {"path": "f", "offset": 9}, "numbered from 1 to 2"),
         ("read_file", {"path": "binary"}, "not a text file"),
         ("str_replace", {"path": "f", "old_str": "z", "new_str": ""}, "does not contain this text"),
         ("str_replace", {"path": "f", "old_str": "x", "new_str": ""}, "2 times"),
@@ -222,7 +252,7 @@ async def test_a_long_file_is_read_in_parts(chat: Chat, provider: MemorySandboxP
     note = told.splitlines()[-1]
     assert note.startswith("[lines 1 to ")
     following = int(note.rstrip("]").rpartition("=")[2])
-    again = await chat.call("read_file", path="long", start_line=following)
+    again = await chat.call("read_file", path="long", offset=following)
     assert again.startswith(f"line {following}\n")
 
 

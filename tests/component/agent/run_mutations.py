@@ -42,8 +42,8 @@ RUN_MUTATIONS = (
         "tool calls in order",
         "a call of a subagent waits for the files written before it",
         "agent/subagents/tool.py",
-        "        metadata={ORDER: Order.BESIDE},",
-        "        metadata={ORDER: Order.FREE},",
+        "            ORDER: Order.BESIDE,",
+        "            ORDER: Order.FREE,",
         f"{ORDER}::test_the_tools_declare_what_depends_on_what",
     ),
     Mutation(
@@ -187,8 +187,8 @@ RUN_MUTATIONS = (
         "imprecise models",
         "arguments are fitted to the tool's schema",
         "agent/middleware/tool_arguments.py",
-        "return await handler(fit_request(request))",
-        "return await handler(request)",
+        "        fitted = fit_request(request)\n        call",
+        "        fitted = request\n        call",
         f"{ARGUMENTS}::test_a_tool_with_a_json_schema_gets_values_of_its_types",
     ),
     Mutation(
@@ -198,6 +198,14 @@ RUN_MUTATIONS = (
         "return with_answer(response, correct_names(answer, known))",
         "return response",
         f"{ARGUMENTS}::test_a_name_is_corrected_before_it_is_stored_and_the_tool_runs",
+    ),
+    Mutation(
+        "nothing is dropped",
+        "an argument that a tool would ignore is named",
+        "agent/middleware/tool_arguments.py",
+        "    return [name for name in args if name not in known]",
+        "    return []",
+        f"{ARGUMENTS}::test_an_argument_that_the_tool_lacks_is_named",
     ),
     Mutation(
         "nothing is dropped",

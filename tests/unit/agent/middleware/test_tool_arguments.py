@@ -86,6 +86,35 @@ async def test_other_names_of_arguments_are_known() -> None:
     assert texts(values)[2] == "notes.md from 7"
 
 
+async def test_an_argument_that_the_tool_lacks_is_named() -> None:
+    """Ignoring it would let the model believe that it had an effect."""
+    call = calls("read_lines", "c1", path="a", encoding="latin-1", strict=None)
+    values = await say(chain(scripted(call, says("ok")), ToolArgumentsMiddleware(), tools=[read_lines]), "go")
+    assert values["messages"][2].status == "error"
+    assert texts(values)[2] == (
+        'read_lines has no argument "encoding"; it has: path, start_line. The call was not run.'
+    )
+
+
+async def test_an_unknown_argument_without_a_value_is_removed() -> None:
+    call = calls("read_lines", "c1", path="a", start_line=2, encoding=None, strict=False)
+    with structlog.testing.capture_logs() as logs:
+        graph = chain(scripted(call, says("ok")), ToolArgumentsMiddleware(), tools=[read_lines])
+        assert texts(await say(graph, "go"))[2] == "a from 2"
+    [entry] = [one for one in logs if one["event"] == "tool_arguments_fitted"]
+    assert entry["changes"] == [
+        "encoding: empty and unknown, removed",
+        "strict: empty and unknown, removed",
+    ]
+
+
+async def test_a_tool_with_a_json_schema_gets_unknown_arguments_too() -> None:
+    """Servers check what they get, and may allow more than they describe."""
+    call = calls("order", "c1", items=["tea"], urgent="very")
+    await say(chain(scripted(call, says("ok")), ToolArgumentsMiddleware(), tools=[order]), "go")
+    assert ordered == [{"items": ["tea"], "urgent": "very"}]
+
+
 async def test_what_cannot_be_fitted_is_explained_by_the_tool() -> None:
     call = calls("read_lines", "c1", path="a", start_line="the first")
     parts = ToolArgumentsMiddleware(), ToolErrorHandlingMiddleware()
