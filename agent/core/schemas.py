@@ -57,11 +57,27 @@ class OutlineEntry(ResultModel):
     line: int
 
 
+class TableInfo(ResultModel):
+    """A table of a document: its number of rows that are not empty and of columns, and the first rows.
+
+    `title` names the sheet of a workbook; `layout` says how a text file is delimited and encoded.
+    `is_estimate` is true if the rows were not counted one by one.
+    """
+
+    title: str
+    rows: int
+    columns: int
+    layout: str = ""
+    sample: list[str] = Field(default_factory=list)
+    is_estimate: bool = False
+
+
 class MarkdownInfo(ResultModel):
     """The Markdown version of a document: `lines` long, `size` in bytes.
 
     `path` (as the agent sees it) and `artifact_url` are null if there is none; `note` says why, or what it
-    lacks. `pictures` are the paths of images in the document.
+    lacks. `pictures` are the paths of images in the document, `tables` those of a workbook or
+    a delimited file.
     """
 
     path: str | None
@@ -71,6 +87,7 @@ class MarkdownInfo(ResultModel):
     outline: list[OutlineEntry]
     note: str | None = None
     pictures: list[str] = Field(default_factory=list)
+    tables: list[TableInfo] = Field(default_factory=list)
 
 
 class ConfigReport(ResultModel):

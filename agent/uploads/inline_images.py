@@ -18,14 +18,13 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from agent.core.interfaces import ThreadFileStore
 from agent.core.paths import safe_name
 from agent.core.run_context import RunContext
-from agent.core.schemas import MarkdownInfo, UploadInfo
-from agent.shared.envelope import escape_text
+from agent.core.schemas import UploadInfo
+from agent.uploads.document_facts import describe_document, quote_file
 
 Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 TEXT_BYTES = 16_384
 IMAGE_BYTES = 3_932_160
 """Largest image for a model: Anthropic takes 5 MiB (5,242,880 bytes) of base64, which is a third longer."""
-OUTLINE = 40
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 CAME, NEW = "files", "new_files"
 _NOTES = {CAME: "Files sent with this message:", NEW: "New files in this conversation:"}
@@ -151,30 +150,16 @@ class _UploadRenderer:
             if upload is None:
                 lines.append(f"- {name} (no longer available)")
                 continue
-            lines.append(f"- {name} ({upload.size} bytes)")
-            if upload.markdown is not None:
-                lines += await self._document(upload.markdown)
-                lines += await self._pictures(upload.markdown.pictures, images)
+            lines.append(f"- {upload.path} ({upload.size:,} bytes)")
+            if (made := upload.markdown) is not None:
+                text = await self._text(PurePosixPath(made.path).name, made.size) if made.path else None
+                lines += describe_document(name, made, text)
+                lines += await self._pictures(made.pictures, images)
             elif image := await self._image(upload):
                 images.append(image)
             elif text := await self._text(name, upload.size):
-                lines.append(_quoted(name, text))
+                lines.append(quote_file(name, text))
         return lines
-
-    async def _document(self, made: MarkdownInfo) -> list[str]:
-        """Quote a small document's Markdown, or list its headings."""
-        if made.path is None:
-            return [f"  It can't be read: {made.note} Tell the person who sent it."]
-        name = PurePosixPath(made.path).name
-        lines = [f"  As Markdown: {made.path} ({made.lines:,} line{'s' if made.lines != 1 else ''})"]
-        lines += [f"  {made.note}"] if made.note else []
-        if text := await self._text(name, made.size):
-            return [*lines, _quoted(name, text)]
-        outline = [f"line {entry.line}: {entry.title}" for entry in made.outline[:OUTLINE]]
-        if len(made.outline) > OUTLINE:
-            outline.append(f"and {len(made.outline) - OUTLINE} more")
-        # Headings are user content, so they are quoted too.
-        return [*lines, *([_quoted(f"{name}, headings", "\n".join(outline))] if outline else [])]
 
     async def _pictures(self, paths: Sequence[str], images: list[dict[str, Any]]) -> list[str]:
         """Add the first images of a document, each after its path, and return the lines about all of them."""
@@ -237,9 +222,3 @@ def _images_of(message: AnyMessage) -> list[Any]:
     if isinstance(message.content, str):
         return []
     return [block for block in message.content if isinstance(block, dict) and block.get("type") != "text"]
-
-
-def _quoted(name: str, text: str) -> str:
-    """Quote a text; tags of files, messages and quotations in it are escaped."""
-    body = escape_text(text.replace("</file", "<\\/file"))
-    return f'<file name="{name}">\n{body}\n</file>'

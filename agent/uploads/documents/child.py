@@ -19,10 +19,13 @@ from typing import BinaryIO
 
 from agent.uploads.documents.kinds import DocumentKind
 from agent.uploads.documents.pictures import PictureWriter
-from agent.uploads.documents.report import DAMAGED, MarkdownWriter, Report, Unreadable
+from agent.uploads.documents.report import DAMAGED, MarkdownWriter, Report, TableSummary, Unreadable
+from agent.uploads.documents.tables import shorten_samples
 
 Reader = Callable[..., Iterator[str]]
-"""Gets the file, a list for notes, and the PictureWriter if the kind is in `WITH_PICTURES`."""
+"""Gets the file, a list for notes, the PictureWriter if the kind is in `WITH_PICTURES`, and a list for
+summaries of tables if it is in `WITH_TABLES`.
+"""
 OPEN_FILES = 64
 NICE = 10
 READERS: Mapping[DocumentKind, tuple[str, str]] = {
@@ -37,6 +40,7 @@ READERS: Mapping[DocumentKind, tuple[str, str]] = {
 """Module in this package and function that read a kind; only what is needed is imported."""
 PICTURE_SHARE = 0.6
 """Share of the time in which pictures are read."""
+WITH_TABLES = frozenset({DocumentKind.WORKBOOK, DocumentKind.OLD_WORKBOOK, DocumentKind.DELIMITED})
 WITH_PICTURES = frozenset(DocumentKind) - {DocumentKind.OLD_WORKBOOK, DocumentKind.DELIMITED}
 TOO_LARGE = "It needs more memory than is allowed for a document."
 NESTED = "It is nested too deeply."
@@ -133,7 +137,8 @@ def _write_markdown(
     writer = MarkdownWriter(target, bounds.markdown)
     module, function = READERS[kind]
     read: Reader = getattr(import_module(f"agent.uploads.documents.{module}"), function)
-    more = (images,) if kind in WITH_PICTURES else ()
+    tables: list[TableSummary] = []
+    more = [*([images] if kind in WITH_PICTURES else []), *([tables] if kind in WITH_TABLES else [])]
     for block in read(source, notes, *more):
         if not writer.write(block):
             notes.append(CUT)
@@ -145,7 +150,13 @@ def _write_markdown(
     if not writer.lines:
         raise Unreadable(NO_TEXT)
     notes += filter(None, [images.note])
-    return Report(notes=notes, headings=writer.headings, lines=writer.lines, pictures=images.kept)
+    return Report(
+        notes=notes,
+        headings=writer.headings,
+        lines=writer.lines,
+        pictures=images.kept,
+        tables=shorten_samples(tables),
+    )
 
 
 def _redirect_output() -> int:

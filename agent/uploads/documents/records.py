@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agent.core.schemas import MarkdownInfo, OutlineEntry
+from agent.core.schemas import MarkdownInfo, OutlineEntry, TableInfo
 from agent.uploads.documents.report import Report
 from agent.uploads.folders import UPLOADS, ThreadFolders, put_private
 
@@ -33,13 +34,20 @@ class DocumentRecord(BaseModel):
     lines: int
     outline: list[OutlineEntry]
     pictures: list[str] = Field(default_factory=list)
+    tables: list[TableInfo] = Field(default_factory=list)
 
     @classmethod
     def of(cls, report: Report, markdown: str | None, pictures: Sequence[str] = ()) -> DocumentRecord:
         """Create the record of a report."""
         outline = [OutlineEntry(title=one.title, line=one.line) for one in report.headings]
-        note = report.problem or " ".join(report.notes) or None
-        return cls(markdown=markdown, note=note, lines=report.lines, outline=outline, pictures=list(pictures))
+        return cls(
+            markdown=markdown,
+            note=report.problem or " ".join(report.notes) or None,
+            lines=report.lines,
+            outline=outline,
+            pictures=list(pictures),
+            tables=[TableInfo(**asdict(one)) for one in report.tables],
+        )
 
     @property
     def uploads(self) -> list[str]:
@@ -57,6 +65,7 @@ class DocumentRecord(BaseModel):
             outline=self.outline,
             note=self.note,
             pictures=[f"{UPLOADS}/{name}" for name in self.pictures],
+            tables=self.tables,
         )
 
 

@@ -5,23 +5,32 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import date, datetime, time
 from itertools import islice
 from typing import BinaryIO
 
-from agent.uploads.documents.report import Unreadable
+from agent.uploads.documents.report import TITLE, TableSummary, Unreadable
 
 ROWS = 1_000
 COLUMNS = 60
 MAX_ROWS_READ = 20_000
 CELL = 500
 FIELD = 1_000_000
+SAMPLE_ROWS, SAMPLE_COLUMNS, SAMPLE_CELL = 4, 15, 40
+SAMPLES = 4_000
+"""Maximum number of characters of the samples of all tables of a file."""
 _SAMPLE = 65_536
 _LINES = 20
 # In order of preference: commas occur in numbers too.
-_DELIMITERS = ("\t", ";", "|", ",")
+_TAB = "\t"
+_DELIMITERS = (_TAB, ";", "|", ",")
+_ENCODING_NAMES = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16", "cp1252": "Windows-1252"}
 Row = Sequence[object]
+RowCount = tuple[int, bool]
+"""Number of rows of a table, and whether it is an estimate."""
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -34,12 +43,18 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join([_line(head), _line(["---"] * width), *map(_line, body), ""])
 
 
-def cut_table(rows: Iterable[Row], notes: list[str]) -> Iterator[str]:
-    """Yield a table of the first rows that are not empty; a line and a note say what was cut."""
+def cut_table(
+    rows: Iterable[Row], notes: list[str], summarize: Callable[[Sequence[Row]], None]
+) -> Iterator[str]:
+    """Yield a table of the first rows that are not empty; a line and a note say what was cut.
+
+    `summarize` is called with those rows, one more than are shown if there are more.
+    """
     found = (row for row in islice(rows, MAX_ROWS_READ) if _has_content(row))
     kept = list(islice(found, ROWS + 2))
     text = table([row[:COLUMNS] for row in kept[: ROWS + 1]])
     yield f"{text}\n" if text else "(empty)\n\n"
+    summarize(kept)
     if len(kept) > ROWS + 1:
         yield f"(Only the first {ROWS:,} rows; the file itself contains more.)\n\n"
         _note(notes, f"Longer tables are cut off after {ROWS:,} rows; the file itself contains all rows.")
@@ -47,6 +62,34 @@ def cut_table(rows: Iterable[Row], notes: list[str]) -> Iterator[str]:
         _note(
             notes, f"Wider tables are cut off after {COLUMNS} columns; the file itself contains all columns."
         )
+
+
+def summarize_table(
+    kept: Sequence[Row], count: Callable[[], RowCount], title: str = "", layout: str = ""
+) -> TableSummary:
+    """Describe a table by its first rows; `count` is called if it has more rows than are shown."""
+    rows, is_estimate = count() if len(kept) > ROWS + 1 else (len(kept), False)
+    texts = [[cell(value) for value in row] for row in kept]
+    width = max((index for row in texts for index, text in enumerate(row, 1) if text), default=0)
+    sample = [_sample_line(row[:width]) for row in texts[:SAMPLE_ROWS]]
+    return TableSummary(title[:TITLE], rows, width, layout, sample, is_estimate)
+
+
+def _sample_line(texts: Sequence[str]) -> str:
+    cells = [
+        text if len(text) <= SAMPLE_CELL else f"{text[:SAMPLE_CELL]}…" for text in texts[:SAMPLE_COLUMNS]
+    ]
+    return " | ".join([*cells, *(["…"] if len(texts) > SAMPLE_COLUMNS else [])])
+
+
+def shorten_samples(tables: Sequence[TableSummary]) -> list[TableSummary]:
+    """Return the tables with the samples of the first ones, at most `SAMPLES` characters."""
+    room = SAMPLES
+    shortened: list[TableSummary] = []
+    for one in tables:
+        room -= sum(len(line) + 1 for line in one.sample)
+        shortened.append(one if room >= 0 else replace(one, sample=[]))
+    return shortened
 
 
 def cell(value: object) -> str:
@@ -86,7 +129,7 @@ def _note(notes: list[str], note: str) -> None:
         notes.append(note)
 
 
-def read_delimited(file: BinaryIO, notes: list[str]) -> Iterator[str]:
+def read_delimited(file: BinaryIO, notes: list[str], tables: list[TableSummary]) -> Iterator[str]:
     """Yield the table of a delimited text file. Raises Unreadable if it is not text."""
     sample = file.read(_SAMPLE)
     file.seek(0)
@@ -94,7 +137,23 @@ def read_delimited(file: BinaryIO, notes: list[str]) -> Iterator[str]:
     text = io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
     lines = sample.decode(encoding, errors="replace").splitlines()[:_LINES]
     csv.field_size_limit(FIELD)
-    yield from cut_table(csv.reader(text, delimiter=guess_delimiter(lines)), notes)
+    delimiter = guess_delimiter(lines)
+    reader = csv.reader(text, delimiter=delimiter)
+    shown = "tab" if delimiter == _TAB else f'"{delimiter}"'
+    layout = f"delimiter {shown}, encoding {_ENCODING_NAMES[encoding]}"
+
+    def summarize(kept: Sequence[Row]) -> None:
+        tables.append(summarize_table(kept, lambda: _count_rows(reader, len(kept)), layout=layout))
+
+    yield from cut_table(reader, notes, summarize)
+
+
+def _count_rows(rest: Iterator[Row], rows: int) -> RowCount:
+    """Return the number of rows after the rest was read; an estimate if that fails."""
+    try:
+        return rows + sum(1 for row in rest if _has_content(row)), False
+    except csv.Error:
+        return rows, True
 
 
 def guess_encoding(sample: bytes) -> str:
@@ -111,12 +170,11 @@ def guess_encoding(sample: bytes) -> str:
 
 
 def guess_delimiter(lines: Sequence[str]) -> str:
-    """Return the delimiter that splits all lines into the same number of fields, the largest possible."""
-    best, most = ",", 0
+    """Return the delimiter that splits most lines into the same number of fields, the largest possible."""
+    best, most = ",", (0, 0)
     for delimiter in _DELIMITERS:
-        counts = {line.count(delimiter) for line in lines if line.strip()}
-        if len(counts) == 1 and (count := counts.pop()) > most:
-            best, most = delimiter, count
-    if most:
-        return best
-    return max(_DELIMITERS, key=lambda one: sum(line.count(one) for line in lines)) if lines else ","
+        counts = Counter(line.count(delimiter) for line in lines if delimiter in line)
+        regular = max(((number, count) for count, number in counts.items()), default=(0, 0))
+        if regular > most:
+            best, most = delimiter, regular
+    return best

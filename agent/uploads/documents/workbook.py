@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+import re
+import zipfile
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 from agent.uploads.documents.office import check_office
 from agent.uploads.documents.pictures import PictureWriter
-from agent.uploads.documents.report import LOCKED, Unreadable
-from agent.uploads.documents.tables import COLUMNS, Row, cell, cut_table
+from agent.uploads.documents.report import LOCKED, TableSummary, Unreadable
+from agent.uploads.documents.tables import COLUMNS, Row, RowCount, cell, cut_table, summarize_table
 from agent.uploads.documents.workbook_pictures import WorkbookPictures
 
 SHEETS = 50
+_ROW = re.compile(rb"<(?:\w+:)?row[\s/>]")
+_CHUNK = 1 << 20
+_OVERLAP = 64
 
 
-def read_workbook(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Iterator[str]:
+def read_workbook(
+    file: BinaryIO, notes: list[str], pictures: PictureWriter, tables: list[TableSummary]
+) -> Iterator[str]:
     """Yield the Markdown in blocks, which names the pictures. A formula without a value is shown itself."""
     check_office(file, notes)
     import openpyxl  # type: ignore[import-untyped]
@@ -27,15 +34,34 @@ def read_workbook(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> 
     found = WorkbookPictures(file, pictures)
     for number, (values, formulas) in enumerate(sheets[:SHEETS], 1):
         hidden = "" if values.sheet_state == "visible" else " (hidden)"
-        yield f"## Sheet: {cell(values.title)}{hidden}\n\n"
-        yield from cut_table(_rows(values, formulas), notes)
+        title = f"Sheet: {cell(values.title)}{hidden}"
         # openpyxl ignores pictures in this mode, but knows the part of the sheet.
-        yield found.show_sheet(getattr(values, "_worksheet_path", ""), number)
+        part = getattr(values, "_worksheet_path", "")
+
+        def summarize(kept: Sequence[Row], title: str = title, part: str = part) -> None:
+            tables.append(summarize_table(kept, lambda: _estimate_rows(file, part, len(kept)), title))
+
+        yield f"## {title}\n\n"
+        yield from cut_table(_rows(values, formulas), notes, summarize)
+        yield found.show_sheet(part, number)
     yield found.show_others()
     if len(sheets) > SHEETS:
         notes.append(
             f"Only the first {SHEETS} of {len(sheets)} sheets are included; the file itself contains all."
         )
+
+
+def _estimate_rows(file: BinaryIO, part: str, least: int) -> RowCount:
+    """Count the row elements of a sheet, since reading every row of a large one takes too long."""
+    count, tail = 0, b""
+    try:
+        with zipfile.ZipFile(file) as archive, archive.open(part.lstrip("/")) as content:
+            while chunk := content.read(_CHUNK):
+                count += sum(1 for found in _ROW.finditer(tail + chunk) if found.end() > len(tail))
+                tail = chunk[-_OVERLAP:]
+    except (KeyError, zipfile.BadZipFile):
+        return least, True
+    return max(count, least), True
 
 
 def _rows(values: Any, formulas: Any) -> Iterator[Row]:
@@ -55,7 +81,7 @@ def _formula(value: Any) -> object:
     return getattr(value, "text", value)
 
 
-def read_old_workbook(file: BinaryIO, notes: list[str]) -> Iterator[str]:
+def read_old_workbook(file: BinaryIO, notes: list[str], tables: list[TableSummary]) -> Iterator[str]:
     """Yield the Markdown of a workbook from before 2007. Raises Unreadable if it is encrypted."""
     import xlrd  # type: ignore[import-untyped]
 
@@ -66,8 +92,13 @@ def read_old_workbook(file: BinaryIO, notes: list[str]) -> Iterator[str]:
             raise Unreadable(LOCKED) from None
         raise
     for sheet in book.sheets()[:SHEETS]:
-        yield f"## Sheet: {cell(sheet.name)}{'' if sheet.visibility == 0 else ' (hidden)'}\n\n"
-        yield from cut_table(_old_rows(sheet, book.datemode), notes)
+        title = f"Sheet: {cell(sheet.name)}{'' if sheet.visibility == 0 else ' (hidden)'}"
+
+        def summarize(kept: Sequence[Row], title: str = title, rows: int = sheet.nrows) -> None:
+            tables.append(summarize_table(kept, lambda: (rows, False), title))
+
+        yield f"## {title}\n\n"
+        yield from cut_table(_old_rows(sheet, book.datemode), notes, summarize)
     if book.nsheets > SHEETS:
         notes.append(
             f"Only the first {SHEETS} of {book.nsheets} sheets are included; the file itself contains all."

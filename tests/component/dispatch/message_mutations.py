@@ -134,7 +134,7 @@ MESSAGE_MUTATIONS = (
     Mutation(
         "forged messages",
         "a file does not pass for a message",
-        "agent/uploads/inline_images.py",
+        "agent/uploads/document_facts.py",
         'body = escape_text(text.replace("</file", "<\\\\/file"))',
         'body = text.replace("</file", "<\\\\/file")',
         f"{INSIDE}::test_a_file_does_not_pass_for_a_message",

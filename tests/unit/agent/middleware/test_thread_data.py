@@ -85,7 +85,9 @@ async def test_new_files_are_announced_once_and_shown_with_their_message(files: 
     files.put("t-1", "notes.txt", b"buy eggs")
     values = await say(graph, "read them")
     seen = model.calls[0].texts[-1]
-    assert seen.startswith("read them\n\nNew files in this conversation:\n- notes.txt (8 bytes)")
+    assert seen.startswith(
+        "read them\n\nNew files in this conversation:\n- /mnt/user-data/uploads/notes.txt (8 bytes)"
+    )
     assert "buy eggs" in seen
     assert texts(values)[0] == "read them", "the stored text stays as it was written"
     assert [file["filename"] for file in values["uploaded_files"]] == ["notes.txt"]
@@ -124,7 +126,7 @@ async def test_a_call_that_fails_announces_them_with_the_next(files: MemoryUploa
     with pytest.raises(ModelTimeoutError):
         await say(graph, "read them")
     await say(graph, "well?")
-    assert "New files in this conversation:\n- notes.txt" in model.calls[1].texts[-1]
+    assert "New files in this conversation:\n- /mnt/user-data/uploads/notes.txt" in model.calls[1].texts[-1]
 
 
 async def test_files_that_come_during_a_turn_are_announced_with_the_next(files: MemoryUploadStore) -> None:
@@ -186,7 +188,11 @@ async def test_a_file_that_came_with_a_message_is_not_announced_again(files: Mem
     files.put("t-1", "notes.txt", b"buy eggs")
     with_file = HumanMessage("read it", additional_kwargs={"files": [{"filename": "notes.txt"}]})
     await graph.ainvoke({"messages": [with_file]}, THREAD)
-    assert model.calls[0].texts[-1].startswith("read it\n\nFiles sent with this message:\n- notes.txt")
+    assert (
+        model.calls[0]
+        .texts[-1]
+        .startswith("read it\n\nFiles sent with this message:\n- /mnt/user-data/uploads/notes.txt")
+    )
     assert "New files" not in model.calls[0].texts[-1]
     await say(graph, "and?")
     assert model.calls[1].texts[-1] == "and?"

@@ -18,8 +18,19 @@ from agent.uploads.documents.report import (
     DocumentHeading,
     MarkdownWriter,
     Report,
+    TableSummary,
 )
-from agent.uploads.documents.tables import CELL, COLUMNS, ROWS, cell, guess_delimiter, table
+from agent.uploads.documents.tables import (
+    CELL,
+    COLUMNS,
+    FIELD,
+    ROWS,
+    SAMPLE_CELL,
+    SAMPLE_COLUMNS,
+    cell,
+    guess_delimiter,
+    table,
+)
 from agent.uploads.documents.workbook import SHEETS
 from tests.harness import documents
 
@@ -155,6 +166,7 @@ def test_what_splits_fields() -> None:
     assert guess_delimiter([]) == ","
     assert guess_delimiter(["a;b", "c,d;e"]) == ";"
     assert guess_delimiter(["a,b,c", "a,b"]) == ","
+    assert guess_delimiter(["Sales, by region", "a;b;c", "1,5;2,5;x", "2;3;y"]) == ";"
 
 
 def test_a_long_table_is_cut() -> None:
@@ -163,6 +175,52 @@ def test_a_long_table_is_cut() -> None:
     )
     assert len(text.splitlines()) == ROWS + 5
     assert report.notes == ["Longer tables are cut off after 1,000 rows; the file itself contains all rows."]
+
+
+def test_tables_are_summarized() -> None:
+    rows = [["Name", "Sum"], ["", ""], ["Zoë | x", 3], *([["y", 1]] * 3)]
+    summary = TableSummary("Sheet: Q1", 5, 2, "", ["Name | Sum", "Zoë \\| x | 3", "y | 1", "y | 1"])
+    assert read(DocumentKind.WORKBOOK, documents.workbook(Q1=rows))[0].tables == [summary]
+    old = documents.old_workbook([["Name", "Sum"], ["Zoë", 3.0]])
+    [table_of_old] = read(DocumentKind.OLD_WORKBOOK, old)[0].tables
+    assert (table_of_old.rows, table_of_old.columns) == (2, 2)
+    text = "a\tb\n1\t2\n\n3\t4\n".encode("utf-16")
+    [delimited] = read(DocumentKind.DELIMITED, text)[0].tables
+    assert delimited == TableSummary("", 3, 2, "delimiter tab, encoding UTF-16", ["a | b", "1 | 2", "3 | 4"])
+
+
+def test_samples_of_tables_are_short() -> None:
+    wide = [["x" * 100] * 30] * 4
+    tables = read(DocumentKind.WORKBOOK, documents.workbook(**{f"s{number}": wide for number in range(4)}))[
+        0
+    ].tables
+    line = " | ".join([f"{'x' * SAMPLE_CELL}…"] * SAMPLE_COLUMNS + ["…"])
+    assert tables[0].sample == [line] * 4
+    assert [bool(one.sample) for one in tables] == [True, False, False, False]
+    assert all(one.columns == 30 for one in tables)
+
+
+def test_rows_of_a_long_table_are_counted() -> None:
+    content = b"n\n" + b"1\n\n" * (ROWS + 500)
+    [summary] = read(DocumentKind.DELIMITED, content)[0].tables
+    assert (summary.rows, summary.is_estimate) == (ROWS + 501, False)
+    broken = content + b'"' + b"x" * (FIELD + 1) + b'"\n'
+    [summary] = read(DocumentKind.DELIMITED, broken)[0].tables
+    assert (summary.rows, summary.is_estimate) == (ROWS + 2, True)
+    sheet = documents.workbook(A=[["n"], *([[1]] * (ROWS + 500))])
+    [summary] = read(DocumentKind.WORKBOOK, sheet)[0].tables
+    assert (summary.rows, summary.is_estimate) == (ROWS + 501, True)
+
+
+def test_pages_are_named_by_a_line_of_their_own() -> None:
+    pages = [f"ACME Ltd.\n{number}\nChapter {'abcd'[number]}" for number in range(4)]
+    report, text = read(DocumentKind.PDF, documents.pdf(*pages, "", "ACME Ltd.", bookmarks={"Start": 0}))
+    titles = [heading.title for heading in report.headings]
+    assert titles[0] == "Page 1: Start"
+    assert titles[1:] == ["Page 2: Chapter b", "Page 3: Chapter c", "Page 4: Chapter d", "Page 5", "Page 6"]
+    assert "## Page 2\n" in text
+    long = read(DocumentKind.PDF, documents.pdf("word " * 40))[0].headings[0].title
+    assert long == f"Page 1: {('word ' * 16).strip()}…"
 
 
 def test_a_word_document() -> None:

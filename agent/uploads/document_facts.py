@@ -1,0 +1,73 @@
+"""Describe a converted document to the model: its Markdown, tables and outline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from agent.core.schemas import MarkdownInfo, OutlineEntry, TableInfo
+from agent.shared.envelope import escape_text
+
+OUTLINE = 100
+OUTLINE_CHARS = 6_000
+TABLES = 20
+
+
+def quote_file(name: str, text: str) -> str:
+    """Quote a text; tags of files, messages and quotations in it are escaped."""
+    body = escape_text(text.replace("</file", "<\\/file"))
+    return f'<file name="{name}">\n{body}\n</file>'
+
+
+def describe_document(name: str, made: MarkdownInfo, text: str | None) -> list[str]:
+    """Return the lines about the document `name`; `text` is its Markdown if that is shown as a whole."""
+    if made.path is None:
+        return [f"  It can't be read: {made.note} Tell the person who sent it."]
+    lines = [f"  As Markdown: {made.path} ({_count(made.lines, 'line')})"]
+    # Only the layout of a text file is free of user content, which has to be quoted.
+    lines += [f"  Table: {_describe_table(one)}" for one in made.tables if one.layout]
+    lines += [f"  {made.note}"] if made.note else []
+    markdown = PurePosixPath(made.path).name
+    if text is not None:
+        return [*lines, quote_file(markdown, text)]
+    if made.outline:
+        lines.append(quote_file(f"{markdown}, headings", "\n".join(_outline(made.outline))))
+    if made.tables:
+        lines.append(quote_file(f"{name}, first rows", "\n".join(_samples(made.tables))))
+    return lines
+
+
+def _outline(entries: Sequence[OutlineEntry]) -> list[str]:
+    lines: list[str] = []
+    room = OUTLINE_CHARS
+    for entry in entries[:OUTLINE]:
+        line = f"line {entry.line}: {entry.title}"
+        room -= len(line)
+        if room < 0:
+            break
+        lines.append(line)
+    if len(lines) < len(entries):
+        lines.append(f"and more headings from line {entries[len(lines)].line} on")
+    return lines
+
+
+def _samples(tables: Sequence[TableInfo]) -> list[str]:
+    lines: list[str] = []
+    for one in tables[:TABLES]:
+        lines += [] if one.layout else [f"{one.title}: {_describe_table(one)}"]
+        lines += one.sample
+    if len(tables) > TABLES:
+        lines.append(f"and {_count(len(tables) - TABLES, 'more table')}")
+    return lines
+
+
+def _describe_table(table: TableInfo) -> str:
+    if not table.rows:
+        return "empty"
+    about = "about " if table.is_estimate else ""
+    size = f"{about}{_count(table.rows - 1, 'row')} below the first, {_count(table.columns, 'column')}"
+    return f"{size}, {table.layout}" if table.layout else size
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
