@@ -37,7 +37,7 @@ from agent.factory import create_agent_graph
 from agent.features import Middleware, RuntimeFeatures
 from agent.harness.assembly import middleware_tools
 from agent.harness.compaction import build_compaction_graph
-from agent.harness.lead_chain import ChainParts, build_chain, build_summarization
+from agent.harness.lead_chain import ChainParts, build_chain, build_summarization, make_transcripts
 from agent.harness.lead_prompt import PromptParts, render_prompt, render_short_prompt
 from agent.harness.subagent_prompt import SubagentBriefing
 from agent.mcp.pool import NO_TOOLS, McpPool, McpToolSet, current_pool
@@ -46,6 +46,7 @@ from agent.memory.extraction import ExtractionModel
 from agent.memory.store import FileMemoryStore
 from agent.middleware.memory import MemoryMiddleware, make_recorder
 from agent.middleware.summarization import SummarizationMiddleware
+from agent.middleware.transcripts import Transcripts
 from agent.models.resolve import FallbackChain, build_fallback_chain, build_model
 from agent.models.spec import Catalog, ModelSpec
 from agent.sandbox.options import Surroundings, load_provider
@@ -152,7 +153,7 @@ class LeadAgent:
         Raises ModelUnknown, ModelUnavailable, ProfileError or ConfigErrors.
         """
         config, catalog = await self._source.config(), await self._source.catalog()
-        _, spec = await self._choose_model(catalog, switches)
+        profile, spec = await self._choose_model(catalog, switches)
         line = await asyncio.to_thread(self._build_models, catalog, config, spec, RunOptions())
         writers = await asyncio.to_thread(self._build_summarizers, catalog, config)
         remembers = config.memory.enabled and spec.context_tokens is None
@@ -161,7 +162,19 @@ class LeadAgent:
             fallbacks=[model for _, model in line.models[1:]],
             writers=[model for _, model in writers.models] if writers else (),
             before_cut=make_recorder(self.memory) if remembers else None,
+            transcripts=await asyncio.to_thread(self._make_transcripts, config, spec, profile),
         )
+
+    def _make_transcripts(
+        self, config: AgentConfig, spec: ModelSpec, profile: CustomAgent | None
+    ) -> Transcripts | None:
+        features = self._additions.features
+        has_sandbox = config.sandbox.enabled if features is None else features.sandbox is True
+        if not has_sandbox or not spec.supports_tools:
+            return None
+        with self._building:
+            provider = self._sandbox_provider(config)
+        return make_transcripts(provider, sandbox_tools_for(config, profile))
 
     async def load_limits(self) -> RunLimits:
         """Return the configured limits of a run, with the prices of the models. Raises ConfigErrors."""

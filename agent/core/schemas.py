@@ -225,10 +225,16 @@ class ErasedFromMemory(ResultModel):
 
 
 class FileErasureRequest(RequestModel):
-    """Idempotency keys of the uploads to delete, and a person's messages, whose quotations are masked."""
+    """Idempotency keys of the uploads to delete, and a person's messages: their ids in the thread and texts,
+    the person as `platform:id` (`spared_ids` are not erased), and their display names.
+    """
 
     upload_keys: list[str] = []
+    message_ids: list[str] = []
+    authors: list[str] = []
+    spared_ids: list[str] = []
     texts: list[str] = []
+    names: list[str] = []
 
 
 class MemoryErasureRequest(RequestModel):

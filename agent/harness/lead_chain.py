@@ -41,13 +41,16 @@ from agent.middleware.tool_arguments import ToolArgumentsMiddleware
 from agent.middleware.tool_calls import ToolErrorHandlingMiddleware
 from agent.middleware.tool_order import ToolOrderMiddleware
 from agent.middleware.tool_results import ToolResultMiddleware
+from agent.middleware.transcripts import Transcripts
 from agent.models.calls import ModelCalls
 from agent.models.capabilities import FallbackCapabilities, capability_middleware
 from agent.models.prompt_caching import PromptCachingMiddleware
 from agent.models.retry import ModelRetry
 from agent.models.spec import ModelSpec
 from agent.sandbox.local import LocalSandboxProvider
+from agent.skills.skill import READER_TOOLS
 from agent.subagents.runner import GraphSubagents
+from agent.tools.sandbox import sandbox_tools
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.inline_images import ShowLimits
 from agent.uploads.store import UploadStore
@@ -201,8 +204,7 @@ def _build_configured(parts: ChainParts, features: RuntimeFeatures) -> dict[str,
             limits=parts.config.run_limits.to_limits(parts.config.prices)
         )
     if features.summarization is True:
-        before_cut = make_recorder(parts.memory) if features.memory is True else None
-        made["summarization"] = _build_own_summarization(parts, before_cut)
+        made["summarization"] = _build_lead_summarization(parts, features)
     if features.sandbox is False:
         # Its tool opens files of the sandbox.
         made["view_image"] = ViewImageMiddleware(tools=())
@@ -216,10 +218,9 @@ def _build_configured(parts: ChainParts, features: RuntimeFeatures) -> dict[str,
 def _build_file_middleware(parts: ChainParts) -> dict[str, Middleware]:
     """Return the built-in middleware that uses the thread's folders, by name."""
     store = UploadStore(parts.folders)
-    provider = parts.sandbox or LocalSandboxProvider(store.folders)
     return {
         "thread_data": ThreadDataMiddleware(store=store),
-        "sandbox": SandboxMiddleware(provider=provider, tools=parts.sandbox_tools),
+        "sandbox": SandboxMiddleware(provider=_find_provider(parts), tools=parts.sandbox_tools),
     }
 
 
@@ -251,6 +252,7 @@ def build_summarization(
     fallbacks: Sequence[BaseChatModel] = (),
     writers: Sequence[BaseChatModel] = (),
     before_cut: BeforeCut | None = None,
+    transcripts: Transcripts | None = None,
 ) -> SummarizationMiddleware:
     """Return the configured summaries. The `writers` write them in order; without any, the model of the run
     and its `fallbacks`.
@@ -262,20 +264,48 @@ def build_summarization(
         trigger=[size.as_tuple() for size in sizes.trigger],
         keep=sizes.keep.as_tuple(),
         before_cut=before_cut,
+        transcripts=transcripts,
     )
 
 
-def _build_own_summarization(parts: ChainParts, before_cut: BeforeCut | None) -> SummarizationMiddleware:
-    fallbacks = [model for _, model in parts.fallbacks]
+def make_transcripts(provider: SandboxProvider | None, tools: Sequence[BaseTool]) -> Transcripts | None:
+    """Return the transcripts of an agent with these sandbox tools; None if it could not read them."""
+    can_read = any(tool.name in READER_TOOLS for tool in tools)
+    return Transcripts(provider) if provider is not None and can_read else None
+
+
+def _build_lead_summarization(parts: ChainParts, features: RuntimeFeatures) -> SummarizationMiddleware:
+    tools = sandbox_tools() if parts.sandbox_tools is None else parts.sandbox_tools
+    has_sandbox = features.sandbox is True and parts.spec.supports_tools
+    return _build_own_summarization(
+        parts,
+        before_cut=make_recorder(parts.memory) if features.memory is True else None,
+        transcripts=make_transcripts(_find_provider(parts), tools) if has_sandbox else None,
+    )
+
+
+def _find_provider(parts: ChainParts) -> SandboxProvider:
+    return parts.sandbox or LocalSandboxProvider(UploadStore(parts.folders).folders)
+
+
+def _build_own_summarization(
+    parts: ChainParts, *, before_cut: BeforeCut | None = None, transcripts: Transcripts | None = None
+) -> SummarizationMiddleware:
     return build_summarization(
-        parts.config, fallbacks=fallbacks, writers=parts.summarizers, before_cut=before_cut
+        parts.config,
+        fallbacks=[model for _, model in parts.fallbacks],
+        writers=parts.summarizers,
+        before_cut=before_cut,
+        transcripts=transcripts,
     )
 
 
 def _subagent_summarization(parts: ChainParts, features: RuntimeFeatures) -> Middleware | None:
-    """Return the summaries of subagents, which are not read for the memory of people."""
+    """Return the summaries of subagents, which are not read for the memory of people and leave no transcripts
+    behind.
+    """
     if features.summarization is True:
-        return _build_own_summarization(parts, None)
+        return _build_own_summarization(parts)
     return default_subagent_summarization(features)
 
 

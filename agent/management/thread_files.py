@@ -17,6 +17,7 @@ from agent.core.schemas import (
     UploadList,
     UploadResult,
 )
+from agent.runtime.message_erasure import ErasureTarget
 from agent.shared.text_masking import TextMask
 from agent.uploads.erasure import erase_files
 from agent.uploads.folders import ThreadFolders, open_artifact
@@ -60,8 +61,14 @@ class ThreadFiles:
 
     async def erase(self, thread_id: str, body: FileErasureRequest) -> ErasedFiles:
         """Erase one person's files, and quotations from the agent's. Raises BadIdentifier."""
-        mask = TextMask(body.texts)
-        return await asyncio.to_thread(erase_files, self._folders, thread_id, body.upload_keys, mask)
+        target = ErasureTarget(
+            message_ids=frozenset(body.message_ids),
+            authors=frozenset(body.authors),
+            spared_ids=frozenset(body.spared_ids),
+            mask=TextMask(body.texts, body.authors, body.names),
+            names=tuple(body.names),
+        )
+        return await asyncio.to_thread(erase_files, self._folders, thread_id, body.upload_keys, target)
 
     def _read_file(self, thread_id: str, path: str) -> tuple[bytes, str]:
         found = open_artifact(self._folders, thread_id, path)

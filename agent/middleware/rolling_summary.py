@@ -44,14 +44,14 @@ def render_message(message: AnyMessage) -> str:
     who = _WHO.get(message.type, message.type.capitalize())
     if isinstance(message, ToolMessage):
         who = f"Result of {message.name or 'a tool'}"
-    lines = [f"{who}: {_content_text(message.content)}"]
+    lines = [f"{who}: {content_text(message.content)}"]
     if isinstance(message, AIMessage):
         calls = ((call["name"], json.dumps(call["args"], ensure_ascii=False)) for call in message.tool_calls)
         lines += [f"{who} called {name} with {args}" for name, args in calls]
     return "\n".join(lines)
 
 
-def _content_text(content: Any) -> str:
+def content_text(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "".join(_block_text(block) for block in content)

@@ -26,7 +26,8 @@ from agent.errors import ModelCallFailed, redact_line
 from agent.middleware.model_response import Handler, Request, Response, with_update
 from agent.middleware.rolling_summary import SMALLEST_PIECE, RollingSummary, choose_sizes
 from agent.middleware.summary_cut import CutRules, Trigger
-from agent.middleware.summary_message import make_summary
+from agent.middleware.summary_message import count_transcripts, make_summary
+from agent.middleware.transcripts import Transcripts
 from agent.models.context_window import find_context_window
 from agent.models.errors import make_failure
 from agent.models.failure_texts import Category
@@ -74,8 +75,8 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
     that the conversation is too long, it is summarized too, and the call is made once more. The summarizer
     reads every removed message in full, in chunks of `piece_tokens` (None: by the size of the window), each
     with the summary so far. `model` writes it, or the agent's model; `attempts` retries and falls back on
-    other models, without it each chunk is tried once. `before_cut` gets the messages first. If the summary
-    fails it is logged, and the call is made with all messages.
+    other models, without it each chunk is tried once. `before_cut` gets the messages first, and `transcripts`
+    keeps the removed ones. If the summary fails it is logged, and the call is made with all messages.
 
     Hook: `wrap_model_call`, which knows the agent's model and costs no step; the cut is stored with the
     answer. The summary takes the position and id of a removed message (`choose_place`), so that no other
@@ -96,6 +97,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         piece_tokens: int | None = None,
         prompt: str = PROMPT,
         before_cut: BeforeCut | None = None,
+        transcripts: Transcripts | None = None,
     ) -> None:
         """Raises ValueError for chunks that are too small, or a prompt with an unknown field."""
         super().__init__()
@@ -108,6 +110,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         self._model, self._attempts = model, attempts or ModelRetry(retries=0)
         self._trigger, self._keep = trigger, keep
         self._piece_tokens, self._prompt, self._before_cut = piece_tokens, prompt, before_cut
+        self._transcripts = transcripts
 
     async def awrap_model_call(
         self, request: Request, handler: Handler
@@ -163,7 +166,15 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         text, usage = await self._write_text(request, going, focus)
         if not text:
             raise make_failure(Category.EMPTY, model="summarization").to_error()
-        return WrittenSummary(make_summary(text, request.state, going), usage)
+        transcripts = await self._store_transcript(request, going)
+        return WrittenSummary(make_summary(text, request.state, going, transcripts), usage)
+
+    async def _store_transcript(self, request: Request, going: Sequence[AnyMessage]) -> int | None:
+        """Return the number of the thread's transcripts; None if the agent can't read any."""
+        if self._transcripts is None:
+            return None
+        count = count_transcripts(request.state["messages"])
+        return count + await self._transcripts.store(request, going, count + 1)
 
     async def _write_text(
         self, request: Request, going: Sequence[AnyMessage], focus: str

@@ -15,9 +15,15 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from agent.middleware.summary_cut import SOURCE, SUMMARY, WRITTEN_AFTER, is_from_person, is_summary
 from agent.shared.envelope import escape_text
+from agent.shared.run_identity import SENDER
+from agent.uploads.transcripts import TRANSCRIPTS, Author, file_name
 
 SKILLS = "skills"
 """Key of a summary: paths of the SKILL.md files that were read before it."""
+COUNT = "transcripts"
+"""Key of a summary: number of the thread's transcripts at that time."""
+ASKED = "asked"
+"""Key of a summary: ids of the removed messages of people that the messages after it still answer."""
 MOST_SKILLS = 8
 EARLIER = "the earlier messages"
 AND_STEPS = "the earlier messages, and the first steps of the work on the message before this"
@@ -54,26 +60,56 @@ def choose_place(messages: Iterable[BaseMessage], gone: Collection[str]) -> Summ
 
 
 def make_summary(
-    text: str, state: Mapping[str, Any], going: Sequence[BaseMessage], transcript: str = ""
+    text: str, state: Mapping[str, Any], going: Sequence[BaseMessage], transcripts: int | None = None
 ) -> HumanMessage:
     """Return the message that takes the place of `going`; nothing in it may pass for a person's message.
 
-    `transcript` is the path of the file that holds the removed messages, "" if there is none.
+    `transcripts` is the number of transcripts of the thread, None if the agent can't read any.
     """
     messages: Sequence[BaseMessage] = state["messages"]
-    place = choose_place(messages, {one.id for one in going if one.id})
+    gone = {one.id for one in going if one.id}
+    place = choose_place(messages, gone)
     answers = [one.id for one in messages if isinstance(one, AIMessage) and one.id]
     skills = list_skills(going)
     replaced = AND_STEPS if place.is_within_turn else EARLIER
     parts = [
         f'<summary by="service" of="{replaced}">\n{_escape(text)}\n</summary>',
-        f"<transcript>\nWord for word: {transcript}\n</transcript>" if transcript else "",
+        _render_transcripts(transcripts or 0),
         _render_skills(skills),
         _render_todos(state),
     ]
     extra: dict[str, Any] = {SOURCE: SUMMARY, **({WRITTEN_AFTER: answers[-1]} if answers else {})}
     extra |= {SKILLS: skills} if skills else {}
+    count = count_transcripts(messages) if transcripts is None else transcripts
+    extra |= {COUNT: count} if count else {}
+    asked = _list_cut_off(messages, gone)
+    extra |= {ASKED: asked} if asked else {}
     return HumanMessage("\n\n".join(filter(None, parts)), additional_kwargs=extra, id=place.id)
+
+
+def list_asked(messages: Iterable[BaseMessage]) -> list[list[Author]]:
+    """Return, for each message, the messages of people up to it that the next answer answers."""
+    found: list[list[Author]] = []
+    asked: list[Author] = []
+    is_answered = False
+    for message in messages:
+        is_theirs = is_from_person(message)
+        if is_theirs:
+            own = Author(message.id or "", str(message.additional_kwargs.get(SENDER, "")))
+            asked = [own] if is_answered else [*asked, own]
+        elif is_summary(message) and (ids := message.additional_kwargs.get(ASKED)):
+            asked = [Author(str(one), "") for one in ids]
+        is_answered = not is_theirs
+        found.append(asked)
+    return found
+
+
+def _list_cut_off(messages: Sequence[BaseMessage], gone: Collection[str]) -> list[str]:
+    """Return the ids of the asked messages at the end of the cut, if some of them go or are gone."""
+    last = max((at for at, one in enumerate(messages) if one.id in gone), default=0)
+    asked = [one.message for one in list_asked(messages[: last + 1])[-1]]
+    left = {one.id for one in messages} - set(gone)
+    return [] if left.issuperset(asked) else asked
 
 
 def summary_text(message: BaseMessage) -> str:
@@ -98,6 +134,19 @@ def _paths_of(message: BaseMessage) -> Iterable[str]:
     calls = message.tool_calls if isinstance(message, AIMessage) else ()
     texts = (value for call in calls if call["name"] in _READERS for value in call["args"].values())
     return [path for text in texts if isinstance(text, str) for path in _SKILL.findall(text)]
+
+
+def count_transcripts(messages: Iterable[BaseMessage]) -> int:
+    """Return the number of transcripts that the summaries of the thread have left behind."""
+    return max((int(one.additional_kwargs.get(COUNT) or 0) for one in messages if is_summary(one)), default=0)
+
+
+def _render_transcripts(count: int) -> str:
+    if not count:
+        return ""
+    before = f" (before it: {file_name(1)} to {file_name(count - 1)})" if count > 1 else ""
+    told = f"The removed messages, word for word: {TRANSCRIPTS}/{file_name(count)}{before}."
+    return f"<transcript>\n{told} Search there for what the summary leaves out.\n</transcript>"
 
 
 def _escape(text: str) -> str:

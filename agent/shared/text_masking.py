@@ -29,9 +29,13 @@ WHOLE_LETTERS = 8
 DISTINCTIVE_LETTERS, LONG_WORD_LETTERS = 5, 20
 """Smallest length of a word with a digit, and of one without, that is masked by itself."""
 _WIDE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-_WORD = re.compile(rf"[^\s@<>\"'(),;:]+@[\w-]+(?:\.[\w-]+)+|[{_WIDE}]|[^\W_{_WIDE}]+")
+_LOCAL_PART = 64
+"""Largest length of an e-mail address before its `@` (RFC 5321, 4.5.3.1.1)."""
+_WORD = re.compile(rf"[^\s@<>\"'(),;:]{{1,{_LOCAL_PART}}}@[\w-]+(?:\.[\w-]+)+|[{_WIDE}]|[^\W_{_WIDE}]+")
 _IS_WIDE = re.compile(f"[{_WIDE}]")
 _KINDS = ("forward", "quote", "shared", "reply")
+_SENTENCE = re.compile(r".*?(?:[.!?。！？\n]\s*|\Z)", re.DOTALL)
+"""A sentence with the space behind it, so that what stays is unchanged: lists, `1.5`, `a.txt`."""
 _GAP = 12
 """Largest number of other characters between two words of a passage."""
 
@@ -150,12 +154,10 @@ def _split_words(text: str) -> list[_Word]:
 def mask_sentences(text: str, mask: TextMask, names: Iterable[str]) -> str:
     """Return a text about several people without the sentences that contain one of `names` or a quotation."""
     known = [name.casefold() for name in names if len(name) > 1]
-    kept, sentences = [], re.split(r"(?<=[.!?。！？\n])\s*", text)
+    kept, sentences = [], _SENTENCE.findall(text)
     for sentence in sentences:
         plain = sentence.casefold()
         is_about = any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", plain) for name in known)
         if not is_about and mask.apply(sentence) == sentence:
             kept.append(sentence)
-    if len(kept) == len(sentences):
-        return text
-    return " ".join(part.strip() for part in kept if part.strip())
+    return text if len(kept) == len(sentences) else "".join(kept).strip()

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from agent.core.schemas import ErasedFiles
 from agent.errors import FileMissing
-from agent.shared.text_masking import TextMask
+from agent.runtime.message_erasure import ErasureTarget
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadReceipts, UploadStore
+from agent.uploads.transcripts import FOLDER, erase_from_transcript
 
 LARGEST_TEXT = 5_000_000
 """Files of more bytes are not searched for quotations."""
@@ -19,9 +20,10 @@ WRITTEN_BY_AGENT = ("user-data/workspace", "user-data/outputs", "acp-workspace")
 
 
 def erase_files(
-    folders: ThreadFolders, thread_id: str, upload_keys: Iterable[str], mask: TextMask
+    folders: ThreadFolders, thread_id: str, upload_keys: Iterable[str], target: ErasureTarget
 ) -> ErasedFiles:
-    """Delete the uploads of these idempotency keys, and mask quotations in the agent's text files.
+    """Delete the uploads of these idempotency keys, mask quotations in the agent's text files, and erase the
+    person's messages from transcripts.
 
     Raises BadIdentifier. A file that can't be written is counted in `failed`.
     """
@@ -35,26 +37,30 @@ def erase_files(
             except FileMissing:
                 continue
         receipts.remove(thread_id, key)
-    for area in WRITTEN_BY_AGENT if mask else ():
-        for name, folder in _list_files(folders.thread(thread_id) / area):
+    for area in WRITTEN_BY_AGENT:
+        root = folders.thread(thread_id) / area
+        for path, name, folder in _list_files(root):
+            is_transcript = Path(path) == root / FOLDER
             try:
-                masked += _mask_file(name, folder, mask)
+                masked += _erase_from_file(name, folder, target, is_transcript=is_transcript)
             except OSError:
                 failed += 1
     return ErasedFiles(uploads=uploads, masked=masked, failed=failed)
 
 
-def _list_files(root: Path) -> Iterator[tuple[str, int]]:
-    """Yield the name and folder descriptor of each file; links are not followed."""
+def _list_files(root: Path) -> Iterator[tuple[str, str, int]]:
+    """Yield the folder, the name and the folder's descriptor of each file; links are not followed."""
     if root.is_symlink() or not root.is_dir():
         return
-    for _, _, names, folder in os.fwalk(root, follow_symlinks=False):
+    for path, _, names, folder in os.fwalk(root, follow_symlinks=False):
         for name in names:
-            yield name, folder
+            yield path, name, folder
 
 
-def _mask_file(name: str, folder: int, mask: TextMask) -> bool:
-    """Mask the quotations in a text file and return whether there were any. Raises OSError."""
+def _erase_from_file(name: str, folder: int, target: ErasureTarget, *, is_transcript: bool) -> bool:
+    """Erase the person from a text file and return whether it has changed. Raises OSError."""
+    if not target.mask and not is_transcript:
+        return False
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_TEXT:
         return False
@@ -63,7 +69,7 @@ def _mask_file(name: str, folder: int, mask: TextMask) -> bool:
             text = file.read().decode()
         except UnicodeDecodeError:
             return False
-        erased = mask.apply(text)
+        erased = erase_from_transcript(text, target) if is_transcript else target.mask.apply(text)
         if erased == text:
             return False
         file.seek(0)

@@ -308,7 +308,7 @@ class LangGraphRuntime:
             counts = {f"thread_{name}": count for name, count in found.items()}
         if self._management is None:
             return counts
-        body = {"upload_keys": words.upload_keys, "texts": words.texts}
+        body = {"upload_keys": words.upload_keys, **body}
         files = await self._erase(self._management, f"/api/threads/{thread}/erase", body)
         named = {"uploads": "uploads", "masked": "masked_files", "failed": "failed_files"}
         return {**counts, **{named[name]: count for name, count in files.items() if name in named}}

@@ -24,9 +24,24 @@ from tests.harness.service import ServiceProcess
 pytestmark = pytest.mark.may_block
 
 
-async def test_no_file_holds_the_words_of_an_erased_person(tmp_path: Path) -> None:
+WRITER = r"""{name: writer, use: "agent.testing:ScriptedChatModel",
+  script: {reply: "- Ann \"\x51uill\" told a code.\n- There is a regatta."}}"""
+SUMMARIES = """
+summarization:
+  model_name: writer
+  trigger: [{type: messages, value: 6}]
+  keep: {type: messages, value: 2}"""
+
+
+@pytest.mark.parametrize("summaries", ["", SUMMARIES], ids=["whole", "summarized"])
+async def test_no_file_holds_the_words_of_an_erased_person(tmp_path: Path, summaries: str) -> None:
     async with TelegramEmulator.serve() as emulator:
-        service = ServiceProcess(tmp_path / "home", group_config(emulator))
+        config = group_config(emulator) + summaries
+        if summaries:
+            # A group is one thread, so that there is something to summarize.
+            config = config.replace("telegram: {", "telegram: {isolation: chat, ")
+            config = config.replace('Model"}]', f'Model"}}, {WRITER}]')
+        service = ServiceProcess(tmp_path / "home", config)
         try:
             service.start()
             await service.ready()
@@ -34,6 +49,7 @@ async def test_no_file_holds_the_words_of_an_erased_person(tmp_path: Path) -> No
             planted = find_words(service.home)
             assert f"(telegram:{ANN})" in stored_text(service.home)
             assert {where.rpartition(" ")[2] for where in planted} == set(WORDS), planted
+            assert any(".transcripts/" in where for where in planted) == bool(summaries)
             said = await ask(emulator, "/data erase yes", service, user=ANN)
             assert "Your data has been erased" in said
             await finished(service)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from agent.catalog.source import ModelSource
 from agent.config.models import AgentConfig
 from agent.core.run_context import RunOptions
 from agent.features import RuntimeFeatures
+from agent.harness.compaction import build_compaction_graph
 from agent.harness.lead_chain import ChainParts, build_chain
 from agent.lead import Additions, LeadAgent
 from agent.middleware.summarization import SummarizationMiddleware
@@ -23,7 +25,8 @@ from agent.models.local.bundled import local_spec
 from agent.models.providers import PROVIDERS, find_class, with_model
 from agent.models.resolve import build_model
 from agent.models.spec import ModelSpec
-from agent.testing import Script, ScriptedChatModel
+from agent.skills.skill import READER_TOOLS
+from agent.testing import Script, ScriptedChatModel, ToolUse
 from agent.testing.memory import RecordingMemory
 from agent.uploads.folders import ThreadFolders
 
@@ -122,3 +125,82 @@ async def test_a_long_thread_of_the_lead_agent_stays_within_its_window(tmp_path:
     assert "codes of drawers" in values["messages"][0].text
     assert max(seen) < window
     assert len(seen) == 60, "none was refused and sent again"
+
+
+ASKS: Any = {"configurable": {"thread_id": "t"}}
+FILE = "user-data/workspace/.transcripts/001.txt"
+
+
+class Searching(ScriptedChatModel):
+    """Writes summaries; answers, but asked "how many?" it searches the transcript that the summary names."""
+
+    def _next_script(self) -> Script:
+        heard = self.calls[-1]
+        if "<earlier_summary>" in heard.texts[0]:
+            return Script(reply="They sent a log.")
+        named = re.search(r"word for word: (\S+\.txt)", "\n".join(heard.texts))
+        if heard.messages[-1].type == "tool":
+            return Script(reply=heard.texts[-1])
+        if "how many" in heard.texts[-1] and named:
+            return Script(tools=(ToolUse("read_file", {"path": named[1]}),))
+        return Script(reply="Noted." if named is None else "There is a transcript.")
+
+
+async def talk_with(home: Path, *said: str, **config: Any) -> tuple[LeadAgent, InMemorySaver, str]:
+    """Say something to a lead agent with summaries from the sixth message on; the answer comes last."""
+    listed = {
+        "models": [{"name": "m", "use": "agent.testing:ScriptedChatModel"}],
+        "summarization": {
+            "trigger": [{"type": "messages", "value": 6}],
+            "keep": {"type": "messages", "value": 2},
+        },
+        **{name: {"enabled": False} for name in ("web_tools", "title", "memory", "guardrails")},
+        **config,
+    }
+    source, saver = ModelSource(overrides=listed, read_file=False, environ={}), InMemorySaver()
+
+    def make(*_: Any, **__: Any) -> BaseChatModel:
+        return Searching(environ={})
+
+    agent = LeadAgent(source, home, additions=Additions(checkpointer=saver), make_model=make)
+    values: dict[str, Any] = {}
+    for text in said:
+        values = await (await agent.get_graph(RunOptions())).ainvoke({"messages": [HumanMessage(text)]}, ASKS)
+    return agent, saver, values["messages"][-1].text
+
+
+LOG = "INFO x\nERROR y\nERROR z"
+
+
+async def test_what_a_summary_has_replaced_can_be_counted_in_its_transcript(tmp_path: Path) -> None:
+    _, _, answer = await talk_with(tmp_path, LOG, "b", "c", "d", "how many ERROR lines had the log?")
+    assert answer.count("ERROR") == 2
+    assert "ERROR y\nERROR z" in (tmp_path / "threads" / "t" / FILE).read_text()
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"sandbox": {"enabled": False}},
+        {
+            "tools": [
+                {"name": name, "group": "g", "use": f"agent.tools.sandbox:{name}"} for name in READER_TOOLS
+            ]
+        },
+    ],
+    ids=["without a sandbox", "without its own readers"],
+)
+async def test_an_agent_that_could_not_read_it_has_no_transcript(
+    tmp_path: Path, config: dict[str, Any]
+) -> None:
+    _, _, answer = await talk_with(tmp_path, LOG, "b", "c", "d", **config)
+    assert answer == "Noted."
+    assert not (tmp_path / "threads" / "t" / FILE).exists()
+
+
+async def test_a_summary_on_request_leaves_a_transcript_too(tmp_path: Path) -> None:
+    agent, saver, _ = await talk_with(tmp_path, LOG + " long" * 900, "b")
+    graph = build_compaction_graph(agent.prepare_summaries, agent.load_limits).copy({"checkpointer": saver})
+    values = await graph.ainvoke({"messages": []}, ASKS)
+    assert "001.txt" in values["messages"][0].text
+    assert "ERROR y" in (tmp_path / "threads" / "t" / FILE).read_text()

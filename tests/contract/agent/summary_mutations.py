@@ -8,6 +8,7 @@ CUT, CUT_TESTS = "agent/middleware/summary_cut.py", "tests/unit/agent/middleware
 SUMMARIES, CHUNKS = "agent/middleware/summarization.py", "agent/middleware/rolling_summary.py"
 MESSAGE = "agent/middleware/summary_message.py"
 SUMMARY_TESTS = "tests/unit/agent/middleware/test_summarization.py"
+TRANSCRIPT_TESTS = "tests/unit/agent/uploads/test_transcripts.py"
 GRAPH, GRAPH_TESTS = "agent/harness/compaction.py", "tests/unit/agent/harness/test_compaction.py"
 CLIENT, CLIENT_TESTS = "bot/runtime/compaction.py", "tests/contract/runtime_interface/test_compaction.py"
 
@@ -123,6 +124,38 @@ SUMMARY_MUTATIONS = (
         "if error.category != Category.CONTEXT or not cut:",
         "if True:",
         f"{SUMMARY_TESTS}::test_a_conversation_that_is_too_long_for_the_provider_is_summarized_and_sent_again",
+    ),
+    Mutation(
+        "lost words",
+        "what goes is kept in a file that the summary names",
+        MESSAGE,
+        "_render_transcripts(transcripts or 0),",
+        '"",',
+        f"{SUMMARY_TESTS}::test_what_goes_is_kept_in_a_file_that_the_summary_names",
+    ),
+    Mutation(
+        "kept words",
+        "a person is erased from transcripts",
+        "agent/uploads/transcripts.py",
+        "text = MASK if theirs and all(theirs) else eraser.erase(entry.text)",
+        "text = eraser.erase(entry.text)",
+        f"{TRANSCRIPT_TESTS}::test_a_person_is_erased_with_the_answers_to_them_alone",
+    ),
+    Mutation(
+        "kept words",
+        "nothing in a transcript passes for the beginning of a message",
+        "agent/uploads/transcripts.py",
+        'f" {line}" if line.startswith(MARK) else line for',
+        "line for",
+        f"{TRANSCRIPT_TESTS}::test_text_is_kept_as_it_is_except_what_looks_like_the_beginning_of_a_message",
+    ),
+    Mutation(
+        "kept words",
+        "an answer is known to answer a message that an earlier cut removed",
+        MESSAGE,
+        "extra |= {ASKED: asked} if asked else {}",
+        "",
+        f"{SUMMARY_TESTS}::test_an_answer_is_known_to_answer_a_message_that_an_earlier_cut_removed",
     ),
     Mutation(
         "repeated summaries",

@@ -75,6 +75,11 @@ def test_sentences_about_the_person_are_left_out() -> None:
     assert mask_sentences("Ann said it.", TextMask([]), ["Ann"]) == ""
 
 
+def test_the_other_sentences_stay_as_they_are() -> None:
+    about = "- It costs 1.5.\n- Ann pays.\n\n- See /mnt/a.b/c.txt\n"
+    assert mask_sentences(about, TextMask([]), ["Ann"]) == "- It costs 1.5.\n- See /mnt/a.b/c.txt"
+
+
 EXTRACT = (
     '- 10:00 "Ben" (telegram:2) "Ann \\"A\\" is here" (forward "Ann \\"A\\"": "hi") https://example.org/1\n'
     '- 10:01 "Ann \\"A\\"" (telegram:1) "hm"\n- 10:02 "Annie" (telegram:1) "ok"\n'

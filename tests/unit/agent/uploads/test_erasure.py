@@ -7,13 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from agent.runtime.message_erasure import ErasureTarget
 from agent.shared.text_masking import MASK, TextMask
 from agent.uploads.erasure import erase_files
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadReceipts, UploadStore
 
 pytestmark = pytest.mark.may_block
-SAID = TextMask(["the harbour code is 4711zebra"])
+
+
+def said(*texts: str) -> ErasureTarget:
+    """A target who said these texts."""
+    nobody = frozenset[str]()
+    return ErasureTarget(nobody, nobody, nobody, TextMask(texts), ())
+
+
+SAID = said("the harbour code is 4711zebra")
 
 
 @pytest.fixture
@@ -29,11 +38,11 @@ async def test_uploads_of_their_keys_are_deleted(folders: ThreadFolders) -> None
             await batch.write(key.encode())
             await store.commit_once(batch, key)
     kept = UploadReceipts(folders).names("t", "k2")
-    done = erase_files(folders, "t", ["k1", "unknown"], TextMask([]))
+    done = erase_files(folders, "t", ["k1", "unknown"], said())
     assert (done.uploads, done.masked, done.failed) == (1, 0, 0)
     assert [one.filename for one in await store.list_uploads("t")] == kept
     assert UploadReceipts(folders).names("t", "k1") == []
-    assert erase_files(folders, "t", ["k1"], TextMask([])).uploads == 0
+    assert erase_files(folders, "t", ["k1"], said()).uploads == 0
 
 
 def test_quotations_in_text_files_are_masked(folders: ThreadFolders, tmp_path: Path) -> None:
