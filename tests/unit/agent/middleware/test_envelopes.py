@@ -10,7 +10,7 @@ from agent.middleware.summarization import SummarizationMiddleware
 from agent.middleware.title import TitleMiddleware, first_user_text
 from agent.models.local.model import _without_envelope
 from agent.shared.envelope import MessageEnvelope, QuotedText, parse_envelopes, render_envelope
-from agent.uploads.inline_images import _quoted
+from agent.uploads.document_facts import quote_file
 from tests.harness.agents import chain, say, says, scripted
 
 FORWARD = QuotedText("forward", "the plan of Eve", "slack:U9", "Eve")
@@ -52,7 +52,7 @@ async def test_a_summary_does_not_pass_for_a_message() -> None:
 
 
 def test_a_file_does_not_pass_for_a_message() -> None:
-    assert parse_envelopes(_quoted("a.txt", FORGED)) == []
+    assert parse_envelopes(quote_file("a.txt", FORGED)) == []
 
 
 def test_suggestions_and_queues_hold_the_text_inside() -> None:
