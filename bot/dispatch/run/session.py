@@ -12,10 +12,12 @@ from typing import Any
 import structlog
 
 from agent.shared.aio import within_time
+from bot.access import Role
 from bot.dispatch.approvals import Question, read_question
 from bot.dispatch.pacing import AccountChannel, Backoff, StartLimiter
 from bot.dispatch.run.agent_message import RoleOf
 from bot.dispatch.run.chat_facts import build_chat_facts
+from bot.dispatch.run.exchanges import format_exchanges
 from bot.dispatch.run.request import Steering, build_run_request, load_thread_history, message_ids
 from bot.dispatch.run.transcript import Draft, RunTranscript, ToolLog
 from bot.dispatch.run.upload import AttachmentUploader
@@ -229,9 +231,6 @@ class RunSession:
 
     async def _create_run(self, *, repeated: bool) -> None:
         handing = AttachmentUploader(self._turn, self._channel, self._runtime, self._clock)
-        heard = await format_earlier_messages(
-            self._turn, self._db, self._texts, self._load_history, self._zone
-        )
         request = await build_run_request(
             handing,
             self._texts,
@@ -240,7 +239,7 @@ class RunSession:
             self._zone,
             repeated=repeated,
             facts=self._describe_chat(),
-            history=heard,
+            history=await self._read_chat_history(),
             steerable=self.steering.on,
         )
         tries = Backoff(self._clock)
@@ -255,6 +254,20 @@ class RunSession:
         reach(Step.RUN_CREATED)
         self._is_live = not request.repeated
         self._turn = replace(self._turn, run_id=run_id)
+
+    async def _read_chat_history(self) -> str:
+        """Return what was said in the chat before the turn, as far as the conversation does not know it."""
+        turn, zone = self._turn, self._zone
+        exchanges = await format_exchanges(
+            turn,
+            self._db,
+            self._texts,
+            zone,
+            hidden=lambda sender: self._role_of(turn, sender) is Role.BLOCKED,
+            private_threads=self._channel.manifest.private_threads,
+        )
+        heard = await format_earlier_messages(turn, self._db, self._texts, self._load_history, zone)
+        return "\n\n".join(filter(None, [exchanges, heard]))
 
     def _describe_chat(self) -> dict[str, Any]:
         return build_chat_facts(self._turn, self._channel, self._view, self._zone, self._clock.now())
