@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -159,3 +160,37 @@ async def test_a_subagent_waits_for_the_word(tmp_path: Path, driver: Driver) -> 
         await asyncio.sleep(0.3)
         assert "The subagent is done." in driver.texts()[1]
     assert deleted == ["/tmp/all"]
+
+
+async def test_each_of_two_subagents_is_answered(tmp_path: Path, driver: Driver) -> None:
+    """Both ask at once: one question after the other, and each subagent hears its own answer."""
+    deleted.clear()
+    model = both(
+        [tasks("one", "two"), says("Both are done.")],
+        [calls("delete", path="/tmp/all", header="h"), says("I am done.")],
+    )
+    guardrail = GuardrailMiddleware(provider=Noting(ask=["delete"]))
+    features = RuntimeFeatures(sandbox=False, subagent=True, guardrail=guardrail)
+    graph = create_agent_graph(model, [delete], features=features, name="guarded")
+    runtime = 'runtime: {{url: "{url}", assistant_id: guarded, api_key: "{key}"}}'
+
+    def asked() -> list[str]:
+        found = (re.search(r"Requested by a subagent: `?do (one|two)", text) for text in driver.texts())
+        return [one[1] for one in found if one]
+
+    async with (
+        serve(tmp_path / "agent", sources={"guarded": lambda: graph}, token=SECRET) as served,
+        at_work(tmp_path, driver, runtime.format(url=served.url, key=SECRET)),
+    ):
+        driver.writes("clean up")
+        await until(lambda: len(asked()) == 1, 20.0, lambda: f"{driver.texts()}")
+        driver.writes("reject")
+        await until(lambda: len(asked()) == 2, 20.0, lambda: f"{driver.texts()}")
+        assert deleted == [], "an answer counts for one question"
+        driver.writes("approve")
+        await until(lambda: "Both are done." in driver.texts()[-1], 20.0, lambda: f"{driver.texts()}")
+    assert sorted(asked()) == ["one", "two"]
+    assert deleted == ["/tmp/all"]
+    heard = [call.texts[-1] for call in model.calls if "task" not in call.tools]
+    assert len([text for text in heard if text.startswith("A person rejected this call.")]) == 1
+    assert len([text for text in heard if text.startswith("deleted /tmp/all")]) == 1
