@@ -11,7 +11,7 @@ from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 
 from agent.core.chat_facts import ChatFacts, read_chat_facts
 from agent.core.state import ShownChat, ThreadState
-from agent.middleware.model_response import Handler, Request, Response, with_system, with_update
+from agent.middleware.model_response import Handler, Request, Response, with_conversation, with_update
 
 SECONDS = 3600.0
 """Seconds after which a new title or number of people is shown."""
@@ -42,7 +42,7 @@ class ConversationMiddleware(AgentMiddleware[Any, Any]):
         shown = self._choose(stored, read_chat_facts(request.runtime)) if self._enabled else None
         if shown is None:
             return await handler(request)
-        response = await handler(with_system(request, shown["text"]))
+        response = await handler(with_conversation(request, shown["text"]))
         return response if shown is stored else with_update(response, shown_chat=shown)
 
     def _choose(self, stored: ShownChat | None, facts: ChatFacts | None) -> ShownChat | None:

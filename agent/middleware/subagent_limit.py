@@ -13,7 +13,8 @@ from agent.subagents.tool import make_task_tool
 
 AT_ONCE = 3
 MOST = 12
-PROMPT = """You can delegate self-contained tasks of several steps to subagents with the tool `{tool}`. Do
+PROMPT = """# Subagents
+You can delegate self-contained tasks of several steps to subagents with the tool `{tool}`. Do
 small tasks yourself. Call the tool several times in one answer for tasks that don't depend on each other:
 {at_once} subagents work at once, further ones wait for a free place, and one answer starts at most {most}.
 People see what each subagent does."""

@@ -18,7 +18,8 @@ from agent.middleware.model_response import Handler, Request, Response, open_cal
 from agent.middleware.todo_items import COMPLETED, ensure_one_in_progress, read_items
 
 NAME = "write_todos"
-PROMPT = """You keep a to-do list with the tool `write_todos`, which people see. Use it if a request takes
+PROMPT = """# To-do list
+You keep a to-do list with the tool `write_todos`, which people see. Use it if a request takes
 three or more steps. Mark items as completed as soon as they are done, and remove those that are no longer
 needed. Call it at most once per answer. The list is not the answer: give that in a message of its own."""
 REPLACED = "Not stored: a later list of the same answer replaces this one."

@@ -8,13 +8,14 @@ from agent.core.interfaces import SandboxFacts
 from agent.core.paths import VIRTUAL_ROOT
 from agent.sandbox.paths import WORKSPACE
 
-_FOLDERS = f"""You have a sandbox that belongs to this conversation, with these folders:
+_FOLDERS = f"""# Sandbox
+You have a sandbox that belongs to this conversation, with these folders:
 - {WORKSPACE}: your own files. Relative paths start here.
 - {VIRTUAL_ROOT}/uploads: files that people sent.
 - {VIRTUAL_ROOT}/outputs: files for people.{{presenting}}"""
 _PRESENTING = " Show them with present_files."
 _NAMING = " Name their paths in your result: the agent that gave you the task shows them."
-_COMMANDS = """Commands start in the workspace. Only these folders last from one command to the next:
+_COMMANDS = """Commands start in the workspace. Only these folders last from one command to the next;
 processes, variables and other folders, such as /tmp, don't. To work with data, write a Python script and run
 it."""
 _NO_NETWORK = "Commands have no network, so pip and other installers don't work."

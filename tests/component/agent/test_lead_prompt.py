@@ -15,11 +15,12 @@ from agent.catalog.source import ModelSource
 from agent.core.run_context import RunOptions
 from agent.core.system_message import split_system
 from agent.lead import LeadAgent
+from agent.shared.run_identity import CHAT_FACTS
 from agent.testing import Script, ScriptedChatModel
 from tests.harness.strict_providers.caching import tokens_of
 
 CONFIG = "models: [{name: m, use: 'agent.testing:ScriptedChatModel'%s}]\nweb_tools: {enabled: false}\n"
-CHAT = {
+CHAT: dict[str, Any] = {
     "user_id": "telegram:1",
     "account": "main",
     "platform": "telegram",
@@ -28,14 +29,15 @@ CHAT = {
     "turn_id": "1",
     "roles": ["owner"],
     "locale": "en",
+    CHAT_FACTS: {"app": "Telegram", "kind": "private", "command": "/help"},
 }
-GROUP = {
-    **CHAT,
+GROUP = CHAT | {
     "user_id": "slack:2",
     "platform": "slack",
     "chat": "C1",
     "chat_kind": "group",
     "locale": "zh",
+    CHAT_FACTS: {"app": "Slack", "kind": "group", "title": "ops", "command": "/roebot help"},
 }
 BARE = "sandbox: {enabled: false}\nmemory: {enabled: false}\nsubagents: {enabled: false}\n"
 MAX_TOKENS = 1_400
@@ -75,8 +77,9 @@ async def test_all_chats_share_the_prompt(tmp_path: Path) -> None:
     assert await read_shared(tmp_path, **{**CHAT, "turn_id": "2", "approved": ["bash"]}) == first
 
 
-async def test_the_date_follows_what_chats_share(tmp_path: Path) -> None:
+async def test_the_chat_and_the_date_follow_what_chats_share(tmp_path: Path) -> None:
     shared, own = split_system(await read_prompt(tmp_path, **CHAT))
+    assert "<chat>" in own
     assert "2026" not in shared
     assert own.startswith("\n\n")
     assert "Thursday, 26 November 2026" in own
