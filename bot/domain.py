@@ -284,6 +284,16 @@ class ChangeNote:
 
 
 @dataclass(frozen=True, slots=True)
+class StoppedAnswer:
+    """A `turn`'s answer that was cut off: the `text` that people saw of it, and who stopped it, if known."""
+
+    turn: int
+    text: str
+    why: Stopped
+    stopper: Sender | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """One or more accepted messages that are answered together.
 
@@ -323,6 +333,7 @@ class Turn:
     answers: str = ""
     messages: tuple[TurnMessage, ...] = ()
     notes: tuple[ChangeNote, ...] = ()
+    cut_off: tuple[StoppedAnswer, ...] = ()
     askers: tuple[Sender, ...] = ()
     asked_by: int = 0
     covers: str = ""

@@ -31,6 +31,7 @@ from bot.domain import (
     ReplyAddress,
     Sender,
     Stopped,
+    StoppedAnswer,
     ToolStep,
     Turn,
     TurnKind,
@@ -318,6 +319,7 @@ def decode_turn(
     covers: str = "",
     *,
     approved: Sequence[str] = (),
+    cut_off: Sequence[StoppedAnswer] = (),
 ) -> Turn:
     """Return the turn of a row with its messages, notes and the requesters of the work that it continues."""
     return Turn(
@@ -342,6 +344,7 @@ def decode_turn(
         answers=row.answers,
         messages=tuple(messages),
         notes=tuple(notes),
+        cut_off=tuple(cut_off),
         askers=tuple(askers),
         asked_by=asked_by,
         covers=covers,

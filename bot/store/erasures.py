@@ -34,6 +34,7 @@ from bot.store.retention import (
     PersonKey,
     list_roles_of,
 )
+from bot.store.stopped_answers import FORGET_STOPPER
 
 ERASED = "data erased"
 """Action of the audit event."""
@@ -321,6 +322,7 @@ def erase_names(connection: Connection, person: PersonKey) -> None:
     grants = {"person": str(person), "nobody": MASK}
     connection.execute(DELETE_GRANTS, grants)
     connection.execute(ANONYMIZE_GRANTS, grants)
+    connection.execute(FORGET_STOPPER, {"person": str(person)})
     for role in list_roles_of(connection, person):
         connection.execute(CLEAR_ROLE_NAME, {"entry": role.entry})
     for row in connection.execute(ASKED).all():

@@ -35,8 +35,9 @@ from bot.store.new_turn import ADD_INBOUND, SET_INBOUND_TURN, open_notice, open_
 from bot.store.people import PairingOutcome, request_pairing, set_pairing_address
 from bot.store.record import apply_change, record_message
 from bot.store.routing import ConversationRoute, hold_conversation, route_message
+from bot.store.stopped_answers import mark_stopped
 from bot.store.tool_grants import record_tool_grant
-from bot.store.turns import COUNT_QUEUED, IS_RUNNING, STOP_RUNNING
+from bot.store.turns import COUNT_QUEUED, IS_RUNNING
 
 ONCE_A_DAY = 24 * 3600.0
 
@@ -197,15 +198,14 @@ def _open(
     if refusal := _refusal(connection, admission, place, busy, now):
         return _Opened(_notice(connection, admission, place, refusal, now), refused=True)
     turn, refused = _queue(connection, admission, place, now, queue_limit)
-    ended = None
+    ended = 0
     if not refused:
         count_message(connection, admission.budgets, now)
     if busy is Busy.INTERRUPT and not refused:
-        stop = {"conversation": place.conversation, "why": Stopped.INTERRUPTED.value}
-        ended = connection.execute(STOP_RUNNING, stop).first()
+        ended = mark_stopped(connection, place.conversation, Stopped.INTERRUPTED)
     waits = "" if refused else _find_waiting_reason(admission, place)
     steers = busy is Busy.STEER and not refused
-    return _Opened(turn, refused, waits, interrupts=ended is not None, steers=steers)
+    return _Opened(turn, refused, waits, interrupts=ended > 0, steers=steers)
 
 
 def _find_waiting_reason(admission: Admission, place: ConversationRoute) -> str:

@@ -34,6 +34,7 @@ Id = BigInteger().with_variant(Integer, "sqlite")
 
 # A message is stored before it has a turn, and enters the index when it gets one.
 HAS_TURN = text("turn_id > 0")
+STOPPED = text("stopped > 0")
 UNTOLD = text("turn_id = 0")
 UNDECIDED = text("question <> '' AND decisions <> ''")
 SPENT = text("total_tokens > 0")
@@ -113,6 +114,9 @@ turns = Table(
     Column("repeats", Id, nullable=False, server_default=text("0")),
     _int("replaced"),
     _int("stopped"),
+    _text("stopper"),
+    _text("stopper_name"),
+    Column("stop_told", Id, nullable=False, server_default=text("0")),
     _int("size"),
     _text("answers"),
     _int("plan"),
@@ -137,6 +141,7 @@ turns = Table(
         postgresql_where=text("state IN ('accepted', 'running', 'waiting', 'delivering')"),
     ),
     Index("turns_of_conversation", "conversation_id", "id"),
+    Index("turns_stopped", "conversation_id", "stop_told", sqlite_where=STOPPED, postgresql_where=STOPPED),
     Index("turns_of_person", "person", "created_at", sqlite_where=SPENT, postgresql_where=SPENT),
     # Covers all columns of the query, so that a month of everybody's usage is summed from the index alone.
     Index(
@@ -462,7 +467,7 @@ erasures = Table(
 forgotten = Table("forgotten", metadata, Column("account", String, primary_key=True), _number("turn_id"))
 
 
-REVISIONS = tuple(f"{number:04}" for number in range(1, 23))
+REVISIONS = tuple(f"{number:04}" for number in range(1, 24))
 HEAD = REVISIONS[-1]
 VERSION_TABLE = "alembic_version"
 _versions = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))

@@ -43,6 +43,7 @@ from bot.store.message_edits import list_notes, take_notes
 from bot.store.new_turn import SET_STATE, save_part
 from bot.store.retries import THE_LAST
 from bot.store.steering import join_messages
+from bot.store.stopped_answers import list_stopped, mark_stopped, take_stopped
 from bot.store.tool_grants import list_granted_tools
 from bot.store.usage import TurnUsage, save_usage
 
@@ -160,11 +161,6 @@ DROP_PARTS = sql("DELETE FROM parts WHERE turn_id = :turn AND (position >= :coun
 MAKE_CHAT_TURN = sql(
     "UPDATE turns SET kind = 'chat' WHERE id = :id AND kind = 'command' AND state = 'accepted'"
 )
-# Mark the running turn of a conversation as stopped; returns its id.
-STOP_RUNNING = sql(
-    f"""UPDATE turns SET stopped = :why WHERE conversation_id = :conversation AND kind = 'chat'
-    AND state IN ('running', 'waiting') AND {AT_WORK} RETURNING id"""
-)
 # Check whether a conversation has a running turn.
 IS_RUNNING = sql(
     f"""SELECT id FROM turns WHERE conversation_id = :conversation AND kind = 'chat'
@@ -208,10 +204,15 @@ def _begin(connection: Connection, row: Any) -> Begin | Wait | Idle:
     notes = (
         () if row.answers else take_notes(connection, row.id, row.conversation_id, row.thread_id, row.repeats)
     )
+    stopped = (
+        ()
+        if row.answers
+        else take_stopped(connection, row.id, row.conversation_id, row.thread_id, row.repeats)
+    )
     askers = _load_askers(connection, row, answers)
     messages = _load_messages(connection, row.repeats or row.id)
     granted = _load_grants(connection, row, messages, askers[0])
-    turn = decode_turn(row, messages, notes, *askers, approved=granted)
+    turn = decode_turn(row, messages, notes, *askers, approved=granted, cut_off=stopped)
     plan, agent = bool(settings.plan), settings.agent
     return Begin(replace(turn, state=TurnState.RUNNING, model=model, plan=plan, agent=agent, answers=answers))
 
@@ -236,9 +237,10 @@ def _load(connection: Connection, row: Any) -> Resume:
     parts = connection.execute(TURN_PARTS, {"turn": row.id}).all()
     messages = _load_messages(connection, row.repeats or row.id)
     notes = list_notes(connection, row.id, row.thread_id, row.repeats)
+    stopped = list_stopped(connection, row.id, row.conversation_id, row.repeats)
     askers = _load_askers(connection, row, row.answers)
     granted = _load_grants(connection, row, messages, askers[0])
-    turn = decode_turn(row, messages, notes, *askers, approved=granted)
+    turn = decode_turn(row, messages, notes, *askers, approved=granted, cut_off=stopped)
     return Resume(turn, tuple(decode_part(part) for part in parts))
 
 
@@ -325,10 +327,8 @@ def stop_turn(connection: Connection, conversation: int, actor: Actor | None, no
     """Mark the running turn as stopped, or give up the open approval, which opens a stopped turn. Returns
     its id, 0 if there is nothing to stop.
     """
-    given = {"conversation": conversation, "why": Stopped.ASKED.value}
-    running = connection.execute(STOP_RUNNING, given).scalar_one_or_none()
-    if running is not None:
-        return int(running)
+    if running := mark_stopped(connection, conversation, Stopped.ASKED, actor):
+        return running
     asked_by, turn = give_up_approval(connection, conversation, now)
     if turn and actor is not None:
         record_event(connection, actor, AuditEvent("approval", f"turn {asked_by}", "stopped"), now)
@@ -355,7 +355,7 @@ def hand_off_to_agent(
     count_message(connection, how.limits, now)
     connection.execute(MAKE_CHAT_TURN, {"id": command.id})
     if running and how.busy is Busy.INTERRUPT:
-        connection.execute(STOP_RUNNING, {**here, "why": Stopped.INTERRUPTED.value})
+        mark_stopped(connection, command.conversation, Stopped.INTERRUPTED)
     return "", running and how.busy is Busy.INTERRUPT
 
 

@@ -94,6 +94,11 @@ ENGLISH: Mapping[str, str] = {
     # Notes for the agent
     "note_changed": "[{name} edited an earlier message. Before: {before}. Now: {after}]",
     "note_deleted": "[{name} deleted an earlier message. Do not repeat what it said.]",
+    "note_seen": "[People saw this much of your previous answer:]",
+    "note_unseen": "[People saw nothing of your previous answer.]",
+    "note_stopped": "[stopped here]",
+    "note_stopped_by": "[stopped by {name} here]",
+    "note_interrupted": "[interrupted here by a newer message]",
     "note_skill": "[This message asks for the skill {name}. Read {path} first and follow it.]",
     # Help, new, stop, retry
     "help_title": "**Commands**",

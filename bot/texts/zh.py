@@ -94,6 +94,11 @@ CHINESE: Mapping[str, str] = {
     # Notes for the agent
     "note_changed": "[{name} 修改了之前的消息 {before}，现在的内容是：{after}]",
     "note_deleted": "[{name} 删除了之前的一条消息，不要复述其内容。]",
+    "note_seen": "[你的上一条回答，对方看到的部分如下：]",
+    "note_unseen": "[你的上一条回答，对方没有看到任何内容。]",
+    "note_stopped": "[在此处停止]",
+    "note_stopped_by": "[{name} 在此处停止了回答]",
+    "note_interrupted": "[在此处被新消息打断]",
     "note_skill": "[这条消息指定使用技能 {name}：请先阅读 {path}，并按其中的方法处理。]",
     # Help, new, stop, retry
     "help_title": "**可用命令**",

@@ -16,7 +16,18 @@ from bot.access import Role
 from bot.commands.extensions import find_skill, split_command
 from bot.dispatch.pacing import Backoff
 from bot.dispatch.run.upload import AttachmentUploader
-from bot.domain import ChangeNote, ChatKind, Quotation, QuotationKind, Sender, Turn, TurnMessage, person_of
+from bot.domain import (
+    ChangeNote,
+    ChatKind,
+    Quotation,
+    QuotationKind,
+    Sender,
+    Stopped,
+    StoppedAnswer,
+    Turn,
+    TurnMessage,
+    person_of,
+)
 from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
 from bot.runtime.interface import StoredUpload
 from bot.texts import Texts
@@ -151,6 +162,36 @@ def render_change(platform: str, note: ChangeNote, texts: Texts) -> str:
         return escape_text(texts("note_deleted", name=name))
     before, after = _json_string(note.before), _json_string(note.after)
     return escape_text(texts("note_changed", name=name, before=before, after=after))
+
+
+MAX_NAME = 60
+"""Characters of the name of the person who stopped an answer."""
+
+
+def stopped_message(answer: StoppedAnswer, texts: Texts) -> dict[str, Any]:
+    """Return the message of the service that tells what people saw of a stopped answer, and who stopped it.
+
+    It is a message of its own: providers refuse an assistant's message after another one, and it goes with
+    those of the person whom the answer was for when they are erased.
+    """
+    seen = answer.text.rstrip()
+    for mark in (texts("stopped"), texts("interrupted")):
+        seen = seen.removesuffix(mark).rstrip()
+    by = answer.stopper
+    if answer.why is Stopped.INTERRUPTED:
+        end = texts("note_interrupted")
+    elif by is not None:
+        end = texts("note_stopped_by", name=f"{_json_string((by.name or by.id)[:MAX_NAME])} ({by.id})")
+    else:
+        end = texts("note_stopped")
+    quoted_lines = [f"> {line}" for line in seen.splitlines()]
+    lines = [texts("note_seen"), *quoted_lines, end] if seen else [texts("note_unseen"), end]
+    return {
+        "type": "human",
+        "content": escape_text("\n".join(lines)),
+        "id": f"roebot-{answer.turn}-stopped",
+        "additional_kwargs": {"lc_source": "stopped_answer"},
+    }
 
 
 def _json_string(text: str) -> str:

@@ -18,7 +18,7 @@ from bot.access import Role
 from bot.access.run_context import build_run_context
 from bot.commands.escaping import quoted
 from bot.dispatch.pacing import AccountChannel
-from bot.dispatch.run.agent_message import AgentMessages, RoleOf, render_change
+from bot.dispatch.run.agent_message import AgentMessages, RoleOf, render_change, stopped_message
 from bot.dispatch.run.upload import AttachmentUploader
 from bot.domain import (
     HistoryMessage,
@@ -115,6 +115,8 @@ async def build_run_request(
     told += [render_change(turn.platform, note, texts) for note in turn.notes]
     if told and messages:
         messages[0]["content"] = "\n\n".join([*told, messages[0]["content"]])
+    if messages:
+        messages = [*(stopped_message(one, texts) for one in turn.cut_off), *messages]
     agent = turn.agent or uploader.channel.agent
     configurable = build_run_context(turn, agent, texts.locale, roles, facts)
     if steerable:

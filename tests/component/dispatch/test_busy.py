@@ -24,9 +24,11 @@ async def works(at: Bench, text: str = "long") -> None:
 
 
 def asked(at: Bench, run: int) -> list[str]:
-    """The texts that a run was asked with."""
+    """The texts that a run was asked with, without what the service adds."""
     return [
-        without_envelopes(message["content"]) for message in at.runtime.runs[f"run-{run}"].request.messages
+        without_envelopes(message["content"])
+        for message in at.runtime.runs[f"run-{run}"].request.messages
+        if "lc_source" not in message["additional_kwargs"]
     ]
 
 

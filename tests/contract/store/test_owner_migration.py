@@ -28,6 +28,8 @@ def before(connection: Connection) -> None:
         "DROP TABLE page_sessions",
         "ALTER TABLE schedules DROP COLUMN digested_at",
         "ALTER TABLE turns DROP COLUMN steps",
+        "DROP INDEX turns_stopped",
+        *(f"ALTER TABLE turns DROP COLUMN {name}" for name in ("stopper", "stopper_name", "stop_told")),
         "DROP INDEX turns_spent",
         *(f"ALTER TABLE turns DROP COLUMN {name}" for name in ("cached_tokens", "cost", "currency")),
         "CREATE INDEX turns_spent ON turns (created_at, person, input_tokens, output_tokens, total_tokens)"

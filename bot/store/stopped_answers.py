@@ -1,0 +1,71 @@
+"""Answers that were stopped: the next turn on their thread tells the agent what people had seen of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.domain import Sender, Stopped, StoppedAnswer
+from bot.store.audit import Actor
+from bot.store.connection import AT_WORK, Connection, sql
+
+MAX_SHOWN = 6000
+"""Characters of a stopped answer that the agent is told; a longer one loses its middle."""
+# Mark the running turn of a conversation as stopped; returns its id.
+STOP_RUNNING = sql(
+    f"""UPDATE turns SET stopped = :why, stopper = :stopper, stopper_name = :name
+    WHERE conversation_id = :conversation AND kind = 'chat' AND state IN ('running', 'waiting') AND {AT_WORK}
+    RETURNING id"""
+)
+# Assign the stopped answers of a thread to the turn that tells about them; a run that never began left
+# nothing in the thread, and a retry replaces what it repeats.
+ASSIGN_STOPPED = sql(
+    f"""UPDATE turns SET stop_told = :turn WHERE conversation_id = :conversation AND stopped > 0 AND {AT_WORK}
+    AND stop_told = 0 AND thread_id = :thread_id AND state = 'cancelled' AND run_id <> '' AND replaced = 0"""
+)
+STOPPED_OF = sql(
+    """SELECT id, stopped, stopper, stopper_name FROM turns WHERE conversation_id = :conversation
+    AND stopped > 0 AND stop_told IN (:turn, :repeats) AND stop_told > 0 ORDER BY id"""
+)
+SHOWN_TEXTS = sql(
+    "SELECT content FROM parts WHERE turn_id = :turn AND kind = 'text' AND content <> '' ORDER BY position"
+)
+# Remove a person as the one who stopped answers.
+FORGET_STOPPER = sql(
+    "UPDATE turns SET stopper = '', stopper_name = '' WHERE stopped > 0 AND stopper = :person"
+)
+
+
+def mark_stopped(connection: Connection, conversation: int, why: Stopped, actor: Actor | None = None) -> int:
+    """Mark the running turn of a conversation as stopped by this person. Returns its id, 0 if none runs."""
+    by = {"stopper": actor.person if actor else "", "name": actor.name if actor else ""}
+    given = {"conversation": conversation, "why": why.value}
+    running = connection.execute(STOP_RUNNING, {**given, **by}).scalar_one_or_none()
+    return 0 if running is None else int(running)
+
+
+def take_stopped(
+    connection: Connection, turn: int, conversation: int, thread_id: str, repeats: int
+) -> Sequence[StoppedAnswer]:
+    """Assign the stopped answers that the agent does not know of to this turn, and return them."""
+    here = {"turn": turn, "conversation": conversation, "thread_id": thread_id}
+    connection.execute(ASSIGN_STOPPED, here)
+    return list_stopped(connection, turn, conversation, repeats)
+
+
+def list_stopped(
+    connection: Connection, turn: int, conversation: int, repeats: int
+) -> Sequence[StoppedAnswer]:
+    """Return the stopped answers that a turn tells about; a retry tells what the repeated turn did."""
+    here = {"turn": turn, "repeats": repeats, "conversation": conversation}
+    found: list[StoppedAnswer] = []
+    for row in connection.execute(STOPPED_OF, here).all():
+        texts = [part.content for part in connection.execute(SHOWN_TEXTS, {"turn": row.id}).all()]
+        shown = _cut_middle("\n\n".join(texts), MAX_SHOWN)
+        stopper = Sender(row.stopper, row.stopper_name) if row.stopper else None
+        found.append(StoppedAnswer(row.id, shown, Stopped(row.stopped), stopper))
+    return found
+
+
+def _cut_middle(text: str, most: int) -> str:
+    half = most // 2
+    return text if len(text) <= most else f"{text[:half]}\n…\n{text[-half:]}"
