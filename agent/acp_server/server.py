@@ -39,6 +39,7 @@ from agent.core.client_events import StreamEvent
 from agent.core.paths import safe_name
 from agent.errors import AgentError
 from agent.shared.approval_words import APPROVE, REJECT
+from agent.shared.envelope import escape_text
 from agent.uploads.folders import create_unique
 
 MAX_RESOURCE_CHARACTERS = 100_000
@@ -78,7 +79,7 @@ def read_prompt(blocks: Sequence[Any], folder: Path) -> PromptContent:
 
 def _quote_resource(resource: Any) -> str:
     name = resource.uri.rstrip("/").rpartition("/")[2].replace('"', "")
-    text = resource.text[:MAX_RESOURCE_CHARACTERS].replace("</file>", "<\\/file>")
+    text = escape_text(resource.text[:MAX_RESOURCE_CHARACTERS], "file")
     return f'<file name="{name}">\n{text}\n</file>'
 
 

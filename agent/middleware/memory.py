@@ -18,6 +18,7 @@ from agent.memory.prompt_section import escape_tags
 from agent.memory.scopes import format_scope
 from agent.memory.store import InProcessMemoryStore
 from agent.middleware.model_response import Handler, Request, Response, get_answer, with_conversation
+from agent.shared.envelope import escape_text
 
 log = structlog.get_logger(__name__)
 INJECTED = """<memory>
@@ -53,7 +54,8 @@ class MemoryMiddleware(AgentMiddleware[Any, Any]):
         if text is not None and context.thread_id is not None:
             text = self._frozen.choose_text(context.thread_id, format_scope(scope), text, erasures)
         if text:
-            request = with_conversation(request, INJECTED.format(text=escape_tags(text)))
+            shown = escape_text(escape_tags(text), "memory")
+            request = with_conversation(request, INJECTED.format(text=shown))
         response = await handler(request)
         answer = get_answer(response)
         if answer is not None and not answer.tool_calls:

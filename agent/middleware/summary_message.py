@@ -30,7 +30,8 @@ AND_STEPS = "the earlier messages, and the first steps of the work on the messag
 _OLD_HEADER = "Here is a summary of the conversation to date:\n\n"
 _BODY = re.compile(r"<summary\b[^>]*>\s*(.*?)\s*</summary>", re.DOTALL)
 _TODOS = re.compile(r"\s*<todo_list>\s.*</todo_list>\s*$", re.DOTALL)
-_OWN_TAG = re.compile(r"<(?=\s*/?\s*(?:summary|todo_list|skills_in_use|transcript)\b)", re.IGNORECASE)
+_OWN_TAGS = ("summary", "todo_list", "skills_in_use", "transcript")
+_OWN_TAG = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(_OWN_TAGS)})\b)", re.IGNORECASE)
 _SKILL = re.compile(r"/[\w./@+-]+/SKILL\.md\b")
 _READERS = frozenset({"read_file", "bash"})
 
@@ -151,7 +152,7 @@ def _render_transcripts(count: int) -> str:
 
 def _escape(text: str) -> str:
     """Return a text in which nothing opens or closes the tags of a summary or of a message."""
-    return _OWN_TAG.sub("&lt;", escape_text(text))
+    return escape_text(_OWN_TAG.sub("&lt;", text), *_OWN_TAGS)
 
 
 def _render_skills(paths: Sequence[str]) -> str:

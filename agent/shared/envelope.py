@@ -21,9 +21,11 @@ BRACKETS = "<＜﹤‹〈⟨❬❮˂ᐸ≺"
 """The bracket that opens a tag, and characters that a reader may take for it."""
 _BRACKET = re.compile(f"[{BRACKETS}]")
 _INVISIBLE = frozenset({"Cc", "Cf", "Mn", "Me", "Zs", "Zl", "Zp", "Cs", "Cn", "Co"})
-_SKIPPED = frozenset("/\\")
+_SKIPPED = frozenset("/\\／＼∕⁄⧸╱")
 # Letters of other scripts that look like those of the tags.
-_LOOKALIKES = str.maketrans("мᴍеєҽѕꜱаαɑɡցԛυսᴜоοօσтτᴛіιıлпոηռ", "mmeeessaaaggquuuooootttiiinnnnn")
+_LOOKALIKES = str.maketrans(
+    "мᴍеєҽѕꜱаαɑɡցԛυսᴜоοօσтτᴛіιıлпոηռƒꜰӏʟʀуʏсᴄһʜ", "mmeeessaaaggquuuooootttiiinnnnnffllryycchh"
+)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟″＂«»", "'") | dict.fromkeys(BRACKETS[1:] + "＞﹥›〉⟩❭❯˃ᐳ≻", "'"))
 _ATTRIBUTE = re.compile(r' ([a-z]+)="([^"<>\n]*)"')
@@ -104,12 +106,13 @@ def _read(envelope: MessageEnvelope) -> str:
     return envelope.text or "\n\n".join(filter(None, (one.text for one in envelope.quotations)))
 
 
-def escape_text(text: str) -> str:
+def escape_text(text: str, *enclosing: str) -> str:
     """Return the text with a backslash in everything that looks like one of the tags.
 
-    Reversible with `unescape_text`, except that a lone surrogate becomes U+FFFD.
+    `enclosing` are names of other tags around the text; what looks like their closing tags is escaped too.
+    Without them it is reversible with `unescape_text`, except that a lone surrogate becomes U+FFFD.
     """
-    return _map_tags(_SURROGATE.sub("\ufffd", text), "\\", removing=False)
+    return _map_tags(_SURROGATE.sub("\ufffd", text), "\\", removing=False, enclosing=enclosing)
 
 
 def unescape_text(text: str) -> str:
@@ -117,29 +120,34 @@ def unescape_text(text: str) -> str:
     return _map_tags(text, "\\", removing=True)
 
 
-def _map_tags(text: str, mark: str, *, removing: bool) -> str:
+def _map_tags(text: str, mark: str, *, removing: bool, enclosing: tuple[str, ...] = ()) -> str:
     """Add or remove a mark behind each bracket that seems to open or close one of the tags."""
     parts: list[str] = []
     at = 0
     for found in _BRACKET.finditer(text):
         end = found.end()
-        if _resembles_tag(text, end):
+        if _resembles_tag(text, end, enclosing):
             parts += [text[at:end], "" if removing else mark]
             at = end + len(mark) if removing and text.startswith(mark, end) else end
     return "".join([*parts, text[at:]])
 
 
-def _resembles_tag(text: str, at: int) -> bool:
-    """Return whether a tag's name follows, whatever invisible characters, accents or scripts it uses."""
+def _resembles_tag(text: str, at: int, enclosing: tuple[str, ...]) -> bool:
+    """Return whether a tag's name follows, whatever invisible characters, accents or scripts it uses.
+
+    The names in `enclosing` count after a slash.
+    """
     letters = ""
+    names: tuple[str, ...] = TAGS
     for index in range(at, len(text)):
         char = text[index]
         if char in _SKIPPED or unicodedata.category(char) in _INVISIBLE:
+            names = (*TAGS, *enclosing) if char in _SKIPPED else names
             continue
         letters += _fold(char)
-        if any(letters.startswith(tag) for tag in TAGS):
+        if any(letters.startswith(name) for name in names):
             return True
-        if not any(tag.startswith(letters) for tag in TAGS):
+        if not any(name.startswith(letters) for name in names):
             return False
     return False
 

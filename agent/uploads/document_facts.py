@@ -15,7 +15,7 @@ TABLES = 20
 
 def quote_file(name: str, text: str) -> str:
     """Quote a text; tags of files, messages and quotations in it are escaped."""
-    body = escape_text(text.replace("</file", "<\\/file"))
+    body = escape_text(text, "file")
     return f'<file name="{name}">\n{body}\n</file>'
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from agent.shared.live_token import LiveToken
 from bot.app.home import prepare_home
 from bot.app.service import BotService, StartOptions
-from bot.clock import SystemClock
+from bot.clock import Clock, SystemClock
 from bot.config import load_config
 from bot.store import open_database
 from tests.harness.credentials import SERVICE_TOKEN
@@ -20,7 +20,7 @@ from tests.harness.shared_agent import shared_agent
 
 
 @asynccontextmanager
-async def running(home: Path, config: str) -> AsyncIterator[BotService]:
+async def running(home: Path, config: str, clock: Clock | None = None) -> AsyncIterator[BotService]:
     """A service without its port; leaving it is a shutdown.
 
     One with the scripted model and no runtime of its own gets the worker's.
@@ -33,7 +33,7 @@ async def running(home: Path, config: str) -> AsyncIterator[BotService]:
     loaded = load_config(path, os.environ, home)
     database = await open_database(home)
     settings = StartOptions(home, loaded, path, dict(os.environ), home, LiveToken(SERVICE_TOKEN))
-    service = BotService(settings, database, SystemClock())
+    service = BotService(settings, database, clock or SystemClock())
     work = asyncio.create_task(service.run())
     try:
         yield service

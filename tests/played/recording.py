@@ -22,21 +22,30 @@ USUAL = {
 
 
 class RecordedModel(PlayedModel):
-    """Gives `lead` and `subagent` in order, and `background` by purpose; more requests fail."""
+    """Gives `lead` and `subagent` in order, and `background` by purpose.
+
+    More requests of the lead agent get what `otherwise` makes, or fail without it.
+    """
 
     def __init__(
         self,
         *lead: Answer,
         subagent: Sequence[Answer] = (),
         background: dict[Purpose, Answer] | None = None,
+        otherwise: Answer | None = None,
     ) -> None:
         super().__init__(self._repeat)
+        self._otherwise = otherwise
         self._scripts = {Purpose.LEAD: deque(lead), Purpose.SUBAGENT: deque(subagent)}
-        self._background: dict[Purpose, Answer] = {**USUAL, **(background or {})}
+        self.background: dict[Purpose, Answer] = {**USUAL, **(background or {})}
 
     def of(self, purpose: Purpose) -> list[ModelRequest]:
         """Return the requests with this purpose."""
         return [one for one in self.played if one.purpose is purpose]
+
+    def script(self, *lead: Answer) -> None:
+        """Record more answers of the lead agent."""
+        self._scripts[Purpose.LEAD].extend(lead)
 
     @property
     def lead(self) -> list[ModelRequest]:
@@ -55,17 +64,20 @@ class RecordedModel(PlayedModel):
         return counts[True] / max(counts.total(), 1)
 
     async def _repeat(self, request: ModelRequest) -> Reply:
-        if request.purpose in self._scripts:
-            script = self._scripts[request.purpose]
-            if not script:
-                raise NoAnswer(f"No answer was recorded for request {request.number}.")
-            chosen: Answer = script.popleft()
-        else:
-            chosen = self._background.get(request.purpose, Reply("Done."))
+        chosen = self._choose_answer(request)
         if isinstance(chosen, Reply):
             return chosen
         made = chosen(request)
         return await made if isawaitable(made) else made
+
+    def _choose_answer(self, request: ModelRequest) -> Answer:
+        if request.purpose not in self._scripts:
+            return self.background.get(request.purpose, Reply("Done."))
+        if script := self._scripts[request.purpose]:
+            return script.popleft()
+        if self._otherwise is None or request.purpose is not Purpose.LEAD:
+            raise NoAnswer(f"No answer was recorded for request {request.number}.")
+        return self._otherwise
 
 
 def call(name: str, **args: object) -> Reply:

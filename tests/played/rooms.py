@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.feishu import FeishuEmulator
 from bot.testing.emulators.slack import SlackEmulator
+from bot.testing.emulators.slack.errors import SlackApiError
 from bot.testing.emulators.telegram import TelegramEmulator
 
 ANN, BOB = "Ann", "Bob"
@@ -74,11 +75,14 @@ class Room(Protocol):
 class TelegramRoom:
     """Private, or a group in which the bot is mentioned."""
 
-    def __init__(self, emulator: TelegramEmulator, *, group: bool) -> None:
+    def __init__(
+        self, emulator: TelegramEmulator, *, group: bool, title: str = "Launch team", bob: str = BOB
+    ) -> None:
         self.is_group = group
-        self._emulator = emulator
+        self.emulator = emulator
         self._people = {ANN: 1001, BOB: 1002}
-        self._chat = emulator.people.make_group("Launch team") if group else 0
+        self._names = {ANN: ANN, BOB: bob}
+        self._chat = emulator.people.make_group(title) if group else 0
         self.account = f'telegram: {{bot_token: "{emulator.token}", base_url: "{emulator.url}"}}'
         self.owner = "telegram:1001"
 
@@ -87,22 +91,26 @@ class TelegramRoom:
 
     async def say(self, text: str, *, by: str = ANN, files: Sequence[File] = (), reply_to: Any = None) -> Any:
         """Write a message, each file as a message of its own before the text."""
-        place: dict[str, Any] = {"user": self._people[by], "name": by, "chat": self._chat}
-        written = text.replace(BOT, f"@{self._emulator.world.bot.username}")
+        place = self._place_of(by)
+        written = self._mention(text)
         for file in files:
             last = file is files[-1]
             media = {"media": "document", "data": file.data, "filename": file.name, "mime": file.mime}
-            sent = self._emulator.people.says(written if last else "", **place, **media)
+            sent = self.emulator.people.says(written if last else "", **place, **media)
         if not files:
-            sent = self._emulator.people.says(written, reply_to=reply_to or 0, **place)
+            sent = self.emulator.people.says(written, reply_to=reply_to or 0, **place)
         return sent.id
 
     async def forward(self, text: str, *, author: str, comment: str = "") -> Any:
         """Forward; a comment is a message before it, as Telegram's apps send it."""
-        place: dict[str, Any] = {"user": self._people[ANN], "name": ANN, "chat": self._chat}
         if comment:
-            self._emulator.people.says(comment.replace(BOT, f"@{self._emulator.world.bot.username}"), **place)
-        return self._emulator.people.forwards(text, author=author, **place).id
+            self.emulator.people.says(self._mention(comment), **self._place_of(ANN))
+        return self.emulator.people.forwards(text, author=author, **self._place_of(ANN)).id
+
+    async def quote(self, text: str, quoted: str, *, reply_to: Any) -> Any:
+        """Reply to a message, quoting a part of it, as Ann."""
+        place = self._place_of(ANN)
+        return self.emulator.people.quotes(self._mention(text), quoted, reply_to=reply_to, **place).id
 
     async def press(self, label: str) -> None:
         """Press it."""
@@ -111,7 +119,7 @@ class TelegramRoom:
                 for button in row:
                     if button["text"] == label:
                         data = button["callback_data"]
-                        self._emulator.people.presses(self._place(), message["message_id"], data, user=1001)
+                        self.emulator.people.presses(self._place(), message["message_id"], data, user=1001)
                         return
         raise LookupError(label)
 
@@ -133,15 +141,21 @@ class TelegramRoom:
 
     def versions(self) -> list[str]:
         """Return every text that the bot ever showed."""
-        return _versions(self._emulator)
+        return _versions(self.emulator)
 
     def _place(self) -> int:
         return self._chat or self._people[ANN]
 
+    def _place_of(self, person: str) -> dict[str, Any]:
+        return {"user": self._people[person], "name": self._names[person], "chat": self._chat}
+
+    def _mention(self, text: str) -> str:
+        return text.replace(BOT, f"@{self.emulator.world.bot.username}")
+
     def _messages(self) -> list[dict[str, Any]]:
-        if self._place() not in self._emulator.world.chats:
+        if self._place() not in self.emulator.world.chats:
             return []
-        return [one for one in self._emulator.view(self._place())["messages"] if one["from_bot"]]
+        return [one for one in self.emulator.view(self._place())["messages"] if one["from_bot"]]
 
 
 class SlackRoom:
@@ -149,7 +163,7 @@ class SlackRoom:
 
     def __init__(self, emulator: SlackEmulator, *, group: bool) -> None:
         self.is_group = group
-        self._emulator = emulator
+        self.emulator = emulator
         self._people = {ANN: "U0000001", BOB: "U0000002"}
         self._channel = emulator.people.make_channel("launch") if group else ""
         self.account = (
@@ -164,19 +178,23 @@ class SlackRoom:
     async def say(self, text: str, *, by: str = ANN, files: Sequence[File] = (), reply_to: Any = None) -> Any:
         """Write a message; a reply is written in the thread of the other message."""
         given = [{"filename": file.name, "data": file.data, "mime": file.mime} for file in files]
-        sent = self._emulator.people.says(
+        sent = self.emulator.people.says(
             text.replace(BOT, "@roebot"),
             user=self._people[by],
             name=by,
             channel=self._channel,
-            thread=reply_to or "",
+            thread=self._root_of(reply_to) if reply_to else "",
             files=given,
         )
         return sent.ts
 
+    def _root_of(self, ts: str) -> str:
+        """Return the message that the thread of a message began with."""
+        return self.emulator.world.known(self._place()).messages[ts].thread_ts or ts
+
     async def forward(self, text: str, *, author: str, comment: str = "") -> Any:
         """Share a message of somebody else."""
-        shared = self._emulator.people.shares(
+        shared = self.emulator.people.shares(
             text,
             comment.replace(BOT, "@roebot"),
             author_name=author,
@@ -191,7 +209,7 @@ class SlackRoom:
         for message in reversed(self._messages()):
             for element in _slack_buttons(message):
                 if element["text"]["text"] == label:
-                    self._emulator.people.clicks(
+                    self.emulator.people.clicks(
                         self._place(), message["ts"], element["value"], action_id=element["action_id"]
                     )
                     return
@@ -212,15 +230,15 @@ class SlackRoom:
 
     def versions(self) -> list[str]:
         """Return every text that the bot ever showed."""
-        return _versions(self._emulator)
+        return _versions(self.emulator)
 
     def _place(self) -> str:
-        return self._channel or self._emulator.world.known(self._people[ANN]).id
+        return self._channel or self.emulator.world.known(self._people[ANN]).id
 
     def _messages(self) -> list[dict[str, Any]]:
         try:
-            found = self._emulator.view(self._channel or self._people[ANN])
-        except KeyError:
+            found = self.emulator.view(self._channel or self._people[ANN])
+        except SlackApiError:  # Ann has not written yet
             return []
         return [one for one in found["messages"] if one["from_bot"]]
 
@@ -230,7 +248,7 @@ class DiscordRoom:
 
     def __init__(self, emulator: DiscordEmulator, *, group: bool) -> None:
         self.is_group = group
-        self._emulator = emulator
+        self.emulator = emulator
         self._group = emulator.people.make_group("launch") if group else 0
         first = emulator.people.says.__kwdefaults__["user"]
         self._people = {ANN: first, BOB: first + 1}
@@ -243,18 +261,18 @@ class DiscordRoom:
     async def say(self, text: str, *, by: str = ANN, files: Sequence[File] = (), reply_to: Any = None) -> Any:
         """Write a message."""
         given = [{"filename": file.name, "data": file.data, "mime": file.mime} for file in files]
-        written = text.replace(BOT, f"<@{self._emulator.world.bot.id}>")
+        written = text.replace(BOT, f"<@{self.emulator.world.bot.id}>")
         place = {"user": self._people[by], "name": by, "chat": self._group}
-        return self._emulator.people.says(written, files=given, reply_to=reply_to or 0, **place).id
+        return self.emulator.people.says(written, files=given, reply_to=reply_to or 0, **place).id
 
     async def forward(self, text: str, *, author: str, comment: str = "") -> Any:
         """Forward; Discord does not name the author."""
-        return self._emulator.people.forwards(text, user=self._people[ANN], name=ANN, chat=self._group).id
+        return self.emulator.people.forwards(text, user=self._people[ANN], name=ANN, chat=self._group).id
 
     async def press(self, label: str) -> None:
         """Press it."""
         [*_, message] = [one for one in self._messages() if label in one["buttons"]]
-        self._emulator.people.presses(self._place(), message["message_id"], label, user=self._people[ANN])
+        self.emulator.people.presses(self._place(), message["message_id"], label, user=self._people[ANN])
 
     async def read(self) -> list[Shown]:
         """Return the messages of the bot."""
@@ -265,13 +283,13 @@ class DiscordRoom:
 
     def versions(self) -> list[str]:
         """Return every text that the bot ever showed."""
-        return _versions(self._emulator)
+        return _versions(self.emulator)
 
     def _place(self) -> int:
-        return self._group or self._emulator.people.dm(self._people[ANN], ANN)
+        return self._group or self.emulator.people.dm(self._people[ANN], ANN)
 
     def _messages(self) -> list[dict[str, Any]]:
-        return [one for one in self._emulator.view(self._place())["messages"] if one["from_bot"]]
+        return [one for one in self.emulator.view(self._place())["messages"] if one["from_bot"]]
 
 
 class FeishuRoom:
@@ -279,7 +297,7 @@ class FeishuRoom:
 
     def __init__(self, emulator: FeishuEmulator, *, group: bool) -> None:
         self.is_group = group
-        self._emulator = emulator
+        self.emulator = emulator
         self._group = emulator.people.make_group("Launch") if group else ""
         first = emulator.people.says.__kwdefaults__["user"]
         self._people = {ANN: first, BOB: f"{first[:-1]}z"}
@@ -296,21 +314,21 @@ class FeishuRoom:
         """Write a message, each file as a message of its own before the text."""
         place: dict[str, Any] = {"user": self._people[by], "name": by, "chat": self._group}
         for file in files:
-            self._emulator.people.says(kind="file", data=file.data, filename=file.name, **place)
-        written = text.replace(BOT, f"@{self._emulator.world.bot.name}")
-        return self._emulator.people.says(written, reply_to=reply_to or "", **place).id
+            self.emulator.people.says(kind="file", data=file.data, filename=file.name, **place)
+        written = text.replace(BOT, f"@{self.emulator.world.bot.name}")
+        return self.emulator.people.says(written, reply_to=reply_to or "", **place).id
 
     async def forward(self, text: str, *, author: str, comment: str = "") -> Any:
         """Forward."""
         place: dict[str, Any] = {"user": self._people[ANN], "name": ANN, "chat": self._group}
-        return self._emulator.people.forwards([text], author_name=author, **place).id
+        return self.emulator.people.forwards([text], author_name=author, **place).id
 
     async def press(self, label: str) -> None:
         """Press it."""
         for message in reversed(self._messages()):
             for button in message["buttons"]:
                 if button["text"]["content"] == label:
-                    self._emulator.people.clicks(message["message_id"], button["behaviors"][0]["value"])
+                    self.emulator.people.clicks(message["message_id"], button["behaviors"][0]["value"])
                     return
         raise LookupError(label)
 
@@ -329,11 +347,11 @@ class FeishuRoom:
 
     def versions(self) -> list[str]:
         """Return every text that the bot ever showed."""
-        return _versions(self._emulator)
+        return _versions(self.emulator)
 
     def _messages(self) -> list[dict[str, Any]]:
-        chat = self._group or self._emulator.people.private_chat(self._people[ANN])
-        return [one for one in self._emulator.view(chat)["messages"] if one["from_bot"]]
+        chat = self._group or self.emulator.people.private_chat(self._people[ANN])
+        return [one for one in self.emulator.view(chat)["messages"] if one["from_bot"]]
 
 
 ROOMS: dict[str, tuple[Callable[[], AbstractAsyncContextManager[Any]], Callable[..., Room]]] = {

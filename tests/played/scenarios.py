@@ -24,7 +24,7 @@ class Step:
 
     With `at_request` it happens when the model is asked for the so-manieth time, while it still waits.
     `replies_to` is the number (from 0) of the step whose message is replied to; `forwarded` is the author of
-    a message that is forwarded.
+    a message that is forwarded. With `answers` it replies to the newest message of the bot.
     """
 
     text: str = ""
@@ -34,6 +34,7 @@ class Step:
     at_request: int = 0
     replies_to: int | None = None
     forwarded: str = ""
+    answers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ SCENARIOS: Mapping[int, Callable[[], Scenario]] = {
         "ambiguous request in a group",
         (
             Step(f"{BOT} find us a slot for the call with Bob next week"),
-            Step(f"{BOT} I am in Tokyo", by=BOB),
+            Step(f"{BOT} I am in Tokyo", by=BOB, answers=True),
             Step(f"{BOT} is the Tuesday slot you proposed still fine?"),
         ),
         group=True,

@@ -12,6 +12,7 @@ from typing import Any
 
 from bot.app.http_server import api_services
 from bot.app.service import BotService
+from bot.clock import Clock
 from bot.domain import Live
 from bot.server.api.app import create_app
 from bot.store.read_models import list_turns
@@ -24,6 +25,7 @@ from tests.played.rooms import ANN, BOT, File, Room, Shown, open_room
 
 LOOK_EVERY = 0.05
 START_SECONDS = 60.0
+WAIT_SECONDS = 90.0
 
 
 @dataclass
@@ -45,14 +47,14 @@ class Stage:
         before = await self._count_messages()
         sent = await self.room.say(text, by=by, files=files, reply_to=reply_to)
         if not self.room.is_group or BOT in text:
-            await self._wait_until(lambda: self._has_more_messages(before), 20.0)
+            await self._wait_until(lambda: self._has_more_messages(before), WAIT_SECONDS)
         return sent
 
     async def press(self, label: str) -> None:
         """Press a button and wait until the bot has accepted that."""
         before = await self._count_messages()
         await self.room.press(label)
-        await self._wait_until(lambda: self._has_more_messages(before), 20.0)
+        await self._wait_until(lambda: self._has_more_messages(before), WAIT_SECONDS)
 
     async def ask(self, text: str, *, by: str = ANN, files: Sequence[File] = ()) -> list[Shown]:
         """Write a message and return what the bot shows in answer to it."""
@@ -61,11 +63,11 @@ class Stage:
         await self.wait()
         return (await self.room.read())[before:]
 
-    async def wait(self, seconds: float = 60.0) -> None:
+    async def wait(self, seconds: float = WAIT_SECONDS) -> None:
         """Wait until everything that was accepted is answered."""
         await self._wait_until(self._is_idle, seconds)
 
-    async def wait_for_request(self, count: int, seconds: float = 60.0) -> None:
+    async def wait_for_request(self, count: int, seconds: float = WAIT_SECONDS) -> None:
         """Wait until the model was asked so many times."""
 
         async def is_asked() -> bool:
@@ -132,13 +134,14 @@ async def open_stage(
     group: bool = False,
     settings: str = "",
     account: str = "",
+    clock: Clock | None = None,
 ) -> AsyncIterator[Stage]:
     """Start the service and open a chat with it; `more` serve routes at the model's address."""
     async with AsyncExitStack() as stack:
         address = await stack.enter_async_context(listen(model, *more))
         room = await stack.enter_async_context(open_room(platform, group=group))
         config = render_config(room, address + model.base, settings, account)
-        service = await stack.enter_async_context(running(home, config))
+        service = await stack.enter_async_context(running(home, config, clock))
         app = create_app(api_services(service, port=0))
         url, _ = await stack.enter_async_context(serving(app))
         await _wait_until_live(service)

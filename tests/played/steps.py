@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.played.model import PlayedModel
 from tests.played.scenarios import SCENARIOS, Scenario, Step
-from tests.played.stage import Stage, open_stage
+from tests.played.stage import WAIT_SECONDS, Stage, open_stage
 
 
 async def take(stage: Stage, step: Step, sent: list[Any], *, seconds: float) -> Any:
@@ -23,6 +23,8 @@ async def take(stage: Stage, step: Step, sent: list[Any], *, seconds: float) -> 
     if step.forwarded:
         return await stage.room.forward(step.text, author=step.forwarded)
     reply_to = None if step.replies_to is None else sent[step.replies_to]
+    if step.answers:
+        reply_to = (await stage.room.read())[-1].id
     return await stage.say(step.text, by=step.by, files=step.files, reply_to=reply_to)
 
 
@@ -45,7 +47,7 @@ async def open_scenario(
 
 @asynccontextmanager
 async def play(
-    number: int, platform: str, home: Path, model: PlayedModel, *, seconds: float = 60.0
+    number: int, platform: str, home: Path, model: PlayedModel, *, seconds: float = WAIT_SECONDS
 ) -> AsyncIterator[Stage]:
     """Take all steps of a scenario and wait for the last answer.
 

@@ -9,6 +9,7 @@ MEMORY, REMEMBERED = "agent/memory/exchange.py", "tests/unit/agent/memory/test_e
 INSIDE = "tests/unit/agent/middleware/test_envelopes.py"
 STORED = "tests/contract/store/test_quotations.py"
 TELEGRAM = "tests/platforms/telegram/test_quotations.py"
+OBEYED = "tests/e2e/test_injections.py::test_no_order_of_others_is_followed"
 
 MESSAGE_MUTATIONS = (
     Mutation(
@@ -127,7 +128,7 @@ MESSAGE_MUTATIONS = (
         "forged messages",
         "a summary does not pass for a message",
         "agent/middleware/summary_message.py",
-        'return _OWN_TAG.sub("&lt;", escape_text(text))',
+        'return escape_text(_OWN_TAG.sub("&lt;", text), *_OWN_TAGS)',
         'return _OWN_TAG.sub("&lt;", text)',
         f"{INSIDE}::test_a_summary_does_not_pass_for_a_message",
     ),
@@ -135,9 +136,57 @@ MESSAGE_MUTATIONS = (
         "forged messages",
         "a file does not pass for a message",
         "agent/uploads/document_facts.py",
-        'body = escape_text(text.replace("</file", "<\\\\/file"))',
-        'body = text.replace("</file", "<\\\\/file")',
+        'body = escape_text(text, "file")',
+        "body = text",
         f"{INSIDE}::test_a_file_does_not_pass_for_a_message",
+    ),
+    Mutation(
+        "forged messages",
+        "slashes of other scripts hide no tag",
+        ENVELOPE,
+        "if char in _SKIPPED or unicodedata.category(char) in _INVISIBLE:\n            names",
+        "if char in '/\\\\' or unicodedata.category(char) in _INVISIBLE:\n            names",
+        f"{ESCAPED}::test_everything_that_looks_like_a_tag_is_escaped",
+    ),
+    Mutation(
+        "orders of others",
+        "a file does not end its tag, in whatever script",
+        "agent/uploads/document_facts.py",
+        'body = escape_text(text, "file")',
+        "body = escape_text(text)",
+        OBEYED,
+    ),
+    Mutation(
+        "orders of others",
+        "a memory does not end its tag, in whatever script",
+        "agent/middleware/memory.py",
+        'escape_text(escape_tags(text), "memory")',
+        "escape_tags(text)",
+        OBEYED,
+    ),
+    Mutation(
+        "orders of others",
+        "a summary does not end its tag, in whatever script",
+        "agent/middleware/summary_message.py",
+        'return escape_text(_OWN_TAG.sub("&lt;", text), *_OWN_TAGS)',
+        'return escape_text(_OWN_TAG.sub("&lt;", text))',
+        OBEYED,
+    ),
+    Mutation(
+        "orders of others",
+        "the title of a chat does not end its section",
+        "agent/core/chat_facts.py",
+        'with the title "{escape_attribute(self.title)}"',
+        'with the title "{self.title}"',
+        OBEYED,
+    ),
+    Mutation(
+        "orders of others",
+        "what others wrote before stays between quotation marks",
+        "bot/privacy/chat_record.py",
+        "return orjson.dumps(text).decode()",
+        "return text",
+        OBEYED,
     ),
     Mutation(
         "forged memories",

@@ -57,7 +57,7 @@ SUMMARY_MUTATIONS = (
         "confused conversations",
         "nothing in a summary closes its tag",
         MESSAGE,
-        'return _OWN_TAG.sub("&lt;", escape_text(text))',
+        'return escape_text(_OWN_TAG.sub("&lt;", text), *_OWN_TAGS)',
         "return escape_text(text)",
         f"{SUMMARY_TESTS}::test_the_summary_says_what_it_is_and_stands_after_the_request_it_belongs_to",
     ),

@@ -108,6 +108,8 @@ def test_escaping_can_be_undone(text: str) -> None:
         *[
             "<mеssаgе>",
             "＜message＞",
+            "＜／message＞",
+            "<⁄quotation>",
             "‹/quotation›",
             "<qu\u0301otation kind=",
             "<\u202emessage",
@@ -119,6 +121,18 @@ def test_escaping_can_be_undone(text: str) -> None:
 def test_everything_that_looks_like_a_tag_is_escaped(text: str) -> None:
     assert "\\" in escape_text(text)
     assert escape_text(text) != text
+
+
+@pytest.mark.parametrize(
+    "text", ["</file>", "< / FILE>", "＜／file＞", "<\\/fıle>", "<⁄ꜰıʟе>", "</filename>"]
+)
+def test_what_looks_like_the_end_of_the_enclosing_tag_is_escaped(text: str) -> None:
+    assert escape_text(text, "file") == f"{text[0]}\\{text[1:]}"
+
+
+@pytest.mark.parametrize("text", ["<file>", "<file name='a'>", "</chat>", "a/file", "< f/ile>"])
+def test_other_tags_stay_as_they_are(text: str) -> None:
+    assert escape_text(text, "file") == text
 
 
 @pytest.mark.parametrize("text", ["a < b", "<div>", "<mess", "vector<int>", "<quote>", "1 <message2", "</p>"])

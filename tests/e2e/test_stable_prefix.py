@@ -1,0 +1,80 @@
+"""What was sent to the provider stays as it is over a conversation, so that it is read from the cache."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.harness.inprocess_service import ShiftedClock
+from tests.harness.strict_providers import Reply
+from tests.played.recording import RecordedModel, call
+from tests.played.rooms import BOB, BOT, File
+from tests.played.stage import open_stage
+
+pytestmark = [pytest.mark.may_block, pytest.mark.bubblewrap, pytest.mark.timeout(300)]
+
+DAY = 86_400.0
+SETTINGS = """title: {enabled: false}
+memory: {debounce_seconds: 1}
+schedules: {timezone: Europe/Berlin}"""
+ONE_CONVERSATION = "isolation: chat"
+CHAT = "<chat>"
+PLATFORMS = [
+    pytest.param("telegram"),
+    *(pytest.param(name, marks=pytest.mark.long) for name in ("slack", "discord", "feishu")),
+]
+FILE = File("notes.txt", b"Heron has 18,400 EUR.\n", "text/plain")
+ANSWERS = (
+    call("bash", command="date", description="Look at the clock"),
+    Reply("Hello Ann."),
+    call("read_file", path="/mnt/user-data/uploads/notes.txt"),
+    call("bash", command="wc -c /mnt/user-data/uploads/notes.txt"),
+    Reply("It has 18,400 EUR."),
+    Reply("Hello Bob."),
+    Reply("Yes, a day has passed."),
+    Reply("Goodbye."),
+)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+async def test_a_conversation_only_grows(tmp_path: Path, platform: str) -> None:
+    model, clock = RecordedModel(*ANSWERS), ShiftedClock()
+    options = {"group": True, "settings": SETTINGS, "account": ONE_CONVERSATION, "clock": clock}
+    async with open_stage(tmp_path, platform, model, **options) as stage:
+        await stage.ask(f"{BOT} hello")
+        await stage.ask(f"{BOT} what budget has Heron?", files=[FILE])
+        await stage.ask(f"{BOT} and I am Bob", by=BOB)
+        clock.jump(DAY)
+        await stage.ask(f"{BOT} has a day passed?")
+        await stage.ask(f"{BOT} goodbye")
+        assert model.rejections == [], await stage.describe()
+    requests = model.lead
+    assert len(requests) == len(ANSWERS)
+    assert len({one.system for one in requests}) == 1
+    assert CHAT in requests[0].system
+    for earlier, later in pairwise(requests):
+        assert later.tools == earlier.tools
+        assert later.messages[: len(earlier.messages)] == earlier.messages
+    days = {text for one in requests[-1].messages if "today is" in (text := str(one["content"]))}
+    assert days, "the later day is told"
+    lead_uses = [model.cache.uses[one.number - 1] for one in requests[1:]]
+    assert sum(use.read for use in lead_uses) > 0.8 * sum(use.total for use in lead_uses)
+
+
+@pytest.mark.long
+async def test_all_chats_share_the_beginning(tmp_path: Path) -> None:
+    async def first_system(platform: str, *, group: bool) -> tuple[str, list[object]]:
+        model = RecordedModel(Reply("Hello."))
+        home = tmp_path / f"{platform}-{group}"
+        async with open_stage(home, platform, model, group=group, settings=SETTINGS) as stage:
+            await stage.ask(f"{BOT} hello")
+        [request] = model.lead
+        return request.system.partition(CHAT)[0], list(request.tools)
+
+    chats = [("telegram", True), ("slack", False), ("discord", True), ("feishu", False), ("page", False)]
+    found = await asyncio.gather(*(first_system(name, group=group) for name, group in chats))
+    assert found.count(found[0]) == len(chats)
+    assert len(found[0][0]) > 1_000
