@@ -16,6 +16,7 @@ from bot.access import Role
 from bot.dispatch.approvals import Question, read_question
 from bot.dispatch.pacing import AccountChannel, Backoff, StartLimiter
 from bot.dispatch.run.agent_message import RoleOf
+from bot.dispatch.run.answer_files import AnswerPaths, attach_linked_files
 from bot.dispatch.run.chat_facts import build_chat_facts
 from bot.dispatch.run.exchanges import format_exchanges
 from bot.dispatch.run.request import Steering, build_run_request, load_thread_history, message_ids
@@ -25,6 +26,7 @@ from bot.domain import HistoryMessage, Stopped, ToolStep, Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
 from bot.privacy.chat_record import format_earlier_messages
+from bot.render.thread_paths import ThreadPaths
 from bot.runtime.interface import MessageJoined, ThreadAnswer, TokenUsage
 from bot.store.turns import set_run
 from bot.wiring import Core
@@ -120,6 +122,7 @@ class RunSession:
         self._transcript = RunTranscript(self.steering.joined_line, tool_log=ToolLog(core.mask_secrets))
         # True while events arrive as they happen, false while those before a lost connection are repeated.
         self._is_live = False
+        self._paths = AnswerPaths()
         self._stop_reason = turn.stopped
         if turn.stopped:
             self._stop.set()
@@ -140,11 +143,19 @@ class RunSession:
 
     async def run(self, *, restarted: bool) -> RunOutcome:
         """Run the turn and return its outcome. Lost connections are resumed."""
-        outcome = await self._run_until_stopped(restarted)
+        outcome = await self._attach_files(await self._run_until_stopped(restarted))
         joined = await self._collect_steered()
         await self._empty_inbox()
         said = self._transcript
         return replace(outcome, used=said.usage, joined=joined, steps=said.tool_log.entries)
+
+    async def _attach_files(self, outcome: RunOutcome) -> RunOutcome:
+        """Return the outcome without paths in its text; a complete answer gets the files that it links to."""
+        if outcome.state is not TurnState.DONE:
+            return replace(outcome, text=ThreadPaths().clean(outcome.text))
+        thread = self._turn.thread_id
+        text, files = await attach_linked_files(self._runtime, thread, outcome.text, outcome.artifacts)
+        return replace(outcome, text=text, artifacts=files)
 
     async def _collect_steered(self) -> tuple[int, ...]:
         """Return the messages that joined the run, from its thread's state, or from its events if the thread
@@ -298,7 +309,7 @@ class RunSession:
                     if isinstance(logged.event, MessageJoined):
                         reach(Step.JOINED)
                     if changed:
-                        self._show(self._transcript.draft)
+                        self._show(self._paths.clean_draft(self._transcript.draft))
             except RuntimeUnreachable as problem:
                 self._is_live = False
                 await tries.pause(problem)

@@ -1,0 +1,140 @@
+"""Take paths of the agent's folders out of an answer: people see names, and linked outputs are attached.
+
+A link or an image into these folders becomes its text, an image alone on its line disappears, any other path
+becomes the file's name. Code blocks stay as they are.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection
+from urllib.parse import unquote
+
+from bot.render.block_scanner import BlockKind, Leaf, ScannerState, scan
+
+ROOT = "/mnt/user-data"
+OUTPUTS = f"{ROOT}/outputs/"
+MAX_FILES = 10
+"""Maximum number of linked files of one answer that become attachments."""
+_SCHEME = r"(?:(?:sandbox|file):(?://)?)?"
+_OWN = rf"{_SCHEME}(?:{ROOT}/|(?:\.{{0,2}}/)?outputs/)"
+_TITLE = r"""(?:[ \t]+(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\)))?"""
+_TARGET = rf"\([ \t]*(?:<{_OWN}[^<>\n]*>|{_OWN}(?:\\.|[^\s()\\]|\([^\s()]*\))*){_TITLE}[ \t]*\)"
+_LABEL = r"\[(?:\\.|[^\[\]\\\n])*\]"
+# A path ends before a space, markup, a quotation mark or the punctuation of Chinese.
+_PATH = r"""[^\s<>()\[\]"'`*|，。；：！？、（）「」《》“”]*"""
+_BEFORE = r"(?<![A-Za-z0-9_/.~-])"
+_FOUND = re.compile(
+    rf"(?P<code>(?<!`)(?P<ticks>`+)(?!`)(?P<inner>.+?)(?<!`)(?P=ticks)(?!`))"
+    rf"|!?(?P<label>{_LABEL})(?P<target>{_TARGET})"
+    rf"|\[!(?P<image>{_LABEL})(?P<source>{_TARGET})\](?P<around>{_TARGET})"
+    rf"|<(?P<auto>{_SCHEME}{ROOT}/[^<>\n]*)>"
+    rf"|{_BEFORE}(?P<bare>{_SCHEME}{ROOT}/{_PATH})"
+)
+_LONE_IMAGES = re.compile(rf"[ \t]*(?:!{_LABEL}{_TARGET}[ \t]*)+")
+_CODE_PATH = re.compile(rf" ?({_OWN}[^`\n]+?) ?")
+# The end of a growing text that may become a path.
+_HALF = re.compile(rf"{_BEFORE}(?:(?:sandbox|file):/{{0,2}}|{_SCHEME}/(?:m|mn|mnt|mnt/{_PATH})?)$")
+_UNTOUCHED = frozenset(
+    {BlockKind.FENCE_OPEN, BlockKind.FENCE_LINE, BlockKind.FENCE_CLOSE, BlockKind.INDENTED}
+)
+
+
+def resolve_output(target: str) -> str:
+    """Return the virtual path of the file in outputs that a link points to, "" for any other target."""
+    path = unquote(_without_scheme(target)).partition("#")[0]
+    path = posixpath.normpath(re.sub(r"^(?:\.{0,2}/)?outputs/", OUTPUTS, path))
+    return path if path.startswith(OUTPUTS) and path.isprintable() else ""
+
+
+def file_name(path: str) -> str:
+    """Return the last segment of a path."""
+    return posixpath.basename(unquote(_without_scheme(path)).rstrip("/"))
+
+
+def _without_scheme(target: str) -> str:
+    return re.sub(rf"^{_SCHEME}", "", target.strip())
+
+
+class ThreadPaths:
+    """Cleans one growing text; a call costs as much as what was added and the last line.
+
+    `files` are the linked files in outputs, as virtual paths in their order. An image of a `missing` file
+    keeps its text also where it is alone on its line.
+    """
+
+    def __init__(self, missing: Collection[str] = ()) -> None:
+        self._missing = missing
+        self._known = ""
+        self._lines: list[str | None] = []
+        self._state = ScannerState()
+        self._linked: dict[str, None] = {}
+        self.files: tuple[str, ...] = ()
+
+    def clean(self, text: str, *, growing: bool = False) -> str:
+        """Return the text without paths. The end of a `growing` one is held back if it may become a path."""
+        if not text.startswith(self._known):
+            self._known, self._lines, self._state, self._linked = "", [], ScannerState(), {}
+        at = len(self._known)
+        while (end := text.find("\n", at)) >= 0:
+            line, self._state = self._clean_line(text[at:end], self._state, self._linked)
+            _append(self._lines, line)
+            at = end + 1
+        self._known = text[:at]
+        rest, linked = text[at:], dict(self._linked)
+        if growing and self._state.leaf is not Leaf.FENCE and (half := _HALF.search(rest)):
+            rest = rest[: half.start()]
+        last, _ = self._clean_line(rest, self._state, linked)
+        self.files = tuple(linked)[:MAX_FILES]
+        lines = list(self._lines)
+        _append(lines, last)
+        return "\n".join(line for line in lines if line is not None)
+
+    def _clean_line(
+        self, line: str, state: ScannerState, linked: dict[str, None]
+    ) -> tuple[str | None, ScannerState]:
+        """Return the line without paths (None if nothing is left of it) and the state after it."""
+        found = scan(line, state)
+        if found.kind in _UNTOUCHED or not (f"{ROOT}/" in line or "outputs/" in line):
+            return line, found.state
+        own: dict[str, None] = {}
+        clean = _FOUND.sub(lambda match: _replacement(match, own), line)
+        linked.update(own)
+        is_gone = _LONE_IMAGES.fullmatch(line) and own and not any(path in self._missing for path in own)
+        return None if is_gone else clean, found.state
+
+
+def _append(lines: list[str | None], line: str | None) -> None:
+    """Add a line. Of the blank lines around one that disappeared (None), the second goes too."""
+    if line is not None and not line.strip() and lines and lines[-1] is None:
+        before = lines[-2] if len(lines) > 1 else ""
+        if before is not None and not before.strip():
+            return
+    lines.append(line)
+
+
+def _replacement(found: re.Match[str], linked: dict[str, None]) -> str:
+    """Return the text that replaces a path or a link, and add a linked file."""
+    if found["code"]:
+        path = _CODE_PATH.fullmatch(found["inner"])
+        return f"{found['ticks']}{file_name(path[1])}{found['ticks']}" if path else found["code"]
+    if found["label"]:
+        return _linked_text(found["label"][1:-1], found["target"], linked)
+    if found["image"]:
+        shown = _linked_text(found["image"][1:-1], found["source"], linked)
+        _linked_text("", found["around"], linked)
+        return shown
+    if found["auto"]:
+        return file_name(found["auto"])
+    path_end = found["bare"].rstrip(".,;:!?")
+    return file_name(path_end) + found["bare"][len(path_end) :]
+
+
+def _linked_text(label: str, target: str, linked: dict[str, None]) -> str:
+    inner = target[1:-1].strip()
+    address = inner[1 : inner.index(">")] if inner.startswith("<") else inner.split()[0]
+    path = re.sub(r"\\(.)", r"\1", address)
+    if output := resolve_output(path):
+        linked.setdefault(output)
+    return _FOUND.sub(lambda found: _replacement(found, {}), label).strip() or file_name(path)
