@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import select
+import shutil
 import signal
-from collections.abc import AsyncIterator
+import unicodedata
+from collections.abc import AsyncIterator, Callable
+from itertools import takewhile
 from types import TracebackType
 from typing import TextIO
 
@@ -17,6 +20,7 @@ CHUNK = 65_536
 PASTE = 0.02
 PROMPT = "› "
 DIM, RESET = "\x1b[2m", "\x1b[0m"
+CLEAR_BELOW = "\x1b[J"
 
 
 class Lines:
@@ -69,12 +73,25 @@ class Lines:
             self._typed.put_nowait(text.decode(errors="replace").rstrip("\n"))
 
 
-class Screen:
-    """Writes replies to a terminal one at a time, in the order of their turns."""
+def count_rows(line: str, columns: int) -> int:
+    """Return how many rows of a terminal a line takes."""
+    width = sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in line)
+    return max(1, -(-width // max(1, columns)))
 
-    def __init__(self, out: TextIO, colors: bool) -> None:
+
+class Screen:
+    """Writes replies to a terminal one at a time, in the order of their turns.
+
+    A terminal (`colors`) takes back what is no longer part of a reply, as long as it is on the screen, whose
+    size `size` returns. Elsewhere a text that does not continue the printed one is printed anew.
+    """
+
+    def __init__(
+        self, out: TextIO, colors: bool, size: Callable[[], os.terminal_size] = shutil.get_terminal_size
+    ) -> None:
         self._out = out
         self._colors = colors
+        self._size = size
         self._waiting: dict[int, Update] = {}
         self._expected: set[int] = set()
         self._shown = ""
@@ -118,11 +135,26 @@ class Screen:
         """Print the new part of a text, or all of it if it doesn't continue the printed one."""
         if text.startswith(self._shown):
             self._write(text[len(self._shown) :])
+        elif (kept := self._take_back(text)) is not None:
+            self._write(text[kept:])
         elif not self._shown.startswith(text):
             self._write(f"\n\n{text}")
         else:
             return
         self._shown = text
+
+    def _take_back(self, text: str) -> int | None:
+        """Clear the printed lines from the first one that differs. Return how many characters stay, None if
+        the lines can't be cleared.
+        """
+        columns, rows = self._size()
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(text, self._shown, strict=False))
+        kept = self._shown.rfind("\n", 0, sum(1 for _ in same)) + 1
+        used = sum(count_rows(line, columns) for line in self._shown[kept:].split("\n"))
+        if not self._colors or used >= rows:
+            return None
+        self._write("\r" + (f"\x1b[{used - 1}A" if used > 1 else "") + CLEAR_BELOW)
+        return kept
 
     def _close(self, update: Update) -> None:
         if self._shown:

@@ -44,6 +44,32 @@ def calls(running: Running) -> dict[str, int]:
     return {name: count for name, count in counted.items() if name.startswith("chat.")}
 
 
+async def test_a_remark_stays_while_the_tasks_go_on_and_the_answer_replaces_it(running: Running) -> None:
+    address = await running.asked()
+    ts = await running.adapter.send(frame("Let me check.", address))
+    await running.adapter.edit(listing("", address, ACTIVE), ts)
+    [seen] = running.shown()
+    assert (seen["text"], tasks(running)) == ("Let me check.", shown(ACTIVE))
+    await running.adapter.edit(listing("", address, DONE, ACTIVE), ts)
+    assert tasks(running) == shown(DONE, ACTIVE)
+    assert running.adapter.streaming(address, ts)
+    await running.adapter.edit(ending("It is five.", address, DONE, DONE), ts)
+    [seen] = running.shown()
+    assert (seen["text"], seen["streaming"]) == ("It is five.", False)
+    counted = {"chat.startStream": 1, "chat.appendStream": 2, "chat.stopStream": 1, "chat.update": 1}
+    assert calls(running) == counted
+
+
+async def test_a_shown_remark_that_is_the_answer_after_all_needs_no_update(running: Running) -> None:
+    address = await running.asked()
+    ts = await running.adapter.send(frame("Let me check.", address))
+    await running.adapter.edit(listing("", address, ACTIVE), ts)
+    await running.adapter.edit(ending("Let me check.", address, DONE), ts)
+    [seen] = running.shown()
+    assert (seen["text"], seen["streaming"], tasks(running)) == ("Let me check.", False, shown(DONE))
+    assert "chat.update" not in calls(running)
+
+
 async def test_tasks_are_in_the_stream_of_the_text(running: Running) -> None:
     assert isinstance(running.adapter, ShowsProgress)
     address = await running.asked()
