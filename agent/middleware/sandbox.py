@@ -23,11 +23,17 @@ from agent.tools.sandbox import present_files, sandbox_tools, use_sandbox
 REMEMBERED = 10_000
 
 
+def describe_sandboxes(provider: object) -> SandboxFacts:
+    """Return what the model is told about a provider's sandboxes."""
+    return provider.facts if isinstance(provider, DescribesSandboxes) else SandboxFacts()
+
+
 class BorrowedSandboxes:
     """A provider that shares another one's sandboxes and never releases them."""
 
     def __init__(self, provider: SandboxProvider) -> None:
         self._provider = provider
+        self.facts = describe_sandboxes(provider)
 
     async def acquire(self, thread_id: str) -> str:
         return await self._provider.acquire(thread_id)
@@ -72,6 +78,7 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         self._prompt = self._render_prompt() if prompt is None else prompt
         self._calls: Counter[str] = Counter()
         self._ended: set[str] = set()
+        self._network = describe_sandboxes(self._provider).network
 
     def for_subagents(self) -> SandboxMiddleware:
         """Return a middleware for subagents that uses these sandboxes and never releases one.
@@ -86,8 +93,7 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
     def _render_prompt(self, *, for_subagent: bool = False) -> str:
         names = [tool.name for tool in self.tools]
         provider: object = self._provider
-        facts = provider.facts if isinstance(provider, DescribesSandboxes) else SandboxFacts()
-        return render_sandbox_section(names, facts, for_subagent=for_subagent)
+        return render_sandbox_section(names, describe_sandboxes(provider), for_subagent=for_subagent)
 
     async def awrap_model_call(
         self, request: Request, handler: Handler
@@ -126,7 +132,7 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         self._calls[sandbox_id] += 1
         ending = True
         try:
-            with use_sandbox(self._provider.get(sandbox_id)):
+            with use_sandbox(self._provider.get(sandbox_id), network=self._network):
                 result = await handler(request)
             # The tool's result is the run's answer, so no model call follows.
             ending = request.tool is not None and request.tool.return_direct

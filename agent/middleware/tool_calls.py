@@ -10,6 +10,7 @@ checkpoint.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -28,19 +29,19 @@ from langgraph.types import Command
 from agent.core.checkpoint_barrier import wait_for_checkpoint
 from agent.core.interfaces import ToolJournal
 from agent.core.run_context import RunContext
-from agent.errors import hide_host_folders, redact_line
+from agent.errors import AgentError, hide_host_folders, redact_line
 from agent.middleware.model_response import Handler, Request, Response
 from agent.sandbox.paths import mask_folders
 
 log = structlog.get_logger(__name__)
 ERROR_CHARACTERS = 1_000
-FAILED = "The tool {tool} failed: {error}: {detail}"
+FAILED = "The tool {tool} failed: {detail}"
 
 
 class ToolErrorHandlingMiddleware(ToolErrorMiddleware[Any, Any]):
     """Turns a tool's exception into an error result and never repeats a call with possible effects.
 
-    The text names the exception's class and its message without keys and host paths. `retry` is langchain's
+    The text is the exception's message without keys and host paths. `retry` is langchain's
     ToolRetryMiddleware, or the number of retries of a call that raised; retries count as one recorded call.
     The journal (see the module docstring) is stored in the graph's store, or in memory without one. A call
     that was started before gets "interrupted (outcome unknown)" as its result, unless its tool declares
@@ -85,9 +86,17 @@ def describe_tool_error(error: Exception, request: ToolCallRequest) -> str:
     tool = request.tool_call["name"]
     folders = (request.state or {}).get("thread_data")
     text = mask_folders(str(error), folders) if folders else str(error)
-    detail = redact_line(hide_host_folders(text), most=ERROR_CHARACTERS) or "(no message)"
+    detail = redact_line(hide_host_folders(text), most=ERROR_CHARACTERS)
     log.warning("tool_failed", tool=tool, error=type(error).__name__, detail=detail)
-    return FAILED.format(tool=tool, error=type(error).__name__, detail=detail)
+    if " " not in detail and not isinstance(error, AgentError):
+        # Of a KeyError the message is only the key.
+        detail = ": ".join(filter(None, [_kind_in_words(error), detail]))
+    return FAILED.format(tool=tool, detail=detail)
+
+
+def _kind_in_words(error: Exception) -> str:
+    """Return what kind of error it is, such as "key error" for a KeyError."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", type(error).__name__).lower()
 
 
 async def _run_with_retry(

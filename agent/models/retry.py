@@ -16,6 +16,7 @@ from langchain.agents.middleware import (
     ModelResponse,
 )
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import HumanMessage
 from langgraph.types import Command
 
 from agent.errors import ModelCallFailed
@@ -29,6 +30,7 @@ Request = ModelRequest[Any]
 Response = ModelResponse[Any]
 Handler = Callable[[Request], Awaitable[Response]]
 RETRIES = 2
+EMPTY_ANSWER = "Your answer was empty; tell the result."
 DELAY = 1.0
 STANDBY_MAX_WAIT = 10.0
 """Seconds that a provider is waited for while another model could answer."""
@@ -42,6 +44,8 @@ class ModelRetry(AgentMiddleware[Any, Any]):
     that asks for more than `MAX_WAIT` (`STANDBY_MAX_WAIT` while a fallback is left) is not waited for. A
     model whose class retries itself (`max_retries` above 0) is called once. langchain's
     ModelFallbackMiddleware iterates over the models; every failure counts.
+
+    An empty answer is asked for once more, with a note: the same request would mostly get the same answer.
 
     Text that was streamed before a failure stays visible: later attempts are not streamed, and their answer
     has the id of the truncated message, which it replaces. The usage of failed attempts is added if one
@@ -90,7 +94,7 @@ class ModelRetry(AgentMiddleware[Any, Any]):
         return ExtendedModelResponse(response, command=Command(update={"usage": shown.failed_usage}))
 
     async def _call_with_retries(self, request: Request, handler: Handler, shown: VisibleOutput) -> Response:
-        tries = 0
+        tries, asked_again = 0, False
         while True:
             try:
                 with shown.watch_attempt() as place:
@@ -98,6 +102,12 @@ class ModelRetry(AgentMiddleware[Any, Any]):
                 return response if place is None else replace_message(response, place)
             except ModelCallFailed as error:
                 shown.record_failure()
+                if error.category == Category.EMPTY:
+                    if asked_again or not self._retries:
+                        raise
+                    asked_again, request = True, _ask_again(request)
+                    log.warning("model_answer_empty", model=get_model_name(request.model))
+                    continue
                 pause = self._next_delay(request.model, tries, error)
                 if pause is None:
                     raise
@@ -118,3 +128,9 @@ class ModelRetry(AgentMiddleware[Any, Any]):
             return None
         wait = max(asked, min(self._delay * (1 << tries), MAX_WAIT))
         return round(wait * (1 + self._chance() / 4), 3)
+
+
+def _ask_again(request: Request) -> Request:
+    """Return the request with a note that the answer was empty, which is not stored."""
+    note = HumanMessage(EMPTY_ANSWER, additional_kwargs={"lc_source": "empty_answer"})
+    return request.override(messages=[*request.messages, note])

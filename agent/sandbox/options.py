@@ -37,7 +37,7 @@ class SandboxLimits:
     """
 
     seconds: float = 120.0
-    output_bytes: int = 400_000
+    output_bytes: int = 2_000_000
     flood_bytes: int = 50_000_000
     processes: int = 256
     memory_mb: int = 2_000

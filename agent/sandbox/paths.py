@@ -67,7 +67,13 @@ class VirtualPaths:
         for length in range(len(parts), 1, -1):
             if mount := self._by_root.get(tuple(parts[:length])):
                 return MountedPath(mount, tuple(parts[length:]))
-        raise SandboxError(f"This path is outside the sandbox. Its folders are {', '.join(self._to_host)}.")
+        raise SandboxError(f"This path is outside the sandbox, which has {self._describe_folders()}.")
+
+    def _describe_folders(self) -> str:
+        """Return the folders in a line, without the single ones below `/mnt/skills`."""
+        own = [one for one in self._to_host if one.startswith(f"{VIRTUAL_ROOT}/")]
+        others = ["/".join(one.split("/")[:3]) for one in self._to_host if one not in own]
+        return ", ".join(dict.fromkeys([*own, *others]))
 
     def to_host(self, command: str) -> str:
         """Replace the agent's paths in a command by the host's."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import re
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -17,6 +18,8 @@ PIPE_SECONDS = 5.0
 _LINE = 4_096
 GAP = "\n[... {count:,} bytes of output were not kept ...]\n"
 """Stands for the middle of an output that is too long."""
+LOST = re.compile(r"^\[\.\.\. (?P<count>[\d,]+) bytes of output were not kept \.\.\.\]$", re.MULTILINE)
+"""Finds it in an output."""
 
 
 async def run(

@@ -24,6 +24,10 @@ class HostNotFound(Exception):
     """The host has no address."""
 
 
+class NamesUnavailable(HostNotFound):
+    """No name server answers, so whether the host exists is unknown; mostly, there is no network."""
+
+
 class HostRefused(Exception):
     """At least one address of the host is not permitted."""
 
@@ -105,8 +109,10 @@ async def resolve_permitted(host: str, port: int, *, resolve: Resolve, permitted
     """
     try:
         found = await resolve(host, port)
-    except (OSError, UnicodeError):
-        raise HostNotFound(host) from None
+    except (OSError, UnicodeError) as error:
+        # glibc's resolver returns this if no server answers, and EAI_NONAME for a name that does not exist.
+        is_silent = getattr(error, "errno", None) == socket.EAI_AGAIN
+        raise (NamesUnavailable if is_silent else HostNotFound)(host) from None
     if not found:
         raise HostNotFound(host)
     if not all(permitted(address) for address in found):

@@ -7,20 +7,20 @@ from hashlib import sha256
 
 from agent.core.interfaces import Sandbox, SandboxError
 from agent.sandbox.paths import WORKSPACE
-from agent.tools.sandbox import CUT
+from agent.sandbox.running import LOST
 
 CHARACTERS = 20_000
 BEGINNING, END = 6_000, 3_000
 FOLDER = f"{WORKSPACE}/.tool-outputs"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _STORED_OUTPUT = """\
-[This output has {characters:,} characters in {lines:,} lines. {whole} is in {path}:
+[{size} has {characters:,} characters in {lines:,} lines. {whole} is in {path}:
 read parts of it with read_file (offset, limit), or search it with bash. It begins:]
 {beginning}
 [… {left:,} characters are omitted here. It ends:]
 {end}"""
 _LOST_OUTPUT = """\
-[This output has {characters:,} characters in {lines:,} lines; it could not be stored ({why}).
+[{size} has {characters:,} characters in {lines:,} lines; it could not be stored ({why}).
 It begins:]
 {beginning}
 [… {left:,} characters are omitted here. It ends:]
@@ -36,8 +36,10 @@ async def limit_output(text: str, *, name: str, sandbox: Sandbox | None, limit: 
     if len(text) <= limit:
         return text
     # A command's output may have lost its middle before.
+    lost = LOST.search(text)
     fields = {
-        "whole": "What was kept of it" if CUT in text[-END:] else "The full output",
+        "size": f"What was kept of this output ({lost['count']} bytes were not)" if lost else "This output",
+        "whole": "That" if lost else "All of it",
         "characters": len(text),
         "lines": text.count("\n") + 1,
         "beginning": text[: min(BEGINNING, limit // 2)],

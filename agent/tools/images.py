@@ -16,6 +16,7 @@ from agent.core.interfaces import SandboxError
 from agent.core.state import ViewedImage
 from agent.tools.documented_tool import documented_tool
 from agent.tools.image_check import image_type, without_damaged_extras
+from agent.tools.missing_files import read_existing
 from agent.tools.sandbox import current_sandbox
 from agent.uploads.inline_images import IMAGE_BYTES
 
@@ -29,7 +30,7 @@ async def view_image(path: str, tool_call_id: Annotated[str, InjectedToolCallId]
     Args:
         path: A PNG, JPEG, GIF or WebP file in the sandbox.
     """
-    content = await current_sandbox().read_file(path)
+    content = await read_existing(current_sandbox(), path)
     if image_type(content) is None:
         raise SandboxError(f"{path} is not a PNG, JPEG, GIF or WebP image.")
     if len(content) > IMAGE_BYTES:

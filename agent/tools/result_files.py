@@ -15,6 +15,8 @@ from agent.tools.images import show_image
 from agent.tools.result_content import FilePart, Part
 from agent.tools.sandbox import OUTPUTS
 
+# Reads the system's tables here instead of at the first use, on the event loop.
+mimetypes.init()
 MAX_FILES = 20
 """Files of one result that are stored; more are only counted."""
 EMPTY = "(no output)"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Annotated, Any
 from weakref import WeakKeyDictionary
@@ -24,31 +24,38 @@ from agent.core.interfaces import (
     DirEntry,
     Sandbox,
     SandboxError,
+    SandboxGone,
+    SandboxUnavailable,
 )
 from agent.core.paths import AREAS, VIRTUAL_ROOT
 from agent.core.tool_order import ORDER, Order
 from agent.sandbox.paths import WORKSPACE
+from agent.sandbox.running import LOST
 from agent.tools.documented_tool import documented_tool
+from agent.tools.missing_files import list_existing, no_such_file, read_existing
+from agent.tools.network_failure import describe_network_failure
 
 OUTPUTS = f"{VIRTUAL_ROOT}/outputs"
 READ_CHARACTERS = 16_000
 CUT = (
-    "[The output was too long, so part of it was not kept anywhere. To keep all of it, run the command again "
-    "with its output in a file: command > output.txt]"
+    "[{lost} bytes in the middle of the output were not kept anywhere. To keep all of it, run the command "
+    "again with its output in a file: command > output.txt]"
 )
 MAX_LISTED = 300
 LEVELS = 2
 _current: ContextVar[Sandbox | None] = ContextVar("roebot_sandbox", default=None)
+_network: ContextVar[str | None] = ContextVar("roebot_sandbox_network", default=None)
 _change_locks: WeakKeyDictionary[Sandbox, asyncio.Lock] = WeakKeyDictionary()
 
 
 @contextmanager
-def use_sandbox(sandbox: Sandbox | None) -> Iterator[None]:
-    """Use this sandbox in the tool that is called in the context."""
-    token = _current.set(sandbox)
+def use_sandbox(sandbox: Sandbox | None, *, network: str | None = None) -> Iterator[None]:
+    """Use this sandbox in the context. `network` is what its commands reach ("": nothing; None: unknown)."""
+    token, reached = _current.set(sandbox), _network.set(network)
     try:
         yield
     finally:
+        _network.reset(reached)
         _current.reset(token)
 
 
@@ -74,7 +81,9 @@ async def bash(command: str, description: str | None = None, timeout_seconds: fl
         description: What it does, in 3 to 8 words and in the person's language; shown to people.
         timeout_seconds: Time limit in seconds, lower than the sandbox's own limit.
     """
-    return format_result(await current_sandbox().execute_command(command, seconds=timeout_seconds))
+    result = await current_sandbox().execute_command(command, seconds=timeout_seconds)
+    note = describe_network_failure(result.output, result.exit_code, _network.get())
+    return "\n".join(filter(None, [format_result(result), note]))
 
 
 @documented_tool
@@ -108,7 +117,7 @@ async def read_file(
         offset: Number of the first line to show; the first line of the file is 1.
         limit: How many lines to show; by default, as many as fit.
     """
-    text = _decode_text(await current_sandbox().read_file(path))
+    text = _decode_text(await read_existing(current_sandbox(), path))
     lines = text.splitlines(keepends=True)
     first = max(1, offset or 1)
     last = min(len(lines), end_line or len(lines))
@@ -148,7 +157,7 @@ async def str_replace(path: str, old_str: str, new_str: str, replace_all: bool =
         raise SandboxError("old_str is empty; give the text to replace.")
     sandbox = current_sandbox()
     async with _change_lock(sandbox):
-        text = _decode_text(await sandbox.read_file(path))
+        text = _decode_text(await read_existing(sandbox, path))
         count = text.count(old_str)
         if not count:
             raise SandboxError(f"{path} does not contain this text; read the file and copy the text exactly.")
@@ -162,16 +171,30 @@ async def str_replace(path: str, old_str: str, new_str: str, replace_all: bool =
 
 @documented_tool
 async def present_files(paths: list[str], tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
-    """Show files to the people in the chat. They can't see the sandbox otherwise.
+    """Attach files to your answer, once they are written. People never get a file that is not presented.
 
     Args:
-        paths: Files in /mnt/user-data/outputs.
+        paths: Files in /mnt/user-data/outputs, by path or name.
     """
     sandbox = current_sandbox()
     if not paths:
         raise SandboxError("paths is empty; give the path of at least one file.")
-    shown = [await _check_presentable(sandbox, path) for path in paths]
-    message = ToolMessage(f"Presented: {', '.join(shown)}.", tool_call_id=tool_call_id, name="present_files")
+    shown: list[str] = []
+    refused: list[str] = []
+    for path in dict.fromkeys(map(outputs_path, paths)):
+        try:
+            await _check_presentable(sandbox, path)
+            shown.append(path)
+        except (SandboxGone, SandboxUnavailable):
+            raise
+        except SandboxError as error:
+            refused.append(str(error).rstrip("."))
+    if not shown:
+        raise SandboxError(f"Nothing was presented: {'; '.join(refused)}.")
+    text = f"Presented: {', '.join(shown)}."
+    if refused:
+        text += f" Not presented: {'; '.join(refused)}."
+    message = ToolMessage(text, tool_call_id=tool_call_id, name="present_files")
     return Command(update={"messages": [message], "artifacts": shown})
 
 
@@ -208,23 +231,42 @@ def format_result(result: CommandResult) -> str:
         note = f"[exit code {result.exit_code}]"
     else:
         note = "" if output else "(no output)"
-    return "\n".join(filter(None, [output, CUT if result.truncated else "", note]))
+    cut = CUT.format(lost=count_lost_bytes(output)) if result.truncated else ""
+    return "\n".join(filter(None, [output, cut, note]))
 
 
-async def _check_presentable(sandbox: Sandbox, path: str) -> str:
-    """Check that a file may be presented, and return its path. Raises SandboxError."""
+def count_lost_bytes(output: str) -> str:
+    """Return the number of bytes that a truncated output lost; "Some" if it does not say."""
+    found = LOST.search(output)
+    return found["count"] if found else "Some"
+
+
+def outputs_path(path: str) -> str:
+    """Return the path of a file to present: a name, or a path that begins with outputs, is in that folder."""
+    path = path.strip().removeprefix("sandbox:").removeprefix("./")
+    return path if path.startswith("/") else f"{OUTPUTS}/{path.removeprefix('outputs/')}"
+
+
+async def _check_presentable(sandbox: Sandbox, path: str) -> None:
+    """Check that a file may be presented. Raises SandboxError, which says what to do."""
     folder, _, name = path.rpartition("/")
-    if not (f"{folder}/").startswith(f"{OUTPUTS}/") or not name:
-        raise SandboxError(f"{path} is not in {OUTPUTS}; copy it there first.")
-    entries = await sandbox.list_dir(folder)
-    if not any(entry.name == name and not entry.is_dir for entry in entries):
-        raise SandboxError(f"There is no file {folder}/{name}.")
-    return path
+    if not f"{folder}/".startswith(f"{OUTPUTS}/") or not name:
+        raise SandboxError(f"{path} is not in {OUTPUTS}; copy it there, then present the copy")
+    entries = await list_existing(sandbox, folder)
+    if any(entry.name == name and not entry.is_dir for entry in entries):
+        return
+    beside: Sequence[DirEntry] = ()
+    own = f"{WORKSPACE}/{path.removeprefix(f'{OUTPUTS}/')}"
+    with suppress(SandboxError):
+        beside = await sandbox.list_dir(own.rpartition("/")[0])
+    if any(entry.name == name and not entry.is_dir for entry in beside):
+        raise SandboxError(f"{own} is not in {OUTPUTS}; copy it there, then present the copy")
+    raise no_such_file(path, entries)
 
 
 async def _list_tree(sandbox: Sandbox, path: str, levels: int, indent: str) -> list[str]:
     lines: list[str] = []
-    for entry in await sandbox.list_dir(path):
+    for entry in await list_existing(sandbox, path):
         if entry.name.startswith("."):
             continue
         lines.append(f"{indent}{_format_entry(entry)}")

@@ -11,7 +11,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent.core.interfaces import SandboxProvider
+from agent.core.interfaces import SandboxFacts, SandboxProvider
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.middleware.sandbox import SandboxMiddleware
@@ -20,6 +20,7 @@ from agent.sandbox.running import run
 from agent.shared.process import ProgramStart
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from agent.testing.sandbox import OUTPUT_BYTES, MemorySandboxProvider
+from agent.tools.network_failure import NO_NETWORK, ONLY
 from agent.tools.sandbox import sandbox_tools
 from tests.sandbox.sandbox_fixtures import unprotected
 
@@ -134,20 +135,33 @@ async def test_changes_of_one_answer_do_not_undo_each_other(chat: Chat) -> None:
 @pytest.mark.parametrize(
     ("name", "args", "told"),
     [
-        ("read_file", {"path": "none"}, "no such file"),
+        (
+            "read_file",
+            {"path": "none"},
+            "workspace/none; the folder has: binary, f",
+        ),
         ("read_file", {"path": "../x"}, "outside the sandbox"),
         ("read_file", {"path": "f", "offset": 9}, "numbered from 1 to 2"),
         ("read_file", {"path": "binary"}, "not a text file"),
         ("str_replace", {"path": "f", "old_str": "z", "new_str": ""}, "does not contain this text"),
         ("str_replace", {"path": "f", "old_str": "x", "new_str": ""}, "2 times"),
         ("str_replace", {"path": "f", "old_str": "", "new_str": "y"}, "old_str is empty"),
-        ("ls", {"path": "none"}, "no such folder"),
+        ("ls", {"path": "none/x"}, "workspace/none/x; /mnt/user-data/workspace has: binary, f"),
         ("present_files", {"paths": []}, "paths is empty"),
-        ("present_files", {"paths": ["f"]}, "not in /mnt/user-data/outputs"),
+        (
+            "present_files",
+            {"paths": ["f"]},
+            "workspace/f is not in /mnt/user-data/outputs; copy it there, then",
+        ),
+        (
+            "present_files",
+            {"paths": ["/mnt/user-data/workspace/f"]},
+            "workspace/f is not in /mnt/user-data/outputs; copy it there, then present the copy.",
+        ),
         ("present_files", {"paths": ["/mnt/user-data/outputs-x/f"]}, "not in /mnt/user-data/outputs"),
         ("present_files", {"paths": ["/mnt/user-data/outputs/../workspace/f"]}, "outside"),
-        ("present_files", {"paths": ["/mnt/user-data/outputs/none.png"]}, "no file"),
-        ("present_files", {"paths": ["/mnt/user-data/outputs/folder"]}, "no file"),
+        ("present_files", {"paths": ["/mnt/user-data/outputs/none.png"]}, "no file at"),
+        ("present_files", {"paths": ["/mnt/user-data/outputs/folder"]}, "no file at"),
     ],
 )
 async def test_what_goes_wrong_is_told(
@@ -195,6 +209,32 @@ async def test_presented_files_are_artifacts(chat: Chat, provider: MemorySandbox
     assert chat.values["artifacts"] == paths
 
 
+async def test_presented_files_may_be_named_and_a_bad_one_does_not_refuse_the_others(
+    chat: Chat, provider: MemorySandboxProvider
+) -> None:
+    sandbox = provider.get(await provider.acquire("t"))
+    assert sandbox is not None
+    for path in ("/mnt/user-data/outputs/chart.png", "/mnt/user-data/outputs/sub/table.csv", "draft.md"):
+        await sandbox.write_file(path, b"x")
+    names = [
+        "chart.png",
+        "./outputs/sub/table.csv",
+        "sandbox:/mnt/user-data/outputs/chart.png",
+        "draft.md",
+        "no",
+    ]
+    told = await chat.call("present_files", paths=names)
+    assert told == (
+        "Presented: /mnt/user-data/outputs/chart.png, /mnt/user-data/outputs/sub/table.csv. Not presented: "
+        "/mnt/user-data/workspace/draft.md is not in /mnt/user-data/outputs; copy it there, then present the "
+        "copy; no file at /mnt/user-data/outputs/no; the folder has: chart.png, sub/."
+    )
+    assert chat.values["artifacts"] == [
+        "/mnt/user-data/outputs/chart.png",
+        "/mnt/user-data/outputs/sub/table.csv",
+    ]
+
+
 async def test_a_file_may_be_created_by_an_earlier_call_of_the_answer(chat: Chat) -> None:
     path = "/mnt/user-data/outputs/sub/letter.md"
     told = await chat.calls(
@@ -202,7 +242,7 @@ async def test_a_file_may_be_created_by_an_earlier_call_of_the_answer(chat: Chat
         ToolUse("write_file", {"path": path, "content": "Dear Ada"}),
         ToolUse("present_files", {"paths": [path]}),
     )
-    assert "no such folder" in told[0]
+    assert told[0].endswith("no file at /mnt/user-data/outputs/sub; the folder has: nothing.")
     assert told[1:] == [f"Wrote {path} (8 characters).", f"Presented: {path}."]
     assert chat.values["artifacts"] == [path]
 
@@ -210,16 +250,50 @@ async def test_a_file_may_be_created_by_an_earlier_call_of_the_answer(chat: Chat
 async def test_an_output_that_lost_its_middle_says_so(chat: Chat, provider: MemorySandboxProvider) -> None:
     told = await chat.call("bash", command="seq 100000")
     assert told.endswith("its output in a file: command > output.txt]")
-    assert "part of it was not kept anywhere" in told
+    assert told.startswith("[What was kept of this output (488,895 bytes were not) has 100,205 characters")
+    assert "[488,895 bytes in the middle of the output were not kept anywhere." in told
     sandbox = provider.get(await provider.acquire("t"))
     assert sandbox is not None
-    assert "The full output" not in told
-    path = told.partition("What was kept of it is in ")[2].partition(":")[0]
+    assert "All of it is in" not in told
+    path = told.partition("That is in ")[2].partition(":")[0]
     kept = (await sandbox.read_file(path)).decode()
     whole = "".join(f"{number}\n" for number in range(1, 100_001))
     [count] = re.findall(r"\[\.\.\. ([\d,]+) bytes of output were not kept \.\.\.\]", kept)
-    assert int(count.replace(",", "")) == len(whole) - OUTPUT_BYTES
+    assert (count, int(count.replace(",", ""))) == ("488,895", len(whole) - OUTPUT_BYTES)
     assert "not kept" not in await chat.call("bash", command="seq 10000")
+
+
+async def test_thirty_thousand_lines_are_kept(tmp_path: Path) -> None:
+    chat = Chat(unprotected(tmp_path))
+    told = await chat.call("bash", command="seq -f 'line %.0f with a few more words in it' 30000")
+    assert told.startswith("[This output has 1,158,893 characters in 30,000 lines. All of it is in /mnt/")
+    path = told.partition("All of it is in ")[2].partition(":")[0]
+    assert await chat.call("bash", command=f"grep -c line {path}") == "30000"
+
+
+@pytest.mark.parametrize(
+    ("command", "network", "note"),
+    [
+        ("echo 'curl: (6) Could not resolve host: a.test'; exit 6", "", NO_NETWORK),
+        ("echo 'socket.gaierror: [Errno -3] Temporary failure in name resolution'; exit 1", "", NO_NETWORK),
+        (
+            "echo 'curl: (6) Could not resolve host: a.test'; exit 6",
+            "a.example",
+            ONLY.format(hosts="a.example"),
+        ),
+        ("echo 'curl: (6) Could not resolve host: a.test'; exit 6", None, ""),
+        ("echo 'Could not resolve host'; exit 0", "", ""),
+        ("echo 'no such thing'; exit 1", "", ""),
+    ],
+)
+async def test_a_command_that_looked_for_a_host_is_told_about_the_network(
+    command: str, network: str | None, note: str
+) -> None:
+    class Described(MemorySandboxProvider):
+        facts = SandboxFacts(network=network)
+
+    told = await Chat(Described()).call("bash", command=command)
+    assert told.endswith(f"]\n{note}" if note else "]" if "exit 0" not in command else "host'")
 
 
 @pytest.mark.parametrize(
@@ -268,7 +342,7 @@ async def test_a_long_output_becomes_a_file(provider: MemorySandboxProvider) -> 
     for use in (ToolUse("bash", {"command": "seq 6000"}), ToolUse("elsewhere")):
         told = (await chat.calls(use))[0]
         assert len(told) < 9_500
-        path = told.partition("The full output is in ")[2].partition(":")[0]
+        path = told.partition("All of it is in ")[2].partition(":")[0]
         sandbox = provider.get(await provider.acquire("t"))
         assert sandbox is not None
         kept = (await sandbox.read_file(path)).decode()

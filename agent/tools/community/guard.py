@@ -15,6 +15,7 @@ from agent.errors import WebFailed, WebRefused
 from agent.shared.public_address import (
     HostNotFound,
     HostRefused,
+    NamesUnavailable,
     Permitted,
     Resolve,
     is_public,
@@ -39,8 +40,12 @@ class Guard:
         host, port = self._split_host(url)
         try:
             return await resolve_permitted(host, port, resolve=self.resolve, permitted=self.permitted)
+        except NamesUnavailable:
+            raise WebFailed("this service has no network, or its name server does not answer") from None
         except HostNotFound:
-            raise WebFailed(f"the host {host} was not found") from None
+            raise WebFailed(
+                f"the host {host} was not found: the name is wrong, or this service can't look it up"
+            ) from None
         except HostRefused:
             raise WebRefused(f"{host} is not on the public internet") from None
 

@@ -208,6 +208,32 @@ RUN_MUTATIONS = (
         f"{ARGUMENTS}::test_an_argument_that_the_tool_lacks_is_named",
     ),
     Mutation(
+        "truthful results",
+        "an empty answer is asked for with a note",
+        "agent/models/retry.py",
+        "    return request.override(messages=[*request.messages, note])",
+        "    return request",
+        "tests/contract/agent/test_model_attempts.py::test_refused_answers_are_counted",
+    ),
+    Mutation(
+        "truthful results",
+        "an empty answer is asked for only once more",
+        "agent/models/retry.py",
+        "                    if asked_again or not self._retries:",
+        "                    if not self._retries:",
+        "tests/contract/agent/test_model_attempts.py"
+        "::test_an_empty_answer_is_asked_for_once_more_and_not_again",
+    ),
+    Mutation(
+        "truthful results",
+        "a file that can't be presented does not refuse the others",
+        "agent/tools/sandbox.py",
+        '            refused.append(str(error).rstrip("."))',
+        "            raise",
+        "tests/sandbox/test_tools.py"
+        "::test_presented_files_may_be_named_and_a_bad_one_does_not_refuse_the_others",
+    ),
+    Mutation(
         "nothing is dropped",
         "a task beyond the limit of an answer gets a result",
         "agent/middleware/subagent_limit.py",

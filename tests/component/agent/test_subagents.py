@@ -432,9 +432,7 @@ async def test_a_long_result_is_a_file_and_its_beginning_and_end() -> None:
     model = both([tasks("a"), says("ok")], [says(LONG)])
     [result] = results((await done(agent(model, look, features=features)))[0])
     assert result.text.startswith("[This output has 50,010 characters in 1 lines. ")
-    [path] = re.findall(
-        r"The full output is in (/mnt/user-data/workspace/\S+task-call-a\S*\.txt)", result.text
-    )
+    [path] = re.findall(r"All of it is in (/mnt/user-data/workspace/\S+task-call-a\S*\.txt)", result.text)
     assert "[… 41,010 characters are omitted here. It ends:]" in result.text
     assert result.text.endswith(" end")
     sandbox = provider.get(await provider.acquire("t-1"))

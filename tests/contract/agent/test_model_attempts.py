@@ -19,7 +19,7 @@ from agent.factory import create_agent_graph
 from agent.lead import LeadAgent
 from agent.models.calls import ModelCalls
 from agent.models.resolve import build_model
-from agent.models.retry import ModelRetry
+from agent.models.retry import EMPTY_ANSWER, ModelRetry
 from agent.models.spec import ModelSpec
 
 CLASSES = {"openai": "langchain_openai:ChatOpenAI", "anthropic": "langchain_anthropic:ChatAnthropic"}
@@ -237,9 +237,21 @@ async def test_refused_answers_are_counted(tmp_path: Path, llmock: LLMock) -> No
     llmock.reply(" ").reply(WHOLE)
     chat = await follow(graph)
     used, [answer] = chat.values["usage"], chat.values["messages"][1:]
-    assert used["input_tokens"] == 2 * answer.usage_metadata["input_tokens"] > 0
+    first, second = (request.body["messages"] for request in llmock.requests)
+    assert second[:-1] == first, "what the provider has in its cache stays"
+    assert second[-1] == {"role": "user", "content": EMPTY_ANSWER}
+    asked = answer.usage_metadata["input_tokens"]
+    assert asked < used["input_tokens"] < 2 * asked
     assert used["output_tokens"] > answer.usage_metadata["output_tokens"]
     assert used["total_tokens"] == used["input_tokens"] + used["output_tokens"]
+
+
+async def test_an_empty_answer_is_asked_for_once_more_and_not_again(tmp_path: Path, llmock: LLMock) -> None:
+    graph = await lead(tmp_path, llmock, AT_ONCE, "openai")
+    llmock.reply(" ", times=None)
+    with pytest.raises(ModelCallFailed, match="empty answer"):
+        await follow(graph)
+    assert len(llmock.requests) == 2
 
 
 async def test_the_answer_and_the_log_say_which_model_answered(tmp_path: Path, llmock: LLMock) -> None:

@@ -48,7 +48,7 @@ EXPECTED: Mapping[str, str] = {
     "error": r"no such row$",
     "error_image": rf"{SEEN}$",
     "error_empty": r"\(no output\)$",
-    "long": r"\[This output has 70,000 characters in 1 lines\. The full output is in /mnt",
+    "long": r"\[This output has 70,000 characters in 1 lines\. All of it is in /mnt",
     "many": r"(?s)(\[image/png.*?\]\n){20}\[5 more files of this result are omitted\]$",
     "long_resource": r"\[This output has 70,\d{3} characters in 14,002 lines",
     "long_structured": r"\[This output has \d+,\d{3} characters in 1 lines",
@@ -153,7 +153,7 @@ async def test_what_is_stored_is_what_was_sent() -> None:
         [shown] = [m for m in chat.model.calls[-1].messages if m.additional_kwargs.get("lc_source")]
         assert [await chat.read(path) for path in stored(image.text)] == [png()]
         assert [await chat.read(path) for path in stored(audio.text)] == [wav()]
-        path = re.search(r"The full output is in (\S+):", long.text)
+        path = re.search(r"All of it is in (\S+):", long.text)
         assert path is not None
         whole = (await chat.read(path[1])).decode()
         assert whole == "word " * (CHARACTERS // 5)

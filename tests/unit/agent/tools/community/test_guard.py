@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator
 
 import httpx
@@ -108,8 +109,18 @@ async def test_one_address_inside_is_enough_to_refuse_a_host(here: Site) -> None
 
 async def test_a_host_that_is_not_there(here: Site) -> None:
     for known in ({}, {"site.test": [[]]}):
-        with pytest.raises(WebFailed, match=r"site\.test was not found"):
+        with pytest.raises(WebFailed, match=r"site\.test was not found: the name is wrong, or this service"):
             await text_of(here.url(), guard(Names(known)))  # type: ignore[arg-type]
+
+
+async def test_a_service_without_network_says_so(here: Site) -> None:
+    """It is not the host that does not exist."""
+
+    async def resolve(host: str, port: int) -> list[str]:
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    with pytest.raises(WebFailed, match=r"^this service has no network, or its name server does not answer$"):
+        await text_of(here.url(), guard(resolve))  # type: ignore[arg-type]
 
 
 async def test_a_name_that_changes_in_between_leads_nowhere_else(here: Site) -> None:

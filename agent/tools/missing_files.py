@@ -1,0 +1,68 @@
+"""Say what is in a folder when a file that a tool wants is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent.core.interfaces import DirEntry, Sandbox, SandboxError, SandboxGone, SandboxUnavailable
+from agent.sandbox.paths import WORKSPACE
+
+SHOWN = 20
+"""Names of a folder that an error lists."""
+NAME = 100
+"""Characters of a name that are shown."""
+
+
+async def read_existing(sandbox: Sandbox, path: str) -> bytes:
+    """Return the content of a file. Raises SandboxError, for a missing one with what its folder has."""
+    try:
+        return await sandbox.read_file(path)
+    except (SandboxGone, SandboxUnavailable):
+        raise
+    except SandboxError as error:
+        raise await _explain_missing(sandbox, path) or error from error
+
+
+async def list_existing(sandbox: Sandbox, folder: str) -> Sequence[DirEntry]:
+    """Return the entries of a folder. Raises SandboxError, for a missing one with what is around it."""
+    try:
+        return await sandbox.list_dir(folder)
+    except (SandboxGone, SandboxUnavailable):
+        raise
+    except SandboxError as error:
+        raise await _explain_missing(sandbox, folder) or error from error
+
+
+def no_such_file(path: str, entries: Sequence[DirEntry]) -> SandboxError:
+    """Return the error for a file that is not in its folder, which has these entries."""
+    return SandboxError(f"no file at {_absolute(path)}; the folder has: {describe_names(entries)}")
+
+
+def describe_names(entries: Sequence[DirEntry]) -> str:
+    """Return the names of entries in one line."""
+    names = [f"{entry.name[:NAME]}/" if entry.is_dir else entry.name[:NAME] for entry in entries]
+    names = [" ".join(name.split()) for name in names if not name.startswith(".")]
+    more = [f"and {len(names) - SHOWN} more"] if len(names) > SHOWN else []
+    return ", ".join([*names[:SHOWN], *more]) or "nothing"
+
+
+async def _explain_missing(sandbox: Sandbox, path: str) -> SandboxError | None:
+    """Return the error for a path that does not exist; None if it does, or leads outside the sandbox."""
+    missing = whole = _absolute(path).rstrip("/")
+    while missing.count("/") > 1 and ".." not in whole.split("/"):
+        folder, _, name = missing.rpartition("/")
+        try:
+            entries = await sandbox.list_dir(folder)
+        except SandboxError:
+            missing = folder
+            continue
+        if any(entry.name == name for entry in entries):
+            return None
+        if missing == whole:
+            return no_such_file(path, entries)
+        return SandboxError(f"no file at {whole}; {folder} has: {describe_names(entries)}")
+    return None
+
+
+def _absolute(path: str) -> str:
+    return path if path.startswith("/") else f"{WORKSPACE}/{path.removeprefix('./')}"
