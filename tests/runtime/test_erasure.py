@@ -223,6 +223,25 @@ async def test_what_a_summary_was_to_keep_is_erased_with_who_asked_for_it(
     assert "keep my pears" in stored
 
 
+async def test_what_was_seen_of_a_stopped_answer_is_erased_with_who_asked(
+    group: Served, tmp_path: Path
+) -> None:
+    """The thread ends with Ann's words, as after a stop; then Ben writes."""
+    note = {
+        **message("roebot-1-stopped", "", "[People saw:]\n> Plums are ripe\n[stopped here]"),
+        "additional_kwargs": {"lc_source": "stopped_answer"},
+    }
+    config = {"configurable": {"user_id": ANN}}
+    await group.client.threads.create(thread_id=GROUP, if_exists="do_nothing")
+    run = await group.client.runs.create(
+        GROUP, "echo", input={"messages": [message("m1", ANN, "Hi"), note]}, config=config
+    )
+    await group.client.runs.join(GROUP, run["run_id"])
+    assert "Plums are ripe" in stored_values(tmp_path)
+    await erase(group)
+    assert "Plums are ripe" not in stored_values(tmp_path)
+
+
 async def test_a_waiting_message_is_taken_from_the_inbox(group: Served, tmp_path: Path) -> None:
     await say(group, message("m1", BEN, BEN_SAID))
     for identity, sender, text in (("w1", ANN, ANN_SAID), ("w2", BEN, "Ben: wait for me")):
