@@ -27,7 +27,7 @@ class ChatFacts:
     `app` is the platform as people call it, `kind` is private or group, `visibility` public or private.
     `people` is the number of members, `zone` an IANA time zone, `command` an example of how commands are
     typed. `thread`: the conversation is a thread of the chat; `recorded`: what others write is recorded.
-    `formatting` is what people see of Markdown.
+    `formatting` is what people see of Markdown. `services` are those that the agent may call.
     """
 
     app: str = ""
@@ -40,6 +40,7 @@ class ChatFacts:
     recorded: bool = False
     formatting: str = ""
     command: str = ""
+    services: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, source: object) -> ChatFacts | None:
@@ -51,6 +52,9 @@ class ChatFacts:
             for one in fields(cls)
             if type(source.get(one.name)) is type(one.default)
         }
+        given = source.get("services")
+        names = given if isinstance(given, list | tuple) else ()
+        known["services"] = tuple(one for one in names if isinstance(one, str))
         return cls(**known) if known.get("app") else None
 
     def differs_in_settings(self, other: ChatFacts) -> bool:

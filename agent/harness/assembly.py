@@ -189,6 +189,7 @@ BUILT_INS: tuple[BuiltIn, ...] = (
     _built_in("title", "title:TitleMiddleware", "auto_title"),
     _built_in("token_usage", "model_response:TokenUsageMiddleware"),
     _built_in("conversation", "conversation:ConversationMiddleware"),
+    _built_in("service_tools", "service_tools:ServiceToolsMiddleware"),
     _built_in("memory", "memory:MemoryMiddleware", "memory"),
     _built_in("view_image", "thread_files:ViewImageMiddleware", "vision"),
     _built_in("tool_results", "tool_results:ToolResultMiddleware"),

@@ -20,8 +20,9 @@ class RunRequest:
     """One run: `key` is `<turn id>:<n>`; `messages` are human messages in the API's own form (dicts).
 
     `answers` is the id of the interrupt that the messages answer; if it is no longer open, they start a run
-    like any others. `decision` is the answer itself for an approval: the words as they were written, and the
-    call that they are about. `assistant` "" is the default of the runtime client.
+    like any others. `decision` is the answer itself for an approval (the words as they were written, and the
+    call that they are about) and for a call to the service. `assistant` "" is the default of the runtime
+    client.
     """
 
     thread_id: str

@@ -6,6 +6,7 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from bot.dispatch.pacing import AccountChannel
+from bot.dispatch.run.service_calls import list_services
 from bot.domain import ChatKind, Turn
 from bot.render.renderer import StatesLimits
 from bot.wiring import AccountView
@@ -29,4 +30,5 @@ def build_chat_facts(
         "recorded": address.chat_kind is ChatKind.GROUP and view.is_recorded(address.chat),
         "formatting": renderer.limits if isinstance(renderer, StatesLimits) else "",
         "command": texts.command("help"),
+        "services": list_services(turn),
     }

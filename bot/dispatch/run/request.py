@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
 
@@ -36,6 +37,14 @@ from bot.store.steering import accepts_steering, load_steerable
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAnswer:
+    """The answer to a call of the agent to the service: the id of its interrupt, and the value."""
+
+    interrupt: str
+    value: Mapping[str, str]
 
 
 MAX_HISTORY_MESSAGES = 100
@@ -131,6 +140,33 @@ async def build_run_request(
         checkpoint=turn.checkpoint,
         repeated=repeated,
         assistant=uploader.channel.assistant,
+    )
+
+
+def build_resume_request(
+    turn: Turn,
+    channel: AccountChannel,
+    texts: Texts,
+    roles: Sequence[str],
+    *,
+    facts: Mapping[str, Any],
+    answer: ServiceAnswer,
+    steerable: bool,
+    repeated: bool,
+) -> RunRequest:
+    """Build the run that goes on with the answer to a call of the agent to the service."""
+    configurable = build_run_context(turn, turn.agent or channel.agent, texts.locale, roles, facts)
+    if steerable:
+        configurable["steerable"] = True
+    return RunRequest(
+        thread_id=turn.thread_id,
+        key=f"{turn.id}:{turn.attempt}",
+        messages=(),
+        answers=answer.interrupt,
+        decision=answer.value,
+        configurable=configurable,
+        repeated=repeated,
+        assistant=channel.assistant,
     )
 
 

@@ -19,7 +19,15 @@ from bot.dispatch.run.agent_message import RoleOf
 from bot.dispatch.run.answer_files import AnswerPaths, attach_linked_files
 from bot.dispatch.run.chat_facts import build_chat_facts
 from bot.dispatch.run.exchanges import format_exchanges
-from bot.dispatch.run.request import Steering, build_run_request, load_thread_history, message_ids
+from bot.dispatch.run.request import (
+    ServiceAnswer,
+    Steering,
+    build_resume_request,
+    build_run_request,
+    load_thread_history,
+    message_ids,
+)
+from bot.dispatch.run.service_calls import MAX_SERVICE_CALLS, ServiceCalls, read_service_call
 from bot.dispatch.run.transcript import Draft, RunTranscript, ToolLog
 from bot.dispatch.run.upload import AttachmentUploader
 from bot.domain import HistoryMessage, Stopped, ToolStep, Turn, TurnState
@@ -27,7 +35,7 @@ from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreac
 from bot.faults import Step, reach
 from bot.privacy.chat_record import format_earlier_messages
 from bot.render.thread_paths import ThreadPaths
-from bot.runtime.interface import MessageJoined, ThreadAnswer, TokenUsage
+from bot.runtime.interface import MessageJoined, RunRequest, ThreadAnswer, TokenUsage
 from bot.store.turns import set_run
 from bot.wiring import Core
 
@@ -107,6 +115,8 @@ class RunSession:
         self._view = core.account(turn.address.account)
         self._texts = self._view.texts.in_thread(turn.address.topic)
         self._roles = roles
+        self._services = ServiceCalls(turn, channel, core.db, view=self._view, role_of=role_of, zone=zone)
+        self._answer: ServiceAnswer | None = None
         self._show = show
         self._start_limiter = start_limiter
         self._mask = core.mask_secrets
@@ -217,9 +227,24 @@ class RunSession:
         await asyncio.wait({work})
 
     async def _create_and_follow(self, restarted: bool) -> RunOutcome:
+        """Follow the run to its end, and answer its calls to the service on the way."""
         if restarted and self.steering.on:
             # The run's events may refer to messages that joined it before the restart.
             await self.steering.load_waiting()
+        outcome = await self._follow_one(restarted)
+        for _ in range(MAX_SERVICE_CALLS):
+            call = read_service_call(self._transcript.question)
+            if call is None or self._stop.is_set():
+                return outcome
+            value = await self._services.answer_call(call, self._clock.now())
+            self._answer = ServiceAnswer(call.interrupt, value)
+            # A crash from here on repeats the call: the first run's events ask for it again.
+            self._turn = replace(self._turn, run_id="", attempt=self._turn.attempt + 1)
+            self._transcript.go_on()
+            outcome = await self._follow_one(restarted)
+        return self._failed_outcome(self._texts("no_answer"), "service_calls")
+
+    async def _follow_one(self, restarted: bool) -> RunOutcome:
         for _ in range(MOST_RUNS):
             naming = None
             if not self._turn.run_id:
@@ -240,10 +265,20 @@ class RunSession:
                 self.steering.reset()
         raise RuntimeUnreachable("the runtime keeps losing its runs")
 
-    async def _create_run(self, *, repeated: bool) -> None:
-        handing = AttachmentUploader(self._turn, self._channel, self._runtime, self._clock)
-        request = await build_run_request(
-            handing,
+    async def _build_request(self, *, repeated: bool) -> RunRequest:
+        if self._answer is not None:
+            return build_resume_request(
+                self._turn,
+                self._channel,
+                self._texts,
+                self._roles,
+                facts=self._describe_chat(),
+                answer=self._answer,
+                steerable=self.steering.on,
+                repeated=repeated,
+            )
+        return await build_run_request(
+            AttachmentUploader(self._turn, self._channel, self._runtime, self._clock),
             self._texts,
             self._roles,
             self._role_of,
@@ -253,6 +288,9 @@ class RunSession:
             history=await self._read_chat_history(),
             steerable=self.steering.on,
         )
+
+    async def _create_run(self, *, repeated: bool) -> None:
+        request = await self._build_request(repeated=repeated)
         tries = Backoff(self._clock)
         while True:
             try:

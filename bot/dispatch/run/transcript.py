@@ -311,6 +311,12 @@ class RunTranscript:
         self.texts.update(lines)
         return bool(lines)
 
+    def go_on(self) -> None:
+        """Take the events of the run that continues this one, after a call of the agent to the service."""
+        self.events_missing = self.events_missing or self.attempt > 1
+        self.attempt = 1
+        self.question, self.status = None, None
+
     def reconcile(self, answer: ThreadAnswer) -> None:
         """Replace texts and tool calls by those of the thread's state, which is authoritative."""
         self.tool_log.reconcile(answer.calls)

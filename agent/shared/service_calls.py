@@ -1,0 +1,18 @@
+"""Calls of the agent to the service that runs it: an interrupt that the service answers by itself.
+
+The interrupt's value has `type` SERVICE_CALL, the `name` of a service and its `arguments`; it is resumed with
+a mapping whose RESULT is a JSON object. The service decides about people and chat by the run, never by the
+arguments (docs/decisions/call-the-service-by-interrupt.md).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+SERVICE_CALL: Final = "service_call"
+RESULT: Final = "service_result"
+READ_CHAT: Final = "read_chat"
+"""Service that returns messages of the run's chat. Arguments `since` and `until` are times as
+`2026-11-24 05:16` in the chat's time zone, "" for the default. The result has `zone`, `since`, `lines`,
+`omitted` (number of older messages) and `until` (where they end); or `problem`: unrecorded, since or until.
+"""

@@ -1,0 +1,139 @@
+"""Answer the agent's calls to the service during a run. What a call may do follows from the turn alone."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import Any
+
+import orjson
+import structlog
+
+from agent.shared.service_calls import READ_CHAT, RESULT, SERVICE_CALL
+from bot.access import Role
+from bot.dispatch.pacing import AccountChannel
+from bot.dispatch.run.agent_message import RoleOf
+from bot.dispatch.run.request import load_thread_history
+from bot.domain import ChatKind, HistoryMessage, Turn
+from bot.platforms.base import ReadsThreads
+from bot.privacy.chat_record import format_messages
+from bot.runtime.interface import RunInterrupted
+from bot.store import Database
+from bot.store.record import RecordedMessage, list_recorded
+from bot.wiring import AccountView
+
+log = structlog.get_logger(__name__)
+
+MAX_SERVICE_CALLS = 20
+"""Maximum number of service calls of a turn."""
+MAX_MESSAGES, MAX_CHARACTERS = 200, 12_000
+DEFAULT_SECONDS = 24 * 3600.0
+_TIME = "%Y-%m-%d %H:%M"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceCall:
+    """A call of the agent: the id of its interrupt, the service, and the arguments that the model wrote."""
+
+    interrupt: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+def read_service_call(asked: RunInterrupted | None) -> ServiceCall | None:
+    """Return the call that a run waits for, None if it waits for people or for nothing."""
+    value = asked.value if asked is not None else None
+    if asked is None or not isinstance(value, Mapping) or value.get("type") != SERVICE_CALL:
+        return None
+    arguments = value.get("arguments")
+    known = arguments if isinstance(arguments, Mapping) else {}
+    return ServiceCall(asked.id, str(value.get("name") or ""), known)
+
+
+def list_services(turn: Turn) -> list[str]:
+    """Return the services that the agent may call for a turn. In a private chat it has all messages."""
+    return [READ_CHAT] if turn.address.chat_kind is ChatKind.GROUP else []
+
+
+class ServiceCalls:
+    """Answers the calls of one turn. `zone` is the time zone of its chat."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        channel: AccountChannel,
+        db: Database,
+        *,
+        view: AccountView,
+        role_of: RoleOf,
+        zone: tzinfo,
+    ) -> None:
+        self._turn, self._channel, self._db, self._view = turn, channel, db, view
+        self._role_of, self._zone = role_of, zone
+        self._services: Mapping[str, Callable[[Mapping[str, Any], float], Awaitable[dict[str, Any]]]] = {
+            READ_CHAT: self._read_chat
+        }
+
+    async def answer_call(self, call: ServiceCall, now: float) -> dict[str, str]:
+        """Return the value with which the run is resumed; `now` is in seconds since the epoch."""
+        is_offered = call.name in list_services(self._turn)
+        found = await self._services[call.name](call.arguments, now) if is_offered else {"problem": "unknown"}
+        log.info("service_called", turn=self._turn.id, service=call.name if is_offered else "unknown")
+        return {RESULT: orjson.dumps(found).decode()}
+
+    async def _read_chat(self, arguments: Mapping[str, Any], now: float) -> dict[str, Any]:
+        """Return the newest messages of the turn's chat in a period."""
+        since = self._parse_time(arguments.get("since"), now - DEFAULT_SECONDS)
+        until = self._parse_time(arguments.get("until"), now)
+        if since is None or until is None:
+            return {"problem": "since" if since is None else "until"}
+        found = await self._load_messages(since, until)
+        if found is None:
+            return {"problem": "unrecorded"}
+        usable = [one for one in found if self._role_of(self._turn, one.sender) is not Role.BLOCKED]
+        lines, omitted = format_messages(usable, self._turn.platform, self._zone, MAX_CHARACTERS)
+        oldest = usable[omitted].sent_at if lines else until
+        more = omitted or len(found) >= MAX_MESSAGES
+        return {
+            "zone": str(self._zone),
+            "since": self._format_time(since),
+            "lines": lines,
+            "omitted": max(omitted, 1) if more else 0,
+            "until": self._format_time(oldest),
+        }
+
+    async def _load_messages(
+        self, since: float, until: float
+    ) -> Sequence[RecordedMessage | HistoryMessage] | None:
+        """Return the messages of a period: recorded ones, else those of the turn's thread; None if neither
+        can be read.
+        """
+        address, own = self._turn.address, {one.message_id for one in self._turn.messages}
+        found: Sequence[RecordedMessage | HistoryMessage]
+        if self._view.is_recorded(address.chat):
+            # Not everybody in the chat can read each of its threads on some platforms.
+            topic = address.topic if self._channel.manifest.private_threads else None
+            limit = MAX_MESSAGES + len(own)
+            found = await self._db.run(
+                list_recorded, address.account, address.chat, since, until, limit, topic
+            )
+        elif isinstance(self._channel.adapter, ReadsThreads) and address.topic:
+            read = await load_thread_history(self._turn, self._channel, self._role_of)
+            found = [one for one in read if since < one.sent_at <= until]
+        else:
+            return None
+        return [one for one in found if one.message_id not in own][-MAX_MESSAGES:]
+
+    def _parse_time(self, given: Any, default: float) -> float | None:
+        """Return an argument as seconds since the epoch, None if it is no time."""
+        if given in (None, ""):
+            return default
+        try:
+            found = datetime.fromisoformat(str(given).strip())
+            return (found if found.tzinfo else found.replace(tzinfo=self._zone)).timestamp()
+        except (ValueError, OverflowError, OSError):
+            return None
+
+    def _format_time(self, at: float) -> str:
+        return datetime.fromtimestamp(at, self._zone).strftime(_TIME)

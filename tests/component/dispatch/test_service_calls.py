@@ -1,0 +1,202 @@
+"""The agent calls the service in the middle of a run; the bot answers, and the run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+import pytest
+
+from agent.shared.service_calls import READ_CHAT, RESULT, SERVICE_CALL
+from bot.domain import ChatKind, HistoryMessage, InboundMessage, Origin, ReplyAddress, Sender, TurnState
+from bot.runtime.interface import RunEnded, RunInterrupted
+from bot.store.read_models import list_turns
+from bot.testing.adapter import RecordingAdapter
+from bot.testing.runtime import ScriptedRun
+from tests.component.dispatch.bench import Bench
+
+ANN, BEN = Sender("7", "Ann"), Sender("8", "Ben")
+NUMBERS = iter(range(1, 10_000))
+
+
+def calling(*arguments: dict[str, Any], name: str = READ_CHAT) -> Callable[[ScriptedRun], None]:
+    """An agent that calls the service once for each of these arguments, then answers."""
+    waiting = list(enumerate(arguments))
+
+    def script(run: ScriptedRun) -> None:
+        if not waiting:
+            run.say("done")
+            run.end()
+            return
+        number, given = waiting.pop(0)
+        value = {"type": SERVICE_CALL, "name": name, "arguments": given}
+        run.emit(RunInterrupted(f"i{number}", value), RunEnded("interrupted"))
+
+    return script
+
+
+async def hears(
+    at: Bench,
+    text: str,
+    *,
+    sender: Sender = ANN,
+    chat: str = "group",
+    topic: str = "",
+    kind: ChatKind = ChatKind.GROUP,
+    addressed: bool = False,
+) -> None:
+    context, number = at.adapter.context, next(NUMBERS)
+    assert context is not None
+    origin = Origin("rec", "recording", chat, kind, f"n{number}", sender, topic)
+    message = InboundMessage(f"ev{number}", origin, text, at.clock.now(), addressed, link=f"l{number}")
+    await context.inbox.accept([message])
+
+
+async def answered(at: Bench, count: int) -> list[dict[str, Any]]:
+    """What the service answered, after so many runs."""
+    await at.until(lambda: len(at.runtime.runs) == count)
+    await at.rest(3.0)
+    resumed = list(at.runtime.runs.values())[-count + 1 :]
+    found = [run.request.decision for run in resumed if run.request.decision]
+    return [orjson.loads(one[RESULT]) for one in found]
+
+
+async def record(at: Bench) -> None:
+    await hears(at, "/record on", addressed=True)
+    await at.rest(3.0)
+
+
+async def test_the_record_of_the_chat_is_read_and_the_run_goes_on(at: Bench) -> None:
+    at.runtime.script = calling({})
+    async with at.running():
+        await record(at)
+        await hears(at, 'lunch? "now"', sender=BEN)
+        await hears(at, "elsewhere", chat="other")
+        await hears(at, "what did they say?", addressed=True)
+        [found] = await answered(at, 2)
+    assert len(found["lines"]) == 1
+    assert '"Ben" (recording:8) "lunch? \\"now\\""' in found["lines"][0]
+    assert (found["zone"], found["omitted"]) == ("UTC", 0)
+    first, second = at.runtime.runs.values()
+    assert (second.request.answers, second.request.messages) == ("i0", ())
+    assert (first.request.key, second.request.key) == ("2:1", "2:2")
+    assert second.request.configurable["turn_id"] == first.request.configurable["turn_id"]
+    assert at.adapter.texts("group")[-1] == "done"
+    [view] = [one for one in await at.db.run(list_turns, None) if one.id == 2]
+    assert (view.state, view.asks) == (TurnState.DONE, False)
+
+
+async def test_a_period_is_read_in_the_time_zone_of_the_chat(at: Bench) -> None:
+    periods = ({"since": "1970-01-12 13:46"}, {"since": "1970-01-13", "until": ""}, {"since": "soon"})
+    at.runtime.script = calling(*periods)
+    async with at.running():
+        await record(at)
+        await hears(at, "lunch?", sender=BEN)
+        await hears(at, "what?", addressed=True)
+        found = await answered(at, 4)
+    assert [len(one.get("lines", "")) for one in found] == [1, 0, 0]
+    assert found[2] == {"problem": "since"}
+    assert at.adapter.texts("group")[-1] == "done"
+
+
+async def test_what_does_not_fit_is_read_by_another_call(at: Bench) -> None:
+    at.runtime.script = calling({})
+    async with at.running():
+        await record(at)
+        for number in range(20):
+            await hears(at, f"{number} " + "x" * 900, sender=BEN)
+            await at.rest(60.0, step=30.0)
+        await hears(at, "what?", addressed=True)
+        [found] = await answered(at, 2)
+    assert 0 < len(found["lines"]) < 20
+    assert found["omitted"] == 20 - len(found["lines"])
+    assert found["lines"][0].startswith(f"- {found['until']}")
+
+
+async def test_blocked_people_are_not_read(at: Bench) -> None:
+    at.runtime.script = calling({})
+    async with at.running():
+        await record(at)
+        await hears(at, "secret", sender=BEN)
+        at.role = None
+        await at.adapter.hears("/role recording:8 blocked", person="9")
+        await at.rest(3.0)
+        await hears(at, "what?", addressed=True)
+        [found] = await answered(at, 2)
+    assert found["lines"] == []
+
+
+async def test_without_a_record_nothing_can_be_read(at: Bench) -> None:
+    at.runtime.script = calling({})
+    async with at.running():
+        await hears(at, "what?", addressed=True)
+        assert await answered(at, 2) == [{"problem": "unrecorded"}]
+
+
+@dataclass(slots=True)
+class Reading(RecordingAdapter):
+    """A platform whose threads can be read."""
+
+    async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
+        return [HistoryMessage("m1", BEN, "in the thread", 999_999.0)][-limit:]
+
+
+async def test_without_a_record_the_thread_is_read_where_the_platform_can(at: Bench) -> None:
+    at.adapter, at.runtime.script = Reading(), calling({})
+    async with at.running():
+        await hears(at, "what?", topic="t1", addressed=True)
+        [found] = await answered(at, 2)
+    assert '"in the thread"' in found["lines"][0]
+
+
+@pytest.mark.parametrize("private", [False, True])
+async def test_other_threads_are_read_where_everybody_can_read_them(at: Bench, private: bool) -> None:
+    at.manifest, at.runtime.script = replace(at.manifest, private_threads=private), calling({})
+    async with at.running():
+        await record(at)
+        await hears(at, "in another thread", sender=BEN, topic="t9")
+        await hears(at, "what?", topic="t1", addressed=True)
+        [found] = await answered(at, 2)
+    assert bool(found["lines"]) is not private
+
+
+@pytest.mark.parametrize(("name", "kind"), [(READ_CHAT, ChatKind.PRIVATE), ("pay", ChatKind.GROUP)])
+async def test_a_service_that_is_not_offered_is_refused(at: Bench, name: str, kind: ChatKind) -> None:
+    at.runtime.script = calling({"chat": "group", "account": "rec"}, name=name)
+    async with at.running():
+        await hears(at, "what?", chat="7", kind=kind, addressed=True)
+        assert await answered(at, 2) == [{"problem": "unknown"}]
+
+
+async def test_a_restart_repeats_the_call_and_starts_no_second_run(at: Bench) -> None:
+    at.runtime.script = calling({})
+    async with at.running():
+        await record(at)
+        await hears(at, "lunch?", sender=BEN)
+        at.runtime.script = lambda run: None
+        await hears(at, "what?", addressed=True)
+        await at.until(lambda: at.runtime.runs)
+    [first] = at.runtime.runs.values()
+    value = {"type": SERVICE_CALL, "name": READ_CHAT, "arguments": {}}
+    first.emit(RunInterrupted("i0", value), RunEnded("interrupted"))
+    async with at.running():
+        await at.until(lambda: len(at.runtime.runs) == 2)
+        second = at.runtime.runs["run-2"]
+        assert (second.request.key, second.request.answers, second.request.repeated) == ("2:2", "i0", True)
+        await at.rest(3.0)
+    async with at.running():
+        second.say("done")
+        second.end()
+        await at.until(lambda: "done" in at.adapter.texts("group"))
+    assert len(at.runtime.runs) == 2
+
+
+async def test_an_agent_that_never_stops_calling_ends(at: Bench) -> None:
+    at.runtime.script = calling(*[{}] * 100)
+    async with at.running():
+        await hears(at, "what?", addressed=True)
+        await at.until(lambda: len(at.runtime.runs) == 21)
+        await at.until(lambda: at.adapter.texts("group"))
+    assert len(at.runtime.runs) == 21
