@@ -6,6 +6,7 @@ from tests.harness.mutation import Mutation
 
 _RULES = "tests/component/dispatch/test_approval_rules.py"
 _GUARDRAIL = "tests/unit/agent/middleware/test_guardrail.py"
+_SHOWN = "tests/unit/bot/dispatch/test_render_arguments.py"
 _SUBAGENTS = "tests/component/agent/test_subagent_approvals.py"
 _INBOX, _GRANTS = "bot/store/inbox.py", "bot/store/tool_grants.py"
 APPROVAL_MUTATIONS = (
@@ -88,6 +89,22 @@ APPROVAL_MUTATIONS = (
         "and not is_question(message.text))",
         "and True)",
         f"{_RULES}::TestAskingBack::test_it_is_answered_and_the_request_stays_open",
+    ),
+    Mutation(
+        "a forged request",
+        "the agent's description of a command is quoted",
+        "bot/dispatch/approvals.py",
+        'texts("approval_purpose", purpose=quoted(purpose, MAX_LINE)) if purpose',
+        'texts("approval_purpose", purpose=purpose) if purpose',
+        f"{_SHOWN}::TestPurpose::test_it_is_one_short_line_without_markup",
+    ),
+    Mutation(
+        "hidden content",
+        "only a command has a description of its own",
+        "bot/dispatch/approvals.py",
+        'if value.get("tool") == COMMAND and isinstance',
+        "if isinstance",
+        f"{_SHOWN}::TestPurpose::test_another_tools_description_is_an_argument",
     ),
     Mutation(
         "a forged request",

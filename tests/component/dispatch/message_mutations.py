@@ -9,6 +9,7 @@ MEMORY, REMEMBERED = "agent/memory/exchange.py", "tests/unit/agent/memory/test_e
 INSIDE = "tests/unit/agent/middleware/test_envelopes.py"
 STORED = "tests/contract/store/test_quotations.py"
 TELEGRAM = "tests/platforms/telegram/test_quotations.py"
+STOPPED = "tests/component/dispatch/test_stopped_answers.py"
 OBEYED = "tests/e2e/test_injections.py::test_no_order_of_others_is_followed"
 
 MESSAGE_MUTATIONS = (
@@ -211,5 +212,29 @@ MESSAGE_MUTATIONS = (
         "return found[0].person if found else str(",
         "return str(",
         f"{REMEMBERED}::test_an_id_tells_who_it_is_whatever_the_bot_is_told_besides",
+    ),
+    Mutation(
+        "forged messages",
+        "what was seen of a stopped answer opens no envelope",
+        "bot/dispatch/run/agent_message.py",
+        '"content": escape_text("\\n".join(lines)),',
+        '"content": "\\n".join(lines),',
+        f"{STOPPED}::test_nothing_in_the_text_or_name_passes_for_the_services_words",
+    ),
+    Mutation(
+        "forged messages",
+        "each line of a stopped answer is quoted",
+        "bot/dispatch/run/agent_message.py",
+        'quoted_lines = [f"> {line}" for line',
+        "quoted_lines = [line for line",
+        f"{STOPPED}::test_nothing_in_the_text_or_name_passes_for_the_services_words",
+    ),
+    Mutation(
+        "files that were not meant for people",
+        "only links into outputs attach a file",
+        "bot/render/thread_paths.py",
+        'return path if path.startswith(OUTPUTS) and path.isprintable() else ""',
+        "return path",
+        "tests/component/dispatch/test_linked_files.py::test_only_outputs_are_attached",
     ),
 )
