@@ -227,6 +227,8 @@ class ThreadState(AgentState[Any]):
     steered: NotRequired[Steered | None]
     run_spent: NotRequired[RunSpent | None]
     compaction: NotRequired[ThreadCompaction | None]
+    outputs: NotRequired[dict[str, int] | None]
+    held_answer: NotRequired[AIMessage | None]
     days: NotRequired[Annotated[dict[str, str], merge_days]]
     shown_chat: NotRequired[ShownChat | None]
 

@@ -193,6 +193,7 @@ BUILT_INS: tuple[BuiltIn, ...] = (
     _built_in("memory", "memory:MemoryMiddleware", "memory"),
     _built_in("view_image", "thread_files:ViewImageMiddleware", "vision"),
     _built_in("tool_results", "tool_results:ToolResultMiddleware"),
+    _built_in("unseen_files", "unseen_files:UnseenFilesMiddleware", "sandbox"),
     _built_in("deferred_tools", "deferred_tools:DeferredToolFilterMiddleware", "deferred_tools"),
     _built_in("subagent_limit", "subagent_limit:SubagentLimitMiddleware", "subagent"),
     _built_in("loop_detection", "loop_detection:LoopDetectionMiddleware", "loop_detection"),

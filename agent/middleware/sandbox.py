@@ -110,7 +110,8 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         self._ended.discard(known)
         calling = False
         try:
-            response = await handler(request)
+            with use_sandbox(self._provider.get(known), network=self._network):
+                response = await handler(request)
             answer = get_answer(response)
             calling = answer is not None and bool(answer.tool_calls)
         finally:

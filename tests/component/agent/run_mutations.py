@@ -11,6 +11,7 @@ LOOPS = "tests/unit/agent/middleware/test_loop_detection.py"
 REPAIR = "tests/unit/agent/middleware/test_answer_repair.py"
 ARGUMENTS = "tests/unit/agent/middleware/test_tool_arguments.py"
 ORDER = "tests/component/agent/test_tool_order.py"
+UNSEEN = "tests/component/agent/test_unseen_files.py"
 TROUBLE = "tests/component/agent/test_run_trouble.py::test_a_run_ends_with_a_text_and_the_next_message_works"
 
 RUN_MUTATIONS = (
@@ -198,6 +199,30 @@ RUN_MUTATIONS = (
         "return with_answer(response, correct_names(answer, known))",
         "return response",
         f"{ARGUMENTS}::test_a_name_is_corrected_before_it_is_stored_and_the_tool_runs",
+    ),
+    Mutation(
+        "no lost files",
+        "a new file is called to the model's attention",
+        "agent/middleware/unseen_files.py",
+        "        if not names:\n            return with_update(response, **update)",
+        "        if True:\n            return with_update(response, **update)",
+        f"{UNSEEN}::test_a_forgotten_file_is_presented_before_the_answer_which_is_not_repeated",
+    ),
+    Mutation(
+        "no lost files",
+        "the answer that waits for its files is not written again",
+        "agent/middleware/unseen_files.py",
+        "        if held is not None and isinstance(request.messages[-1], ToolMessage):",
+        "        if False:",
+        f"{UNSEEN}::test_a_forgotten_file_is_presented_before_the_answer_which_is_not_repeated",
+    ),
+    Mutation(
+        "no lost files",
+        "people don't see the question about files",
+        "agent/middleware/unseen_files.py",
+        "        with shown.watch_attempt():\n            asked",
+        "        with VisibleOutput().watch_attempt():\n            asked",
+        f"{UNSEEN}::test_the_model_may_leave_it_at_that",
     ),
     Mutation(
         "nothing is dropped",

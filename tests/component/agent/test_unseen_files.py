@@ -1,0 +1,176 @@
+"""The model is asked once about new files that its answer does not show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from agent.factory import create_agent_graph
+from agent.features import RuntimeFeatures
+from agent.guardrails import AllowlistProvider
+from agent.middleware.guardrail import GuardrailMiddleware
+from agent.middleware.sandbox import SandboxMiddleware
+from agent.testing import Script, ScriptedChatModel, ToolUse
+from agent.testing.sandbox import MemorySandboxProvider
+
+OUTPUTS = "/mnt/user-data/outputs"
+CONFIG: Any = {"configurable": {"thread_id": "t"}}
+DONE = Script(reply="done")
+
+
+def write(*names: str, content: str = "x") -> Script:
+    paths = [f"{OUTPUTS}/{name}" for name in names]
+    return Script(tools=tuple(ToolUse("write_file", {"path": path, "content": content}) for path in paths))
+
+
+def present(*names: str) -> Script:
+    return Script(tools=(ToolUse("present_files", {"paths": list(names)}, "p"),))
+
+
+class Agent:
+    """The whole chain, with these answers of the model."""
+
+    def __init__(self, *steps: Script, **features: Any) -> None:
+        self.model = ScriptedChatModel(steps=steps, environ={})
+        self.provider = MemorySandboxProvider()
+        self.graph = create_agent_graph(
+            self.model,
+            features=RuntimeFeatures(sandbox=SandboxMiddleware(provider=self.provider), **features),
+            checkpointer=InMemorySaver(),
+        )
+        self.streamed: dict[str, str] = {}
+
+    async def say(self, given: Any = None) -> dict[str, Any]:
+        source = given or {"messages": [HumanMessage("go")]}
+        values: dict[str, Any] = {}
+        async for mode, part in self.graph.astream(source, CONFIG, stream_mode=["values", "messages"]):
+            if mode == "values":
+                values = part
+            elif isinstance(part[0], AIMessage) and part[0].text:
+                shown = self.streamed.get(str(part[0].id), "")
+                self.streamed[str(part[0].id)] = shown + part[0].text
+        return values
+
+    @property
+    def notes(self) -> list[str]:
+        """The questions about files."""
+        last = (call.messages[-1] for call in self.model.calls)
+        return [one.text for one in last if one.additional_kwargs.get("lc_source") == "unseen_files"]
+
+
+async def test_a_forgotten_file_is_presented_before_the_answer_which_is_not_repeated() -> None:
+    agent = Agent(write("a.csv", "b.csv"), Script(reply="Attached."), present("a.csv"), DONE)
+    values = await agent.say()
+    [note] = agent.notes
+    assert "a.csv, b.csv" in note
+    assert values["artifacts"] == [f"{OUTPUTS}/a.csv"]
+    kinds = [message.type for message in values["messages"]]
+    assert kinds == ["human", "ai", "tool", "tool", "ai", "tool", "ai"]
+    assert values["messages"][-1].text == "Attached."
+    assert values["messages"][-3].text == ""
+    assert list(agent.streamed.values()) == ["Attached."], "it is shown once, and the note's answer never"
+    assert next(iter(agent.streamed)) == values["messages"][-1].id
+    assert len(agent.model.calls) == 3, "the answer is not asked for again"
+    assert values["held_answer"] is None
+
+
+@pytest.mark.parametrize("reply", [DONE, Script(reply=" "), Script(tools=(ToolUse("ls", {}),))])
+async def test_the_model_may_leave_it_at_that(reply: Script) -> None:
+    agent = Agent(write("a.csv"), Script(reply="Here."), reply, Script(reply="Next."))
+    values = await agent.say()
+    assert len(agent.notes) == 1
+    assert [message.type for message in values["messages"]] == ["human", "ai", "tool", "ai"]
+    assert values["messages"][-1].text == "Here."
+    assert list(agent.streamed.values()) == ["Here."]
+    assert (await agent.say())["messages"][-1].text == "Next."
+    assert len(agent.notes) == 1, "the file is known now"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"See {OUTPUTS}/a%20b.csv.",
+        "See [the table](sandbox:/mnt/user-data/outputs/a%20b.csv).",
+        "![table](a b.csv)",
+    ],
+)
+async def test_a_linked_file_is_no_question(answer: str) -> None:
+    agent = Agent(write("a b.csv"), Script(reply=answer))
+    await agent.say()
+    assert agent.notes == []
+
+
+async def test_a_presented_file_is_no_question_until_it_changes() -> None:
+    agent = Agent(
+        write("a.csv"),
+        present("a.csv"),
+        Script(reply="Here."),
+        write("a.csv", content="more"),
+        Script(reply="Changed."),
+        present("a.csv"),
+    )
+    await agent.say()
+    assert agent.notes == []
+    values = await agent.say()
+    assert len(agent.notes) == 1
+    assert values["messages"][-1].text == "Changed."
+
+
+async def test_hidden_files_folders_and_the_workspace_are_no_question() -> None:
+    own = Script(tools=(ToolUse("write_file", {"path": "own.csv", "content": "x"}),))
+    agent = Agent(write(".cache", "parts/one.csv"), own, Script(reply="Here."))
+    await agent.say()
+    assert agent.notes == []
+
+
+async def test_a_turn_without_tools_does_not_look() -> None:
+    agent = Agent(Script(reply="Hello."))
+    sandbox = agent.provider.get(await agent.provider.acquire("t"))
+    assert sandbox is not None
+    await sandbox.write_file(f"{OUTPUTS}/a.csv", b"x")
+    values = await agent.say()
+    assert agent.notes == []
+    assert "outputs" not in values
+
+
+async def test_files_of_a_thread_of_an_earlier_version_are_no_question() -> None:
+    agent = Agent(write("new.csv"), Script(reply="Here."))
+    call = {"name": "bash", "args": {"command": "x"}, "id": "c"}
+    earlier = [
+        HumanMessage("before"),
+        AIMessage("", tool_calls=[call]),
+        ToolMessage("x", tool_call_id="c"),
+        AIMessage("Well."),
+    ]
+    await agent.say({"messages": [*earlier, HumanMessage("go")]})
+    assert agent.notes == []
+
+
+async def test_presenting_is_subject_to_approval_and_the_answer_survives_the_wait() -> None:
+    guard = GuardrailMiddleware(provider=AllowlistProvider(ask=["present_files"]))
+    agent = Agent(write("a.csv"), Script(reply="Attached."), present("a.csv"), guardrail=guard)
+    values = await agent.say()
+    assert values["__interrupt__"][0].value["tool"] == "present_files"
+    values = await agent.say(Command(resume="approve"))
+    assert values["artifacts"] == [f"{OUTPUTS}/a.csv"]
+    assert values["messages"][-1].text == "Attached."
+    assert len(agent.model.calls) == 3
+
+
+async def test_what_somebody_writes_meanwhile_is_answered() -> None:
+    guard = GuardrailMiddleware(provider=AllowlistProvider(ask=["present_files"]))
+    agent = Agent(
+        write("a.csv"),
+        Script(reply="Attached."),
+        present("a.csv"),
+        Script(reply="All of it."),
+        guardrail=guard,
+    )
+    await agent.say()
+    values = await agent.say({"messages": [HumanMessage("wait")]})
+    assert values["messages"][-1].text == "All of it."
+    assert values["held_answer"] is None
