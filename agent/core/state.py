@@ -195,8 +195,8 @@ def merge_names(current: list[str] | None, new: list[str] | None) -> list[str]:
     return list(dict.fromkeys([*(current or []), *(new or [])]))
 
 
-def merge_days(current: Mapping[str, str] | None, new: Mapping[str, str] | None) -> dict[str, str]:
-    """Merge by message id."""
+def merge_by_message(current: Mapping[str, str] | None, new: Mapping[str, str] | None) -> dict[str, str]:
+    """Merge texts by message id."""
     return {**(current or {}), **(new or {})}
 
 
@@ -229,7 +229,8 @@ class ThreadState(AgentState[Any]):
     compaction: NotRequired[ThreadCompaction | None]
     outputs: NotRequired[dict[str, int] | None]
     held_answer: NotRequired[AIMessage | None]
-    days: NotRequired[Annotated[dict[str, str], merge_days]]
+    days: NotRequired[Annotated[dict[str, str], merge_by_message]]
+    requested_skills: NotRequired[Annotated[dict[str, str], merge_by_message]]
     shown_chat: NotRequired[ShownChat | None]
 
 

@@ -30,6 +30,7 @@ from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.loop_detection import LoopDetectionMiddleware
 from agent.middleware.memory import MemoryMiddleware, make_recorder
 from agent.middleware.model_response import TokenUsageMiddleware
+from agent.middleware.requested_skills import RequestedSkillsMiddleware
 from agent.middleware.run_limits import RunEndMiddleware, RunLimitsMiddleware
 from agent.middleware.sandbox import SandboxMiddleware
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
@@ -108,6 +109,7 @@ def build_chain(
         inner=[
             # Small models have the date in their prompt: their conversations are too short to be cached.
             *([] if parts.spec.context_tokens else [CurrentDateMiddleware(today=parts.today)]),
+            *([] if parts.spec.context_tokens else [RequestedSkillsMiddleware(parts.briefing.skills)]),
             *_build_tripwire(parts, wanted),
             *_build_call_middleware(parts.config, parts.spec, parts.fallbacks),
         ],

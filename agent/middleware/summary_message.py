@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from agent.middleware.summary_cut import SOURCE, SUMMARY, WRITTEN_AFTER, is_from_person, is_summary
 from agent.shared.envelope import escape_text
-from agent.shared.run_identity import SENDER
+from agent.shared.run_identity import REQUESTED_SKILL, SENDER
 from agent.uploads.transcripts import TRANSCRIPTS, Author, file_name
 
 SKILLS = "skills"
@@ -132,6 +132,8 @@ def list_skills(messages: Iterable[BaseMessage]) -> list[str]:
 def _paths_of(message: BaseMessage) -> Iterable[str]:
     if is_summary(message):
         return [str(path) for path in message.additional_kwargs.get(SKILLS) or ()]
+    if isinstance(path := message.additional_kwargs.get(REQUESTED_SKILL), str):
+        return _SKILL.findall(path)
     calls = message.tool_calls if isinstance(message, AIMessage) else ()
     texts = (value for call in calls if call["name"] in _READERS for value in call["args"].values())
     return [path for text in texts if isinstance(text, str) for path in _SKILL.findall(text)]

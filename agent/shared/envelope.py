@@ -13,8 +13,9 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-MESSAGE, QUOTATION = "message", "quotation"
-TAGS = (MESSAGE, QUOTATION)
+MESSAGE, QUOTATION, SKILL = "message", "quotation", "skill"
+TAGS = (MESSAGE, QUOTATION, SKILL)
+"""Tags that only the service writes: escaped texts can't open or close them."""
 MAX_ATTRIBUTE = 120
 """Maximum number of characters of an attribute's value; the rest is cut off."""
 BRACKETS = "<＜﹤‹〈⟨❬❮˂ᐸ≺"
@@ -24,7 +25,7 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Mn", "Me", "Zs", "Zl", "Zp", "Cs", "Cn", "C
 _SKIPPED = frozenset("/\\／＼∕⁄⧸╱")
 # Letters of other scripts that look like those of the tags.
 _LOOKALIKES = str.maketrans(
-    "мᴍеєҽѕꜱаαɑɡցԛυսᴜоοօσтτᴛіιıлпոηռƒꜰӏʟʀуʏсᴄһʜ", "mmeeessaaaggquuuooootttiiinnnnnffllryycchh"
+    "мᴍеєҽѕꜱаαɑɡցԛυսᴜоοօσтτᴛіιıлпոηռƒꜰӏʟʀуʏсᴄһʜкκᴋǀ", "mmeeessaaaggquuuooootttiiinnnnnffllryycchhkkkl"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟″＂«»", "'") | dict.fromkeys(BRACKETS[1:] + "＞﹥›〉⟩❭❯˃ᐳ≻", "'"))

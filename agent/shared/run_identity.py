@@ -17,6 +17,9 @@ ENGINE_PREFIX: Final = "__"
 """Prefix of LangGraph's own keys, such as the one that answers interrupts; no client may set them."""
 SENDER: Final = "sender"
 """Key in a message's `additional_kwargs` that holds its author, as `platform:id`."""
+REQUESTED_SKILL: Final = "requested_skill"
+"""Key in a message's `additional_kwargs` that holds the path of the skill that it asks for."""
+_SERVICE_KEYS: Final = (SENDER, REQUESTED_SKILL)
 STEERING: Final = "steer"
 """First label of the store namespaces, with a thread's id, of messages that wait to join a run."""
 MAX_DEPTH = 64
@@ -37,7 +40,7 @@ def _is_reserved(name: object) -> bool:
 
 
 def names_author(value: object, depth: int = 0) -> bool:
-    """Return whether a message in an input or a state names its author.
+    """Return whether a message in an input or a state has a key of the bot's, such as its author.
 
     A value that is nested deeper than MAX_DEPTH counts as such a message, since it is not searched.
     """
@@ -48,13 +51,13 @@ def names_author(value: object, depth: int = 0) -> bool:
     if isinstance(value, list):
         return any(names_author(one, depth + 1) for one in value)
     kwargs = value.get("additional_kwargs")
-    if isinstance(kwargs, Mapping) and SENDER in kwargs:
+    if isinstance(kwargs, Mapping) and any(key in kwargs for key in _SERVICE_KEYS):
         return True
     return any(names_author(one, depth + 1) for one in value.values())
 
 
 def without_authors(value: Any) -> Any:
-    """Return an input or a state whose messages name no author."""
+    """Return an input or a state whose messages have no key of the bot's: no author, no requested skill."""
     if isinstance(value, list):
         return [without_authors(one) for one in value]
     if not isinstance(value, Mapping):
@@ -62,5 +65,6 @@ def without_authors(value: Any) -> Any:
     kept = {name: without_authors(one) for name, one in value.items()}
     kwargs = kept.get("additional_kwargs")
     if isinstance(kwargs, dict):
-        kwargs.pop(SENDER, None)
+        for key in _SERVICE_KEYS:
+            kwargs.pop(key, None)
     return kept

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from agent.config.document import decode_text
-from agent.config.errors import ConfigErrors
+from agent.config.errors import ConfigErrors, one_error
 from agent.skills.access import open_chain, open_tree
 from agent.skills.front_matter import MAX_FILE_BYTES, SKILL_FILES, normalize_name, parse_skill
 from agent.skills.skill import CATEGORIES, BrokenSkill, Category, Skill, SkillRoots, SkillSet
@@ -100,6 +100,18 @@ def read_skill(file: Path, agent_path: str, category: Category, *, size: int) ->
         secrets=head.secrets,
         notes=(*head.notes, *_compare_folder(head.name, file.parent.name)),
     )
+
+
+def read_instructions(skill: Skill) -> str:
+    """Return what a SKILL.md says after its front matter. Raises OSError or ConfigErrors."""
+    file = skill.folder / PurePosixPath(skill.path).name
+    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as opened:
+        raw = opened.read(MAX_FILE_BYTES + 1)
+    name = f"{file.parent.name}/{file.name}"
+    if len(raw) > MAX_FILE_BYTES:
+        raise one_error(name, f"is larger than {MAX_FILE_BYTES:,} bytes")
+    return parse_skill(decode_text(raw, name), name, folder=file.parent.name)[1]
 
 
 def _compare_folder(name: str, folder: str) -> Sequence[str]:

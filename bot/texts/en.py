@@ -99,7 +99,7 @@ ENGLISH: Mapping[str, str] = {
     "note_stopped": "[stopped here]",
     "note_stopped_by": "[stopped by {name} here]",
     "note_interrupted": "[interrupted here by a newer message]",
-    "note_skill": "[This message asks for the skill {name}. Read {path} first and follow it.]",
+    "note_skill": "[This message asks for the skill {name}. Follow {path}; read it first unless it is shown here.]",
     # Help, new, stop, retry
     "help_title": "**Commands**",
     "help_line": "`/{usage}`: {summary}",

@@ -99,7 +99,7 @@ CHINESE: Mapping[str, str] = {
     "note_stopped": "[在此处停止]",
     "note_stopped_by": "[{name} 在此处停止了回答]",
     "note_interrupted": "[在此处被新消息打断]",
-    "note_skill": "[这条消息指定使用技能 {name}：请先阅读 {path}，并按其中的方法处理。]",
+    "note_skill": "[这条消息指定使用技能 {name}：请按 {path} 中的方法处理；若内容未在此处给出，请先阅读该文件。]",
     # Help, new, stop, retry
     "help_title": "**可用命令**",
     "help_line": "`/{usage}` {summary}",

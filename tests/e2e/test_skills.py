@@ -25,7 +25,7 @@ channels:
 access: {{default: allow, owners: ["telegram:1001"]}}
 """
 NOTE = (
-    "[This message asks for the skill thread-summary. Read /mnt/skills/public/thread-summary/SKILL.md first"
+    "[This message asks for the skill thread-summary. Follow /mnt/skills/public/thread-summary/SKILL.md; read"
 )
 
 

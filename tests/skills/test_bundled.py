@@ -20,6 +20,7 @@ from agent.config.extensions import Extensions
 from agent.config.harness import SkillsConfig
 from agent.core.run_context import RunOptions
 from agent.lead import LeadAgent
+from agent.shared.run_identity import REQUESTED_SKILL
 from agent.skills.discovery import SkillDiscovery
 from agent.skills.front_matter import parse_skill
 from agent.skills.skill import SkillRoots, bundled_folder, render_skills_section
@@ -119,6 +120,20 @@ async def test_an_agent_is_told_of_it_and_reads_it(tmp_path: Path, name: str) ->
     assert f"- {name}: " in prompt
     assert f"({path})" in prompt
     assert read.startswith(f"---\nname: {name}\n")
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+async def test_an_agent_gets_it_with_a_message_that_asks_for_it(tmp_path: Path, name: str) -> None:
+    stage = Stage(tmp_path)
+    model = ScriptedChatModel(steps=(Script(reply="done"),), environ={})
+    agent = LeadAgent(stage.source, stage.home, make_model=lambda *_, **__: model)
+    graph = (await agent.get_graph(RunOptions())).copy({"checkpointer": InMemorySaver()})
+    path = f"/mnt/skills/public/{name}/SKILL.md"
+    asked = HumanMessage("please", additional_kwargs={REQUESTED_SKILL: path})
+    config: Any = {"configurable": {"thread_id": "t"}}
+    await graph.ainvoke({"messages": [asked]}, config)
+    _, body = parse_skill((bundled_folder() / name / "SKILL.md").read_text(), name)
+    assert f'<skill name="{name}">\n{body.strip()}\n</skill>\n\nplease' in model.calls[0].texts[-1]
 
 
 def test_all_together_are_a_short_part_of_the_prompt(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import orjson
 import structlog
 
 from agent.shared.envelope import MessageEnvelope, QuotedText, escape_text, render_envelope
-from agent.shared.run_identity import SENDER
+from agent.shared.run_identity import REQUESTED_SKILL, SENDER
 from agent.shared.schemas import SkillInfo
 from bot.access import Role
 from bot.commands.extensions import find_skill, split_command
@@ -47,16 +47,16 @@ class RequestedSkills:
         self._uploader, self._texts = uploader, texts
         self._offered: Sequence[SkillInfo] | None = None
 
-    async def resolve_request(self, text: str) -> tuple[str, str]:
-        """Return the note about a requested skill ("" for none) and the rest of the text."""
+    async def resolve_request(self, text: str) -> tuple[SkillInfo | None, str]:
+        """Return the requested skill, if any, and the rest of the text."""
         parts = split_command(text)
         if parts is None:
-            return "", text
+            return None, text
         name, rest = parts
         found = find_skill(name, await self._load_skills())
         if found is None or not found.enabled:
-            return "", text
-        return self._texts("note_skill", name=found.name, path=found.path), rest
+            return None, text
+        return found, rest
 
     async def _load_skills(self) -> Sequence[SkillInfo]:
         tries = Backoff(self._uploader.clock)
@@ -86,12 +86,16 @@ class AgentMessages:
     async def build_message(self, message: TurnMessage, identity: str) -> dict[str, Any]:
         """Return a message with this id in the agent's format. Raises RuntimeUnreachable."""
         turn = self._uploader.turn
-        note, words = await self._skills.resolve_request(message.text)
+        skill, words = await self._skills.resolve_request(message.text)
+        note = self._texts("note_skill", name=skill.name, path=skill.path) if skill else ""
         files, lost = await self._upload_files(message, identity)
         text = self._render(message, words)
         content = "\n\n".join(filter(None, [note, *lost, text]))
         # The sender is needed because the agent's memory of a person must only use that person's own words.
         extra: dict[str, Any] = {SENDER: person_of(turn.platform, message.sender)}
+        if skill:
+            # Roebot's runtime adds the skill itself; others only have the note.
+            extra[REQUESTED_SKILL] = skill.path
         if files:
             extra["files"] = files
         return {"type": "human", "content": content, "id": identity, "additional_kwargs": extra}

@@ -7,6 +7,7 @@ from tests.harness.mutation import Mutation
 ENVELOPE, ESCAPED = "agent/shared/envelope.py", "tests/unit/agent/shared/test_envelope.py"
 MEMORY, REMEMBERED = "agent/memory/exchange.py", "tests/unit/agent/memory/test_exchange.py"
 INSIDE = "tests/unit/agent/middleware/test_envelopes.py"
+REQUESTED = "tests/unit/agent/middleware/test_requested_skills.py"
 STORED = "tests/contract/store/test_quotations.py"
 TELEGRAM = "tests/platforms/telegram/test_quotations.py"
 STOPPED = "tests/component/dispatch/test_stopped_answers.py"
@@ -188,6 +189,30 @@ MESSAGE_MUTATIONS = (
         "return orjson.dumps(text).decode()",
         "return text",
         OBEYED,
+    ),
+    Mutation(
+        "forged names",
+        "what people write does not pass for a skill that the service shows",
+        ENVELOPE,
+        "TAGS = (MESSAGE, QUOTATION, SKILL)",
+        "TAGS = (MESSAGE, QUOTATION)",
+        f"{REQUESTED}::test_nobody_can_imitate_it",
+    ),
+    Mutation(
+        "forged names",
+        "only the bot may ask for a skill to be shown",
+        "agent/shared/run_identity.py",
+        "_SERVICE_KEYS: Final = (SENDER, REQUESTED_SKILL)",
+        "_SERVICE_KEYS: Final = (SENDER,)",
+        f"{REQUESTED}::test_only_the_bot_may_ask_for_it",
+    ),
+    Mutation(
+        "forged names",
+        "a message can ask only for the skills of its agent",
+        "agent/middleware/requested_skills.py",
+        "return self._skills.get(path) if isinstance(path, str) else None",
+        "return next(iter(self._skills.values()), None)",
+        f"{REQUESTED}::test_other_skills_are_not_shown",
     ),
     Mutation(
         "forged memories",

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agent.shared.envelope import without_envelopes
+from agent.shared.run_identity import REQUESTED_SKILL
 from agent.shared.schemas import SkillInfo, SkillList, SkillProblem
 from bot.access import Role
 from bot.commands.extensions import find_skill, split_command
@@ -39,7 +40,10 @@ OFF = SkillInfo(
 BROKEN = SkillProblem(path="/mnt/skills/custom/lame/SKILL.md", error="lame/SKILL.md: name: is missing")
 TAUGHT = SkillList(skills=[ACTIONS, OFF], problems=[BROKEN])
 HANDED = AgentHandoff(Busy.QUEUE, (), QUEUE, texts_for("en"))
-NOTE = f"[This message asks for the skill meeting-actions. Read {ACTIONS.path} first and follow it.]"
+NOTE = (
+    f"[This message asks for the skill meeting-actions. Follow {ACTIONS.path}; "
+    "read it first unless it is shown here.]"
+)
 
 
 def content(run: ScriptedRun) -> list[str]:
@@ -168,6 +172,8 @@ async def test_it_is_a_turn_of_the_agent_that_asks_for_the_skill(at: Bench, text
         await at.rest(1.0)
     [run] = at.runtime.runs.values()
     assert content(run) == ["\n\n".join(filter(None, [NOTE, words]))]
+    [message] = run.request.messages
+    assert message["additional_kwargs"][REQUESTED_SKILL] == ACTIONS.path
     assert at.adapter.texts() == ["three actions"], "one message, one answer"
     [turn] = await at.db.run(list_turns, 1)
     assert turn.kind is TurnKind.CHAT

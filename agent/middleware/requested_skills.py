@@ -1,0 +1,100 @@
+"""Show the model the skill that a message asks for, so that it need not read it first."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import structlog
+from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
+from langchain_core.messages import AnyMessage, HumanMessage
+
+from agent.config.errors import ConfigErrors
+from agent.core.state import ThreadState
+from agent.middleware.model_response import Handler, Request, Response, with_update
+from agent.shared.run_identity import REQUESTED_SKILL
+from agent.skills.discovery import read_instructions
+from agent.skills.skill import Skill
+
+log = structlog.get_logger(__name__)
+MAX_SKILL = 24_000
+"""Largest skill, in characters, that is shown; a longer one has to be read in parts."""
+INTRO = "The skill that the following message asks for, from {path}. Follow it; you need not read that file."
+_CLOSING = re.compile(r"<(?=\s*/\s*skill\b)", re.IGNORECASE)
+
+
+class RequestedSkillsMiddleware(AgentMiddleware[Any, Any]):
+    """Puts the SKILL.md of a requested skill before the message that asks for it.
+
+    The bot names the skill in the message (`REQUESTED_SKILL`), which nobody else may do. The channel
+    `requested_skills` holds what was shown, by message, so that a conversation stays the same when a skill
+    changes or is removed. A skill that this agent may not use, or longer than `MAX_SKILL` characters, is not
+    shown; the note of the bot names its path. Hook: `wrap_model_call`, inside summarization; the texts are
+    stored with the answer.
+    """
+
+    state_schema = ThreadState
+
+    def __init__(self, skills: Sequence[Skill] = ()) -> None:
+        super().__init__()
+        self._skills = {skill.path: skill for skill in skills}
+
+    async def awrap_model_call(
+        self, request: Request, handler: Handler
+    ) -> Response | ExtendedModelResponse[Any]:
+        """Call the model with the skills in view."""
+        state: Mapping[str, Any] = request.state
+        known: Mapping[str, str] = state.get("requested_skills") or {}
+        fresh = await self._read_new(request.messages, known)
+        shown = {**known, **fresh}
+        if not shown:
+            return await handler(request)
+        messages = [_add_skill(message, shown.get(message.id or "")) for message in request.messages]
+        response = await handler(request.override(messages=messages))
+        return with_update(response, requested_skills=fresh) if fresh else response
+
+    async def _read_new(self, messages: Sequence[AnyMessage], known: Mapping[str, str]) -> dict[str, str]:
+        """Return the text of each skill that an unanswered message asks for, by the id of the message."""
+        wanted = {
+            message.id: skill
+            for message in _unanswered(messages)
+            if message.id and message.id not in known and (skill := self._find(message))
+        }
+        texts = [await asyncio.to_thread(_render_skill, skill) for skill in wanted.values()]
+        return dict(zip(wanted, texts, strict=True))
+
+    def _find(self, message: AnyMessage) -> Skill | None:
+        path = message.additional_kwargs.get(REQUESTED_SKILL)
+        return self._skills.get(path) if isinstance(path, str) else None
+
+
+def _unanswered(messages: Sequence[AnyMessage]) -> Iterable[AnyMessage]:
+    """Return the messages of people since the model's last answer or tool call."""
+    for message in reversed(messages):
+        if not isinstance(message, HumanMessage):
+            return
+        yield message
+
+
+def _render_skill(skill: Skill) -> str:
+    """Return the skill in its tags; "" if it is too long or can't be read. Blocking."""
+    try:
+        text = read_instructions(skill)
+    except (OSError, ConfigErrors) as error:
+        log.warning("skill_not_shown", skill=skill.name, problem=type(error).__name__)
+        return ""
+    if len(text) > MAX_SKILL:
+        return ""
+    body = _CLOSING.sub("&lt;", text.strip())
+    return f'{INTRO.format(path=skill.path)}\n<skill name="{skill.name}">\n{body}\n</skill>'
+
+
+def _add_skill(message: AnyMessage, text: str | None) -> AnyMessage:
+    if not text:
+        return message
+    content: Any = message.content
+    if isinstance(content, list):
+        return message.model_copy(update={"content": [{"type": "text", "text": text}, *content]})
+    return message.model_copy(update={"content": f"{text}\n\n{content}"})
