@@ -352,6 +352,17 @@ def turn_author(turn: Turn) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class ChatDescription:
+    """What a platform tells about a group: its name, its number of people (0: unknown), and whether it is
+    "public" or "private" ("" if that is unknown).
+    """
+
+    title: str = ""
+    people: int = 0
+    visibility: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryMessage:
     """A message of a thread from before the bot was first addressed there; `link` is its URL ("" if it has
     none).

@@ -16,6 +16,7 @@ from bot.clock import Clock
 from bot.domain import (
     AccountState,
     Attachment,
+    ChatDescription,
     ChatKind,
     HistoryMessage,
     InboundEvent,
@@ -235,6 +236,15 @@ class ReadsThreads(Protocol):
 
         Returns the newest `limit` messages. Raises DeliveryError.
         """
+        ...
+
+
+@runtime_checkable
+class DescribesChats(Protocol):
+    """Tells the name of a group, for the agent."""
+
+    async def describe_chat(self, address: ReplyAddress) -> ChatDescription:
+        """Return what is known about a group; empty where it can't be read within two seconds."""
         ...
 
 

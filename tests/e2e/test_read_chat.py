@@ -68,7 +68,7 @@ async def test_the_model_knows_the_chat_and_reads_it(tmp_path: Path, llmock: LLM
             await answered(emulator, ANN, "Hi Ann.")
             private = sent(llmock)
     [system] = [one["content"] for one in last["messages"] if one["role"] == "system"]
-    assert "<chat>\nTelegram, a group chat" in system
+    assert '<chat>\nTelegram, a private group chat with the title "team"' in system
     assert "Time zone: Asia/Tokyo." in system
     assert "The chat is recorded" in system
     [result] = [one["content"] for one in last["messages"] if one["role"] == "tool"]

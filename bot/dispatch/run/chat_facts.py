@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import asdict
 from datetime import datetime, tzinfo
 from typing import Any
 
+import structlog
+
 from bot.dispatch.pacing import AccountChannel
 from bot.dispatch.run.service_calls import list_services
-from bot.domain import ChatKind, Turn
+from bot.domain import ChatDescription, ChatKind, Turn
+from bot.errors import DeliveryError
+from bot.platforms.base import DescribesChats
 from bot.render.renderer import StatesLimits
 from bot.wiring import AccountView
 
+log = structlog.get_logger(__name__)
 
-def build_chat_facts(
+DESCRIBE_SECONDS = 2.0
+
+
+async def build_chat_facts(
     turn: Turn, channel: AccountChannel, view: AccountView, zone: tzinfo, now: float
 ) -> dict[str, Any]:
     """Return what the agent is told about the chat of a turn; `now` is in seconds since the epoch.
 
     A private chat has no title: it would be the person's name, which comes with their messages.
     """
+    described = await _describe_chat(turn, channel)
     address, texts = turn.address, view.texts.in_thread(turn.address.topic)
     renderer = channel.adapter.renderer
     return {
         "app": channel.manifest.title,
         "kind": address.chat_kind.value,
+        **{key: value for key, value in asdict(described).items() if value},
         "zone": str(zone),
         "today": datetime.fromtimestamp(now, zone).date().isoformat(),
         "thread": bool(address.topic),
@@ -32,3 +44,16 @@ def build_chat_facts(
         "command": texts.command("help"),
         "services": list_services(turn),
     }
+
+
+async def _describe_chat(turn: Turn, channel: AccountChannel) -> ChatDescription:
+    """Return what the platform tells about a group; nothing must wait for it or fail by it."""
+    adapter = channel.adapter
+    if turn.address.chat_kind is not ChatKind.GROUP or not isinstance(adapter, DescribesChats):
+        return ChatDescription()
+    try:
+        async with asyncio.timeout(DESCRIBE_SECONDS):
+            return await adapter.describe_chat(turn.address)
+    except (DeliveryError, TimeoutError) as problem:
+        log.info("chat_not_described", turn=turn.id, problem=str(problem) or "no answer in time")
+        return ChatDescription()

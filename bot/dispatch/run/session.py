@@ -272,7 +272,7 @@ class RunSession:
                 self._channel,
                 self._texts,
                 self._roles,
-                facts=self._describe_chat(),
+                facts=await self._describe_chat(),
                 answer=self._answer,
                 steerable=self.steering.on,
                 repeated=repeated,
@@ -284,7 +284,7 @@ class RunSession:
             self._role_of,
             self._zone,
             repeated=repeated,
-            facts=self._describe_chat(),
+            facts=await self._describe_chat(),
             history=await self._read_chat_history(),
             steerable=self.steering.on,
         )
@@ -318,8 +318,8 @@ class RunSession:
         heard = await format_earlier_messages(turn, self._db, self._texts, self._load_history, zone)
         return "\n\n".join(filter(None, [exchanges, heard]))
 
-    def _describe_chat(self) -> dict[str, Any]:
-        return build_chat_facts(self._turn, self._channel, self._view, self._zone, self._clock.now())
+    async def _describe_chat(self) -> dict[str, Any]:
+        return await build_chat_facts(self._turn, self._channel, self._view, self._zone, self._clock.now())
 
     async def _record_run(self) -> None:
         """Record the run. Nothing waits for this: after a crash the idempotency key finds the run anyway."""

@@ -8,7 +8,14 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
 from bot.config import DiscordAccount
-from bot.domain import Attachment, HistoryMessage, OutboundFile, OutboundMessage, ReplyAddress
+from bot.domain import (
+    Attachment,
+    ChatDescription,
+    HistoryMessage,
+    OutboundFile,
+    OutboundMessage,
+    ReplyAddress,
+)
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext, CommandHint
 from bot.platforms.choice_markers import ChoiceMarkers
@@ -59,7 +66,7 @@ class DiscordSession:
         self._name = name
         self._credentials = CredentialWatch(lambda _: refused_token(name))
         rest.on_unauthorized = self._credentials.report
-        places = ChannelCache(identity.id)
+        self.places = places = ChannelCache(identity.id)
         inbound = DiscordInbound(name, identity, places)
         stored, threads, asks = read_cursor(cursor)
         for thread in threads:
@@ -191,6 +198,10 @@ class DiscordAdapter(ConnectedAdapter[DiscordSession]):
             return identity, snowflake(application, "id")
         except Malformed:
             raise AccountLost("Discord's answers are not those of its API") from None
+
+    async def describe_chat(self, address: ReplyAddress) -> ChatDescription:
+        """Return the name of a channel, as the gateway reported it."""
+        return self.session.places.describe_channel(address.chat)
 
     async def send(self, message: OutboundMessage) -> str:
         return await self.session.outbound.send(message)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from bot.domain import ChatDescription
 from bot.platforms.discord.snowflake import optional_snowflake, snowflake
-from bot.platforms.payload import Json, Malformed, get_int, get_object, get_objects
+from bot.platforms.payload import Json, Malformed, get_int, get_object, get_objects, get_string
 
 DM, GROUP_DM = 1, 3
 THREADS = frozenset({10, 11, 12})
@@ -22,6 +23,7 @@ class CachedChannel:
     parent: str = ""
     owner: str = ""
     newest: int = 0
+    name: str = ""
 
     @property
     def thread(self) -> bool:
@@ -38,6 +40,7 @@ def read_channel(channel: Json, guild: str = "") -> CachedChannel:
         optional_snowflake(channel, "parent_id"),
         optional_snowflake(channel, "owner_id"),
         int(optional_snowflake(channel, "last_message_id") or 0),
+        get_string(channel, "name"),
     )
 
 
@@ -49,6 +52,7 @@ class ChannelCache:
         self._places: dict[str, CachedChannel] = {}
         self._guilds: dict[str, set[str]] = {}
         self._roles: dict[str, str] = {}
+        self._names: dict[str, str] = {}
 
     def get(self, channel: str) -> CachedChannel | None:
         """Return a channel, None where the gateway did not report it."""
@@ -57,6 +61,14 @@ class ChannelCache:
     def find_bot_role(self, guild: str) -> str:
         """Return the role that stands for the bot alone ("" if none): people mention it for the bot."""
         return self._roles.get(guild, "")
+
+    def describe_channel(self, channel: str) -> ChatDescription:
+        """Return the name of a channel with that of its server. Who can read it is not known."""
+        place = self._places.get(channel)
+        if place is None or not place.name:
+            return ChatDescription()
+        server = self._names.get(place.guild, "")
+        return ChatDescription(f"#{place.name} ({server})" if server else f"#{place.name}")
 
     @property
     def guilds(self) -> tuple[str, ...]:
@@ -73,6 +85,7 @@ class ChannelCache:
         guild = snowflake(data, "id")
         self.drop_guild(guild)
         self._guilds[guild] = set()
+        self._names[guild] = get_string(data, "name")
         for role in get_objects(data, "roles"):
             if get_object(role, "tags").get("bot_id") == self._me:
                 self._roles[guild] = snowflake(role, "id")
@@ -83,6 +96,7 @@ class ChannelCache:
     def drop_guild(self, guild: str) -> None:
         """Forget a server that the bot has left."""
         self._roles.pop(guild, None)
+        self._names.pop(guild, None)
         for channel in self._guilds.pop(guild, set()):
             self._places.pop(channel, None)
 

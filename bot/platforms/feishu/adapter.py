@@ -7,7 +7,15 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
 from bot.config import FeishuAccount
-from bot.domain import Attachment, HistoryMessage, InboundMessage, OutboundFile, OutboundMessage, ReplyAddress
+from bot.domain import (
+    Attachment,
+    ChatDescription,
+    HistoryMessage,
+    InboundMessage,
+    OutboundFile,
+    OutboundMessage,
+    ReplyAddress,
+)
 from bot.errors import AccountLost, AccountRefused, DeliveryCategory
 from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
 from bot.platforms.connection import AccountHealth, ConnectedAdapter, CredentialWatch, open_task_group
@@ -40,6 +48,7 @@ class FeishuSession:
     streams: FeishuStreams
     receiver: FeishuSocket | FeishuCallback
     credentials: CredentialWatch
+    people: FeishuContacts
 
     async def run(self) -> None:
         async with open_task_group() as group:
@@ -86,6 +95,10 @@ class FeishuAdapter(ConnectedAdapter[FeishuSession]):
             async for chunk in chunks:
                 yield chunk
 
+    async def describe_chat(self, address: ReplyAddress) -> ChatDescription:
+        """Return the name of a group and its number of people."""
+        return await self.session.people.describe_chat(address.chat)
+
     async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
         return await self.session.threads.read_history(address, before, limit)
 
@@ -125,7 +138,7 @@ class FeishuAdapter(ConnectedAdapter[FeishuSession]):
             self.counts = events.counts
             receiver = self._make_receiver(client, events, context, health)
             files, threads = FeishuFiles(client, outbound), FeishuThreads(client, identity, people)
-            yield FeishuSession(outbound, files, threads, streams, receiver, credentials)
+            yield FeishuSession(outbound, files, threads, streams, receiver, credentials, people)
         finally:
             await client.close()
 

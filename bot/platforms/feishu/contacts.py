@@ -10,6 +10,7 @@ import structlog
 
 from bot.clock import Clock
 from bot.core.recent_values import RecentValues
+from bot.domain import ChatDescription
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.errors import FeishuError
 from bot.platforms.payload import Json
@@ -43,6 +44,14 @@ def read_person(user: Json, now: float) -> FeishuPerson:
     return FeishuPerson(str(user.get("name") or ""), departments, now)
 
 
+def read_chat(data: Json) -> ChatDescription:
+    """Read the answer of im-v1 chat/get; it gives the number of people as text."""
+    name, people, kind = data.get("name"), data.get("user_count"), data.get("chat_type")
+    count = int(people) if isinstance(people, str) and people.isascii() and people.isdecimal() else 0
+    visibility = kind if kind in ("public", "private") else ""
+    return ChatDescription(name if isinstance(name, str) else "", count, str(visibility))
+
+
 class FeishuContacts:
     """People by open id, p2p chats by open id, and the ids of the bot's own messages. `bot_ids` are the app
     id and the bot's open id: messages name it by either.
@@ -55,6 +64,7 @@ class FeishuContacts:
         self._known: RecentValues[FeishuPerson] = RecentValues(REMEMBERED)
         self._chats: RecentValues[str] = RecentValues(REMEMBERED)
         self._own: RecentValues[bool] = RecentValues(REMEMBERED)
+        self._groups: RecentValues[tuple[ChatDescription, float]] = RecentValues(REMEMBERED)
         self._silent_until = 0.0
 
     async def find_person(self, open_id: str) -> FeishuPerson:
@@ -77,6 +87,24 @@ class FeishuContacts:
         user = answer.data.get("user")
         found = read_person(user if isinstance(user, dict) else {}, now)
         self._known.put(open_id, found)
+        return found
+
+    async def describe_chat(self, chat: str) -> ChatDescription:
+        """Return the name of a group as far as Feishu answers in time (im-v1 chat/get, which needs the scope
+        im:chat:readonly).
+        """
+        now = self._clock.now()
+        known = self._groups.get(chat)
+        if known is not None and now - known[1] < KNOWN_SECONDS:
+            return known[0]
+        found = known[0] if known is not None else ChatDescription()
+        try:
+            async with asyncio.timeout(ASK_SECONDS):
+                answer = await self._client.call("GET", f"im/v1/chats/{quote(chat, safe='')}")
+            found = read_chat(answer.data)
+        except (FeishuError, TimeoutError) as problem:
+            log.info("feishu.chat_unknown", reason=str(problem) or "no answer in time")
+        self._groups.put(chat, (found, now))
         return found
 
     def note_own_message(self, message_id: str) -> None:

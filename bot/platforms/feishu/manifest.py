@@ -20,6 +20,7 @@ SCOPES = (
     ("im:resource", "send and fetch pictures and files"),
     ("cardkit:card:write", "show answers as they are written"),
     ("contact:user.base:readonly", "see people's names (optional)"),
+    ("im:chat:readonly", "see what groups are called, for the agent (optional)"),
     ("contact:user.department:readonly", "see their departments, for access by department (optional)"),
     (
         "im:message.group_msg",

@@ -12,11 +12,18 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.config import SlackAccount
-from bot.domain import Attachment, HistoryMessage, OutboundFile, OutboundMessage, ReplyAddress
+from bot.domain import (
+    Attachment,
+    ChatDescription,
+    HistoryMessage,
+    OutboundFile,
+    OutboundMessage,
+    ReplyAddress,
+)
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
 from bot.platforms.connection import AccountHealth, ConnectedAdapter, CredentialWatch, open_task_group
-from bot.platforms.slack.app_manifest import BOT_SCOPES
+from bot.platforms.slack.app_manifest import BOT_SCOPES, OPTIONAL_SCOPES
 from bot.platforms.slack.choices import MAX_CHOICES, SlackClick
 from bot.platforms.slack.client import SlackClient, SlackWebApi
 from bot.platforms.slack.directory import GROUPS_SCOPE, SlackDirectory, SlackUserGroups
@@ -46,6 +53,7 @@ class SlackSession:
     files: SlackFiles
     threads: SlackThreads
     receiver: SlackSocket | SlackWebhook
+    directory: SlackDirectory
 
     async def run(self) -> None:
         await self.receiver.run()
@@ -99,6 +107,10 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
 
     async def send_file(self, file: OutboundFile) -> str:
         return await self.session.files.send(file)
+
+    async def describe_chat(self, address: ReplyAddress) -> ChatDescription:
+        """Return the name of a channel and its number of people."""
+        return await self.session.directory.describe_channel(address.chat)
 
     async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
         return await self.session.threads.read_history(address, before, limit)
@@ -154,7 +166,7 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
                     receiver = SlackWebhook(signing_secret, events, health)
                 files = SlackFiles(client, calls, outbound)
                 threads = SlackThreads(calls, directory, identity)
-                yield SlackSession(client, events, outbound, files, threads, receiver)
+                yield SlackSession(client, events, outbound, files, threads, receiver, directory)
         finally:
             await client.close()
 
@@ -178,7 +190,7 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
     def _read_scopes(self, me: AsyncSlackResponse, health: AccountHealth) -> frozenset[str]:
         """Return the granted scopes and note the missing ones. Raises AccountRefused without chat:write."""
         granted = {scope.strip() for scope in str(me.headers.get("x-oauth-scopes", "")).split(",")} - {""}
-        missing = sorted(set(BOT_SCOPES) - granted) if granted else []
+        missing = sorted({*BOT_SCOPES} - OPTIONAL_SCOPES - granted) if granted else []
         if _LEAST_SCOPES & set(missing):
             raise AccountRefused(
                 f"the app of account {self.name} lacks the scope chat:write: add it on OAuth & Permissions "

@@ -10,17 +10,23 @@ BOT_SCOPES = (
     "app_mentions:read",
     "assistant:write",
     "channels:history",
+    "channels:read",
     "chat:write",
     "commands",
     "files:read",
     "files:write",
     "groups:history",
+    "groups:read",
     "im:history",
     "im:write",
     "mpim:history",
     "users:read",
 )
 """What the app may do; each is used by a call or an event of this adapter."""
+OPTIONAL_SCOPES = frozenset({"channels:read", "groups:read"})
+"""Scopes that earlier versions did not ask for: without them the agent does not know what channels are
+called.
+"""
 BOT_EVENTS = (
     "agent_session_stopped",
     "app_mention",

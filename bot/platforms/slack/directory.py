@@ -9,7 +9,7 @@ import structlog
 
 from bot.clock import Clock
 from bot.core.recent_values import RecentValues
-from bot.domain import ChatKind, ReplyAddress, Sender
+from bot.domain import ChatDescription, ChatKind, ReplyAddress, Sender
 from bot.platforms.payload import Json, Malformed, get_objects, get_string, get_strings
 from bot.platforms.slack.client import SlackClient
 from bot.platforms.slack.errors import CALL_ERRORS, refusal_name
@@ -21,6 +21,8 @@ LOOKUP_SECONDS = 1.5
 """Maximum duration of a lookup: Slack waits 3 s for the acknowledgement of an event."""
 PERSON_SECONDS = 3600.0
 """Lifetime of a cached person (s)."""
+CHANNEL_SECONDS = 3600.0
+"""Lifetime of a cached channel (s)."""
 GROUPS_SCOPE = "usergroups:read"
 GROUPS_SECONDS = 600.0
 """Lifetime of the cached user groups (s)."""
@@ -95,6 +97,7 @@ class SlackDirectory:
         self._clock = clock
         self._people: RecentValues[SlackPerson] = RecentValues(REMEMBERED)
         self._threads: RecentValues[bool] = RecentValues(REMEMBERED)
+        self._channels: RecentValues[tuple[ChatDescription, float]] = RecentValues(REMEMBERED)
         self._asked: RecentValues[tuple[str, str]] = RecentValues(REMEMBERED)
         self._direct: RecentValues[str] = RecentValues(REMEMBERED)
         self._responses: RecentValues[str] = RecentValues(256)
@@ -121,6 +124,22 @@ class SlackDirectory:
             return known or SlackPerson()
         found = read_person(answer.get("user"), self._team, now)
         self._people.put(user, found)
+        return found
+
+    async def describe_channel(self, channel: str) -> ChatDescription:
+        """Return the name of a channel as far as Slack answers in time (`conversations.info`, tier 3)."""
+        now = self._clock.now()
+        known = self._channels.get(channel)
+        if known is not None and now - known[1] < CHANNEL_SECONDS:
+            return known[0]
+        found = known[0] if known is not None else ChatDescription()
+        try:
+            async with asyncio.timeout(LOOKUP_SECONDS):
+                answer = await self._client.web.conversations_info(channel=channel, include_num_members=True)
+            found = read_channel(answer.get("channel"))
+        except CALL_ERRORS as error:
+            log.info("slack.channel_unknown", reason=refusal_name(error) or type(error).__name__)
+        self._channels.put(channel, (found, now))
         return found
 
     async def is_own_thread(self, chat: str, thread: str) -> bool:
@@ -180,6 +199,16 @@ class SlackDirectory:
     def find_response_url(self, message: str) -> str:
         """Return the response URL of a command, "" where there is none."""
         return self._responses.get(message) or ""
+
+
+def read_channel(channel: object) -> ChatDescription:
+    """Read a channel object of `conversations.info`. A group of direct messages has no name of its own."""
+    found: Json = channel if isinstance(channel, dict) else {}
+    name, people = found.get("name"), found.get("num_members")
+    if not isinstance(name, str) or not name or found.get("is_mpim") is True:
+        return ChatDescription()
+    visibility = "private" if found.get("is_private") is True else "public"
+    return ChatDescription(f"#{name}", people if type(people) is int else 0, visibility)
 
 
 def read_person(user: object, team: str, now: float) -> SlackPerson:

@@ -10,7 +10,7 @@ from typing import Any
 from telegram.error import TelegramError
 
 from bot.config import TelegramAccount
-from bot.domain import Attachment, OutboundFile, OutboundMessage, ReplyAddress
+from bot.domain import Attachment, ChatDescription, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext, CommandHint, WebhookAnswer, WebhookRequest
 from bot.platforms.choice_markers import ChoiceMarkers
@@ -39,6 +39,7 @@ class TelegramSession:
     outbound: TelegramOutbound
     files: TelegramFiles
     receiver: TelegramPoller | TelegramWebhook
+    inbound: TelegramInbound
 
     async def run(self) -> None:
         await self.receiver.run()
@@ -95,6 +96,10 @@ class TelegramAdapter(ConnectedAdapter[TelegramSession]):
             async for chunk in chunks:
                 yield chunk
 
+    async def describe_chat(self, address: ReplyAddress) -> ChatDescription:
+        """Return the title that came with the chat's last message."""
+        return self.session.inbound.describe_chat(address.chat)
+
     async def register_commands(self, commands: Sequence[CommandHint]) -> None:
         hints = [
             {"command": command.name, "description": command.summary[:DESCRIPTION_LIMIT]}
@@ -127,15 +132,17 @@ class TelegramAdapter(ConnectedAdapter[TelegramSession]):
             health.identity = f"@{identity.username}"
             previews = self._config.link_previews
             outbound = TelegramOutbound(client, context.inbox, health, rich=rich, previews=previews)
+            inbound = TelegramInbound(self.name, identity)
             handler = TelegramUpdateHandler(
                 self.name,
-                TelegramInbound(self.name, identity),
+                inbound,
                 context.inbox,
                 TelegramClickAnswers(client, self._markers),
                 self.counts,
             )
             receiver = self._make_receiver(client, handler, context, health)
-            yield TelegramSession(client, outbound, TelegramFiles(client, outbound), receiver)
+            files = TelegramFiles(client, outbound)
+            yield TelegramSession(client, outbound, files, receiver, inbound)
         finally:
             await client.close()
 

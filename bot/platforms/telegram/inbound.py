@@ -9,6 +9,7 @@ from bot.core.recent_values import RecentValues
 from bot.domain import (
     Attachment,
     AttachmentKind,
+    ChatDescription,
     ChatKind,
     InboundChange,
     InboundMessage,
@@ -49,7 +50,7 @@ _UNSUPPORTED = (
     "giveaway",
     "rich_message",
 )
-_MAX_ALBUMS = 256
+_MAX_ALBUMS, _MAX_CHATS = 256, 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +92,15 @@ class ChatMigration:
 
 
 class TelegramInbound:
-    """Converts updates for one account. Its only state is which albums were addressed to the bot."""
+    """Converts updates for one account. Its only state is which albums were addressed to the bot, and what
+    the chats are called.
+    """
 
     def __init__(self, account: str, identity: TelegramIdentity) -> None:
         self._account = account
         self._identity = identity
         self._albums: RecentValues[bool] = RecentValues(_MAX_ALBUMS)
+        self._chats: RecentValues[ChatDescription] = RecentValues(_MAX_CHATS)
         self._converters: Mapping[str, Callable[[Json, Json], ConvertedEvent | None]] = {
             "edited_message": self._convert_edit,
             "callback_query": self._convert_click,
@@ -112,6 +116,10 @@ class TelegramInbound:
                 return read(update, require_object(update, kind))
         return None
 
+    def describe_chat(self, chat: str) -> ChatDescription:
+        """Return what the last message of a group told about it."""
+        return self._chats.get(chat) or ChatDescription()
+
     def _convert_message(self, update: Json, message: Json) -> InboundMessage | ChatMigration | None:
         chat = require_object(message, "chat")
         moved = _read_migration(message, chat)
@@ -121,6 +129,11 @@ class TelegramInbound:
         sender = get_object(message, "from")
         if kind is None or not sender or sender.get("is_bot") or message.get("is_automatic_forward"):
             return None
+        if kind is ChatKind.GROUP:
+            # A group with a username can be found and read by anybody (core.telegram.org/bots/api#chat).
+            visibility = "public" if chat.get("username") else "private"
+            described = ChatDescription(get_string(chat, "title"), visibility=visibility)
+            self._chats.put(str(require_int(chat, "id")), described)
         attachments, unsupported = _read_attachments(message), _find_unsupported(message)
         if not attachments and not unsupported and "text" not in message:
             return None

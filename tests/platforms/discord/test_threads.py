@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bot.domain import ChatDescription
+
 from .conftest import Running, Shelf, group
 from .test_message_edits import me
 
@@ -26,3 +28,13 @@ async def test_what_people_wrote_before_is_read_in_order(running: Running, shelf
 
 async def test_of_a_thread_that_is_not_known_nothing_is_read(running: Running) -> None:
     assert await running.adapter.earlier(group(1, 2), "3", 10) == ()
+
+
+async def test_a_channel_is_described_with_its_server(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.make_group("ops")
+    running.emulator.people.says("hello", chat=chat)
+    await shelf.until(1)
+    found = await running.adapter.describe_chat(group(chat))
+    assert found.title.startswith("#ops (")
+    assert (found.people, found.visibility) == (0, "")
+    assert await running.adapter.describe_chat(group(1)) == ChatDescription()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bot.domain import ChatDescription
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.testing.emulators.feishu import FeishuEmulator
 from bot.testing.emulators.feishu.state import TENANT, FeishuMessage
@@ -85,3 +86,16 @@ async def test_a_refusal_is_one_of_ours(running: Running, emulator: FeishuEmulat
     with pytest.raises(DeliveryError) as caught:
         await running.adapter.earlier(group(place, root.thread_id), before, 10)
     assert caught.value.category is DeliveryCategory.PERMISSION
+
+
+async def test_a_group_is_described_once_an_hour(running: Running, emulator: FeishuEmulator) -> None:
+    chat = emulator.people.make_group("Team")
+    emulator.people.says(f"@{emulator.world.bot.name} hello", chat=chat)
+    await running.shelf.until(1)
+    found = await running.adapter.describe_chat(group(chat))
+    assert (found.title, found.visibility) == ("Team", "private")
+    assert found.people > 0
+    asked = emulator.transcript.calls["chat.get"]
+    assert await running.adapter.describe_chat(group(chat)) == found
+    assert emulator.transcript.calls["chat.get"] == asked
+    assert await running.adapter.describe_chat(group("oc_unknown")) == ChatDescription()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from bot.domain import ReplyAddress
+from bot.domain import ChatDescription, ReplyAddress
 from bot.errors import DeliveryError
 from bot.testing.emulators.slack import SlackEmulator
 
@@ -57,3 +59,25 @@ async def test_a_refusal_is_one_of_ours(running: Running, emulator: SlackEmulato
     emulator.fault("error", method="conversations.replies", status=200, description="missing_scope", times=-1)
     with pytest.raises(DeliveryError):
         await running.adapter.earlier(address, asked, 10)
+
+
+async def test_a_channel_is_described_once_an_hour(running: Running) -> None:
+    people = running.emulator.people
+    public, private = people.make_channel("team"), people.make_channel("ops", private=True)
+    several = people.make_channel("mpdm-a--b-1", group=True)
+    address = await running.asked("@roebot hello", channel=public)
+    adapter = running.adapter
+    found = await adapter.describe_chat(address)
+    assert (found.title, found.visibility) == ("#team", "public")
+    assert (await adapter.describe_chat(replace(address, chat=private))).visibility == "private"
+    assert await adapter.describe_chat(replace(address, chat=several)) == ChatDescription()
+    asked = running.emulator.transcript.calls["conversations.info"]
+    assert await adapter.describe_chat(address) == found
+    assert running.emulator.transcript.calls["conversations.info"] == asked
+
+
+async def test_a_channel_without_an_answer_has_no_name(running: Running, emulator: SlackEmulator) -> None:
+    channel = running.emulator.people.make_channel("team")
+    address = await running.asked("@roebot hello", channel=channel)
+    emulator.fault("error", method="conversations.info", status=200, description="missing_scope", times=-1)
+    assert await running.adapter.describe_chat(address) == ChatDescription()

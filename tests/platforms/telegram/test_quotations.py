@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain import ChatKind, InboundMessage, Quotation, QuotationKind
+from bot.domain import ChatDescription, ChatKind, InboundMessage, Quotation, QuotationKind, ReplyAddress
 from bot.platforms.telegram.inbound import TelegramIdentity, TelegramInbound
 
 from .conftest import Running
@@ -143,3 +143,14 @@ async def test_a_forward_to_a_group_does_not_call_the_bot(running: Running) -> N
     assert [(one.kind, one.text, one.author_id) for one in quoting.quotations] == [
         (QuotationKind.QUOTE, "hi", "7")
     ]
+
+
+async def test_a_group_is_described_by_its_last_message(running: Running) -> None:
+    people = running.emulator.people
+    chat = people.make_group("Team")
+    people.says("hello", user=7, chat=chat)
+    await running.shelf.until(1)
+    address = ReplyAddress("tg", str(chat), ChatKind.GROUP)
+    assert await running.adapter.describe_chat(address) == ChatDescription("Team", visibility="private")
+    unknown = ReplyAddress("tg", "-77", ChatKind.GROUP)
+    assert await running.adapter.describe_chat(unknown) == ChatDescription()

@@ -8,6 +8,7 @@ from typing import Any
 from bot.testing.emulators.api import CallResult
 from bot.testing.emulators.feishu.call import FeishuCall
 from bot.testing.emulators.feishu.errors import bad_secret, refused
+from bot.testing.emulators.feishu.state import GROUP
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
 TOKEN_SECONDS = 7200
@@ -65,3 +66,11 @@ def user(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     if found.departments:
         told["department_ids"] = found.departments
     return CallResult({"user": told})
+
+
+def chat(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
+    """`im/v1/chats/:id` of a group; the number of people is text."""
+    found = world.chats.get(call.args[0])
+    if found is None or found.kind != GROUP:
+        raise refused(232006, "Your request specifies an invalid chat_id.")
+    return CallResult({"name": found.title, "chat_type": "private", "user_count": str(len(world.people))})

@@ -53,6 +53,7 @@ _POST, _EDIT, _OTHER = FrameKind.POST, FrameKind.EDIT, FrameKind.OTHER
 _CARD = "cardkit/v1/cards"
 ROUTES = (
     _route("GET", "bot.info", "bot/v3/info", _OTHER, contacts.bot_info),
+    _route("GET", "chat.get", "im/v1/chats/:id", _OTHER, contacts.chat),
     _route("GET", "user.get", "contact/v3/users/:id", _OTHER, contacts.user),
     _route("POST", "message.create", "im/v1/messages", _POST, messages.create, PER_CHAT),
     _route("POST", "message.reply", "im/v1/messages/:id/reply", _POST, messages.reply, PER_CHAT),

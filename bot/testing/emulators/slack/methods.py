@@ -70,6 +70,9 @@ def history(call: SlackCall) -> CallResult:
 def info(call: SlackCall) -> CallResult:
     """conversations.info."""
     channel = call.world.known(call.values.get("channel"))
+    scope = {"channel": "channels:read", "group": "groups:read", "mpim": "mpim:read"}.get(channel.kind)
+    if scope and scope not in call.world.scopes:
+        raise SlackApiError("missing_scope")
     return CallResult(
         {
             "channel": {
@@ -82,6 +85,7 @@ def info(call: SlackCall) -> CallResult:
                 "is_archived": channel.archived,
                 "is_member": channel.bot_in,
                 "is_ext_shared": channel.shared,
+                **({"num_members": len(channel.members)} if call.flag("include_num_members") else {}),
             }
         },
         channel.id,

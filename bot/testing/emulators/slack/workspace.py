@@ -26,8 +26,8 @@ SIGNING_SECRET = "emulated-signing-secret"  # noqa: S105 - no secret
 STREAM_SECONDS = 300.0
 """Seconds that Slack keeps a stream open (slackapi/python-slack-sdk#1859)."""
 SCOPES = (
-    "app_mentions:read,assistant:write,channels:history,chat:write,commands,files:read,files:write,"
-    "groups:history,im:history,im:write,mpim:history,users:read"
+    "app_mentions:read,assistant:write,channels:history,channels:read,chat:write,commands,files:read,files:write,"
+    "groups:history,groups:read,im:history,im:write,mpim:history,users:read"
 )
 _LETTERS = {IM: "D", CHANNEL: "C", GROUP: "C", MPIM: "G"}
 
