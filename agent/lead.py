@@ -336,7 +336,7 @@ class LeadAgent:
         return built
 
     def _build_title_model(self, catalog: Catalog, config: AgentConfig) -> BaseChatModel | None:
-        """Return the model that `title` names; None for the model of the run, also if it can't be built."""
+        """Return the model that `title` names; None without one, also if it can't be built."""
         if not config.title.enabled or config.title.model_name is None:
             return None
         spec = catalog.pick(config.title.model_name)

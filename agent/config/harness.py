@@ -20,13 +20,14 @@ class TitleConfig(Section):
     """Titles of threads."""
 
     enabled: Switch = Field(True, description="false: threads have no titles.")
-    max_words: Count = Field(6, description="Maximum number of words requested.")
+    max_words: Count = Field(6, description="Maximum number of words.")
     max_chars: Count = Field(60, description="Maximum number of characters.")
     model_name: Text | None = Field(
-        None, description="Name of the model, which can be a cheaper one; null: the model of the run."
+        None,
+        description="Name of the model that writes titles; null: the first words of a thread are its title.",
     )
     prompt_template: Text | None = Field(
-        None, description="Prompt with {max_words}, {user} and {assistant}; null: the built-in prompt."
+        None, description="Prompt with {max_words} and {user}; null: the built-in prompt."
     )
 
     @field_validator("prompt_template")
@@ -37,7 +38,7 @@ class TitleConfig(Section):
                 value.format(max_words=1, user="", assistant="")
             except (KeyError, IndexError, ValueError, AttributeError) as error:
                 raise ValueError(
-                    "expected {max_words}, {user} and {assistant} alone in braces; write other braces twice"
+                    "expected only {max_words} and {user} in braces; write other braces twice"
                 ) from error
         return value
 

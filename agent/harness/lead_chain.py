@@ -63,7 +63,7 @@ BuiltModel = tuple[ModelSpec, BaseChatModel]
 class ChainParts:
     """Input of a chain. `fallbacks` come with their built models; `summarizers` write summaries in order.
 
-    `title_model` writes titles (None: the model of the run). `sandbox` None means the local one;
+    `title_model` writes titles (None: they are the first words). `sandbox` None means the local one;
     `sandbox_tools` None means all of its tools. `always_shown` names the tools that need no search; None
     shows all tools to the model. `subagents_model`, `tools` and `briefing` are for subagents; without that
     model there are none. `subagent_models` are those of types with a model of their own, by its name, each

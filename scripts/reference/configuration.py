@@ -60,8 +60,8 @@ SECTION_NOTES = {
 - After any other failure, such as a rejected key or request, the next model in `fallback_models` is called.
   A model that can't be created because its package is missing or a setting is invalid is skipped, and tried
   again with the next message. If every model fails, the chat shows the last failure.
-- Summaries follow the same rules, starting with the model set in `summarization`. A title is requested only
-  once; if the request fails, the first words of the message become the title.
+- Summaries follow the same rules, starting with the model set in `summarization`. The model of
+  `title` is asked only once; if that fails, the first words of the message are the title.
 - The name of the model that answered is recorded in the log (`model_fallback`, `model_left_out`) and in the
   `response_metadata` of the stored answer (`roebot_model`). It does not appear in the reply or in `/usage`.
 """,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain.agents import create_agent
@@ -29,6 +31,24 @@ def calls(name: str, call_id: str = "", /, **args: Any) -> Script:
 def scripted(*steps: Script, **fields: Any) -> ScriptedChatModel:
     """A model that takes these steps, one for each call."""
     return ScriptedChatModel(steps=steps, environ={}, **fields)
+
+
+class LoopTurns:
+    """A sleep of scripted models that takes some turns of the event loop, and never ends for 0 of them."""
+
+    def __init__(self, turns: int) -> None:
+        self._turns = turns
+
+    async def __call__(self, _: float) -> None:
+        for _number in range(self._turns):
+            await asyncio.sleep(0)
+        if not self._turns:
+            await asyncio.Event().wait()
+
+
+def unhurried(*steps: Script) -> ScriptedChatModel:
+    """A model that answers long after one that takes no time."""
+    return scripted(*(replace(step, delay=1.0) for step in steps), sleep=LoopTurns(200))
 
 
 def chain(model: ScriptedChatModel, *middleware: Any, tools: Sequence[Any] = (), **options: Any) -> Any:

@@ -137,12 +137,12 @@ async def test_each_feature_in_its_three_states(feature: str, state: bool | str)
 
 async def test_titles() -> None:
     async def title(feature: Any) -> Any:
-        values = await run(scripted(Script(reply="A good name")), features=only(auto_title=feature))
+        values = await run(scripted(Script(reply="Fine.")), features=only(auto_title=feature))
         return values.get("title")
 
-    assert await title(True) == "A good name"
+    assert await title(True) == "hello"
     assert await title(False) is None
-    assert await title(TitleMiddleware(max_words=2)) == "A good"
+    assert await title(TitleMiddleware(max_chars=3)) == "hel"
 
 
 async def test_loops() -> None:

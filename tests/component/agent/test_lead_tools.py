@@ -380,10 +380,10 @@ async def test_summaries_fall_back_as_answers_do(tmp_path: Path, broken: str) ->
 
 
 async def test_a_thread_gets_its_title_as_configured(tmp_path: Path) -> None:
-    models = Models(m=(Script(reply="Fine"), Script(reply="one two three four")))
-    text = ONE.replace("{enabled: false}", "{max_words: 3, prompt_template: 'Name this: {user}'}")
-    assert (await said(lead(tmp_path, text, models), "my trip"))["title"] == "one two three"
-    assert models.made["m"].calls[1].texts == ["Name this: my trip"]
+    models = Models(m=(Script(reply="Fine"),))
+    text = ONE.replace("{enabled: false}", "{max_words: 3}")
+    assert (await said(lead(tmp_path, text, models), "my trip to Rome"))["title"] == "my trip to"
+    assert len(models.made["m"].calls) == 1
 
 
 async def test_new_files_of_a_thread_are_announced(tmp_path: Path) -> None:
@@ -550,8 +550,11 @@ def test_the_switches_of_a_run() -> None:
 async def test_a_title_is_written_by_the_model_that_is_named(
     tmp_path: Path, missing: tuple[str, ...]
 ) -> None:
-    models = Incomplete(m=(Script(reply="Fine"), Script(reply="by m")), spare=(Script(reply="by spare"),))
+    slow = Script(reply="Fine", delay=0.05)
+    models = Incomplete(m=(slow,), spare=(Script(reply="by spare"),))
     models.missing = missing
-    text = TWO.replace("{enabled: false}", "{model_name: spare}")
+    text = TWO.replace("{enabled: false}", "{model_name: spare, prompt_template: 'Name this: {user}'}")
     agent = lead(tmp_path, text, models)
-    assert (await said(agent, "my trip"))["title"] == ("by m" if missing else "by spare")
+    assert (await said(agent, "my trip"))["title"] == ("my trip" if missing else "by spare")
+    if not missing:
+        assert models.made["spare"].calls[0].texts == ["Name this: my trip"]

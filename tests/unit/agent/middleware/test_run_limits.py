@@ -21,7 +21,7 @@ from agent.middleware.title import TitleMiddleware
 from agent.middleware.todo import TodoListMiddleware
 from agent.models.calls import ModelCalls
 from agent.testing import Script, ScriptedChatModel, ToolUse
-from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, texts
+from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, texts, unhurried
 
 TURN: Any = {"configurable": {"thread_id": "t-1", "turn_id": "7"}}
 
@@ -159,7 +159,7 @@ async def test_money_is_counted_at_the_price_of_the_model() -> None:
 
 async def test_titles_count_too() -> None:
     naming = scripted(says("A title", usage=(50, 2)))
-    model = scripted(says("a", usage=(10, 1)))
+    model = unhurried(says("a", usage=(10, 1)))
     values = await say(limited(model, TitleMiddleware(model=naming), tokens=100_000), "go")
     assert values["title"] == "A title"
     assert values["run_spent"]["tokens"] == 63

@@ -1,4 +1,4 @@
-"""A thread's title: after the first full exchange, never in a stream, never a reason to fail."""
+"""A thread's title: the first words or those of a model, never in a stream, never waited for."""
 
 import asyncio
 from typing import Any
@@ -9,7 +9,11 @@ from langchain_core.tools import tool
 
 from agent.middleware.model_response import TokenUsageMiddleware
 from agent.middleware.title import TitleMiddleware
-from tests.harness.agents import THREAD, calls, chain, say, says, scripted, texts
+from agent.testing import ScriptedChatModel
+from tests.harness.agents import THREAD, LoopTurns, calls, chain, say, says, scripted, texts, unhurried
+
+QUESTION = "How do I boil an egg, please tell me?"
+FIRST_WORDS = "How do I boil an egg,"
 
 
 @tool
@@ -18,42 +22,57 @@ async def look() -> str:
     return "saw"
 
 
-async def titled(
-    reply: str, text: str = "How do I boil an egg, please tell me?", **limits: Any
-) -> str | None:
-    namer = scripted(says(reply))
-    graph = chain(scripted(says("Boil water first.")), TitleMiddleware(model=namer, **limits))
+def slowly(*replies: str) -> ScriptedChatModel:
+    """An agent's model that answers long after the model that titles."""
+    return unhurried(*(says(reply, usage=(1, 1)) for reply in replies))
+
+
+async def titled(reply: str, text: str = QUESTION, **limits: Any) -> str | None:
+    graph = chain(slowly("Boil water first."), TitleMiddleware(model=scripted(says(reply)), **limits))
     title: str | None = (await say(graph, text)).get("title")
     return title
 
 
-async def test_the_first_full_exchange_is_titled_once() -> None:
-    namer = scripted(says("Boiling an egg"))
+async def test_without_a_model_the_first_words_are_the_title() -> None:
     model = scripted(calls("look"), says("Boil water first."), says("Ten minutes."))
-    graph = chain(model, TitleMiddleware(model=namer), tools=[look])
-    values = await say(graph, "How?")
+    graph = chain(model, TitleMiddleware(), tools=[look])
+    assert (await say(graph, QUESTION))["title"] == FIRST_WORDS
+    assert (await say(graph, "How long?"))["title"] == FIRST_WORDS
+    assert len(model.calls) == 3, "no call is for a title"
+
+
+async def test_a_model_titles_by_the_first_message_while_the_other_answers() -> None:
+    namer = scripted(says("Boiling an egg", usage=(7, 3)))
+    graph = chain(slowly("Boil water.", "Ten minutes."), TitleMiddleware(model=namer), TokenUsageMiddleware())
+    values = await say(graph, QUESTION)
     assert values["title"] == "Boiling an egg"
-    prompt = namer.calls[0].texts[0]
-    assert "How?" in prompt
-    assert "Boil water first." in prompt
+    assert values["usage"]["total_tokens"] == 12
+    [call] = namer.calls
+    assert f"Person: {QUESTION}" in call.texts[0]
     assert (await say(graph, "How long?"))["title"] == "Boiling an egg"
     assert len(namer.calls) == 1
 
 
-async def test_without_a_model_of_its_own_it_asks_the_agents() -> None:
-    model = scripted(says("Boil water first."), says("Eggs"))
-    values = await say(chain(model, TitleMiddleware()), "How?")
-    assert values["title"] == "Eggs"
-    assert texts(values) == ["How?", "Boil water first."]
+@pytest.mark.parametrize("replies", [("Boil water first.",), ("Boil water first.", "Ten minutes.")])
+async def test_no_answer_waits_for_a_title_and_it_is_not_asked_for_again(replies: tuple[str, ...]) -> None:
+    namer = scripted(says("never", delay=1.0), sleep=LoopTurns(0))
+    graph = chain(slowly(*replies), TitleMiddleware(model=namer))
+    for reply in replies:
+        values = await say(graph, QUESTION)
+        assert texts(values)[-1] == reply
+        assert values["title"] == FIRST_WORDS
+    assert len(namer.calls) == 1
+    assert [task.get_name() for task in asyncio.all_tasks() if task.get_name() == "title"] == []
 
 
 async def test_its_tokens_reach_no_stream() -> None:
-    graph = chain(scripted(says("Boil water first.")), TitleMiddleware(model=scripted(says("Secret title"))))
-    source = {"messages": [HumanMessage("How?")]}
+    graph = chain(slowly("Boil water first."), TitleMiddleware(model=scripted(says("Secret title"))))
     streamed = ""
+    source = {"messages": [HumanMessage("How?")]}
     async for chunk, _ in graph.astream(source, THREAD, stream_mode="messages"):
         streamed += chunk.text
     assert streamed == "Boil water first."
+    assert (await graph.aget_state(THREAD)).values["title"] == "Secret title"
 
 
 @pytest.mark.parametrize(
@@ -63,8 +82,8 @@ async def test_its_tokens_reach_no_stream() -> None:
         ("# Boiling an egg\n\nI hope this helps!", "Boiling an egg"),
         ("<think>They ask about eggs</think>\nEggs", "Eggs"),
         ("one two three four five six seven eight", "one two three four five six"),
-        ("   ", "How do I boil an egg,"),
-        ("<think>never ends", "How do I boil an egg,"),
+        ("   ", FIRST_WORDS),
+        ("<think>never ends", FIRST_WORDS),
         ("x" * 80, "x" * 60),
     ],
 )
@@ -75,54 +94,46 @@ async def test_what_a_model_says_is_made_a_title(reply: str, title: str) -> None
 async def test_the_limits_are_the_callers() -> None:
     assert await titled("one two three", max_words=2) == "one two"
     assert await titled("one two three", max_chars=9) == "one two"
+    assert (await say(chain(scripted(says("ok")), TitleMiddleware(max_words=2)), QUESTION))[
+        "title"
+    ] == "How do"
 
 
 @pytest.mark.parametrize("kind", ["auth", "crash", "timeout"])
 async def test_a_model_that_fails_leaves_the_first_words(kind: str) -> None:
-    assert await titled("never", text="How do I boil an egg, please?") is not None
     namer = scripted(says("never", fail=kind))
-    values = await say(
-        chain(scripted(says("Boil water.")), TitleMiddleware(model=namer)), "How do I boil an egg, please?"
-    )
-    assert values["title"] == "How do I boil an egg,"
+    values = await say(chain(slowly("Boil water."), TitleMiddleware(model=namer)), QUESTION)
+    assert values["title"] == FIRST_WORDS
     assert texts(values)[-1] == "Boil water."
-
-
-async def test_a_model_that_never_answers_is_given_up() -> None:
-    async def for_ever(_: float) -> None:
-        await asyncio.Event().wait()
-
-    namer = scripted(says("never", delay=1.0), sleep=for_ever)
-    graph = chain(scripted(says("Boil water.")), TitleMiddleware(model=namer, seconds=0.01))
-    assert (await say(graph, "How?"))["title"] == "How?"
 
 
 async def test_structured_content_is_read_as_text() -> None:
     namer = scripted(says("Eggs", thinking="they want eggs"))
-    graph = chain(scripted(says("Boil water.", thinking="a secret thought")), TitleMiddleware(model=namer))
+    graph = chain(slowly("Boil water."), TitleMiddleware(model=namer))
     blocks = [{"type": "text", "text": "How?"}, {"type": "image", "base64": "xx", "mime_type": "image/png"}]
     values = await graph.ainvoke({"messages": [HumanMessage(content=blocks)]}, THREAD)
     assert values["title"] == "Eggs"
     prompt = namer.calls[0].texts[0]
     assert "How?" in prompt
-    assert "Boil water." in prompt
-    assert "secret" not in prompt
     assert "base64" not in prompt
 
 
 async def test_where_the_person_wrote_nothing_the_answer_names_it() -> None:
-    namer = scripted(says("", fail="crash"))
-    graph = chain(scripted(says("A picture of an egg.")), TitleMiddleware(model=namer))
+    namer = scripted(says("never asked"))
+    model = scripted(calls("look"), says("A picture of an egg."))
+    graph = chain(model, TitleMiddleware(model=namer), tools=[look])
     blocks = [{"type": "image", "base64": "xx", "mime_type": "image/png"}]
     values = await graph.ainvoke({"messages": [HumanMessage(content=blocks)]}, THREAD)
     assert values["title"] == "A picture of an egg"
+    assert namer.calls == []
 
 
-async def test_a_template_is_filled_and_may_hold_braces_in_what_it_quotes() -> None:
+@pytest.mark.parametrize("template", ["Name {user} in {max_words}", "Name {user}{assistant} in {max_words}"])
+async def test_a_template_is_filled_and_may_hold_braces_in_what_it_quotes(template: str) -> None:
     namer = scripted(says("ok"))
-    middleware = TitleMiddleware(model=namer, prompt_template="Name {user} / {assistant} in {max_words}")
-    await say(chain(scripted(says("use {x}")), middleware), "what is {y}?")
-    assert namer.calls[0].texts == ["Name what is {y}? / use {x} in 6"]
+    middleware = TitleMiddleware(model=namer, prompt_template=template)
+    await say(chain(slowly("use {x}"), middleware), "what is {y}?")
+    assert namer.calls[0].texts == ["Name what is {y}? in 6"]
 
 
 @pytest.mark.parametrize(
@@ -138,77 +149,17 @@ def test_settings_that_make_no_title(wrong: dict[str, Any], why: str) -> None:
         TitleMiddleware(**wrong)
 
 
-class Waits:
-    """A sleep that never ends; whoever has to wait is late."""
-
-    async def __call__(self, _: float) -> None:
-        await asyncio.Event().wait()
-
-
-LATE = says("never", delay=1.0)
-
-
-async def test_a_late_title_is_made_up_for_beside_the_second_exchange() -> None:
-    namer = scripted(LATE, says("Boiling an egg", usage=(7, 3)), sleep=Waits())
-    model = scripted(says("Boil water first.", usage=(1, 1)), says("Ten minutes.", usage=(1, 1)))
-    graph = chain(model, TitleMiddleware(model=namer, hold=0.01), TokenUsageMiddleware())
-    assert (await say(graph, "How do I boil an egg, please?"))["title"] == "How do I boil an egg,"
-    values = await say(graph, "How long?")
-    assert values["title"] == "Boiling an egg"
-    assert values["usage"]["total_tokens"] == 14
-    assert namer.calls[0].texts == namer.calls[1].texts, "it is the first exchange that gives the name"
-    assert texts(values)[-1] == "Ten minutes."
-    await say(graph, "Thanks!")
-    assert len(namer.calls) == 2
-
-
-async def test_one_that_is_late_again_is_left_at_that() -> None:
-    namer = scripted(LATE, sleep=Waits())
-    model = scripted(says("Boil water first."), says("Ten minutes."))
-    graph = chain(model, TitleMiddleware(model=namer, hold=0.01))
-    for text in ("How?", "How long?", "Thanks!"):
-        values = await say(graph, text)
-    assert values["title"] == "How?"
-    assert texts(values)[-1] == "Ten minutes."
-    assert len(namer.calls) == 2
-
-
-async def test_it_is_asked_for_once_in_an_exchange_with_tools() -> None:
-    namer = scripted(LATE, LATE, says("Eggs"), sleep=Waits())
-    model = scripted(says("Boil water first."), calls("look"), says("Ten minutes."))
-    graph = chain(model, TitleMiddleware(model=namer, hold=0.01), tools=[look])
-    await say(graph, "How?")
-    assert (await say(graph, "How long?"))["title"] == "How?"
-    assert len(namer.calls) == 2
-
-
-async def test_beside_the_second_exchange_its_tokens_reach_no_stream() -> None:
-    namer = scripted(LATE, says("Secret title"), sleep=Waits())
-    graph = chain(
-        scripted(says("Boil water."), says("Ten minutes.")), TitleMiddleware(model=namer, hold=0.01)
-    )
-    await say(graph, "How?")
-    streamed = ""
-    source = {"messages": [HumanMessage("How long?")]}
-    async for chunk, _ in graph.astream(source, THREAD, stream_mode="messages"):
-        streamed += chunk.text
-    assert streamed == "Ten minutes."
-    assert (await graph.aget_state(THREAD)).values["title"] == "Secret title"
-
-
 async def test_a_title_that_a_person_gave_stays() -> None:
     namer = scripted(says("Eggs"))
-    graph = chain(scripted(says("Boil water.")), TitleMiddleware(model=namer))
+    graph = chain(slowly("Boil water.", "Ten minutes."), TitleMiddleware(model=namer))
     await say(graph, "How?", title="Mine")
     assert (await say(graph, "How long?"))["title"] == "Mine"
     assert namer.calls == []
 
 
-async def test_a_second_exchange_that_fails_fails_as_it_is() -> None:
-    namer = scripted(LATE, LATE, sleep=Waits())
-    model = scripted(says("Boil water first."), says("never", fail="crash"))
-    graph = chain(model, TitleMiddleware(model=namer, hold=0.01))
-    await say(graph, "How?")
+async def test_an_answer_that_fails_fails_as_it_is() -> None:
+    namer = scripted(says("never", delay=1.0), sleep=LoopTurns(0))
+    graph = chain(scripted(says("never", fail="crash")), TitleMiddleware(model=namer))
     with pytest.raises(RuntimeError, match="unexpected failure"):
         await say(graph, "How long?")
     assert [task.get_name() for task in asyncio.all_tasks() if task.get_name() == "title"] == []

@@ -8,7 +8,7 @@ from agent.core.state import merge_usage, sum_usage, usage_between
 from agent.middleware.model_response import TokenUsageMiddleware
 from agent.middleware.title import TitleMiddleware
 from agent.testing import Script
-from tests.harness.agents import calls, chain, say, says, scripted
+from tests.harness.agents import calls, chain, say, says, scripted, unhurried
 
 
 @tool
@@ -34,7 +34,7 @@ async def test_every_answer_of_a_run_and_every_run_of_a_thread_counts() -> None:
 
 async def test_what_middleware_asks_for_itself_counts_too() -> None:
     asked = scripted(says("Short title", usage=(50, 2)))
-    graph = chain(scripted(says("a", usage=(10, 1))), TitleMiddleware(model=asked), TokenUsageMiddleware())
+    graph = chain(unhurried(says("a", usage=(10, 1))), TitleMiddleware(model=asked), TokenUsageMiddleware())
     assert (await say(graph, "go"))["usage"] == usage(60, 3)
 
 

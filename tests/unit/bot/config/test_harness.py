@@ -163,7 +163,7 @@ def test_without_models_a_name_is_looked_for_later(folder: Folder) -> None:
         (
             "title: {prompt_template: 'A {thing}'}",
             "title.prompt_template",
-            "expected {max_words}, {user} and {assistant} alone in braces; write other braces twice",
+            "expected only {max_words} and {user} in braces; write other braces twice",
         ),
     ],
 )
