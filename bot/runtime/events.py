@@ -24,6 +24,7 @@ from bot.runtime.interface import (
     RunInterrupted,
     TextDelta,
     ThreadAnswer,
+    ThreadTitled,
     TodosUpdated,
     TokenUsage,
     ToolCall,
@@ -240,6 +241,8 @@ def _read_change(change: Mapping[str, Any]) -> Iterator[RunEvent]:
         if isinstance(message, Mapping):
             yield from _read_message(message)
     yield from read_todos(change)
+    if title := _one_line(change.get("title")):
+        yield ThreadTitled(title)
     paths = change.get("artifacts")
     if isinstance(paths, list) and paths:
         yield ArtifactsPresented(tuple(str(path) for path in paths))

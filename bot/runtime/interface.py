@@ -108,6 +108,13 @@ class ArtifactsPresented:
 
 
 @dataclass(frozen=True, slots=True)
+class ThreadTitled:
+    """The thread has a title now, which may be its first words."""
+
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class TodosUpdated:
     """The agent's current list of todos; replaces the previous one."""
 
@@ -188,6 +195,7 @@ RunEvent = (
     | MessageText
     | RemarkRecognized
     | ArtifactsPresented
+    | ThreadTitled
     | TodosUpdated
     | ToolProgress
     | ToolCall

@@ -95,6 +95,8 @@ SET_BUSY = sql("UPDATE conversations SET busy = :busy WHERE id = :id")
 SET_PLAN = sql("UPDATE conversations SET plan = :plan WHERE id = :id")
 SET_AGENT = sql("UPDATE conversations SET agent = :agent WHERE id = :id")
 SET_TITLE = sql("UPDATE conversations SET title = :title WHERE id = :id")
+# Replace the first words by a title of the agent; that of a person stays.
+SET_AGENT_TITLE = sql("UPDATE conversations SET title = :title WHERE id = :id AND title IN ('', :first)")
 CONVERSATION_VIEW = (
     "id, account, chat, topic, member, platform, chat_kind, thread_id, owner, model, plan, agent, busy,"
     " title, created_at, active_at"
@@ -270,6 +272,12 @@ def set_agent(connection: Connection, conversation: int, agent: str) -> None:
 def set_title(connection: Connection, conversation: int, title: str) -> None:
     """Set the title of a conversation."""
     connection.execute(SET_TITLE, {"id": conversation, "title": title})
+
+
+def set_agent_title(connection: Connection, conversation: int, title: str, first: str) -> None:
+    """Set the title that the agent gave, if the conversation still has none but its `first` words."""
+    if not first.startswith(title):
+        connection.execute(SET_AGENT_TITLE, {"id": conversation, "title": title, "first": first})
 
 
 def ensure_private_conversation(

@@ -7,11 +7,18 @@ from collections.abc import Iterable
 from bot.domain import Quotation
 
 MARK = "> "
+LONGEST_FIRST_WORDS = 60
 
 
 def with_quotations(text: str, quotations: Iterable[Quotation]) -> str:
     """Return a person's own words, followed by each quotation as quoted lines with its author."""
     return "\n".join(filter(None, [text, *(quote_lines(one) for one in quotations)]))
+
+
+def first_words(text: str, quotations: Iterable[Quotation]) -> str:
+    """Return the beginning of a message, which titles a conversation: own words, else quoted ones."""
+    first = " ".join((text.strip() or with_quotations("", quotations)).split())
+    return first if len(first) <= LONGEST_FIRST_WORDS else f"{first[: LONGEST_FIRST_WORDS - 1]}…"
 
 
 def quote_lines(quotation: Quotation) -> str:

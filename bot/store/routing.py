@@ -11,7 +11,7 @@ from bot.store.audit import actor_of
 from bot.store.connection import Connection, sql
 from bot.store.conversations import TAKE_CONVERSATION, find_thread
 from bot.store.interrupts import Approval, abandon_interrupt, decode_approval
-from bot.store.quotations import with_quotations
+from bot.store.quotations import first_words
 from bot.store.schedules import SCHEDULED
 from bot.store.turns import REMEMBER_MESSAGE
 
@@ -175,9 +175,6 @@ def _remember(connection: Connection, message: InboundMessage, conversation: int
 
 
 def _title(admission: Admission) -> str:
-    """Return the first message as the title of a conversation."""
-    if admission.verdict is not Verdict.CHAT:
-        return ""
+    """Return the first words as the title of a conversation, "" for a command."""
     message = admission.message
-    first = " ".join((message.text.strip() or with_quotations("", message.quotations)).split())
-    return first if len(first) <= 60 else first[:59] + "…"
+    return first_words(message.text, message.quotations) if admission.verdict is Verdict.CHAT else ""

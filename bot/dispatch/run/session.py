@@ -36,6 +36,8 @@ from bot.faults import Step, reach
 from bot.privacy.chat_record import format_earlier_messages
 from bot.render.thread_paths import ThreadPaths
 from bot.runtime.interface import MessageJoined, RunRequest, ThreadAnswer, TokenUsage
+from bot.store.conversations import set_agent_title
+from bot.store.quotations import first_words
 from bot.store.turns import set_run
 from bot.wiring import Core
 
@@ -355,7 +357,16 @@ class RunSession:
             self._transcript.reconcile(await self._read_answer(Backoff(self._clock)))
         if self._transcript.events_missing:
             await self._read_usage()
+        await self._title_conversation()
         return self._compose_outcome()
+
+    async def _title_conversation(self) -> None:
+        """Give the conversation the title of its thread, unless a person gave it one."""
+        title, messages = self._transcript.title, self._turn.messages
+        if title and messages:
+            message = messages[0]
+            first = first_words(message.text, message.quotations)
+            await self._db.run(set_agent_title, self._turn.conversation, title, first)
 
     async def _load_history(self, turn: Turn) -> Sequence[HistoryMessage]:
         return await load_thread_history(turn, self._channel, self._role_of)

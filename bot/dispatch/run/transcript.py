@@ -20,6 +20,7 @@ from bot.runtime.interface import (
     RunInterrupted,
     TextDelta,
     ThreadAnswer,
+    ThreadTitled,
     TodosUpdated,
     TokenUsage,
     ToolCall,
@@ -165,7 +166,7 @@ class RunTranscript:
     `remarks` are the ids of texts beside tool calls, `growing` is the id of a text that is still being
     written, `latest` that of the newest message. `retracted`: this attempt has retracted a text. `joined` are
     the ids of the messages that joined the run; `joined_line` returns the line that marks such a message in
-    the text ("" for none).
+    the text ("" for none). `title` is that of the thread if it was given in this run.
     """
 
     joined_line: Callable[[str], str] = lambda _message: ""
@@ -184,6 +185,7 @@ class RunTranscript:
     question: RunInterrupted | None = None
     status: str | None = None
     usage: TokenUsage | None = None
+    title: str = ""
 
     @property
     def text(self) -> str:
@@ -260,6 +262,8 @@ class RunTranscript:
         match event:
             case ArtifactsPresented(paths):
                 self.artifacts.update(dict.fromkeys(paths))
+            case ThreadTitled(title):
+                self.title = title
             case RunFailed():
                 self.failure = event
             case RunInterrupted():

@@ -22,6 +22,7 @@ from bot.runtime.interface import (
     RunFailed,
     RunInterrupted,
     TextDelta,
+    ThreadTitled,
     TodosUpdated,
     TokenUsage,
     ToolCall,
@@ -170,7 +171,13 @@ def chunk(text: Any, *, kind: str = "AIMessageChunk", **metadata: Any) -> list[A
             [RunInterrupted("i", {"question": "?"})],
         ),
         ("updates", {"node": None}, []),
-        ("updates", {"model": {"usage": TOKENS, "title": "x"}}, [UsageReported(TokenUsage(10, 2, 12))]),
+        (
+            "updates",
+            {"model": {"usage": TOKENS, "title": " A\ntitle "}},
+            [ThreadTitled("A title"), UsageReported(TokenUsage(10, 2, 12))],
+        ),
+        ("updates", {"model": {"title": None}}, []),
+        ("updates", {"model": {"title": ["x"]}}, []),
         (
             "updates",
             {"model": [{"usage": TOKENS}, {"usage": {**TOKENS, "total_tokens": 20}}]},
