@@ -12,6 +12,7 @@ from scripts.reference.commands import render_chat_commands
 from scripts.reference.configuration import render_configuration
 from scripts.reference.models import render_models
 from scripts.reference.platforms import render_platforms
+from scripts.reference.prompt import render_system_prompt
 from scripts.reference.routes import render_http_routes
 from scripts.reference.states import render_states_and_errors
 from scripts.reference.switches import render_feature_switches
@@ -27,6 +28,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "http-routes.md": render_http_routes,
     "states-and-errors.md": render_states_and_errors,
     "feature-switches.md": render_feature_switches,
+    "system-prompt.md": render_system_prompt,
 }
 
 

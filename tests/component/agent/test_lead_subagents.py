@@ -54,8 +54,8 @@ async def test_a_subagent_works_with_the_configured_tools_and_the_runs_model(tmp
     assert [one.text for one in values["messages"] if one.type == "tool"] == ["the subagent's result"]
     heard = models.made["m"].calls
     assert set(heard[1].tools) == {"lookup", *IN_THE_SANDBOX}
-    assert "At most 2 subagents run at once" in heard[0].texts[0]
-    assert "At most 2" not in heard[1].texts[0]
+    assert "2 subagents work at once" in heard[0].texts[0]
+    assert "work at once" not in heard[1].texts[0]
 
 
 async def test_the_configured_guardrail_decides_about_their_calls(tmp_path: Path) -> None:
