@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from itertools import pairwise
 from pathlib import Path
 
@@ -75,6 +74,6 @@ async def test_all_chats_share_the_beginning(tmp_path: Path) -> None:
         return request.system.partition(CHAT)[0], list(request.tools)
 
     chats = [("telegram", True), ("slack", False), ("discord", True), ("feishu", False), ("page", False)]
-    found = await asyncio.gather(*(first_system(name, group=group) for name, group in chats))
+    found = [await first_system(name, group=group) for name, group in chats]
     assert found.count(found[0]) == len(chats)
     assert len(found[0][0]) > 1_000

@@ -180,7 +180,8 @@ MESSAGE_MUTATIONS = (
         "agent/core/chat_facts.py",
         'with the title "{escape_attribute(self.title)}"',
         'with the title "{self.title}"',
-        OBEYED,
+        "tests/unit/agent/middleware/test_conversation.py"
+        "::test_a_title_ends_neither_its_line_nor_the_section",
     ),
     Mutation(
         "orders of others",
