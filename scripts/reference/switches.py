@@ -121,6 +121,12 @@ ROWS: Sequence[Row] = (
         note="can't be switched off; a guardrail can deny `ask_clarification`",
     ),
     Row(
+        "Reading the chat",
+        "on in groups",
+        note="can't be switched off; a guardrail can deny `read_chat`. See "
+        "[Record a chat](../howto/record-a-chat.md)",
+    ),
+    Row(
         "Loop detection",
         "on: warns at {warn}, stops at {stop} identical calls with identical results",
         feature="loop_detection",

@@ -8,6 +8,8 @@ ENVELOPE, ESCAPED = "agent/shared/envelope.py", "tests/unit/agent/shared/test_en
 MEMORY, REMEMBERED = "agent/memory/exchange.py", "tests/unit/agent/memory/test_exchange.py"
 INSIDE = "tests/unit/agent/middleware/test_envelopes.py"
 REQUESTED = "tests/unit/agent/middleware/test_requested_skills.py"
+SERVICE_TOOLS = "tests/unit/agent/middleware/test_service_tools.py"
+SERVICE_CALLS = "tests/component/dispatch/test_service_calls.py"
 STORED = "tests/contract/store/test_quotations.py"
 TELEGRAM = "tests/platforms/telegram/test_quotations.py"
 STOPPED = "tests/component/dispatch/test_stopped_answers.py"
@@ -262,5 +264,54 @@ MESSAGE_MUTATIONS = (
         'return path if path.startswith(OUTPUTS) and path.isprintable() else ""',
         "return path",
         "tests/component/dispatch/test_linked_files.py::test_only_outputs_are_attached",
+    ),
+    Mutation(
+        "orders of others",
+        "what the agent reads of its chat does not pass for a message",
+        "agent/tools/service.py",
+        "lines = [escape_text(str(line)) for",
+        "lines = [str(line) for",
+        f"{SERVICE_TOOLS}::test_nothing_in_a_message_passes_for_a_message_to_the_agent",
+    ),
+    Mutation(
+        "calls to the service",
+        "a service that the chat does not have is neither shown nor run",
+        "agent/middleware/service_tools.py",
+        "if name not in SERVICE_TOOLS or name in _list_offered(request.runtime, request.state):",
+        "if True:",
+        f"{SERVICE_TOOLS}::test_where_it_is_not_offered_it_is_neither_shown_nor_run",
+    ),
+    Mutation(
+        "calls to the service",
+        "the bot refuses a service that it does not offer to the turn",
+        "bot/dispatch/run/service_calls.py",
+        "is_offered = call.name in list_services(self._turn)",
+        "is_offered = call.name in self._services",
+        f"{SERVICE_CALLS}::test_a_service_that_is_not_offered_is_refused",
+    ),
+    Mutation(
+        "calls to the service",
+        "blocked people are not read",
+        "bot/dispatch/run/service_calls.py",
+        "usable = [one for one in found if self._role_of(self._turn, one.sender) is not Role.BLOCKED]",
+        "usable = [*found]",
+        f"{SERVICE_CALLS}::test_blocked_people_are_not_read",
+    ),
+    Mutation(
+        "calls to the service",
+        "threads that some people can't read stay among those who can",
+        "bot/dispatch/run/service_calls.py",
+        "topic = address.topic if self._channel.manifest.private_threads else None",
+        "topic = None",
+        f"{SERVICE_CALLS}::test_other_threads_are_read_where_everybody_can_read_them",
+    ),
+    Mutation(
+        "calls to the service",
+        "exchanges of private threads stay there",
+        "bot/dispatch/run/exchanges.py",
+        "if not hidden(one.sender) and (not private_threads or one.topic in readable)",
+        "if not hidden(one.sender)",
+        "tests/component/dispatch/test_exchanges.py"
+        "::test_where_threads_can_be_private_only_open_ones_are_told",
     ),
 )
