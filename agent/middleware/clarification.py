@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import structlog
 from langchain.agents.middleware import AgentMiddleware
-from langchain_core.tools import BaseTool, tool
+from langchain_core.tools import BaseTool
 from langgraph.types import interrupt
 from pydantic import BeforeValidator
 
@@ -21,6 +21,7 @@ from agent.middleware.model_response import (
     refuse_calls,
     with_answer,
 )
+from agent.tools.documented_tool import documented_tool
 
 log = structlog.get_logger(__name__)
 NAME = "ask_clarification"
@@ -48,7 +49,7 @@ def read_options(value: Any) -> list[str] | None:
     return list(dict.fromkeys(filter(None, texts)))
 
 
-@tool(NAME)
+@documented_tool
 async def ask_clarification(
     question: str,
     kind: Annotated[Kind, BeforeValidator(choose_kind)] = DEFAULT_KIND,
@@ -59,11 +60,11 @@ async def ask_clarification(
 
     Use it before you act if important information is missing or ambiguous, if the person should choose
     between several approaches, or before something risky. Don't use it for anything that you can find out
-    yourself. Call it alone, not together with other tools.
+    yourself. Call it alone: other calls beside it are not run.
 
     Args:
         question: One question, in the person's language.
-        kind: Why you ask: missing_info, ambiguous, approach_choice, risk_confirmation or suggestion.
+        kind: Why you ask.
         options: Answers to choose from, if any; the person can still give a different answer.
         context: Anything that the person needs to know to answer.
     """

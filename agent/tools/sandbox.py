@@ -74,7 +74,8 @@ def current_sandbox() -> Sandbox:
 
 @documented_tool
 async def bash(command: str, description: str | None = None, timeout_seconds: float | None = None) -> str:
-    """Run a bash script in the workspace. Background processes end with it.
+    """Run a bash script in the workspace. Background processes end with it; output of more than 20,000
+    characters goes to a file.
 
     Args:
         command: A command, or a script of several lines.

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from langchain_core.tools import BaseTool
 
+from agent.core.argument_coercion import ALIASES
 from agent.core.tool_order import ORDER, Order
 from agent.errors import WebFailed
 from agent.shared.html_charset import decode_html
@@ -23,29 +24,38 @@ def fetch_tool(read: Read, *, most: int) -> BaseTool:
     """Create the tool `web_fetch` with a function that reads pages, of which it returns `most` characters."""
 
     @documented_tool
-    async def web_fetch(url: str) -> str:
-        """Read the text of a web page as Markdown. Long pages are cut off.
+    async def web_fetch(url: str, start: int = 0) -> str:
+        """Read the text of a web page as Markdown. A long page is cut, and the end says where it goes on.
 
         Use only addresses that people gave you or that a tool returned; do not make them up. Pages that
         require signing in and addresses in private networks can't be read.
 
         Args:
             url: The full address, with https://.
+            start: Number of characters to skip, to read on in a long page.
         """
-        return shorten(await read(url), most)
+        return shorten(await read(url), most, start)
 
-    web_fetch.metadata = {"idempotent": True, ORDER: Order.FREE}
+    web_fetch.metadata = {
+        "idempotent": True,
+        ORDER: Order.FREE,
+        ALIASES: {"start": ["offset", "start_index"]},
+    }
     return web_fetch
 
 
-def shorten(text: str, most: int) -> str:
-    """Return the text, cut to `most` characters with a note. Raises WebFailed if it is empty."""
+def shorten(text: str, most: int, start: int = 0) -> str:
+    """Return the text from `start`, cut to `most` characters with a note. Raises WebFailed without any."""
     text = text.strip()
     if not text:
         raise WebFailed("the page contains no text")
-    if len(text) <= most:
-        return text
-    return f"{text[:most].rstrip()}\n\n[{len(text) - most:,} more characters omitted]"
+    if start >= len(text):
+        raise WebFailed(f"the text of the page has only {len(text):,} characters")
+    begin = max(start, 0)
+    end = begin + most
+    if end >= len(text):
+        return text[begin:]
+    return f"{text[begin:end].rstrip()}\n\n[{len(text) - end:,} more characters; go on with start={end}]"
 
 
 def add_title(title: str, text: str) -> str:

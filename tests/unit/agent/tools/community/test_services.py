@@ -16,7 +16,7 @@ from langchain_core.tools import BaseTool
 from agent.errors import WebFailed, WebRefused
 from agent.tools.community import duckduckgo, firecrawl, jina, tavily
 from agent.tools.community.guard import PORTS
-from agent.tools.community.rendering import fetch_tool
+from agent.tools.community.rendering import fetch_tool, shorten
 from agent.tools.community.service import ANSWER_BYTES, WebService, bearer
 from tests.unit.agent.tools.community.local_site import PRIVATE, PUBLIC, guard
 
@@ -81,7 +81,7 @@ class TestTavily:
         route = api.post(self.EXTRACT).respond(json={"results": [page], "failed_results": []})
         text = await used(self.reader(), url=f" {PAGE} ")
         assert text.startswith("# A page\n\nword word")
-        assert text.endswith("[5,913 more characters omitted]")
+        assert text.endswith("[5,913 more characters; go on with start=4096]")
         assert len(text) < 4_200
         assert sent(route)[0] == {"urls": [PAGE], "extract_depth": "basic", "format": "markdown"}
 
@@ -289,3 +289,21 @@ class TestTrouble:
 
     def test_a_key_shows_in_no_repr(self) -> None:
         assert "secret" not in repr(self.service)
+
+
+@pytest.mark.parametrize(
+    ("start", "read"),
+    [
+        (0, "abcde\n\n[5 more characters; go on with start=5]"),
+        (5, "fghij"),
+        (8, "ij"),
+        (-3, "abcde\n\n[5 more characters; go on with start=5]"),
+    ],
+)
+def test_a_long_page_is_read_in_parts(start: int, read: str) -> None:
+    assert shorten("abcdefghij", 5, start) == read
+
+
+def test_beyond_the_end_of_a_page_the_text_says_how_long_it_is() -> None:
+    with pytest.raises(WebFailed, match="has only 10 characters"):
+        shorten("abcdefghij", 5, 10)
