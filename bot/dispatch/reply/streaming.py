@@ -57,9 +57,9 @@ QUEUED_AFTER = 1.0
 AFTER_FAILURE = 2.0
 # Seconds; an answer that is complete within this time after its first word is posted whole, without a frame.
 AT_ONCE = 0.25
-# Characters of a paragraph that opens a text and is held back for a while, because it may be a remark beside
-# a tool call. After a call this is likelier, so it is held back so many times longer.
-REMARK_SIZE, AFTER_CALL = 200, 2.0
+# A paragraph of so many characters that opens a text may be a remark beside a call. It is held back for so
+# many seconds, where frames are held back at all; longer after a call, when that is likelier.
+REMARK_SIZE, REMARK_SECONDS, AFTER_CALL = 200, 0.5, 1.4
 # Seconds that a run must have lasted before its progress is shown.
 PROGRESS_AFTER = 5.0
 # Seconds that a granted frame waits for the next piece of text, so as to include it.
@@ -104,9 +104,9 @@ class ReplyStreamer:
             self._since = self._clock.now()
             self._changed.set()
         if _opening(draft) and not _opening(self._draft):
-            works = draft.remark or draft.progress
-            held = self._manifest.first_frame_after * (AFTER_CALL if works else 1.0)
-            self._held_until = self._clock.now() + held
+            is_immediate = not self._manifest.first_frame_after
+            held = AFTER_CALL if draft.remark or draft.progress else REMARK_SECONDS
+            self._held_until = self._clock.now() + (0.0 if is_immediate else held)
         before, self._draft = self._text, draft
         self._text = self._visible_text()
         progress = (*_remark_items(draft), *draft.progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.dispatch.reply.streaming import AFTER_CALL, PROGRESS_AFTER, REMARK_SIZE
+from bot.dispatch.reply.streaming import AFTER_CALL, PROGRESS_AFTER, REMARK_SECONDS, REMARK_SIZE
 from bot.dispatch.run.transcript import MAX_REMARK
 from bot.domain import ProgressItem, ProgressState, TurnState
 from bot.runtime.interface import (
@@ -48,7 +48,7 @@ async def test_a_quick_remark_is_never_shown_as_text(at: Bench) -> None:
     async with at.running():
         run = await first_run(at)
         run.emit(TextDelta("m1", REMARK))
-        await at.rest(at.manifest.first_frame_after - 0.2)
+        await at.rest(REMARK_SECONDS - 0.1)
         run.emit(*recognized())
         await at.rest(2.0)
         run.emit(*final())
@@ -90,7 +90,7 @@ async def test_an_answer_that_grows_has_the_steps_below_it_without_the_remark(at
         run.emit(*remark())
         await at.rest(PROGRESS_AFTER + 1)
         run.emit(TextDelta("end", FINAL))
-        await at.rest(at.manifest.first_frame_after * AFTER_CALL + 2)
+        await at.rest(AFTER_CALL + 2)
         assert at.adapter.texts() == [f"{FINAL}\n\n> ▸ bash"]
         run.emit(MessageText("end", FINAL), RunEnded("success"))
         await closed(at)
