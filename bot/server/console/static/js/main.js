@@ -81,6 +81,8 @@ function subscribe(id) {
       if (turn.kind === "command" && turn.state === "done") refreshConversation();
       // The model may have become available since the console was opened.
       else if (!state.models) refreshModel();
+      // The agent may have given a title with its answer.
+      if (turn.kind === "chat" && turn.state === "done") refreshList();
     },
     part: ({ turn, part }) => transcript.part(turn, part),
     typing: () => transcript.typing(),
