@@ -60,8 +60,8 @@ class MemoryStore(Protocol):
         """Queue an update with a thread's messages; a later one replaces it."""
         ...
 
-    async def text(self, scope: MemoryScope) -> str:
-        """Return the text for the system prompt, "" for none."""
+    async def text(self, scope: MemoryScope) -> str | None:
+        """Return what to show to the model, "" if nothing is remembered; None shows it no memory at all."""
         ...
 
 

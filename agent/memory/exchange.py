@@ -6,17 +6,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from agent.core.interfaces import MemoryScope
-from agent.shared.envelope import parse_envelopes, plain_text
-from agent.shared.run_identity import SENDER
+from agent.shared.envelope import parse_envelopes, plain_text, render_envelope
+from agent.shared.run_identity import SCHEDULED, SENDER
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedMessage:
     """A queued message. `role` is `person` or `assistant`; `id` is its id in the thread. `author` is the
-    person as `platform:id`, `name` what they call themselves ("" where the message has no envelope).
+    person as `platform:id`, `name` what they call themselves, `time` when they wrote it, in the time zone of
+    the chat ("" where the message has no envelope).
     """
 
     id: str
@@ -24,6 +25,12 @@ class QueuedMessage:
     text: str
     author: str = ""
     name: str = ""
+    time: str = ""
+
+    @property
+    def is_reply(self) -> bool:
+        """Return whether it is a person's answer to a question of the agent."""
+        return self.id.startswith(REPLY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +50,55 @@ class PendingUpdate:
 
 MAX_MESSAGE_CHARACTERS, MAX_MESSAGES = 4_000, 60
 CUT = " […] "
+ASK, NO_ANSWER = "ask_clarification", "(no answer)"
+"""The tool by which the agent asks a person, and its result if they did not reply."""
+REPLY = "reply:"
+"""Beginning of the id of a queued reply."""
 
 
 def select_memorable(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
-    """Return the messages without tool calls, tool results and messages that middleware inserted."""
-    return [message for message in messages if _is_memorable(message)]
+    """Return the messages without tool calls, tool results and messages that middleware inserted.
+
+    A question to a person becomes an answer of the agent, and what they replied a message of theirs.
+    """
+    found: list[BaseMessage] = []
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            found += _list_replies(message)
+        elif isinstance(message, AIMessage) and (question := _find_question(message)):
+            found.append(AIMessage(question, id=message.id))
+        elif _is_memorable(message):
+            found.append(message)
+    return found
+
+
+def _find_question(message: AIMessage) -> str:
+    """Return the question to a person that the answer consists of, "" if there is none."""
+    asked = (str(call["args"].get("question") or "") for call in message.tool_calls if call["name"] == ASK)
+    return next(asked, "")
+
+
+def _list_replies(result: ToolMessage) -> list[BaseMessage]:
+    """Return a person's reply to a question, one message for each author; none for other results."""
+    if result.name != ASK or result.status != "success" or result.text in ("", NO_ANSWER):
+        return []
+    # In a private chat a reply has no envelope.
+    texts = [render_envelope(one) for one in parse_envelopes(result.text)] or [result.text]
+    return [HumanMessage(text, id=f"{REPLY}{result.id}:{at}") for at, text in enumerate(texts)]
 
 
 def filter_for_scope(messages: Iterable[BaseMessage], scope: MemoryScope) -> list[BaseMessage]:
     """Return the messages that may enter the memory of the scope.
 
-    A person's memory takes neither messages by other people nor the answers to them. No memory takes messages
-    that only quote others, nor the answers to them.
+    A person's memory takes neither messages by other people nor the answers to them. No memory takes the text
+    of a schedule or messages that only quote others, nor the answers to them.
     """
     kept, is_taken = [], True
     for message in messages:
         if isinstance(message, HumanMessage):
-            has_words = bool(plain_text(message.text).strip())
+            has_words = bool(plain_text(message.text).strip()) and not message.additional_kwargs.get(
+                SCHEDULED
+            )
             is_taken = has_words and (scope.kind != "person" or _author_of(message, scope.key) == scope.key)
         if is_taken:
             kept.append(message)
@@ -85,8 +124,10 @@ def _to_queued(place: int, message: BaseMessage) -> QueuedMessage:
     envelopes = parse_envelopes(message.text) if is_person else []
     text = plain_text(message.text) if is_person else message.text
     identity = message.id or sha256(f"{place}:{who}:{message.text}".encode()).hexdigest()[:16]
-    author, name = (envelopes[0].person, envelopes[0].name) if envelopes else ("", "")
-    return QueuedMessage(identity, who, _shorten(text), author, name)
+    if not envelopes:
+        return QueuedMessage(identity, who, _shorten(text))
+    first = envelopes[0]
+    return QueuedMessage(identity, who, _shorten(text), first.person, first.name, first.time)
 
 
 def _shorten(text: str) -> str:

@@ -32,10 +32,13 @@ Answer with one JSON object and nothing else:
 
 - A summary has one to three sentences and replaces the previous one; null keeps it unchanged, "" clears it.
 - `add`: facts that will still be useful in other conversations, each as one self-contained sentence.
-  `category` is preference, knowledge, context, behavior or goal. `confidence` is from 0 to 1: 0.9 and above
+  `category` is preference (only wishes about the assistant's answers, such as language, length, format, units
+  or form of address), knowledge, context, behavior or goal. `confidence` is from 0 to 1: 0.9 and above
   for explicit statements, 0.7 for clear conclusions; anything less certain is discarded.
 - `remove`: the ids of stored facts that the conversation contradicts or makes outdated. If a fact has
   changed, remove the old one and add the new one.
+- It is {now} in UTC; `time` is when a message was written, in its chat's time zone. Write dates instead of
+  words such as "tomorrow" or "last week", which soon are wrong.
 - Do not add facts that are already stored. Most conversations change little, so empty lists are often right.
 - Leave out passwords, keys, and anything that someone asks you to forget; remove such stored facts.
 {rules}"""
@@ -47,8 +50,8 @@ _GROUP = """- Several people are speaking; each message has its author's id and 
 - Anything that the assistant says or reads in files is not a fact."""
 
 
-def build_prompt(document: MemoryDocument, pending: PendingUpdate) -> list[BaseMessage]:
-    """Return the messages that ask a model for a patch."""
+def build_prompt(document: MemoryDocument, pending: PendingUpdate, now: datetime) -> list[BaseMessage]:
+    """Return the messages that ask a model for a patch; `now` is in UTC."""
     group = pending.scope.kind == "group"
     whom = "a group chat" if group else "one person"
     material = {
@@ -62,14 +65,23 @@ def build_prompt(document: MemoryDocument, pending: PendingUpdate) -> list[BaseM
         "conversation": [_render_message(one) for one in pending.messages],
     }
     return [
-        SystemMessage(_TASK.format(whom=whom, rules=_GROUP if group else _PERSON)),
+        SystemMessage(_TASK.format(whom=whom, now=_render_time(now), rules=_GROUP if group else _PERSON)),
         HumanMessage(json.dumps(material, ensure_ascii=False)),
     ]
 
 
+def _render_time(time: datetime) -> str:
+    """Return a time in the form in which messages have theirs."""
+    return f"{time:%a %d %b %Y %H:%M}"
+
+
 def _render_message(message: QueuedMessage) -> dict[str, str]:
-    author = {"id": message.author, "name": message.name} if message.author else {}
-    return {"who": message.role, **author, "text": message.text}
+    author = {"id": message.author, "name": message.name, "time": message.time} if message.author else {}
+    return {
+        "who": message.role,
+        **{key: value for key, value in author.items() if value},
+        "text": message.text,
+    }
 
 
 def build_correction(prompt: Sequence[BaseMessage], answer: BaseMessage, problem: str) -> list[BaseMessage]:
@@ -123,7 +135,7 @@ async def update_memory(
         # An earlier process wrote it but ended before `complete`, or it holds no message of a person.
         await asyncio.to_thread(folder.queue.complete, pending)
         return
-    asked = build_prompt(document, pending)
+    asked = build_prompt(document, pending, datetime.fromtimestamp(folder.clock(), UTC))
     async with asyncio.timeout(UPDATE_SECONDS):
         change = await _request_patch(asked, ask)
     await asyncio.to_thread(_write_patch, folder, pending, change, limits)

@@ -8,59 +8,62 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-SECONDS = 3600.0
-"""Seconds after which a conversation gets the current memory."""
+IDLE_SECONDS = 3600.0
+"""Seconds without a request after which a conversation gets the current memory: no provider caches longer."""
+DAY = 24 * 3600.0
 THREADS = 1_000
 _FACT = "- ("
 _SENTENCES = re.compile(r"(?<=[.;!?。；！？])\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class _Frozen:
+class Snapshot:
+    """The text of a memory. `erasures` is a number that grows when something is erased from it; `cut` changes
+    when the beginning of the conversation is summarized, which costs its place in the cache anyway.
+    """
+
     text: str
+    erasures: int = 0
+    cut: str = ""
+
+
+@dataclass(slots=True)
+class _Frozen:
+    snapshot: Snapshot
     since: float
-    erasures: int
+    used: float
+
+    def is_current(self, now: Snapshot, time: float) -> bool:
+        """Return whether the conversation can keep it."""
+        is_fresh = time - self.used < IDLE_SECONDS and time - self.since < DAY
+        is_same = (self.snapshot.erasures, self.snapshot.cut) == (now.erasures, now.cut)
+        return is_fresh and is_same and not lacks_content(now.text, self.snapshot.text)
 
 
 class FrozenTexts:
     """Remembers the memory that each conversation's prompt contains, in this process.
 
-    A conversation keeps it for `seconds` although the memory has grown: what is new was mostly said in the
-    conversation itself. If a fact or a summary was removed from the memory, or something was erased, the
-    current text is used at once. What a rewritten summary no longer says stays for that time.
+    A conversation keeps it although the memory has grown: what is new was mostly said in the conversation
+    itself. It gets the current one after an hour without a request, when it is summarized, and after a day.
+    If a fact or a summary was removed from the memory, or something was erased, the current text is used at
+    once. What a rewritten summary no longer says stays until then.
     """
 
-    def __init__(
-        self,
-        *,
-        seconds: float = SECONDS,
-        threads: int = THREADS,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._seconds, self._threads, self._clock = seconds, threads, clock
+    def __init__(self, *, threads: int = THREADS, clock: Callable[[], float] = time.monotonic) -> None:
+        self._threads, self._clock = threads, clock
         self._texts: OrderedDict[tuple[str, str], _Frozen] = OrderedDict()
 
-    def choose_text(self, thread: str, scope: str, current: str, erasures: int = 0) -> str:
-        """Return the text for the prompt: the frozen one, or `current`, which is then frozen.
-
-        `erasures` is a number that grows when something is erased from the memory.
-        """
-        key = (thread, scope)
-        frozen, now = self._texts.get(key), self._clock()
-        if (
-            frozen is None
-            or frozen.erasures != erasures
-            or now - frozen.since >= self._seconds
-            or lacks_content(current, frozen.text)
-        ):
-            frozen = _Frozen(current, now, erasures)
-        elif not frozen.text:
-            frozen = _Frozen(current, frozen.since, erasures)
-        self._texts[key] = frozen
+    def choose_text(self, thread: str, scope: str, current: Snapshot) -> str:
+        """Return the text for the prompt: the frozen one, or the current one, which is then frozen."""
+        key, now = (thread, scope), self._clock()
+        frozen = self._texts.get(key)
+        if frozen is None or not frozen.is_current(current, now):
+            frozen = self._texts[key] = _Frozen(current, now, now)
+        frozen.used = now
         self._texts.move_to_end(key)
         while len(self._texts) > self._threads:
             self._texts.popitem(last=False)
-        return frozen.text
+        return frozen.snapshot.text
 
 
 def lacks_content(current: str, earlier: str) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from agent.core.memory_document import MemoryDocument
+from collections.abc import Sequence
+
+from agent.core.memory_document import Fact, MemoryDocument
 from agent.memory.patch import rank_facts
 from agent.models.capabilities import estimate_tokens
 
-MAX_FACTS = 15
-RESERVED_TOKENS = 64
-"""Tokens reserved for the surrounding tags and their line."""
+MAX_FACTS, MAX_PREFERENCES = 15, 10
+RESERVED_TOKENS = 128
+"""Tokens reserved for the surrounding tags and what they say about it."""
 _PERSON = {
     "work_context": "Work",
     "personal_context": "Personal",
@@ -21,14 +23,16 @@ _GROUP = {**_PERSON, "personal_context": "People"}
 
 
 def render_memory(document: MemoryDocument, *, group: bool, tokens: int) -> str:
-    """Render summaries and the best facts in at most `tokens` (tags included); "" for an empty memory.
+    """Render preferences, summaries and the best other facts in at most `tokens` (tags included); "" for an
+    empty memory. What comes later is left out first.
 
     Token counts are estimates that err on the high side (`agent.models.capabilities.estimate_tokens`), since
     providers count differently and some tokenizers would have to be downloaded.
     """
     labels = _GROUP if group else _PERSON
-    lines = [f"{labels[name]}: {one.summary}" for name, one in document.list_summaries() if one.summary]
-    lines += [f"- ({fact.category}) {fact.content}" for fact in rank_facts(document.facts)[:MAX_FACTS]]
+    summaries = [f"{labels[name]}: {one.summary}" for name, one in document.list_summaries() if one.summary]
+    preferences, others = _choose_facts(document.facts)
+    lines = [*map(_render_fact, preferences), *summaries, *map(_render_fact, others)]
     head = "About this group chat:" if group else "About the person you are talking to:"
     left = tokens - RESERVED_TOKENS - _estimate_tokens(head)
     kept = []
@@ -37,6 +41,18 @@ def render_memory(document: MemoryDocument, *, group: bool, tokens: int) -> str:
             kept.append(line)
             left -= cost
     return "\n".join([head, *kept]) if kept else ""
+
+
+def _choose_facts(facts: Sequence[Fact]) -> tuple[list[Fact], list[Fact]]:
+    """Return the best preferences and the best other facts."""
+    ranked = rank_facts(facts)
+    preferences = [fact for fact in ranked if fact.category == "preference"][:MAX_PREFERENCES]
+    others = [fact for fact in ranked if fact.category != "preference"]
+    return preferences, others[: MAX_FACTS - len(preferences)]
+
+
+def _render_fact(fact: Fact) -> str:
+    return f"- ({fact.category}) {fact.content}"
 
 
 def escape_tags(text: str) -> str:

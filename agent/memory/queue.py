@@ -108,9 +108,8 @@ class MemoryUpdateQueue:
             seen = _load_seen_ids(tx, key)
             new = unseen_messages(messages, seen)
             waiting = tx.execute(_SELECT_PENDING, key).fetchone()
-            earlier = _decode_messages(waiting[1]) if waiting else []
-            known = {one.id for one in messages}
-            whole = [*(one for one in earlier if one.id not in known), *new][-MAX_MESSAGES:]
+            earlier = unseen_messages(_decode_messages(waiting[1]), seen) if waiting else []
+            whole = _merge(earlier, new)[-MAX_MESSAGES:]
             if not any(one.role == "person" for one in whole) or (waiting and whole == earlier):
                 return False
             since = waiting[2] if waiting else now
@@ -156,8 +155,11 @@ class MemoryUpdateQueue:
             tx.execute(_DELETE_BY_SCOPE, (text,))
             tx.execute(_INCREMENT_ERASURES, (text,))
 
-    def erase_messages(self, scope: MemoryScope, ids: Collection[str], mask: TextMask) -> int:
-        """Delete messages with these ids and the answers to them, and mask quotations in the others.
+    def erase_messages(
+        self, scope: MemoryScope, ids: Collection[str], mask: TextMask, authors: Collection[str] = ()
+    ) -> int:
+        """Delete messages with these ids, the authors' replies to questions, and the answers to both; mask
+        quotations in the others.
 
         Returns the number of deleted messages.
         """
@@ -165,7 +167,8 @@ class MemoryUpdateQueue:
         with self._transaction() as tx:
             for thread, said in tx.execute(_SELECT_BY_SCOPE, (text,)).fetchall():
                 messages = _decode_messages(said)
-                kept = _erase_messages(messages, ids, mask)
+                theirs = {one.id for one in messages if one.is_reply and one.author in authors}
+                kept = _erase_messages(messages, theirs.union(ids), mask)
                 if kept == messages:
                     continue
                 deleted += len(messages) - len(kept)
@@ -246,6 +249,13 @@ def _erase_messages(
         if not is_theirs:
             kept.append(replace(one, text=mask.apply(one.text)))
     return kept
+
+
+def _merge(earlier: Sequence[QueuedMessage], new: Sequence[QueuedMessage]) -> list[QueuedMessage]:
+    """Return the queued messages in their order, as they are now, and then the other new ones."""
+    now = {one.id: one for one in new}
+    known = {one.id for one in earlier}
+    return [*(now.get(one.id, one) for one in earlier), *(one for one in new if one.id not in known)]
 
 
 def unseen_messages(messages: Sequence[QueuedMessage], seen: Sequence[str]) -> list[QueuedMessage]:

@@ -108,15 +108,20 @@ class MemoryService:
         return OperationResult(success=True, message="The memory is empty.")
 
     async def erase_person(
-        self, scope: MemoryScope, message_ids: Collection[str], mask: TextMask, names: Sequence[str]
+        self,
+        scope: MemoryScope,
+        message_ids: Collection[str],
+        mask: TextMask,
+        names: Sequence[str],
+        authors: Collection[str] = (),
     ) -> ErasedFromMemory:
         """Erase what one person of a group said: their pending messages, facts that quote or name them, and
-        such sentences of the summaries.
+        such sentences of the summaries. `authors` is the person as `platform:id`.
         """
 
         def erase(folder: MemoryFolder) -> ErasedFromMemory:
             with folder.files.lock_for_write():
-                pending = folder.queue.erase_messages(scope, message_ids, mask)
+                pending = folder.queue.erase_messages(scope, message_ids, mask, authors)
                 document = folder.files.read(scope)
                 cleaned = erase_from_document(document, mask, names)
                 # Deleted first, with the copies of unreadable files.

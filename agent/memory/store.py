@@ -63,11 +63,11 @@ class FileMemoryStore:
         ):
             worker.wake()
 
-    async def text(self, scope: MemoryScope) -> str:
-        """Render the memory for the prompt; "" also when injection is switched off."""
+    async def text(self, scope: MemoryScope) -> str | None:
+        """Render the memory for the prompt; None if it is switched off there."""
         config = await self._load_config()
         if not config.injection_enabled:
-            return ""
+            return None
         folder, _ = await self._current_folder(config)
         document = await asyncio.to_thread(folder.files.read, scope)
         return render_memory(document, group=scope.kind == "group", tokens=config.max_injection_tokens)

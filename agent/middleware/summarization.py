@@ -162,7 +162,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         Raises ModelCallFailed.
         """
         if self._before_cut is not None:
-            await self._before_cut(RunContext.of(request.runtime), request.state["messages"])
+            await self._before_cut(RunContext.of(request.runtime), going)
         text, usage = await self._write_text(request, going, focus)
         if not text:
             raise make_failure(Category.EMPTY, model="summarization").to_error()

@@ -20,6 +20,8 @@ SENDER: Final = "sender"
 REQUESTED_SKILL: Final = "requested_skill"
 """Key in a message's `additional_kwargs` that holds the path of the skill that it asks for."""
 _SERVICE_KEYS: Final = (SENDER, REQUESTED_SKILL)
+SCHEDULED: Final = "scheduled"
+"""Key in a message's `additional_kwargs` that is true for the text of a schedule."""
 STEERING: Final = "steer"
 """First label of the store namespaces, with a thread's id, of messages that wait to join a run."""
 MAX_DEPTH = 64

@@ -77,7 +77,8 @@ class MemoryRoutes:
     async def erase_from_memory(self, scope: Scope, body: MemoryErasureRequest) -> ErasedFromMemory:
         """Erase what one person of a group said from its memory."""
         mask = TextMask(body.texts, body.authors, body.names)
-        return await self._memory.erase_person(scope, frozenset(body.message_ids), mask, body.names)
+        ids, authors = frozenset(body.message_ids), frozenset(body.authors)
+        return await self._memory.erase_person(scope, ids, mask, body.names, authors)
 
     async def reload_memory(self, scope: Scope) -> MemoryDocument:
         """Reload the memory from its file."""

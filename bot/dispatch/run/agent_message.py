@@ -10,7 +10,7 @@ import orjson
 import structlog
 
 from agent.shared.envelope import MessageEnvelope, QuotedText, escape_text, render_envelope
-from agent.shared.run_identity import REQUESTED_SKILL, SENDER
+from agent.shared.run_identity import REQUESTED_SKILL, SCHEDULED, SENDER
 from agent.shared.schemas import SkillInfo
 from bot.access import Role
 from bot.commands.extensions import find_skill, split_command
@@ -30,6 +30,7 @@ from bot.domain import (
 )
 from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
 from bot.runtime.interface import StoredUpload
+from bot.store.scheduled_runs import attempt_of
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
@@ -96,6 +97,8 @@ class AgentMessages:
         if skill:
             # Roebot's runtime adds the skill itself; others only have the note.
             extra[REQUESTED_SKILL] = skill.path
+        if attempt_of(message.event_id):
+            extra[SCHEDULED] = True
         if files:
             extra["files"] = files
         return {"type": "human", "content": content, "id": identity, "additional_kwargs": extra}

@@ -442,8 +442,8 @@ async def test_the_section_decides_whether_it_is_shown_and_where_it_is(
     memory = made(Keeper(), **config)
     await memory.queue(ADA, "t", [HumanMessage("I like tea.")])
     await seconds(clock, memory, 5)
-    assert await memory.text(ADA) == ""
-    assert "tea" in await made(Keeper(), storage_path=str(elsewhere)).text(ADA)
+    assert await memory.text(ADA) is None
+    assert "tea" in str(await made(Keeper(), storage_path=str(elsewhere)).text(ADA))
     assert not (tmp_path / "memory").exists()
 
 

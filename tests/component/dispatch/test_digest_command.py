@@ -7,6 +7,7 @@ import re
 import pytest
 
 from agent.shared.envelope import without_envelopes
+from agent.shared.run_identity import SCHEDULED
 from bot.access import Role
 from bot.domain import ChatKind, Isolation, IsolationPolicy, Sender
 from bot.errors import DeliveryCategory, DeliveryError
@@ -85,6 +86,19 @@ async def test_what_is_saved_is_answered_at_its_time_day_after_day(at: Bench) ->
         assert shown.count(": delivered") == 3
         assert "- Tue 1970-01-13 09:00 UTC: delivered" in shown
         assert "1. `weekdays 9:00` `What is new?`: Fri 1970-01-16 09:00 UTC" in await says(at, "/digest")
+
+
+async def test_the_agent_is_told_which_messages_are_texts_of_schedules(at: Bench) -> None:
+    """Its memory leaves them out."""
+    at.scheduling, at.runtime.script = True, answer_with("nothing new")
+    async with at.running():
+        await scheduled(at, "weekdays 9:00 What is new?")
+        await says(at, "/digest now 1")
+        await at.until(lambda: len(asked(at)) == 1)
+        await says(at, "And now?")
+        await later(at, DAY, step=300.0)
+    extra = [run.request.messages[0]["additional_kwargs"] for run in at.runtime.runs.values()]
+    assert [one.get(SCHEDULED) for one in extra] == [True, None, True]
 
 
 async def test_a_text_is_said_without_the_agent(at: Bench) -> None:

@@ -61,9 +61,17 @@ CACHE_MUTATIONS = (
         "forgotten memory in the prompt",
         "what was removed from the memory leaves the prompt at once",
         "agent/memory/frozen_text.py",
-        " or lacks_content(current, frozen.text)",
+        " and not lacks_content(now.text, self.snapshot.text)",
         "",
         f"{TESTS}::test_new_memory_waits_and_removed_memory_does_not",
+    ),
+    Mutation(
+        AGAINST,
+        "a first memory does not change the prompt of its conversation",
+        "agent/middleware/memory.py",
+        "        if text is not None:\n            shown",
+        "        if text:\n            shown",
+        "tests/unit/agent/middleware/test_memory.py::test_it_is_in_the_system_prompt_of_other_threads",
     ),
     Mutation(
         AGAINST,

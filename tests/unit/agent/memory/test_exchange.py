@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from agent.core.interfaces import MemoryScope
 from agent.core.memory_document import MemoryDocument
@@ -20,14 +22,16 @@ from agent.memory.exchange import (
 from agent.memory.extraction import build_prompt
 from agent.memory.queue import MemoryUpdateQueue
 from agent.shared.envelope import MessageEnvelope, QuotedText, render_envelope
+from agent.shared.text_masking import TextMask
 
+NOW = datetime(2026, 11, 24, 5, 16, tzinfo=UTC)
 ANN = MemoryScope("person", "tg", "telegram:1")
 GROUP = MemoryScope("group", "tg", "g")
 THEIRS = QuotedText("forward", "I am allergic to nuts.", "telegram:9", "Eve")
 
 
 def said(person: str, text: str, *quotations: QuotedText, name: str = "Ann", note: str = "") -> HumanMessage:
-    envelope = MessageEnvelope(person, text, name, "member", quotations)
+    envelope = MessageEnvelope(person, text, name, "member", quotations, time="Tue 24 Nov 2026 14:10")
     content = "\n\n".join(filter(None, [note, render_envelope(envelope)]))
     return HumanMessage(content, id=f"{person}-{text[:5]}", additional_kwargs={"sender": person})
 
@@ -56,6 +60,67 @@ def test_a_groups_memory_takes_everybodys_words_and_no_quotation() -> None:
     assert taken(GROUP) == [*taken(ANN), "I am Ann and I hate tea.", "Hm."]
 
 
+def test_the_text_of_a_schedule_and_its_answer_are_no_memory() -> None:
+    scheduled = said("telegram:1", "Tell me the news.")
+    scheduled.additional_kwargs["scheduled"] = True
+    later = [scheduled, AIMessage("News."), said("telegram:1", "I like tea."), AIMessage("Noted.")]
+    for scope in (ANN, GROUP):
+        assert [one.text for one in to_queued_messages(filter_for_scope(select_memorable(later), scope))] == [
+            "I like tea.",
+            "Noted.",
+        ]
+
+
+def asking(reply: str, **more: Any) -> list[BaseMessage]:
+    """A conversation in which the agent asks."""
+    call = {
+        "name": "ask_clarification",
+        "args": {"question": "Where are you?"},
+        "id": "c",
+        "type": "tool_call",
+    }
+    result = ToolMessage(reply, tool_call_id="c", id="t1", name="ask_clarification", **more)
+    return [said("telegram:1", "When?"), AIMessage("", id="a1", tool_calls=[call]), result, AIMessage("Ok.")]
+
+
+def test_a_reply_to_a_question_belongs_to_who_gave_it() -> None:
+    both = f"{said('telegram:2', 'In Tokyo.', name='Bob').text}\n\n{said('telegram:1', 'In Rome.').text}"
+    found = to_queued_messages(filter_for_scope(select_memorable(asking(both)), GROUP))
+    assert [(one.role, one.author, one.text) for one in found] == [
+        ("person", "telegram:1", "When?"),
+        ("assistant", "", "Where are you?"),
+        ("person", "telegram:2", "In Tokyo."),
+        ("person", "telegram:1", "In Rome."),
+        ("assistant", "", "Ok."),
+    ]
+    assert len({one.id for one in found}) == 5
+    taken = to_queued_messages(filter_for_scope(select_memorable(asking(both)), ANN))
+    assert "In Tokyo." not in [one.text for one in taken]
+
+
+def test_a_reply_in_a_private_chat_is_the_persons_own() -> None:
+    found = to_queued_messages(filter_for_scope(select_memorable(asking("In Rome.")), ANN))
+    assert [one.text for one in found] == ["When?", "Where are you?", "In Rome.", "Ok."]
+
+
+@pytest.mark.parametrize(("reply", "status"), [("(no answer)", "success"), ("Not run.", "error")])
+def test_a_question_without_a_reply_brings_none(reply: str, status: str) -> None:
+    found = to_queued_messages(filter_for_scope(select_memorable(asking(reply, status=status)), ANN))
+    assert [one.text for one in found] == ["When?", "Where are you?", "Ok."]
+
+
+def test_an_erased_persons_replies_leave_the_queue(tmp_path: Path) -> None:
+    queue = MemoryUpdateQueue(tmp_path / "queue.db", clock=lambda: 100.0)
+    both = f"{said('telegram:2', 'In Tokyo.', name='Bob').text}\n\n{said('telegram:1', 'In Rome.').text}"
+    messages = to_queued_messages(filter_for_scope(select_memorable(asking(both)), GROUP))
+    queue.add_messages(GROUP, "t1", messages, quiet=0.0)
+    assert queue.erase_messages(GROUP, [], TextMask([]), ["telegram:2"]) == 1
+    pending = queue.next_update()
+    assert pending is not None
+    assert [one.text for one in pending.messages] == ["When?", "Where are you?", "In Rome.", "Ok."]
+    queue.close()
+
+
 def test_an_id_tells_who_it_is_whatever_the_bot_is_told_besides() -> None:
     message = said("telegram:2", "I am Ann.")
     message.additional_kwargs["sender"] = "telegram:1"
@@ -65,8 +130,16 @@ def test_an_id_tells_who_it_is_whatever_the_bot_is_told_besides() -> None:
 def test_the_model_reads_ids_and_names() -> None:
     queued = to_queued_messages(filter_for_scope(select_memorable(CONVERSATION), GROUP))
     pending = PendingUpdate("u1", GROUP, "t1", tuple(queued), 0, 0)
-    material = json.loads(build_prompt(MemoryDocument(), pending)[1].text)["conversation"]
-    assert material[0] == {"who": "person", "id": "telegram:1", "name": "Ann", "text": "I like tea."}
+    prompt = build_prompt(MemoryDocument(), pending, NOW)
+    assert "It is Tue 24 Nov 2026 05:16 in UTC" in prompt[0].text
+    material = json.loads(prompt[1].text)["conversation"]
+    assert material[0] == {
+        "who": "person",
+        "id": "telegram:1",
+        "name": "Ann",
+        "time": "Tue 24 Nov 2026 14:10",
+        "text": "I like tea.",
+    }
     assert material[1] == {"who": "assistant", "text": "Noted."}
     assert material[4]["id"] == "telegram:2"
     assert "<message" not in json.dumps(material)

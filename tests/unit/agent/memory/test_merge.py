@@ -173,11 +173,33 @@ def test_contexts_are_shown_before_facts_with_their_names() -> None:
 def test_what_is_shown_fits_its_tokens_marks_included() -> None:
     facts = tuple(fact(f"{number} " + "word " * 50, 0.9, number) for number in range(100))
     user = UserMemory(work_context=Summary(summary="w" * 600), top_of_mind=Summary(summary="测" * 600))
-    for tokens in (100, 500, 2000):
+    for tokens in (130, 500, 2000):
         text = render_memory(MemoryDocument(user=user, facts=facts), group=False, tokens=tokens)
         assert estimate_tokens(INJECTED.format(text=text)) + len(text.splitlines()) <= tokens
     assert len(text.splitlines()) > 10, "what is too large is left out, not what comes after it"
     assert render_memory(MemoryDocument(facts=facts), group=False, tokens=RESERVED_TOKENS) == ""
+
+
+def test_preferences_are_the_last_to_be_left_out() -> None:
+    wish = Fact(
+        id="w",
+        content="Wants short answers.",
+        category="preference",
+        confidence=0.7,
+        created_at=NOW,
+        source="t",
+    )
+    facts = (*(fact(f"{number} " + "word " * 50, 0.9, number) for number in range(100)), wish)
+    user = UserMemory(work_context=Summary(summary="w" * 600))
+    document = MemoryDocument(user=user, facts=facts)
+    assert render_memory(document, group=False, tokens=170).splitlines()[1:] == [
+        "- (preference) Wants short answers."
+    ]
+    assert len(render_memory(document, group=False, tokens=9_000).splitlines()) == 2 + 15
+    many = tuple(wish.model_copy(update={"id": str(at), "content": f"Wish {at}."}) for at in range(30))
+    shown = render_memory(MemoryDocument(facts=(*many, *facts)), group=False, tokens=9_000)
+    assert shown.count("(preference)") == 10
+    assert len(shown.splitlines()) == 1 + 15
 
 
 @given(st.text(alphabet="</memory> \n&lt;ab", max_size=60))

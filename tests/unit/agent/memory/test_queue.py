@@ -209,3 +209,15 @@ def test_answers_alone_are_nothing_to_learn_from(queue: MemoryUpdateQueue) -> No
     assert queue.add_messages(
         ADA, "t", [*said("a"), QueuedMessage("b", "assistant", "answer"), *said("c")], quiet=30
     )
+
+
+def test_messages_that_are_about_to_be_summarized_keep_their_place(
+    queue: MemoryUpdateQueue, clock: Clock
+) -> None:
+    put(queue, "a", "b", "c")
+    clock.now += 10
+    assert not put(queue, "a", "b"), "they were queued before, so the update is not put off"
+    assert queue.next_due_time() == 1030
+    assert put(queue, "b", "c", "d")
+    clock.now += 30
+    assert waits(take(queue)) == ["a", "b", "c", "d"]
