@@ -19,6 +19,8 @@ SENDER: Final = "sender"
 """Key in a message's `additional_kwargs` that holds its author, as `platform:id`."""
 REQUESTED_SKILL: Final = "requested_skill"
 """Key in a message's `additional_kwargs` that holds the path of the skill that it asks for."""
+NOTE_SOURCE: Final = "lc_source"
+"""Key in a human message's `additional_kwargs` that names its writer; no person wrote such a message."""
 _SERVICE_KEYS: Final = (SENDER, REQUESTED_SKILL)
 SCHEDULED: Final = "scheduled"
 """Key in a message's `additional_kwargs` that is true for the text of a schedule."""

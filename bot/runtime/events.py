@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from agent.shared.run_identity import NOTE_SOURCE
 from bot.domain import ProgressItem, ProgressState
 from bot.runtime.interface import (
     ArtifactsPresented,
@@ -332,13 +333,21 @@ def read_answer(state: Mapping[str, Any], message_ids: Iterable[str]) -> ThreadA
 def _messages_of_turn(
     messages: Sequence[Mapping[str, Any]], asked: Collection[str], steered: Sequence[str]
 ) -> Sequence[Mapping[str, Any]]:
-    """Return these messages and all that follow, up to the next human message that did not join them."""
+    """Return these messages and all that follow, up to the next message of a person that did not join them.
+
+    The agent's own notes, such as a summary within the turn, are human messages too.
+    """
     first = next((at for at, one in enumerate(messages) if str(one.get("id")) in asked), len(messages))
     own = {*asked, *steered}
     for at, message in enumerate(messages[first:], first):
-        if message.get("type") in HUMAN and str(message.get("id") or "") not in own:
+        if _is_from_person(message) and str(message.get("id") or "") not in own:
             return messages[first:at]
     return messages[first:]
+
+
+def _is_from_person(message: Mapping[str, Any]) -> bool:
+    extra = message.get("additional_kwargs")
+    return message.get("type") in HUMAN and not (isinstance(extra, Mapping) and NOTE_SOURCE in extra)
 
 
 def _texts_and_joins(

@@ -259,6 +259,27 @@ def test_the_answer_to_a_turn_is_what_follows_its_messages() -> None:
     assert answer.error == "boom"
 
 
+def test_a_note_of_the_agent_does_not_end_a_turn() -> None:
+    """A summary of the first steps stands within the turn."""
+    messages = [
+        {"type": "human", "id": "h1", "content": "one"},
+        {
+            "type": "human",
+            "id": "s",
+            "content": "so far",
+            "additional_kwargs": {"lc_source": "summarization"},
+        },
+        {"type": "ai", "id": "a1", "content": "", "tool_calls": [LS]},
+        {"type": "tool", "tool_call_id": "c1", "name": "ls", "content": "x"},
+        {"type": "ai", "id": "a2", "content": "done"},
+        {"type": "human", "id": "later", "content": "next", "additional_kwargs": {"sender": "slack:U1"}},
+        {"type": "ai", "id": "a3", "content": "not this"},
+    ]
+    answer = read_answer({"values": {"messages": messages}}, ["h1"])
+    assert answer.texts == ("done",)
+    assert [type(call) for call in answer.calls] == [ToolCall, ToolResult]
+
+
 def test_the_calls_of_a_turn_are_in_its_state() -> None:
     messages = [
         {"type": "ai", "id": "a0", "content": "", "tool_calls": [TASK]},
