@@ -267,6 +267,7 @@ def build_summarization(
         keep=sizes.keep.as_tuple(),
         before_cut=before_cut,
         transcripts=transcripts,
+        skills_root=config.skills.container_path,
     )
 
 

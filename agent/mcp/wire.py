@@ -94,11 +94,15 @@ def _find_folder(name: str) -> Path:
     raise McpUnavailable("can't be started: its folder (cwd) does not exist", server="")
 
 
+_HINTS = set(protocol.ToolAnnotations.model_fields)
+
+
 def convert_tool(tool: protocol.Tool, *, name: str, server: str, call: CallTool) -> BaseTool:
     """Convert a tool under a new name. Calls go to `call`, which chooses the session."""
     about = (tool.description or "")[:MAX_DESCRIPTION]
     hints = tool.annotations
-    metadata: dict[str, Any] = hints.model_dump() if hints is not None else {}
+    # Other fields of a server's annotations must not become settings of the harness.
+    metadata: dict[str, Any] = hints.model_dump(include=_HINTS) if hints is not None else {}
     metadata |= {"mcp_server": server}
     if hints is not None and (hints.readOnlyHint or hints.idempotentHint):
         metadata["idempotent"] = True

@@ -20,6 +20,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from agent.config.harness import CONTAINER_PATH
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState, UsageCounts, merge_usage, sum_usage
 from agent.errors import ModelCallFailed, redact_line
@@ -98,6 +99,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         prompt: str = PROMPT,
         before_cut: BeforeCut | None = None,
         transcripts: Transcripts | None = None,
+        skills_root: str = CONTAINER_PATH,
     ) -> None:
         """Raises ValueError for chunks that are too small, or a prompt with an unknown field."""
         super().__init__()
@@ -110,7 +112,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         self._model, self._attempts = model, attempts or ModelRetry(retries=0)
         self._trigger, self._keep = trigger, keep
         self._piece_tokens, self._prompt, self._before_cut = piece_tokens, prompt, before_cut
-        self._transcripts = transcripts
+        self._transcripts, self._skills_root = transcripts, skills_root
 
     async def awrap_model_call(
         self, request: Request, handler: Handler
@@ -167,7 +169,8 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         if not text:
             raise make_failure(Category.EMPTY, model="summarization").to_error()
         transcripts = await self._store_transcript(request, going)
-        return WrittenSummary(make_summary(text, request.state, going, transcripts), usage)
+        summary = make_summary(text, request.state, going, transcripts, skills_root=self._skills_root)
+        return WrittenSummary(summary, usage)
 
     async def _store_transcript(self, request: Request, going: Sequence[AnyMessage]) -> int | None:
         """Return the number of the thread's transcripts; None if the agent can't read any."""

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from agent.config.harness import CONTAINER_PATH
 from agent.middleware.summary_cut import SOURCE, SUMMARY, WRITTEN_AFTER, is_from_person, is_summary
 from agent.shared.envelope import escape_text
 from agent.shared.run_identity import REQUESTED_SKILL, SENDER
@@ -32,7 +33,8 @@ _BODY = re.compile(r"<summary\b[^>]*>\s*(.*?)\s*</summary>", re.DOTALL)
 _TODOS = re.compile(r"\s*<todo_list>\s.*</todo_list>\s*$", re.DOTALL)
 _OWN_TAGS = ("summary", "todo_list", "skills_in_use", "transcript")
 _OWN_TAG = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(_OWN_TAGS)})\b)", re.IGNORECASE)
-_SKILL = re.compile(r"/[\w./@+-]+/SKILL\.md\b")
+_SKILL = re.compile(r"/(?:[\w@+-][\w.@+-]*/)+SKILL\.md\b")
+"""Path of a skill's instructions, without `..`."""
 _READERS = frozenset({"read_file", "bash"})
 
 
@@ -61,17 +63,23 @@ def choose_place(messages: Iterable[BaseMessage], gone: Collection[str]) -> Summ
 
 
 def make_summary(
-    text: str, state: Mapping[str, Any], going: Sequence[BaseMessage], transcripts: int | None = None
+    text: str,
+    state: Mapping[str, Any],
+    going: Sequence[BaseMessage],
+    transcripts: int | None = None,
+    *,
+    skills_root: str = CONTAINER_PATH,
 ) -> HumanMessage:
     """Return the message that takes the place of `going`; nothing in it may pass for a person's message.
 
-    `transcripts` is the number of transcripts of the thread, None if the agent can't read any.
+    `transcripts` is the number of transcripts of the thread, None if the agent can't read any. `skills_root`
+    is the folder of the installed skills: no other file named SKILL.md is one that the agent follows.
     """
     messages: Sequence[BaseMessage] = state["messages"]
     gone = {one.id for one in going if one.id}
     place = choose_place(messages, gone)
     answers = [one.id for one in messages if isinstance(one, AIMessage) and one.id]
-    skills = list_skills(going)
+    skills = list_skills(going, skills_root)
     replaced = AND_STEPS if place.is_within_turn else EARLIER
     parts = [
         f'<summary by="service" of="{replaced}">\n{_escape(text)}\n</summary>',
@@ -119,11 +127,11 @@ def summary_text(message: BaseMessage) -> str:
     return found[1] if found else _TODOS.sub("", message.text.removeprefix(_OLD_HEADER))
 
 
-def list_skills(messages: Iterable[BaseMessage]) -> list[str]:
-    """Return the paths of the skills that were read in these messages or before, the newest last."""
+def list_skills(messages: Iterable[BaseMessage], root: str = CONTAINER_PATH) -> list[str]:
+    """Return the paths of skills below `root` that were read in these messages or before, the newest last."""
     found: dict[str, None] = {}
     for message in messages:
-        for path in _paths_of(message):
+        for path in (one for one in _paths_of(message) if one.startswith(f"{root.rstrip('/')}/")):
             found.pop(path, None)
             found[path] = None
     return list(found)[-MOST_SKILLS:]

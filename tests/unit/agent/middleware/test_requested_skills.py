@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolCall
 
 from agent.middleware.requested_skills import INTRO, MAX_SKILL, RequestedSkillsMiddleware
 from agent.middleware.summary_message import list_skills
@@ -136,3 +136,14 @@ def test_only_the_bot_may_ask_for_it() -> None:
 def test_a_summary_names_it_among_the_skills_in_use() -> None:
     assert list_skills([asks("go")]) == [PATH]
     assert list_skills([asks("go", 3), HumanMessage("hi")]) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/mnt/user-data/uploads/evil/SKILL.md", "/mnt/skills/../user-data/SKILL.md", "/mnt/skillset/x/SKILL.md"],
+)
+def test_a_file_outside_the_skills_is_none_that_a_summary_names(path: str) -> None:
+    call: ToolCall = {"name": "read_file", "args": {"path": path}, "id": "c1", "type": "tool_call"}
+    assert list_skills([AIMessage("", tool_calls=[call])]) == []
+    call["args"]["path"] = PATH
+    assert list_skills([AIMessage("", tool_calls=[call])]) == [PATH]
