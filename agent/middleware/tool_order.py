@@ -31,6 +31,8 @@ SERVER = "mcp_server"
 _SAVER = "__pregel_checkpointer"
 _RESUMING = "__pregel_resuming"
 """Keys of a step's config: the saver, and whether the run resumes (langgraph has no public way to them)."""
+MAX_IDLE = 256
+"""Steps that are kept although none of their calls runs; most of them belong to runs that were cancelled."""
 _Key = tuple[str | None, ...]
 _Ended = asyncio.Future[bool]
 """The end of a call; False if the step can't go on after it, because it asks a person or has failed."""
@@ -56,6 +58,7 @@ class ToolOrderMiddleware(AgentMiddleware[Any, Any]):
         if step is None or place is None:
             return await handler(request)
         has_ended = False
+        step.running += 1
         try:
             if not await step.wait_for_turn(place, request):
                 raise GraphInterrupt(())
@@ -63,20 +66,36 @@ class ToolOrderMiddleware(AgentMiddleware[Any, Any]):
             has_ended = True
             return result
         finally:
+            step.running -= 1
             step.end_call(place, may_go_on=has_ended)
-            if step.is_over:
-                self._steps.pop(key, None)
+            if step.is_over and self._steps.get(key) is step:
+                del self._steps[key]
+            self._drop_idle_steps()
+
+    def _drop_idle_steps(self) -> None:
+        """Forget the oldest steps that nothing runs in."""
+        idle = [key for key, step in self._steps.items() if not step.running]
+        for key in idle[: max(0, len(idle) - MAX_IDLE)]:
+            del self._steps[key]
 
     def _find_step(self, request: ToolCallRequest) -> tuple[_Key, _Step | None]:
-        """Return the step of a call and its key; None for a call that no message has."""
+        """Return the step of a call and its key; None for a call that waits for none and that none waits for.
+
+        A call that has begun before in a step where nothing runs repeats that step, so it begins a new one.
+        """
         calls, answer_id = _open_calls(request)
         info = request.runtime.execution_info
         context = RunContext.of(request.runtime)  # type: ignore[arg-type]
         step = (info.checkpoint_ns.rpartition(NESTED)[0], info.checkpoint_id) if info else ()
         key: _Key = (context.thread_id, context.run_id, *step, answer_id)
-        if key not in self._steps and len(calls) > 1:
-            self._steps[key] = _Step(calls, request.runtime.tools)
-        return key, self._steps.get(key)
+        known = self._steps.get(key)
+        if known is not None and (known.running or not known.has_begun(request.tool_call["id"])):
+            return key, known
+        fresh = _Step(calls, request.runtime.tools) if len(calls) > 1 else None
+        if fresh is None or not fresh.has_place(request.tool_call["id"]):
+            return key, None
+        self._steps[key] = fresh
+        return key, fresh
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +143,7 @@ class _Step:
     def __init__(self, calls: Iterable[ToolCall], tools: Sequence[Any]) -> None:
         known = {tool.name: tool for tool in tools if isinstance(tool, BaseTool)}
         loop, arrangement = asyncio.get_running_loop(), _Arrangement()
+        self.running = 0
         self._places: list[_Place] = []
         self._reading = asyncio.Lock()
         self._has_read = False
@@ -142,6 +162,14 @@ class _Step:
     def is_over(self) -> bool:
         """Return whether every call has ended."""
         return not self._open
+
+    def has_place(self, call_id: str | None) -> bool:
+        """Return whether a call with this id waits for others, or others for it."""
+        return (call_id or "") in self._by_id
+
+    def has_begun(self, call_id: str | None) -> bool:
+        """Return whether every call with this id has taken its place."""
+        return self.has_place(call_id) and not self._by_id[call_id or ""]
 
     def take_place(self, call_id: str | None) -> _Place | None:
         """Return the place of a call that begins: of several with one id the next one, None without any."""
@@ -185,7 +213,7 @@ async def _read_stored_results(request: ToolCallRequest) -> set[str]:
     """Return the ids of the calls whose results an earlier attempt at the step has stored."""
     configurable = request.runtime.config.get("configurable") or {}
     saver, info = configurable.get(_SAVER), request.runtime.execution_info
-    if configurable.get(_RESUMING) is False or info is None or not isinstance(saver, BaseCheckpointSaver):
+    if configurable.get(_RESUMING) is not True or info is None or not isinstance(saver, BaseCheckpointSaver):
         return set()
     place = {
         "thread_id": info.thread_id,

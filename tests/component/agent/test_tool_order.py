@@ -11,7 +11,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 
 from agent.core.tool_order import ORDER, Order, read_order
 from agent.guardrails import AllowlistProvider
@@ -27,6 +27,8 @@ from agent.tools.community import duckduckgo
 from agent.tools.images import view_image
 from agent.tools.sandbox import sandbox_tools
 from tests.harness.agents import chain, say, says, scripted
+
+BESIDE = {ORDER: Order.BESIDE, "idempotent": True}
 
 
 class Workshop:
@@ -283,6 +285,50 @@ async def test_nothing_is_left_of_runs_that_have_ended() -> None:
     with pytest.raises(asyncio.CancelledError):
         await asked
     assert not order._steps
+
+
+async def test_answers_whose_calls_are_all_free_leave_nothing() -> None:
+    shop = Workshop()
+    order = ToolOrderMiddleware()
+    model = scripted(Script(tools=uses("a", "b")), says("done"))
+    await say(chain(model, order, tools=[shop.tool("work", Order.FREE)]), "go")
+    assert not order._steps
+
+
+async def test_steps_that_nothing_runs_in_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the answer to a question, the calls that had ended before it do not begin again."""
+    monkeypatch.setattr("agent.middleware.tool_order.MAX_IDLE", 3)
+    order = ToolOrderMiddleware()
+
+    async def ask() -> str:
+        return str(interrupt("?"))
+
+    asking = StructuredTool.from_function(coroutine=ask, name="ask", description="Ask.", metadata=BESIDE)
+    work = Workshop().tool("work", Order.BESIDE)
+    first = (ToolUse("work", {}, "c1"), ToolUse("ask", {}, "c2"))
+    model = scripted(*(script for _ in range(9) for script in (Script(tools=first), says("done"))))
+    graph = chain(model, order, tools=[work, asking], checkpointer=InMemorySaver())
+    for number in range(9):
+        config: Any = {"configurable": {"thread_id": str(number)}}
+        await graph.ainvoke({"messages": [("user", "go")]}, config)
+        await graph.ainvoke(Command(resume="yes"), config)
+    assert len(order._steps) <= 3
+
+
+async def test_only_a_resumed_step_reads_stored_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    saver = InMemorySaver()
+    reads: list[Any] = []
+    read = saver.aget_tuple
+
+    async def counting(config: Any) -> Any:
+        reads.append(config)
+        return await read(config)
+
+    monkeypatch.setattr(saver, "aget_tuple", counting)
+    model = scripted(*(Script(tools=uses("a", "b")) for _ in range(3)), says("done"))
+    graph = chain(model, ToolOrderMiddleware(), tools=[Workshop().tool("work")], checkpointer=saver)
+    await graph.ainvoke({"messages": [("user", "go")]}, {"configurable": {"thread_id": "t"}})
+    assert len(reads) == 1, "only the run itself reads its thread"
 
 
 async def test_a_waiting_call_costs_nothing() -> None:
