@@ -23,7 +23,7 @@ class PageRoom:
         self._conversation = 0
         self._versions: list[str] = []
         self.account = "web: {enabled: true}"
-        self.owner = "web:owner"
+        self.owners = ["web:owner"]
         self.is_group = False
 
     @classmethod
@@ -39,6 +39,12 @@ class PageRoom:
         self._http.base_url = httpx.URL(url)
         made = await self._http.post("/api/conversations", json={})
         self._conversation = int(made.raise_for_status().json()["id"])
+
+    async def enter(self, number: int, *, group: bool = False) -> PageRoom:
+        """Open another conversation of the same person."""
+        room = PageRoom(self._http)
+        await room.connect(str(self._http.base_url))
+        return room
 
     async def say(self, text: str, *, by: str = ANN, files: Sequence[File] = (), reply_to: Any = None) -> Any:
         """Write a message."""

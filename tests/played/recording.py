@@ -36,12 +36,25 @@ class RecordedModel(PlayedModel):
     ) -> None:
         super().__init__(self._repeat)
         self._otherwise = otherwise
-        self._scripts = {Purpose.LEAD: deque(lead), Purpose.SUBAGENT: deque(subagent)}
-        self.background: dict[Purpose, Answer] = {**USUAL, **(background or {})}
+        self._first = 0
+        self._scripts: dict[Purpose, deque[Answer]] = {}
+        self.background: dict[Purpose, Answer] = {}
+        self.restart(*lead, subagent=subagent, background=background)
 
     def of(self, purpose: Purpose) -> list[ModelRequest]:
-        """Return the requests with this purpose."""
-        return [one for one in self.played if one.purpose is purpose]
+        """Return the requests with this purpose, of the current script."""
+        return [one for one in self.played[self._first :] if one.purpose is purpose]
+
+    def restart(
+        self,
+        *lead: Answer,
+        subagent: Sequence[Answer] = (),
+        background: dict[Purpose, Answer] | None = None,
+    ) -> None:
+        """Begin another script, without the requests of the previous one."""
+        self._first = len(self.played)
+        self._scripts = {Purpose.LEAD: deque(lead), Purpose.SUBAGENT: deque(subagent)}
+        self.background = {**USUAL, **(background or {})}
 
     def script(self, *lead: Answer) -> None:
         """Record more answers of the lead agent."""

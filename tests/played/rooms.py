@@ -14,6 +14,8 @@ from bot.testing.emulators.slack.errors import SlackApiError
 from bot.testing.emulators.telegram import TelegramEmulator
 
 ANN, BOB = "Ann", "Bob"
+ROOMS_OF_ACCOUNT = 20
+"""Numbers of chats with people of their own."""
 BOT = "@bot"
 """Stands in what people write for a mention of the bot."""
 
@@ -43,12 +45,16 @@ class Room(Protocol):
 
     account: str
     """The account in the configuration."""
-    owner: str
-    """Ann, as the configuration names her."""
+    owners: Sequence[str]
+    """Everybody who is called Ann, as the configuration names them."""
     is_group: bool
 
     async def connect(self, url: str) -> None:
         """Learn the address of the service."""
+        ...
+
+    async def enter(self, number: int, *, group: bool = False) -> Room:
+        """Open another chat of the same account, with other people."""
         ...
 
     async def say(self, text: str, *, by: str = ANN, files: Sequence[File] = (), reply_to: Any = None) -> Any:
@@ -76,18 +82,28 @@ class TelegramRoom:
     """Private, or a group in which the bot is mentioned."""
 
     def __init__(
-        self, emulator: TelegramEmulator, *, group: bool, title: str = "Launch team", bob: str = BOB
+        self,
+        emulator: TelegramEmulator,
+        *,
+        group: bool,
+        title: str = "Launch team",
+        bob: str = BOB,
+        number: int = 0,
     ) -> None:
         self.is_group = group
         self.emulator = emulator
-        self._people = {ANN: 1001, BOB: 1002}
+        self._people = {ANN: 1001 + 10 * number, BOB: 1002 + 10 * number}
         self._names = {ANN: ANN, BOB: bob}
         self._chat = emulator.people.make_group(title) if group else 0
         self.account = f'telegram: {{bot_token: "{emulator.token}", base_url: "{emulator.url}"}}'
-        self.owner = "telegram:1001"
+        self.owners = [f"telegram:{1001 + 10 * at}" for at in range(ROOMS_OF_ACCOUNT)]
 
     async def connect(self, url: str) -> None:
         """Do nothing: the emulator is reached through its address in the configuration."""
+
+    async def enter(self, number: int, *, group: bool = False) -> TelegramRoom:
+        """Open another chat with other people."""
+        return TelegramRoom(self.emulator, group=group, number=number)
 
     async def say(self, text: str, *, by: str = ANN, files: Sequence[File] = (), reply_to: Any = None) -> Any:
         """Write a message, each file as a message of its own before the text."""
@@ -119,7 +135,9 @@ class TelegramRoom:
                 for button in row:
                     if button["text"] == label:
                         data = button["callback_data"]
-                        self.emulator.people.presses(self._place(), message["message_id"], data, user=1001)
+                        self.emulator.people.presses(
+                            self._place(), message["message_id"], data, user=self._people[ANN]
+                        )
                         return
         raise LookupError(label)
 
@@ -161,19 +179,23 @@ class TelegramRoom:
 class SlackRoom:
     """A direct message, or a public channel."""
 
-    def __init__(self, emulator: SlackEmulator, *, group: bool) -> None:
+    def __init__(self, emulator: SlackEmulator, *, group: bool, number: int = 0) -> None:
         self.is_group = group
         self.emulator = emulator
-        self._people = {ANN: "U0000001", BOB: "U0000002"}
-        self._channel = emulator.people.make_channel("launch") if group else ""
+        self._people = {ANN: f"U{10 * number + 1:07}", BOB: f"U{10 * number + 2:07}"}
+        self._channel = emulator.people.make_channel(f"launch{number or ''}") if group else ""
         self.account = (
             f'slack: {{bot_token: "{emulator.bot_token}", app_token: "{emulator.app_token}",'
             f' base_url: "{emulator.url}"}}'
         )
-        self.owner = "slack:U0000001"
+        self.owners = [f"slack:U{10 * at + 1:07}" for at in range(ROOMS_OF_ACCOUNT)]
 
     async def connect(self, url: str) -> None:
         """Do nothing: the emulator is reached through its address in the configuration."""
+
+    async def enter(self, number: int, *, group: bool = False) -> SlackRoom:
+        """Open another chat with other people."""
+        return SlackRoom(self.emulator, group=group, number=number)
 
     async def say(self, text: str, *, by: str = ANN, files: Sequence[File] = (), reply_to: Any = None) -> Any:
         """Write a message; a reply is written in the thread of the other message."""
@@ -210,7 +232,11 @@ class SlackRoom:
             for element in _slack_buttons(message):
                 if element["text"]["text"] == label:
                     self.emulator.people.clicks(
-                        self._place(), message["ts"], element["value"], action_id=element["action_id"]
+                        self._place(),
+                        message["ts"],
+                        element["value"],
+                        user=self._people[ANN],
+                        action_id=element["action_id"],
                     )
                     return
         raise LookupError(label)
@@ -246,17 +272,21 @@ class SlackRoom:
 class DiscordRoom:
     """A direct message, or a channel of a server."""
 
-    def __init__(self, emulator: DiscordEmulator, *, group: bool) -> None:
+    def __init__(self, emulator: DiscordEmulator, *, group: bool, number: int = 0) -> None:
         self.is_group = group
         self.emulator = emulator
         self._group = emulator.people.make_group("launch") if group else 0
         first = emulator.people.says.__kwdefaults__["user"]
-        self._people = {ANN: first, BOB: first + 1}
+        self._people = {ANN: first + 10 * number, BOB: first + 10 * number + 1}
         self.account = f'discord: {{bot_token: "{emulator.token}", base_url: "{emulator.url}"}}'
-        self.owner = f"discord:{first}"
+        self.owners = [f"discord:{first + 10 * at}" for at in range(ROOMS_OF_ACCOUNT)]
 
     async def connect(self, url: str) -> None:
         """Do nothing: the emulator is reached through its address in the configuration."""
+
+    async def enter(self, number: int, *, group: bool = False) -> DiscordRoom:
+        """Open another chat with other people."""
+        return DiscordRoom(self.emulator, group=group, number=number)
 
     async def say(self, text: str, *, by: str = ANN, files: Sequence[File] = (), reply_to: Any = None) -> Any:
         """Write a message."""
@@ -295,20 +325,24 @@ class DiscordRoom:
 class FeishuRoom:
     """A private chat, or a group."""
 
-    def __init__(self, emulator: FeishuEmulator, *, group: bool) -> None:
+    def __init__(self, emulator: FeishuEmulator, *, group: bool, number: int = 0) -> None:
         self.is_group = group
         self.emulator = emulator
         self._group = emulator.people.make_group("Launch") if group else ""
         first = emulator.people.says.__kwdefaults__["user"]
-        self._people = {ANN: first, BOB: f"{first[:-1]}z"}
+        self._people = {ANN: f"{first}{number or ''}", BOB: f"{first}{number}z"}
         self.account = (
             f'feishu: {{app_id: "{emulator.app_id}", app_secret: "{emulator.app_secret}",'
             f' base_url: "{emulator.url}"}}'
         )
-        self.owner = f"feishu:{first}"
+        self.owners = [f"feishu:{first}{at or ''}" for at in range(ROOMS_OF_ACCOUNT)]
 
     async def connect(self, url: str) -> None:
         """Do nothing: the emulator is reached through its address in the configuration."""
+
+    async def enter(self, number: int, *, group: bool = False) -> FeishuRoom:
+        """Open another chat with other people."""
+        return FeishuRoom(self.emulator, group=group, number=number)
 
     async def say(self, text: str, *, by: str = ANN, files: Sequence[File] = (), reply_to: Any = None) -> Any:
         """Write a message, each file as a message of its own before the text."""

@@ -13,7 +13,7 @@ APPROVAL = """guardrails:
   provider: {use: "agent.middleware.guardrail:AllowlistProvider", ask: [bash]}"""
 SMALL_WINDOW = """summarization:
   trigger: [{type: tokens, value: 9000}]
-  keep: {type: messages, value: 6}"""
+  keep: {type: messages, value: 3}"""
 QUICK_MEMORY = "memory: {debounce_seconds: 2}"
 BERLIN = "schedules: {timezone: Europe/Berlin}"
 
@@ -147,8 +147,8 @@ SCENARIOS: Mapping[int, Callable[[], Scenario]] = {
         "long chat with a summary",
         (
             Step("My project is called Heron and its budget is 18,400 EUR. Keep that in mind."),
-            Step(f"Here is part 1 of the log:\n{make_log(400).decode()}What stands out?"),
-            Step(f"And part 2:\n{make_log(400).decode()}Anything new?"),
+            Step(f"Here is part 1 of the log:\n{make_log(600).decode()}What stands out?"),
+            Step(f"And part 2:\n{make_log(600).decode()}Anything new?"),
             Step("How many ERROR lines had part 1? And what was the budget?"),
         ),
         settings=SMALL_WINDOW,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -38,6 +39,10 @@ class Stage:
     home: Path
     address: str
     """The address of the model."""
+
+    async def enter(self, number: int, *, group: bool = False) -> None:
+        """Go to another chat, with people of its own."""
+        self.room = await self.room.enter(number, group=group)
 
     async def say(self, text: str, *, by: str = ANN, files: Sequence[File] = (), reply_to: Any = None) -> Any:
         """Write a message and wait until the bot has accepted it; its id.
@@ -88,7 +93,7 @@ class Stage:
             await asyncio.sleep(LOOK_EVERY)
 
     async def _is_idle(self) -> bool:
-        answered = all(one.finished_at or one.asks for one in await self._list_turns())
+        answered = all(one.finished_at for one in await self._list_turns())
         return answered and not any(one.is_open for one in await self.room.read())
 
     async def _has_more_messages(self, count: int) -> bool:
@@ -120,7 +125,7 @@ models:
 server: {{port: 0}}
 channels:
   {entry}
-access: {{default: allow, owners: ["{room.owner}"]}}
+access: {{default: allow, owners: {json.dumps(room.owners)}}}
 {settings}
 """
 

@@ -45,20 +45,14 @@ async def open_scenario(
         yield stage
 
 
-@asynccontextmanager
-async def play(
-    number: int, platform: str, home: Path, model: PlayedModel, *, seconds: float = WAIT_SECONDS
-) -> AsyncIterator[Stage]:
-    """Take all steps of a scenario and wait for the last answer.
+async def play(number: int, stage: Stage, *, seconds: float = WAIT_SECONDS) -> None:
+    """Take all steps of a scenario in the stage's current chat and wait for the last answer.
 
     Raises AssertionError, with what happened, if an answer does not come or a request breaks the provider's
     rules.
     """
-    scenario = SCENARIOS[number]()
-    async with open_scenario(scenario, platform, home, model) as stage:
-        sent: list[Any] = []
-        for step in scenario.steps:
-            sent.append(await take(stage, step, sent, seconds=seconds))
-        await stage.wait(seconds)
-        yield stage
-        assert model.rejections == [], await stage.describe()
+    sent: list[Any] = []
+    for step in SCENARIOS[number]().steps:
+        sent.append(await take(stage, step, sent, seconds=seconds))
+    await stage.wait(seconds)
+    assert stage.model.rejections == [], await stage.describe()
