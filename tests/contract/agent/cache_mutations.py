@@ -58,6 +58,22 @@ CACHE_MUTATIONS = (
         f"{TESTS}::test_conversations_of_different_people_share_the_beginning[anthropic]",
     ),
     Mutation(
+        AGAINST,
+        "what all conversations share has a mark of its own",
+        MARKS,
+        "[*marks[:ends], *blocks[ends:]]",
+        "[*blocks[:-1], *marks[-1:]]",
+        f"{TESTS}::test_conversations_of_different_people_share_the_beginning[anthropic]",
+    ),
+    Mutation(
+        AGAINST,
+        "what all conversations share has a mark of its own at OpenRouter",
+        "agent/models/wire_messages.py",
+        "for part in texts if at == system else texts[-1:]:",
+        "for part in texts[-1:]:",
+        f"{TESTS}::test_conversations_of_different_people_share_the_beginning[openrouter]",
+    ),
+    Mutation(
         "forgotten memory in the prompt",
         "what was removed from the memory leaves the prompt at once",
         "agent/memory/frozen_text.py",
