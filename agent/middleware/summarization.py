@@ -27,7 +27,7 @@ from agent.errors import ModelCallFailed, redact_line
 from agent.middleware.model_response import Handler, Request, Response, with_update
 from agent.middleware.rolling_summary import SMALLEST_PIECE, RollingSummary, choose_sizes
 from agent.middleware.summary_cut import CutRules, Trigger
-from agent.middleware.summary_message import count_transcripts, make_summary
+from agent.middleware.summary_message import count_transcripts, find_request, make_summary
 from agent.middleware.transcripts import Transcripts
 from agent.models.context_window import find_context_window
 from agent.models.errors import make_failure
@@ -55,6 +55,11 @@ conversation's language, short bullet points and at most {words} words, and writ
 </conversation>"""
 
 
+REQUEST = """
+
+The conversation contains the first steps of the work on the following request. It stays in view, so it needs
+no summary:
+{request}"""
 FOCUS = """
 
 The person requested this summary and wants it to keep above all: {focus}"""
@@ -185,7 +190,9 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         """Return the summary of the first model that completes it, and the usage of all attempts."""
         asking = request.override(model=self._model or request.model)
         window = min(find_context_window(one) for one in (request.model, asking.model))
-        wanted = FOCUS.format(focus=escape_text(focus)) if focus else ""
+        asked = find_request(request.state["messages"], going)
+        wanted = REQUEST.format(request=asked) if asked else ""
+        wanted += FOCUS.format(focus=escape_text(focus)) if focus else ""
         piece, words = choose_sizes(window)
         prompt = self._prompt + wanted.replace("{", "{{").replace("}", "}}")
         folding = RollingSummary(going, prompt=prompt, tokens=self._piece_tokens or piece, words=words)

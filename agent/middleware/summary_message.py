@@ -26,6 +26,8 @@ COUNT = "transcripts"
 ASKED = "asked"
 """Key of a summary: ids of the removed messages of people that the messages after it still answer."""
 MOST_SKILLS = 8
+LONGEST_REQUEST = 2_000
+"""Characters of the request that the summarizer of its work sees."""
 EARLIER = "the earlier messages"
 AND_STEPS = "the earlier messages, and the first steps of the work on the message before this"
 _OLD_HEADER = "Here is a summary of the conversation to date:\n\n"
@@ -60,6 +62,17 @@ def choose_place(messages: Iterable[BaseMessage], gone: Collection[str]) -> Summ
         elif is_from_person(message):
             has_request = is_new_request = True
     return place if place.id else SummaryPlace(str(uuid4()))
+
+
+def find_request(messages: Sequence[BaseMessage], going: Iterable[BaseMessage]) -> str:
+    """Return the beginning of the request before the summary, whose work goes in part; "" between turns."""
+    place = choose_place(messages, {one.id for one in going if one.id})
+    request = ""
+    for message in messages if place.is_within_turn else ():
+        if message.id == place.id:
+            break
+        request = message.text if is_from_person(message) else request
+    return request if len(request) <= LONGEST_REQUEST else f"{request[:LONGEST_REQUEST]} […]"
 
 
 def make_summary(

@@ -115,7 +115,9 @@ async def test_the_summary_says_what_it_is_and_stands_after_the_request_it_belon
     ]
     first = next(heard for heard in model.calls if heard.texts[0] == "look everywhere")
     assert first.texts[1] == texts(values)[1], "the request has the order of the thread"
+    assert writer.calls[0].texts[0].endswith("needs\nno summary:\nlook everywhere")
     later = await talk(graph, 5)
+    assert "stays in view" not in writer.calls[-1].texts[0]
     assert texts(later)[0].startswith('<summary by="service" of="the earlier messages">')
 
 
