@@ -27,6 +27,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from agent.core.run_meter import RunSpent
 from agent.core.valid_text import clean_text
+from agent.shared.run_identity import REQUESTED_SKILL, SHOWN_SKILL
 
 
 class UsageCounts(TypedDict):
@@ -170,19 +171,36 @@ def merge_messages(state: Sequence[Any], writes: Sequence[Any]) -> list[AnyMessa
 
     Each write is one message-like object or a list of them. Deterministic and independent of how writes are
     grouped, as replay requires; a message without id gets one derived from its position and content. Removing
-    an unknown id does nothing.
+    an unknown id does nothing. A message that replaces one keeps the skill that was shown with it, since a
+    step can write both the skill and something else.
     """
     merged: dict[str, BaseMessage] = {}
     for message in _to_messages(state):
         merged[_ensure_id(message, merged)] = message
     for message in _to_messages(_flatten(writes)):
         if not isinstance(message, RemoveMessage):
-            merged[_ensure_id(message, merged)] = message
+            number = _ensure_id(message, merged)
+            merged[number] = _keep_shown_skill(message, merged.get(number))
         elif message.id == REMOVE_ALL_MESSAGES:
             merged.clear()
         else:
             merged.pop(message.id or "", None)
     return list(merged.values())  # type: ignore[arg-type]
+
+
+def with_shown_skill(message: BaseMessage, text: str) -> BaseMessage:
+    """Return the message with the text of the skill that is shown with it."""
+    kwargs = {**message.additional_kwargs, SHOWN_SKILL: text}
+    return message.model_copy(update={"additional_kwargs": kwargs})
+
+
+def _keep_shown_skill(message: BaseMessage, replaced: BaseMessage | None) -> BaseMessage:
+    if replaced is None or not (shown := replaced.additional_kwargs.get(SHOWN_SKILL)):
+        return message
+    asked = replaced.additional_kwargs.get(REQUESTED_SKILL)
+    if SHOWN_SKILL in message.additional_kwargs or message.additional_kwargs.get(REQUESTED_SKILL) != asked:
+        return message
+    return _drop_fields_set(with_shown_skill(message, shown))
 
 
 def merge_artifacts(current: list[str] | None, new: list[str] | None) -> list[str]:
@@ -230,7 +248,6 @@ class ThreadState(AgentState[Any]):
     outputs: NotRequired[dict[str, int] | None]
     held_answer: NotRequired[AIMessage | None]
     days: NotRequired[Annotated[dict[str, str], merge_by_message]]
-    requested_skills: NotRequired[Annotated[dict[str, str], merge_by_message]]
     shown_chat: NotRequired[ShownChat | None]
 
 

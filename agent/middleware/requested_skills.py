@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import structlog
@@ -12,9 +12,9 @@ from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from agent.config.errors import ConfigErrors
-from agent.core.state import ThreadState
+from agent.core.state import ThreadState, with_shown_skill
 from agent.middleware.model_response import Handler, Request, Response, with_update
-from agent.shared.run_identity import REQUESTED_SKILL
+from agent.shared.run_identity import REQUESTED_SKILL, SHOWN_SKILL
 from agent.skills.discovery import read_instructions
 from agent.skills.skill import Skill
 
@@ -28,11 +28,11 @@ _CLOSING = re.compile(r"<(?=\s*/\s*skill\b)", re.IGNORECASE)
 class RequestedSkillsMiddleware(AgentMiddleware[Any, Any]):
     """Puts the SKILL.md of a requested skill before the message that asks for it.
 
-    The bot names the skill in the message (`REQUESTED_SKILL`), which nobody else may do. The channel
-    `requested_skills` holds what was shown, by message, so that a conversation stays the same when a skill
-    changes or is removed. A skill that this agent may not use, or longer than `MAX_SKILL` characters, is not
-    shown; the note of the bot names its path. Hook: `wrap_model_call`, inside summarization; the texts are
-    stored with the answer.
+    The bot names the skill in the message (`REQUESTED_SKILL`), which nobody else may do. The message keeps
+    what was shown (`SHOWN_SKILL`), so that a conversation stays the same when a skill changes or is removed,
+    and the text goes with the message. A skill that this agent may not use, or longer than `MAX_SKILL`
+    characters, is not shown; the note of the bot names its path. Hook: `wrap_model_call`, inside
+    summarization; the texts are stored with the answer.
     """
 
     state_schema = ThreadState
@@ -45,25 +45,28 @@ class RequestedSkillsMiddleware(AgentMiddleware[Any, Any]):
         self, request: Request, handler: Handler
     ) -> Response | ExtendedModelResponse[Any]:
         """Call the model with the skills in view."""
-        state: Mapping[str, Any] = request.state
-        known: Mapping[str, str] = state.get("requested_skills") or {}
-        fresh = await self._read_new(request.messages, known)
-        shown = {**known, **fresh}
-        if not shown:
-            return await handler(request)
-        messages = [_add_skill(message, shown.get(message.id or "")) for message in request.messages]
+        fresh = await self._read_new(request.messages)
+        messages = [
+            _add_skill(message, fresh.get(message.id or "") or message.additional_kwargs.get(SHOWN_SKILL))
+            for message in request.messages
+        ]
         response = await handler(request.override(messages=messages))
-        return with_update(response, requested_skills=fresh) if fresh else response
+        stored = [
+            with_shown_skill(message, fresh[message.id])
+            for message in request.state["messages"]
+            if message.id in fresh
+        ]
+        return with_update(response, messages=stored) if stored else response
 
-    async def _read_new(self, messages: Sequence[AnyMessage], known: Mapping[str, str]) -> dict[str, str]:
+    async def _read_new(self, messages: Sequence[AnyMessage]) -> dict[str, str]:
         """Return the text of each skill that an unanswered message asks for, by the id of the message."""
         wanted = {
             message.id: skill
             for message in _unanswered(messages)
-            if message.id and message.id not in known and (skill := self._find(message))
+            if message.id and SHOWN_SKILL not in message.additional_kwargs and (skill := self._find(message))
         }
         texts = [await asyncio.to_thread(_render_skill, skill) for skill in wanted.values()]
-        return dict(zip(wanted, texts, strict=True))
+        return {number: text for number, text in zip(wanted, texts, strict=True) if text}
 
     def _find(self, message: AnyMessage) -> Skill | None:
         path = message.additional_kwargs.get(REQUESTED_SKILL)
@@ -91,8 +94,8 @@ def _render_skill(skill: Skill) -> str:
     return f'{INTRO.format(path=skill.path)}\n<skill name="{skill.name}">\n{body}\n</skill>'
 
 
-def _add_skill(message: AnyMessage, text: str | None) -> AnyMessage:
-    if not text:
+def _add_skill(message: AnyMessage, text: object) -> AnyMessage:
+    if not text or not isinstance(text, str):
         return message
     content: Any = message.content
     if isinstance(content, list):

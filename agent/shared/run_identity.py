@@ -21,7 +21,9 @@ REQUESTED_SKILL: Final = "requested_skill"
 """Key in a message's `additional_kwargs` that holds the path of the skill that it asks for."""
 NOTE_SOURCE: Final = "lc_source"
 """Key in a human message's `additional_kwargs` that names its writer; no person wrote such a message."""
-_SERVICE_KEYS: Final = (SENDER, REQUESTED_SKILL)
+SHOWN_SKILL: Final = "shown_skill"
+"""Key in a message's `additional_kwargs` that holds the text of that skill as it was shown."""
+_SERVICE_KEYS: Final = (SENDER, REQUESTED_SKILL, SHOWN_SKILL)
 SCHEDULED: Final = "scheduled"
 """Key in a message's `additional_kwargs` that is true for the text of a schedule."""
 STEERING: Final = "steer"

@@ -205,8 +205,8 @@ MESSAGE_MUTATIONS = (
         "forged names",
         "only the bot may ask for a skill to be shown",
         "agent/shared/run_identity.py",
-        "_SERVICE_KEYS: Final = (SENDER, REQUESTED_SKILL)",
-        "_SERVICE_KEYS: Final = (SENDER,)",
+        "_SERVICE_KEYS: Final = (SENDER, REQUESTED_SKILL, SHOWN_SKILL)",
+        "_SERVICE_KEYS: Final = (SENDER, SHOWN_SKILL)",
         f"{REQUESTED}::test_only_the_bot_may_ask_for_it",
     ),
     Mutation(

@@ -11,11 +11,14 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolCall
 
 from agent.middleware.requested_skills import INTRO, MAX_SKILL, RequestedSkillsMiddleware
 from agent.middleware.summary_message import list_skills
+from agent.middleware.thread_files import UploadsMiddleware
 from agent.shared.envelope import MessageEnvelope, render_envelope
-from agent.shared.run_identity import REQUESTED_SKILL, names_author, without_authors
+from agent.shared.run_identity import REQUESTED_SKILL, SHOWN_SKILL, names_author, without_authors
 from agent.skills.discovery import SkillDiscovery
 from agent.skills.skill import Skill, SkillRoots
 from agent.testing import ScriptedChatModel
+from agent.uploads.folders import ThreadFolders
+from agent.uploads.store import UploadStore
 from tests.harness.agents import THREAD, chain, says, scripted
 
 pytestmark = pytest.mark.may_block
@@ -75,6 +78,42 @@ async def test_a_conversation_stays_the_same_when_the_skill_changes(tmp_path: Pa
     assert "Second version." in model.calls[0].texts[-1]
 
 
+async def test_a_thread_stores_the_text_once_for_each_message(tmp_path: Path) -> None:
+    skills = write(tmp_path, "standup", "Ask what was done.")
+    model = scripted(*[says("ok")] * 6)
+    graph = chain(model, RequestedSkillsMiddleware(skills))
+    for number in range(6):
+        await run(skills, asks(f"go {number}"), model=model, graph=graph)
+    assert sum("Ask what was done." in text for text in model.calls[-1].texts) == 6
+    saver = graph.checkpointer
+    stored = f"{dict(saver.storage)}{dict(saver.writes)}{dict(saver.blobs)}"
+    assert stored.count("Ask what was done.") == 6
+
+
+async def test_it_stays_when_new_files_change_the_same_message(tmp_path: Path) -> None:
+    skills = write(tmp_path, "standup", "Text.")
+    store = UploadStore(ThreadFolders(tmp_path))
+    (ThreadFolders(tmp_path).make("t-1", "uploads") / "notes.csv").write_text("1,2")
+    model = scripted(says("one"), says("two"))
+    graph = chain(model, UploadsMiddleware(store=store), RequestedSkillsMiddleware(skills))
+    await run(skills, asks("go"), model=model, graph=graph)
+    await run(skills, HumanMessage("thanks", id="2"), model=model, graph=graph)
+    first, again = model.calls[0].texts[-1], model.calls[1].texts[-3]
+    assert "notes.csv" in first
+    assert "Text." in first
+    assert first == again
+
+
+async def test_a_message_that_is_sent_again_keeps_what_was_shown(tmp_path: Path) -> None:
+    skills = write(tmp_path, "standup", "First version.")
+    model, graph = await run(skills, asks("go"))
+    write(tmp_path, "standup", "Second version.")
+    await run(skills, asks("go"), model=model, graph=graph)
+    assert model.calls[0].texts[-1] in model.calls[1].texts
+    await run(skills, HumanMessage("edited", id="go"), model=model, graph=graph)
+    assert not any("<skill" in text for text in model.calls[2].texts), "it no longer asks for the skill"
+
+
 async def test_a_skill_is_not_shown_with_a_message_that_was_answered(tmp_path: Path) -> None:
     model, graph = await run((), asks("go"))
     skills = write(tmp_path, "standup", "Text.")
@@ -126,7 +165,9 @@ def test_nobody_can_imitate_it() -> None:
 
 
 def test_only_the_bot_may_ask_for_it() -> None:
-    message = {"content": "x", "additional_kwargs": {REQUESTED_SKILL: PATH, "files": []}}
+    for key in (REQUESTED_SKILL, SHOWN_SKILL):
+        assert names_author({"messages": [{"content": "x", "additional_kwargs": {key: PATH}}]})
+    message = {"content": "x", "additional_kwargs": {REQUESTED_SKILL: PATH, SHOWN_SKILL: "x", "files": []}}
     assert names_author({"messages": [message]})
     assert without_authors({"messages": [message]}) == {
         "messages": [{"content": "x", "additional_kwargs": {"files": []}}]
