@@ -34,6 +34,9 @@ _TASK_KEPT: Final = ("subagent_type",)
 T = TypeVar("T")
 _QUOTATION: Final = re.compile(r"<quotation( [^<>\n]*)>\n.*?\n</quotation>", re.DOTALL)
 _AUTHOR: Final = re.compile(r' from="([^"]*)"')
+_TEXT: Final = r'"(?:[^"\\\n]|\\.)*"'
+_EXCHANGE: Final = re.compile(rf"^- [^\"\n]*{_TEXT} \(([^()\n]*)\): {_TEXT} -> {_TEXT}", re.MULTILINE)
+"""What somebody asked the agent in another conversation, with its answer, as the bot tells a new one."""
 _CONTAINERS: Final = (list, tuple, set, frozenset)
 
 
@@ -163,6 +166,7 @@ class ValueEraser:
 
     def _erase_text(self, text: str) -> str:
         shown = _QUOTATION.sub(self._erase_quotation, text) if "<quotation" in text else text
+        shown = _EXCHANGE.sub(self._erase_exchange, shown) if " -> " in shown else shown
         erased = self._target.mask.apply(shown)
         return text if erased == text else erased
 
@@ -171,6 +175,9 @@ class ValueEraser:
         if author is None or author[1] not in self._target.authors:
             return found[0]
         return f'<quotation from="{ERASED_SENDER}">\n{MASK}\n</quotation>'
+
+    def _erase_exchange(self, found: re.Match[str]) -> str:
+        return f"- {MASK}" if found[1] in self._target.authors else found[0]
 
     def _erase_message(self, message: BaseMessage) -> BaseMessage:
         extra = message.additional_kwargs

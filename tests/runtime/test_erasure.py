@@ -203,6 +203,23 @@ async def test_what_others_quote_of_them_is_masked(group: Served, tmp_path: Path
     assert "look" in stored
 
 
+async def test_what_they_asked_in_another_conversation_goes_with_its_answer(
+    group: Served, tmp_path: Path
+) -> None:
+    told = (
+        '[Your last exchanges:\n- Tue 24 Nov 05:16 "Ann \\"Q\\"" (telegram:1): "read" -> "it says tapir"\n'
+        '- Tue 24 Nov 2026 05:17 "Ben" (telegram:2): "and this" -> "it says lemur"]\n\n'
+        '<message from="telegram:2">\nlook\n</message>'
+    )
+    await say(group, message("m1", BEN, told))
+    await erase(group)
+    stored = stored_values(tmp_path)
+    assert "tapir" not in stored
+    assert 'Ann \\"Q' not in stored
+    assert "it says lemur" in stored
+    assert "look" in stored
+
+
 async def test_what_a_summary_was_to_keep_is_erased_with_who_asked_for_it(
     group: Served, tmp_path: Path
 ) -> None:
