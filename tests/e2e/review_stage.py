@@ -31,7 +31,7 @@ MARKS: list[Any] = [
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.may_block,
     pytest.mark.bubblewrap,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
 ]
 
 

@@ -26,7 +26,7 @@ from tests.played.rooms import ANN, BOT, File, Room, Shown, open_room
 
 LOOK_EVERY = 0.05
 START_SECONDS = 60.0
-WAIT_SECONDS = 90.0
+WAIT_SECONDS = 150.0
 
 
 @dataclass
