@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
@@ -27,7 +27,12 @@ from agent.errors import ModelCallFailed, redact_line
 from agent.middleware.model_response import Handler, Request, Response, with_update
 from agent.middleware.rolling_summary import SMALLEST_PIECE, RollingSummary, choose_sizes
 from agent.middleware.summary_cut import CutRules, Trigger
-from agent.middleware.summary_message import count_transcripts, find_request, make_summary
+from agent.middleware.summary_message import (
+    StoredTranscripts,
+    find_request,
+    find_transcripts,
+    make_summary,
+)
 from agent.middleware.transcripts import Transcripts
 from agent.models.context_window import find_context_window
 from agent.models.errors import make_failure
@@ -177,12 +182,16 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         summary = make_summary(text, request.state, going, transcripts, skills_root=self._skills_root)
         return WrittenSummary(summary, usage)
 
-    async def _store_transcript(self, request: Request, going: Sequence[AnyMessage]) -> int | None:
-        """Return the number of the thread's transcripts; None if the agent can't read any."""
+    async def _store_transcript(
+        self, request: Request, going: Sequence[AnyMessage]
+    ) -> StoredTranscripts | None:
+        """Return the thread's transcripts with that of `going`; None if the agent can't read any."""
         if self._transcripts is None:
             return None
-        count = count_transcripts(request.state["messages"])
-        return count + await self._transcripts.store(request, going, count + 1)
+        known = find_transcripts(request.state["messages"])
+        if await self._transcripts.store(request, going, known.count + 1):
+            return replace(known, count=known.count + 1)
+        return replace(known, lacks_newest=True)
 
     async def _write_text(
         self, request: Request, going: Sequence[AnyMessage], focus: str

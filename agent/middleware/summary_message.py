@@ -23,6 +23,8 @@ SKILLS = "skills"
 """Key of a summary: paths of the SKILL.md files that were read before it."""
 COUNT = "transcripts"
 """Key of a summary: number of the thread's transcripts at that time."""
+GAP = "transcript_gap"
+"""Key of a summary: whether the thread's transcripts lack messages, since one could not be written."""
 ASKED = "asked"
 """Key of a summary: ids of the removed messages of people that the messages after it still answer."""
 MOST_SKILLS = 8
@@ -38,6 +40,17 @@ _OWN_TAG = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(_OWN_TAGS)})\b)", re.IGNORECAS
 _SKILL = re.compile(r"/(?:[\w@+-][\w.@+-]*/)+SKILL\.md\b")
 """Path of a skill's instructions, without `..`."""
 _READERS = frozenset({"read_file", "bash"})
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTranscripts:
+    """The transcripts of a thread: their number, and whether the newest removed messages (`lacks_newest`) or
+    any others (`has_gap`) are in none of them.
+    """
+
+    count: int = 0
+    has_gap: bool = False
+    lacks_newest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +92,14 @@ def make_summary(
     text: str,
     state: Mapping[str, Any],
     going: Sequence[BaseMessage],
-    transcripts: int | None = None,
+    transcripts: StoredTranscripts | None = None,
     *,
     skills_root: str = CONTAINER_PATH,
 ) -> HumanMessage:
     """Return the message that takes the place of `going`; nothing in it may pass for a person's message.
 
-    `transcripts` is the number of transcripts of the thread, None if the agent can't read any. `skills_root`
-    is the folder of the installed skills: no other file named SKILL.md is one that the agent follows.
+    `transcripts` are those of the thread, None if the agent can't read any. `skills_root` is the folder of
+    the installed skills: no other file named SKILL.md is one that the agent follows.
     """
     messages: Sequence[BaseMessage] = state["messages"]
     gone = {one.id for one in going if one.id}
@@ -96,14 +109,15 @@ def make_summary(
     replaced = AND_STEPS if place.is_within_turn else EARLIER
     parts = [
         f'<summary by="service" of="{replaced}">\n{_escape(text)}\n</summary>',
-        _render_transcripts(transcripts or 0),
+        _render_transcripts(transcripts or StoredTranscripts()),
         _render_skills(skills),
         _render_todos(state),
     ]
     extra: dict[str, Any] = {SOURCE: SUMMARY, **({WRITTEN_AFTER: answers[-1]} if answers else {})}
     extra |= {SKILLS: skills} if skills else {}
-    count = count_transcripts(messages) if transcripts is None else transcripts
-    extra |= {COUNT: count} if count else {}
+    known = transcripts or find_transcripts(messages)
+    extra |= {COUNT: known.count} if known.count else {}
+    extra |= {GAP: True} if known.has_gap or known.lacks_newest else {}
     asked = _list_cut_off(messages, gone)
     extra |= {ASKED: asked} if asked else {}
     return HumanMessage("\n\n".join(filter(None, parts)), additional_kwargs=extra, id=place.id)
@@ -160,16 +174,23 @@ def _paths_of(message: BaseMessage) -> Iterable[str]:
     return [path for text in texts if isinstance(text, str) for path in _SKILL.findall(text)]
 
 
-def count_transcripts(messages: Iterable[BaseMessage]) -> int:
-    """Return the number of transcripts that the summaries of the thread have left behind."""
-    return max((int(one.additional_kwargs.get(COUNT) or 0) for one in messages if is_summary(one)), default=0)
+def find_transcripts(messages: Iterable[BaseMessage]) -> StoredTranscripts:
+    """Return the transcripts that the summaries of the thread have left behind."""
+    known = [one.additional_kwargs for one in messages if is_summary(one)]
+    count = max((int(one.get(COUNT) or 0) for one in known), default=0)
+    return StoredTranscripts(count, any(one.get(GAP) is True for one in known))
 
 
-def _render_transcripts(count: int) -> str:
+def _render_transcripts(stored: StoredTranscripts) -> str:
+    count = stored.count
     if not count:
         return ""
     before = f" (before it: {file_name(1)} to {file_name(count - 1)})" if count > 1 else ""
     told = f"The removed messages, word for word: {TRANSCRIPTS}/{file_name(count)}{before}."
+    if stored.lacks_newest:
+        told += " Those that were removed last could not be stored."
+    elif stored.has_gap:
+        told += " Some of them could not be stored."
     return f"<transcript>\n{told} Search there for what the summary leaves out.\n</transcript>"
 
 

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMess
 
 from agent.core.interfaces import SandboxGone, SandboxProvider
 from agent.core.run_context import RunContext
-from agent.errors import AgentError, redact_line
+from agent.errors import redact_line
 from agent.middleware.model_response import Request
 from agent.middleware.rolling_summary import content_text
 from agent.middleware.summary_cut import is_from_person, is_summary
@@ -39,7 +39,7 @@ class Transcripts:
         content = render_transcript(list_entries(request.state["messages"], going))
         try:
             await self._write(thread_id, request.state, f"{TRANSCRIPTS}/{file_name(number)}", content)
-        except AgentError as error:
+        except Exception as error:  # noqa: BLE001 - supervisor: the summary is worth more than the file
             log.warning("transcript_failed", error=type(error).__name__, detail=redact_line(str(error)))
             return False
         return True

@@ -129,7 +129,7 @@ SUMMARY_MUTATIONS = (
         "lost words",
         "what goes is kept in a file that the summary names",
         MESSAGE,
-        "_render_transcripts(transcripts or 0),",
+        "_render_transcripts(transcripts or StoredTranscripts()),",
         '"",',
         f"{SUMMARY_TESTS}::test_what_goes_is_kept_in_a_file_that_the_summary_names",
     ),

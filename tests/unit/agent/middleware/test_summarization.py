@@ -218,6 +218,33 @@ async def test_a_transcript_that_cannot_be_written_is_not_named() -> None:
     assert texts(values)[0].endswith("SUMMARY\n</summary>")
 
 
+class Failing(MemorySandboxProvider):
+    """A provider of another author, which fails with errors of its own while `error` is set."""
+
+    error: Exception | None = None
+
+    async def acquire(self, thread_id: str) -> str:
+        if self.error is not None:
+            raise self.error
+        return await super().acquire(thread_id)
+
+
+async def test_a_summary_says_what_no_transcript_holds() -> None:
+    provider = Failing()
+    graph = chain(scripted(says("ok")), summarizing(transcripts=Transcripts(provider)))
+    await talk(graph, 4)
+    provider.error = RuntimeError("down")
+    values = await talk(graph, 3)
+    first = NAMED.format(files="001.txt")
+    assert texts(values)[0].endswith(
+        first.replace("Search", "Those that were removed last could not be stored. Search")
+    ), "the summary is kept, and names no file for what it replaced"
+    provider.error = None
+    values = await talk(graph, 3)
+    later = NAMED.format(files="003.txt (before it: 001.txt to 002.txt)")
+    assert texts(values)[0].endswith(later.replace("Search", "Some of them could not be stored. Search"))
+
+
 def test_a_transcript_tells_who_wrote_what_and_whom_an_answer_answers() -> None:
     def person(identity: str, sender: str = "") -> HumanMessage:
         return HumanMessage(
