@@ -285,7 +285,7 @@ class LeadAgent:
             always_shown=always_shown(tools),
             subagents_model=model,
             subagent_models={name: one.models for name, one in delegates.items() if one},
-            briefing=SubagentBriefing(wanted.today, skills),
+            briefing=SubagentBriefing(skills),
             tools=tools,
             config_file=self._source.config_file,
             today=self._today,

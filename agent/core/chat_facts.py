@@ -10,7 +10,7 @@ from typing import Any, Final
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
-from agent.core.run_context import read_run_setting
+from agent.core.run_context import RunContext, read_run_setting
 from agent.shared.envelope import escape_attribute
 from agent.shared.run_identity import CHAT_FACTS
 
@@ -104,9 +104,8 @@ def read_chat_facts(source: RunnableConfig | Runtime[Any] | None = None) -> Chat
 
 def read_local_day(source: RunnableConfig | Runtime[Any] | None = None) -> date | None:
     """Return the date in the chat's time zone when the run was created, None if the run does not tell it."""
-    told = read_run_setting(CHAT_FACTS, source)
-    day = told.get("today") if isinstance(told, Mapping) else None
+    day = RunContext.of(source).local_day
     try:
-        return date.fromisoformat(day) if isinstance(day, str) else None
+        return date.fromisoformat(day) if day else None
     except ValueError:
         return None

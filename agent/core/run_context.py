@@ -11,6 +11,7 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
 from agent.shared.compaction import COMPACTION
+from agent.shared.run_identity import CHAT_FACTS
 
 _OF_THE_RUN = frozenset({"thread_id", "run_id"})
 """Fields that the server sets in `configurable`; a client's context can't choose another thread."""
@@ -23,7 +24,8 @@ class RunContext:
     `user_id` is `platform:id` of the person. `roles` are the current ones with those they include, highest
     first: owner, admin, member; empty for a person without access. For a turn of several people, `user_id` is
     the last author and `roles` are those that all of them have. `chat_kind` is private or group; `locale` is
-    en or zh. `approved` lists tools that a person allowed without asking again.
+    en or zh. `approved` lists tools that a person allowed without asking again. `local_day` is the ISO date
+    in the chat's time zone when the run was created.
     """
 
     thread_id: str | None = None
@@ -37,6 +39,7 @@ class RunContext:
     chat_kind: str | None = None
     turn_id: str | None = None
     locale: str | None = None
+    local_day: str | None = None
 
     @classmethod
     def of(cls, source: RunnableConfig | Runtime[Any] | None = None) -> RunContext:
@@ -49,6 +52,8 @@ class RunContext:
         chosen = {name: value for name, value in context.items() if name not in _OF_THE_RUN}
         known = {**(config.get("configurable") or {}), **chosen}
         known.setdefault("run_id", config.get("run_id"))
+        if isinstance(facts := known.get(CHAT_FACTS), Mapping):
+            known["local_day"] = facts.get("today")
         if isinstance(source, Runtime) and (info := source.execution_info) is not None:
             known = {"thread_id": info.thread_id, **{k: v for k, v in known.items() if v is not None}}
         lists = {name: _as_names(known.get(name)) for name in ("roles", "approved")}

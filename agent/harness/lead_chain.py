@@ -170,6 +170,7 @@ def _build_subagents(
         parts.tools,
         [
             *subagent_chain(features, given, summarization=_subagent_summarization(parts, features)),
+            CurrentDateMiddleware(today=parts.today),
             *_build_tripwire(parts, features),
         ],
         {

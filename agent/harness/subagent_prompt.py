@@ -1,10 +1,9 @@
-"""The system prompt of a subagent: its type's, the rules for subagents, the date and its skills."""
+"""The system prompt of a subagent: its type's, the rules for subagents and its skills."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import date
 
 from agent.skills.skill import Skill, render_skills_section
 from agent.subagents.kinds import SubagentType
@@ -25,9 +24,8 @@ _WRITERS = frozenset({"bash", "write_file"})
 
 @dataclass(frozen=True, slots=True)
 class SubagentBriefing:
-    """What the lead agent knows and its subagents need: the date (None: unknown) and the skills."""
+    """What the lead agent knows and its subagents need: the skills."""
 
-    today: date | None = None
     skills: Sequence[Skill] = ()
 
 
@@ -42,8 +40,7 @@ def subagent_prompt(
         rules.append(_TRUST.format(exceptions=", ".join(exceptions)))
     if not _WRITERS.isdisjoint(tools):
         rules += [_LONG_RESULT, _SHARED_FOLDERS]
-    today = f"Today is {briefing.today:%A, %d %B %Y}." if briefing.today else ""
-    return "\n\n".join(filter(None, (kind.prompt.strip(), "\n".join(rules), today, skills)))
+    return "\n\n".join(filter(None, (kind.prompt.strip(), "\n".join(rules), skills)))
 
 
 def _select_skills(kind: SubagentType, skills: Sequence[Skill]) -> list[Skill]:

@@ -48,7 +48,7 @@ def render_system_prompt() -> str:
     kind = SUBAGENT_TYPES[0]
     own = [name for name in tools if name not in {"present_files", "ask_clarification"}]
     subagent = [
-        subagent_prompt(kind, own, SubagentBriefing(None, [_EXAMPLE]), kind.turns),
+        subagent_prompt(kind, own, SubagentBriefing([_EXAMPLE]), kind.turns),
         render_sandbox_section(own, _facts(), for_subagent=True),
     ]
     return page("System prompt", INTRO, _block(lead), ALONE.format(kind=kind.name), _block(subagent))

@@ -18,6 +18,7 @@ from agent.config.harness import BUILT_IN_SUBAGENTS, MAX_TURNS
 from agent.core.run_context import RunOptions
 from agent.lead import LeadAgent
 from agent.management.check.subagents import subagent_problems
+from agent.shared.run_identity import CHAT_FACTS
 from agent.subagents import kinds
 from agent.subagents.kinds import SUBAGENT_TYPES
 from agent.testing import Script, ToolUse
@@ -46,10 +47,11 @@ class Delegation:
 
     models_text = TWO
 
-    async def run(self) -> str:
-        """The result of the task."""
+    async def run(self, **facts: str) -> str:
+        """The result of the task, in a run that tells these facts about its chat."""
         graph = (await self.agent.get_graph(RunOptions())).copy({"checkpointer": InMemorySaver()})
-        values = await graph.ainvoke({"messages": [HumanMessage("go")]}, {"configurable": {"thread_id": "t"}})
+        told = {"thread_id": "t", CHAT_FACTS: facts}
+        values = await graph.ainvoke({"messages": [HumanMessage("go")]}, {"configurable": told})
         return results(values)[0].text
 
 
@@ -98,6 +100,15 @@ async def test_a_type_has_the_skills_of_the_agent_or_some(
     prompt = delegation.models.made["spare"].calls[0].texts[0]
     assert [name for name in ("alpha", "beta") if f"/mnt/skills/public/{name}/SKILL.md" in prompt] == listed
     assert ("<skills>" in prompt) is bool(listed)
+
+
+async def test_a_subagent_has_the_date_of_the_chat_like_its_lead_agent(tmp_path: Path) -> None:
+    delegation = Delegation(tmp_path, "", subagent_type="bash")
+    assert await delegation.run(today="2026-11-26") == "fine"
+    told = [call.texts[0] for call in delegation.models.made["m"].calls]
+    assert len(told) == 3
+    assert all("Today is Thursday, 26 November 2026." in prompt for prompt in told)
+    assert not any("25 November 2026" in prompt for prompt in told)
 
 
 async def test_built_in_types_have_the_date_and_the_skills_too(tmp_path: Path) -> None:
