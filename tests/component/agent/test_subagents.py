@@ -153,7 +153,7 @@ async def test_a_task_is_done_by_an_agent_of_its_own() -> None:
     ]
 
 
-async def test_the_prompt_says_how_many_and_that_more_go_in_batches() -> None:
+async def test_the_prompt_says_how_many_work_at_once_and_that_others_wait() -> None:
     model = both([says("ok")], [])
     await done(agent(model, look))
     system = model.calls[0].texts[0]

@@ -47,7 +47,7 @@ def test_each_is_made_of_an_entry_and_on_the_page(use: str) -> None:
     tool = load_tool(entry(use, timeout_seconds="7", **keys))
     assert tool.name == "mine"
     assert (tool.metadata or {})["idempotent"]
-    assert set(tool.args) in ({"url"}, {"query"})
+    assert set(tool.args) in ({"url", "start"}, {"query"})
     assert f"| `{use}` |" in PAGE.read_text()
 
 
