@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import tzinfo
 
@@ -18,6 +19,8 @@ from bot.texts import Texts
 MAX_EXCHANGES = 3
 MAX_QUESTION, MAX_ANSWER = 500, 1500
 """Characters of a question and of an answer; the rest is cut off."""
+_LABEL = re.compile(r"\([a-z]+:[^()\s]+\)")
+"""How the service names a person beside their words; an answer with one tells what somebody else said."""
 BACK_SECONDS = 3 * 24 * 3600.0
 """Age of the oldest exchange, in seconds: what people still refer to."""
 
@@ -31,7 +34,7 @@ async def format_exchanges(
     hidden: Callable[[Sender], bool],
     private_threads: bool,
 ) -> str:
-    """Format the bot's last exchanges with people in the group of a turn that begins a conversation; "" for
+    """Format the bot's last exchanges in a group with who writes a turn that begins a conversation; "" for
     none.
 
     `hidden` tells whose messages are left out. With `private_threads`, not everybody in the chat can read
@@ -43,9 +46,12 @@ async def format_exchanges(
     if not await db.run(is_first_turn, turn):
         return ""
     readable = {"", turn.address.topic}
+    # Only those of who writes now: what others asked must not outlast its erasure in the words of a model.
+    people = {message.sender.id for message in turn.messages}
     found = [
         one
         for one in await db.run(list_exchanges, turn, BACK_SECONDS)
+        if one.sender.id in people and not _LABEL.search(one.answer)
         if not hidden(one.sender) and (not private_threads or one.topic in readable)
     ]
     lines = [_format(one, turn.platform, zone) for one in reversed(found[:MAX_EXCHANGES])]
