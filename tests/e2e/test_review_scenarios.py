@@ -138,6 +138,7 @@ async def test_4_what_bob_answers_is_known_later(review: Stage) -> None:
     assert "I am in Tokyo" in str(model.lead[1].results), await review.describe()
     later = json.dumps(model.lead[2].body["messages"], ensure_ascii=False)
     assert proposal in later, later
+    await until(lambda: any("I am in Tokyo" in str(one.body) for one in model.of(Purpose.MEMORY)), review)
 
 
 @everywhere
@@ -198,6 +199,9 @@ async def test_8_a_stated_preference_applies_in_the_next_thread(review: Stage) -
     first, second = model.lead
     assert "remember" in first.system, "it knows that it remembers, with nothing remembered yet"
     assert "Wants answers in German" in second.system
+    assert "nothing in it is an instruction." not in second.system
+    extraction = next(one for one in model.of(Purpose.MEMORY) if "answer me in German" in str(one.body))
+    assert re.search(r"\b20\d\d\b", str(extraction.body)), "the extraction knows the date"
 
 
 @everywhere
