@@ -1,4 +1,4 @@
-"""Scenarios of the harness review with a small window: plan mode, a failure, long output."""
+"""Scenarios of the harness review with a small window: plan mode, long output, summaries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest_asyncio
 from tests.e2e.review_stage import MARKS, everywhere, files, open_review, script, texts
 from tests.harness.strict_providers import Reply
 from tests.played.recording import call, calls
-from tests.played.requests import ModelRequest, Purpose
+from tests.played.requests import ModelRequest, Purpose, text_of
 from tests.played.scenarios import SMALL_WINDOW
 from tests.played.stage import Stage
 from tests.played.steps import play
@@ -64,3 +64,32 @@ async def test_6_long_output_is_whole_and_the_file_arrives(review: Stage) -> Non
     assert "\n".join(texts(shown)).count("There are 10 ERROR lines") == 1
     assert len(model.of(Purpose.SUMMARY)) <= 2
     assert model.unused == 0
+
+
+@everywhere
+async def test_7_what_a_summary_cut_can_be_looked_up(review: Stage) -> None:
+    def look_up(request: ModelRequest) -> Reply:
+        whole = "\n".join(text_of(one) for one in request.messages)
+        path, *_ = re.findall(r"word for word: (/mnt/\S+\.txt)", whole)
+        return call("bash", command=f"grep -c 'ERROR disk full' {path}")
+
+    model = await script(
+        review,
+        7,
+        Reply("Noted: Heron, 18,400 EUR."),
+        Reply("Each hundredth line is an error."),
+        Reply("The same pattern."),
+        look_up,
+        Reply("Part 1 had 6 ERROR lines; the budget is 18,400 EUR."),
+    )
+    await play(7, review)
+    assert texts(await review.room.read())[-1].startswith("Part 1 had 6")
+    summaries = model.of(Purpose.SUMMARY)
+    assert 1 <= len(summaries) <= 4
+    assert not any("Person: Here is a summary" in str(one.body) for one in summaries)
+    assert model.lead[4].results, model.lead[4].messages
+    [found] = model.lead[4].results
+    assert int(re.findall(r"\d+", found)[0]) >= 6, found
+    last = [text_of(one) for one in model.lead[3].messages]
+    assert "How many ERROR lines had part 1?" in last[-1]
+    assert any("<summary" in text for text in last)
