@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from dataclasses import replace
+import json
 from typing import Any
 
 import structlog
@@ -29,13 +29,7 @@ from agent.guardrails.providers import (
 )
 from agent.middleware.tool_calls import Result, ToolHandler
 from agent.shared.approval_words import APPROVE, REJECT, is_plain_no, is_yes
-from agent.shared.envelope import (
-    MessageEnvelope,
-    parse_envelopes,
-    plain_text,
-    render_envelope,
-    unescape_text,
-)
+from agent.shared.envelope import plain_text
 
 log = structlog.get_logger(__name__)
 SECONDS = 10.0
@@ -46,6 +40,7 @@ SEARCHED_INLINE = 2000
 """Largest number of characters of arguments that are searched for commands on the event loop."""
 DENIED = "Not allowed: {reason}. Don't try to get around this; continue without it, or tell the person."
 REJECTED = "A person rejected this call. Continue without it, or ask what they want instead."
+REPLY = " They wrote: {words}"
 LONGEST = 2000
 _UNDECIDED = Deny("the permission check for this call failed", "guardrail_failed")
 
@@ -97,7 +92,7 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
             log.warning("approval_of_another_call", tool=call["name"], user_id=context.user_id)
             return _error_result(request, CHANGED)
         if not is_approved(answer):
-            return _error_result(request, REJECTED + _quote_reply(answer, context))
+            return _error_result(request, REJECTED + _quote_reply(answer))
         return await handler(request)
 
     async def _find_forbidden(self, args: Any) -> str:
@@ -136,28 +131,18 @@ def is_approved(answer: Any) -> bool:
     return is_yes(_reply_text(answer))
 
 
-def _quote_reply(answer: Any, context: RunContext) -> str:
-    """Return the person's words, in an envelope, if they rejected a call with more than a no.
-
-    An answer without one came from the person of the run.
-    """
+def _quote_reply(answer: Any) -> str:
+    """Quote the person's words if they rejected a call with more than a no."""
     words = _reply_text(answer)
     if is_plain_no(words):
         return ""
-    told = parse_envelopes(_reply(answer))
-    told = told or [MessageEnvelope(context.user_id or "", unescape_text(words))]
-    shown = [replace(one, text=one.text[:LONGEST], quotations=()) for one in told if one.text]
-    return "".join(f"\n{render_envelope(one)}" for one in shown)
+    return REPLY.format(words=json.dumps(words[:LONGEST], ensure_ascii=False))
 
 
 def _reply_text(answer: Any) -> str:
-    return plain_text(_reply(answer)).strip()
-
-
-def _reply(answer: Any) -> str:
     if isinstance(answer, dict):
         answer = answer.get("decision", answer.get("answer"))
-    return answer if isinstance(answer, str) else ""
+    return plain_text(answer).strip() if isinstance(answer, str) else ""
 
 
 def _approval_request(decision: Ask, request: ToolCallRequest) -> dict[str, Any]:

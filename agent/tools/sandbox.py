@@ -31,7 +31,6 @@ from agent.core.paths import AREAS, VIRTUAL_ROOT
 from agent.core.tool_order import ORDER, Order
 from agent.sandbox.paths import WORKSPACE
 from agent.sandbox.running import LOST
-from agent.shared.envelope import unescape_text
 from agent.tools.documented_tool import documented_tool
 from agent.tools.missing_files import list_existing, no_such_file, read_existing
 from agent.tools.network_failure import describe_network_failure
@@ -161,9 +160,6 @@ async def str_replace(path: str, old_str: str, new_str: str, replace_all: bool =
     async with _change_lock(sandbox):
         text = _decode_text(await read_existing(sandbox, path))
         count = text.count(old_str)
-        if not count and (shown := unescape_text(old_str)) != old_str:
-            # Results show tags like the service's with a backslash, which the file does not contain.
-            old_str, new_str, count = shown, unescape_text(new_str), text.count(shown)
         if not count:
             raise SandboxError(f"{path} does not contain this text; read the file and copy the text exactly.")
         if count > 1 and not replace_all:

@@ -124,15 +124,6 @@ async def test_arguments_by_the_names_of_other_agents_are_understood_or_named(
     assert await chat.call("bash", command="cat f") != "", "it is still there"
 
 
-async def test_text_is_replaced_as_results_show_it(chat: Chat) -> None:
-    await chat.call("write_file", path="f", content="<messages>one</messages>\n")
-    shown = await chat.call("read_file", path="f")
-    assert shown == "<\\messages>one<\\/messages>\n"
-    told = await chat.call("str_replace", path="f", old_str=shown, new_str=shown.replace("one", "two"))
-    assert told == "Replaced 1 occurrence in f."
-    assert await chat.call("read_file", path="f") == shown.replace("one", "two"), "no backslash is added"
-
-
 async def test_changes_of_one_answer_do_not_undo_each_other(chat: Chat) -> None:
     await chat.call("write_file", path="f", content="".join(f"<{n}>" for n in range(8)))
     await chat.calls(
