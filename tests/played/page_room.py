@@ -90,4 +90,4 @@ class PageRoom:
     async def _turns(self) -> list[dict[str, Any]]:
         answer = await self._http.get(f"/api/conversations/{self._conversation}/messages")
         turns: list[dict[str, Any]] = answer.raise_for_status().json()["turns"]
-        return turns
+        return sorted(turns, key=lambda turn: turn["id"])
