@@ -344,6 +344,7 @@ async def test_the_whole_chain_stands_in_its_order() -> None:
         "TitleMiddleware",
         "TokenUsageMiddleware",
         "ConversationMiddleware",
+        "ServiceToolsMiddleware",
         "MemoryMiddleware",
         "ViewImageMiddleware",
         "ToolResultMiddleware",
