@@ -61,7 +61,7 @@ async def test_1_the_model_knows_where_when_and_with_whom_it_talks(review: Stage
     await play(1, review)
     assert texts(await review.room.read()) == [*answers]
     first, *_, last = model.lead
-    app = {"TelegramRoom": "Telegram", "SlackRoom": "Slack", "PageRoom": "Web console"}
+    app = {"TelegramRoom": "Telegram", "SlackRoom": "Slack", "PageRoom": "Web page"}
     assert app[type(review.room).__name__] in first.system
     assert "Europe/Berlin" in first.system
     for word in ("/digest", "/record", "/memory", "/new", "/stop"):
