@@ -15,6 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from structlog.testing import capture_logs
 
+from agent.core.tool_order import ORDER, Order
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.mcp.pool import McpPool
@@ -117,9 +118,23 @@ async def test_questions_one_after_the_other() -> None:
         assert await call(tools, "shop_what_happened", "t") == "began twice"
 
 
+async def test_calls_of_an_answer_ask_in_their_order() -> None:
+    async with served() as (tools, _):
+        chat = Chat(tools)
+        asked = await chat.ask(ToolUse("shop_twice", {}, "a"), ToolUse("shop_twice", {}, "b"))
+        for question in ("Really?", "Really really?", "Really?", "Really really?"):
+            assert asked == f"The MCP server shop asks: {question}"
+            asked = await chat.answer("Continue")
+        values = (await chat._graph.aget_state(chat._config)).values
+        results = [m.text for m in values["messages"] if isinstance(m, ToolMessage)]
+        assert results == ["accept accept", "accept accept"]
+
+
 async def test_parallel_calls_of_a_server_that_asks() -> None:
     """It doesn't say which of them asks: at first nobody is asked, then one call after the other is made."""
     async with served() as (tools, _):
+        # Calls that may change something run one after the other.
+        (tools["shop_twice"].metadata or {})[ORDER] = Order.FREE
         chat = Chat(tools)
         uses = ToolUse("shop_twice", {}, "a"), ToolUse("shop_twice", {}, "b")
         assert await chat.ask(*uses) == "cancel cancel"
