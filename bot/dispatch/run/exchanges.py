@@ -19,8 +19,6 @@ from bot.texts import Texts
 MAX_EXCHANGES = 3
 MAX_QUESTION, MAX_ANSWER = 500, 1500
 """Characters of a question and of an answer; the rest is cut off."""
-_LABEL = re.compile(r"\([a-z]+:[^()\s]+\)")
-"""How the service names a person beside their words; an answer with one tells what somebody else said."""
 BACK_SECONDS = 3 * 24 * 3600.0
 """Age of the oldest exchange, in seconds: what people still refer to."""
 
@@ -48,10 +46,12 @@ async def format_exchanges(
     readable = {"", turn.address.topic}
     # Only those of who writes now: what others asked must not outlast its erasure in the words of a model.
     people = {message.sender.id for message in turn.messages}
+    # How the service names a person beside their words; an answer with one tells what somebody else said.
+    label = re.compile(rf"\({re.escape(turn.platform)}:[^()\s]+\)")
     found = [
         one
         for one in await db.run(list_exchanges, turn, BACK_SECONDS)
-        if one.sender.id in people and not _LABEL.search(one.answer)
+        if one.sender.id in people and not label.search(one.answer)
         if not hidden(one.sender) and (not private_threads or one.topic in readable)
     ]
     lines = [_format(one, turn.platform, zone) for one in reversed(found[:MAX_EXCHANGES])]

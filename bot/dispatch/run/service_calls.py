@@ -30,6 +30,8 @@ MAX_SERVICE_CALLS = 20
 MAX_MESSAGES, MAX_CHARACTERS = 200, 12_000
 DEFAULT_SECONDS = 24 * 3600.0
 _TIME = "%Y-%m-%d %H:%M"
+_EARLIEST, _LATEST = 86_400.0, 32_503_680_000.0
+"""Seconds since the epoch, 1970 and 3000: models write the first or last possible date for "everything"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,8 @@ class ServiceCalls:
             return default
         try:
             found = datetime.fromisoformat(str(given).strip())
-            return (found if found.tzinfo else found.replace(tzinfo=self._zone)).timestamp()
+            at = (found if found.tzinfo else found.replace(tzinfo=self._zone)).timestamp()
+            return min(max(at, _EARLIEST), _LATEST)
         except (ValueError, OverflowError, OSError):
             return None
 

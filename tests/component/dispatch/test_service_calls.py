@@ -89,14 +89,19 @@ async def test_the_record_of_the_chat_is_read_and_the_run_goes_on(at: Bench) -> 
 
 
 async def test_a_period_is_read_in_the_time_zone_of_the_chat(at: Bench) -> None:
-    periods = ({"since": "1970-01-12 13:46"}, {"since": "1970-01-13", "until": ""}, {"since": "soon"})
+    periods = (
+        {"since": "1970-01-12 13:46"},
+        {"since": "1970-01-13", "until": ""},
+        {"since": "soon"},
+        {"since": "0001-01-01", "until": "9999-12-31"},
+    )
     at.runtime.script = calling(*periods)
     async with at.running():
         await record(at)
         await hears(at, "lunch?", sender=BEN)
         await hears(at, "what?", addressed=True)
-        found = await answered(at, 4)
-    assert [len(one.get("lines", "")) for one in found] == [1, 0, 0]
+        found = await answered(at, 5)
+    assert [len(one.get("lines", "")) for one in found] == [1, 0, 0, 1]
     assert found[2] == {"problem": "since"}
     assert at.adapter.texts("group")[-1] == "done"
 
