@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,11 @@ def told(llmock: LLMock) -> dict[str, Any]:
     return found
 
 
+def today() -> str:
+    """The date in the zone of the schedules."""
+    return datetime.now(UTC).date().isoformat()
+
+
 async def answered(emulator: TelegramEmulator, chat: int, last: str) -> None:
     def stands() -> bool:
         return [seen.text for seen in answers(emulator, chat)][-1:] == [last]
@@ -76,13 +82,16 @@ async def answered(emulator: TelegramEmulator, chat: int, last: str) -> None:
 async def test_a_private_chat(
     tmp_path: Path, llmock: LLMock, account: str, access: str, roles: list[str], locale: str
 ) -> None:
+    began = today()
     async with world(tmp_path, llmock, account, access) as (emulator, service):
         llmock.call_tool("whose_run", {}).reply("Told.")
         emulator.people.says("who am I?", user=ANN)
         await answered(emulator, ANN, "Told.")
         [turn] = await service.db.run(list_turns, 1)
         [view] = await service.db.run(list_conversations, "tele")
-    assert told(llmock) == {
+    found = told(llmock)
+    assert found.pop("local_day") in {began, today()}
+    assert found == {
         "thread_id": view.thread_id,
         "run_id": turn.run_id,
         "user_id": f"telegram:{ANN}",
