@@ -59,6 +59,8 @@ async def format_earlier_messages(
     texts: Texts,
     read: Callable[[Turn], Awaitable[Sequence[HistoryMessage]]],
     zone: tzinfo,
+    *,
+    private_threads: bool,
 ) -> str:
     """Format the messages that others wrote before a turn, with times in the chat's `zone`, "" for none.
 
@@ -69,7 +71,7 @@ async def format_earlier_messages(
     if turn.address.chat_kind is not ChatKind.GROUP or turn.answers or turn.repeats or scheduled:
         return ""
     found: list[RecordedMessage | HistoryMessage] = [
-        *await record.run(list_recorded_before, turn, FAR_BACK, MOST_BEFORE)
+        *await record.run(list_recorded_before, turn, FAR_BACK, MOST_BEFORE, private_threads=private_threads)
     ]
     if await record.run(is_first_turn, turn):
         known = {one.message_id for one in found}

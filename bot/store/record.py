@@ -181,10 +181,11 @@ def purge_record(connection: Connection, now: float) -> None:
 
 
 def list_recorded_before(
-    connection: Connection, turn: Turn, back: float, limit: int
+    connection: Connection, turn: Turn, back: float, limit: int, *, private_threads: bool = False
 ) -> list[RecordedMessage]:
     """Return what others wrote between the previous turn of the conversation (at most `back` seconds ago)
-    and the last message of this turn.
+    and the last message of this turn. With `private_threads`, a conversation outside of threads gets
+    nothing of them, since not everybody in the chat can read each one.
     """
     if not turn.messages:
         return []
@@ -194,6 +195,7 @@ def list_recorded_before(
     address, until = turn.address, turn.messages[-1].sent_at
     # On some platforms a message in a channel opens a thread of its own, which holds no earlier messages.
     topic = address.topic if address.topic and address.topic not in own else None
+    topic = "" if topic is None and private_threads else topic
     since = max(float(before), until - back)
     found = list_recorded(connection, address.account, address.chat, since, until, limit + len(own), topic)
     return [one for one in found if one.message_id not in own][-limit:]

@@ -244,6 +244,8 @@ class RunSession:
             self._turn = replace(self._turn, run_id="", attempt=self._turn.attempt + 1)
             self._transcript.go_on()
             outcome = await self._follow_one(restarted)
+        if read_service_call(self._transcript.question) is None:
+            return outcome
         return self._failed_outcome(self._texts("no_answer"), "service_calls")
 
     async def _follow_one(self, restarted: bool) -> RunOutcome:
@@ -309,15 +311,18 @@ class RunSession:
     async def _read_chat_history(self) -> str:
         """Return what was said in the chat before the turn, as far as the conversation does not know it."""
         turn, zone = self._turn, self._zone
+        private_threads = self._channel.manifest.private_threads
         exchanges = await format_exchanges(
             turn,
             self._db,
             self._texts,
             zone,
             hidden=lambda sender: self._role_of(turn, sender) is Role.BLOCKED,
-            private_threads=self._channel.manifest.private_threads,
+            private_threads=private_threads,
         )
-        heard = await format_earlier_messages(turn, self._db, self._texts, self._load_history, zone)
+        heard = await format_earlier_messages(
+            turn, self._db, self._texts, self._load_history, zone, private_threads=private_threads
+        )
         return "\n\n".join(filter(None, [exchanges, heard]))
 
     async def _describe_chat(self) -> dict[str, Any]:

@@ -198,6 +198,30 @@ async def test_a_restart_repeats_the_call_and_starts_no_second_run(at: Bench) ->
     assert len(at.runtime.runs) == 2
 
 
+async def test_the_answer_after_as_many_calls_as_are_allowed_counts(at: Bench) -> None:
+    at.runtime.script = calling(*[{}] * 20)
+    async with at.running():
+        await hears(at, "what?", addressed=True)
+        await at.until(lambda: len(at.runtime.runs) == 21)
+        await at.rest(5.0)
+    assert at.adapter.texts("group")[-1] == "done"
+
+
+@pytest.mark.parametrize("private", [True, False])
+async def test_a_private_thread_stays_out_of_the_notes_of_its_channel(at: Bench, private: bool) -> None:
+    at.manifest = replace(at.manifest, private_threads=private)
+    async with at.running():
+        await record(at)
+        await hears(at, "said in the thread", sender=BEN, topic="t9")
+        await hears(at, "said in the channel", sender=BEN)
+        await hears(at, "what is new?", addressed=True)
+        await at.until(lambda: at.runtime.runs)
+    [run] = at.runtime.runs.values()
+    told = str(run.request.messages)
+    assert "said in the channel" in told
+    assert ("said in the thread" in told) is not private
+
+
 async def test_an_agent_that_never_stops_calling_ends(at: Bench) -> None:
     at.runtime.script = calling(*[{}] * 100)
     async with at.running():
