@@ -26,6 +26,7 @@ ShowsProgress      .      .         .        x      .        .
 SendsFiles         x      x         x        x      x        x
 FetchesFiles       x      x         x        x      x        x
 ReadsThreads       .      .         .        x      x        x
+DescribesChats     .      .         x        x      x        x
 RegistersCommands  .      .         x        .      .        x
 ReceivesWebhooks   .      .         x        x      x        .
 """
