@@ -17,7 +17,7 @@ from langgraph.graph import END, START, StateGraph
 
 from agent.core.run_context import RunContext
 from agent.shared.request_signature import LIFETIME, SIGNATURE_HEADER, sign_request
-from agent.shared.run_identity import IDENTITY_FIELDS, MAX_DEPTH, names_author, without_authors
+from agent.shared.run_identity import CHAT_FACTS, IDENTITY_FIELDS, MAX_DEPTH, names_author, without_authors
 from bot.runtime.signing import RequestSigner
 from tests.runtime.serving import SOURCES, Served, serve
 
@@ -31,6 +31,7 @@ IDENTITY: dict[str, Any] = {
     "chat": "7",
     "chat_kind": "private",
     "turn_id": "12",
+    CHAT_FACTS: {"platform": "Telegram"},
 }
 HUMAN = {"messages": [{"type": "human", "content": "hello"}]}
 FORGED = [{"type": "human", "content": "x", "additional_kwargs": {"sender": "telegram:1"}}]
@@ -86,6 +87,8 @@ def run(graph: str = "whose", **more: Any) -> dict[str, Any]:
 
 def test_the_fields_of_an_identity_are_those_that_the_agent_reads() -> None:
     fields = set(RunContext.__dataclass_fields__) - {"thread_id", "run_id", "locale"}
+    # The day is read from the description of the chat.
+    fields = fields - {"local_day"} | {CHAT_FACTS}
     assert fields == IDENTITY_FIELDS == set(IDENTITY)
 
 

@@ -92,8 +92,9 @@ def contents(request: RunRequest) -> str:
 
 
 def senders(request: RunRequest) -> set[str]:
-    """Whose messages a run was given, as `platform:id`."""
-    return {str(message["additional_kwargs"]["sender"]) for message in request.messages}
+    """Whose messages a run was given, as `platform:id`; notes of the service are nobody's."""
+    extras = [message["additional_kwargs"] for message in request.messages]
+    return {str(extra["sender"]) for extra in extras if "lc_source" not in extra}
 
 
 def rows_of(request: RunRequest) -> list[int]:

@@ -14,7 +14,7 @@ from bot.domain import Stopped
 from bot.schedules.scheduled_runs import RETRY_AFTER
 from bot.store.scheduled_runs import attempt_of
 from bot.testing.adapter import Shown
-from tests.week.evidence import OPEN, Evidence, contents, rows_of, words
+from tests.week.evidence import OPEN, Evidence, contents, rows_of, senders, words
 from tests.week.plan import Deed
 from tests.week.platforms import Platform
 from tests.week.team import team
@@ -184,7 +184,7 @@ def strangers(of: Evidence) -> Iterator[str]:
             yield "" if turn["kind"] == "notice" else f"turn {turn['id']} is a {turn['kind']}: {act}"
     trusted = {f"{name}:{one.on(name)}" for name in of.stage.platforms for one in team()}
     for run, request in of.stage.agent.requests.items():
-        who = {str(message["additional_kwargs"]["sender"]) for message in request.messages}
+        who = senders(request)
         yield "" if who <= trusted else f"{run} was given messages of {who - trusted}"
 
 

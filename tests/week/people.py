@@ -159,7 +159,7 @@ class Crowd:
     def _asks(self, person: Person, platform: str, asked: str) -> bool:
         """Whether they wrote what the run was asked that asks now."""
         request = self._stage.agent.requests[asked.removeprefix("ask-")]
-        told = [message["additional_kwargs"]["sender"] for message in request.messages]
+        told = [message["additional_kwargs"].get("sender") for message in request.messages]
         return f"{platform}:{person.on(platform)}" in told
 
     async def _press(self, question: Question, who: Person, word: str) -> None:

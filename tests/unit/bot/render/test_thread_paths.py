@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,8 +84,9 @@ def test_no_other_target_is_an_output(target: str) -> None:
 
 
 # Without code, and with nothing in front that makes a path a part of something else.
+GLUED = re.compile(r"(?<=/mnt)(?=/mnt)|(?<=png)(?=/mnt)|(?<=[A-Za-z0-9])(?=(?:sandbox|file):)")
 PROSE = TEXTS.filter(lambda text: "`" not in text and "    " not in text).map(
-    lambda text: text.replace("/mnt/mnt", "/mnt /mnt").replace("png/mnt", "png /mnt")
+    lambda text: GLUED.sub(" ", text)
 )
 
 
