@@ -179,7 +179,7 @@ class LocalSandboxProvider(FolderProvider[LocalSandbox]):
 
     @classmethod
     def from_config(cls, around: Surroundings, **keys: Any) -> LocalSandboxProvider:
-        """Create the provider from the keys of the section `sandbox`. Raises SandboxUnavailable."""
+        """Create the provider from the keys of the section `sandbox`. Blocks. Raises SandboxUnavailable."""
         options = read_options(LocalOptions, keys)
         python = Path(options.python) if options.python else around.home / PYTHON_FOLDER
         facts = describe_sandbox(options.limits(), options.network)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,8 @@ class TestEgressOfLocal(EgressAttacks):
 
 async def test_the_configuration_decides(tmp_path: Path) -> None:
     around = Surroundings(folders(tmp_path), tmp_path)
-    listed = await one(LocalSandboxProvider.from_config(around, network=["a.example"]))
+    make = LocalSandboxProvider.from_config
+    listed = await one(await asyncio.to_thread(make, around, network=["a.example"]))
     assert await ask(listed, 443, ["b.example"]) == {"b.example": {"403"}}
-    closed = await one(LocalSandboxProvider.from_config(around))
+    closed = await one(await asyncio.to_thread(make, around))
     assert (await closed.execute_command("env | grep -i proxy; cat /proc/net/tcp | wc -l")).output == "1\n"

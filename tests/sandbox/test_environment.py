@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +61,8 @@ async def check_environment(provider: Any) -> None:
 
 @pytest.mark.bubblewrap
 async def test_commands_under_bubblewrap_get_them(tmp_path: Path) -> None:
-    await check_environment(LocalSandboxProvider.from_config(around(tmp_path), **SETTINGS))
+    make = partial(LocalSandboxProvider.from_config, around(tmp_path), **SETTINGS)
+    await check_environment(await asyncio.to_thread(make))
 
 
 @pytest.mark.bubblewrap
