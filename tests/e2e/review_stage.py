@@ -25,12 +25,13 @@ EVERYWHERE = [
     pytest.param("telegram"),
     *(pytest.param(name, marks=pytest.mark.long) for name in _OTHERS),
 ]
-IN_GROUPS = [pytest.param("telegram"), pytest.param("slack", marks=pytest.mark.long)]
+IN_GROUPS = ["telegram", "slack"]
 """For scenarios with several people, who are not at the page."""
 MARKS: list[Any] = [
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.may_block,
     pytest.mark.bubblewrap,
+    pytest.mark.long,
     pytest.mark.timeout(600),
 ]
 

@@ -63,11 +63,11 @@ async def test_it_is_taken_in_after_the_tool_and_answered_once(
     account = driver.entry.partition(":")[0]
     async with at_work(tmp_path, steered(driver), AGENT) as service:
         driver.writes(gate.ask)
-        await until(gate.reached, 30.0, lambda: "the tool does not run")
+        await until(gate.reached, 90.0, lambda: "the tool does not run")
         driver.writes("also this")
         await eventually(service, 1)
         gate.open()
-        await until(lambda: len(driver.texts()) == 1, 30.0, lambda: f"{driver.texts()}")
+        await until(lambda: len(driver.texts()) == 1, 60.0, lambda: f"{driver.texts()}")
         await asyncio.sleep(1.0)
         [answer] = driver.texts()
         assert answer.count("also this") == 2, "the line that says it joined, and the echo"
@@ -77,7 +77,7 @@ async def test_it_is_taken_in_after_the_tool_and_answered_once(
         assert len(await client_of(service).runs.list(view.thread_id)) == 1
         assert await offers(service) == 0
         driver.writes("and now?")
-        await until(lambda: len(driver.texts()) == 2, 30.0, lambda: f"{driver.texts()}")
+        await until(lambda: len(driver.texts()) == 2, 60.0, lambda: f"{driver.texts()}")
         assert driver.texts()[1] == "and now?"
 
 
@@ -88,9 +88,9 @@ async def test_what_comes_too_late_is_answered_next(
     account = driver.entry.partition(":")[0]
     async with at_work(tmp_path, steered(driver), AGENT) as service:
         driver.writes("[tokens=30] [every=0.1] last words")
-        await until(lambda: "word2" in "".join(driver.versions()), 30.0, lambda: f"{driver.versions()}")
+        await until(lambda: "word2" in "".join(driver.versions()), 60.0, lambda: f"{driver.versions()}")
         driver.writes(QUEUED)
-        await until(lambda: len(driver.texts()) == 2, 30.0, lambda: f"{driver.texts()}")
+        await until(lambda: len(driver.texts()) == 2, 60.0, lambda: f"{driver.texts()}")
         await asyncio.sleep(0.5)
         assert driver.texts()[1] == QUEUED
         assert "added while working" not in driver.texts()[0]
