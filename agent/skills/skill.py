@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from agent.config.harness import CONTAINER_PATH, SkillsConfig
+from agent.shared.envelope import escape_text
 
 Category = Literal["public", "custom"]
 CATEGORIES: tuple[Category, ...] = ("public", "custom")
@@ -132,9 +133,9 @@ def render_skills_section(skills: Sequence[Skill], tools: Collection[str]) -> st
 
 def _render_line(skill: Skill, cut: int) -> str:
     # What a skill says of itself must not close the section.
-    about = skill.description.replace("<", "&lt;")
+    about = escape_text(skill.description, "skills")
     if len(about) > cut:
         about = about[: cut - 1].rstrip() + "…" if cut else ""
-    named = " ".join(", ".join(skill.allowed_tools or ()).split()).replace("<", "&lt;")
+    named = escape_text(" ".join(", ".join(skill.allowed_tools or ()).split()), "skills")
     tools = f" Tools: {named}." if named and cut else ""
     return f"- {skill.name}{': ' + about if about else ''}{tools} ({skill.path})"
