@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from tests.harness.inprocess_service import ShiftedClock
 from tests.harness.strict_providers import Reply
 from tests.played.recording import RecordedModel, call
-from tests.played.rooms import BOB, BOT, File
+from tests.played.rooms import BOB, BOT, File, open_room
 from tests.played.stage import open_stage
 
 pytestmark = [pytest.mark.may_block, pytest.mark.bubblewrap, pytest.mark.timeout(300)]
@@ -65,15 +66,21 @@ async def test_a_conversation_only_grows(tmp_path: Path, platform: str) -> None:
 
 @pytest.mark.long
 async def test_all_chats_share_the_beginning(tmp_path: Path) -> None:
-    async def first_system(platform: str, *, group: bool) -> tuple[str, list[object]]:
-        model = RecordedModel(Reply("Hello."))
-        home = tmp_path / f"{platform}-{group}"
-        async with open_stage(home, platform, model, group=group, settings=SETTINGS) as stage:
+    chats = {"telegram": True, "slack": False, "discord": True, "feishu": False}
+    model = RecordedModel(otherwise=Reply("Hello."))
+    async with AsyncExitStack() as stack:
+        opened = [open_room(platform, group=group) for platform, group in chats.items()]
+        rooms = [await stack.enter_async_context(one) for one in opened]
+        stage = await stack.enter_async_context(
+            open_stage(tmp_path, "page", model, settings=SETTINGS, others=rooms)
+        )
+        for room in (stage.room, *rooms):
+            stage.room = room
             await stage.ask(f"{BOT} hello")
-        [request] = model.lead
-        return request.system.partition(CHAT)[0], list(request.tools)
-
-    chats = [("telegram", True), ("slack", False), ("discord", True), ("feishu", False), ("page", False)]
-    found = [await first_system(name, group=group) for name, group in chats]
-    assert found.count(found[0]) == len(chats)
-    assert len(found[0][0]) > 1_000
+    assert len({one.system for one in model.lead}) == len(model.lead) == 1 + len(chats)
+    shared = {one.system.partition(CHAT)[0] for one in model.lead}
+    assert len(shared) == 1
+    assert len(shared.pop()) > 1_000
+    # In groups, reading the chat is one tool more.
+    tools = [[tool for tool in one.tools if tool["name"] != "read_chat"] for one in model.lead]
+    assert tools.count(tools[0]) == len(tools)

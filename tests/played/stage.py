@@ -110,12 +110,16 @@ class Stage:
         return path.read_text(errors="replace")[-3000:] if path.exists() else ""
 
 
-def render_config(room: Room, model_url: str, settings: str = "", account: str = "") -> str:
-    """Return the configuration of a service with this chat's account.
+def render_config(
+    room: Room, model_url: str, settings: str = "", account: str = "", others: Sequence[Room] = ()
+) -> str:
+    """Return the configuration of a service with the accounts of this chat and of others.
 
-    `settings` are more sections, `account` more keys of the account.
+    `settings` are more sections, `account` more keys of this chat's account.
     """
     entry = f"{room.account.removesuffix('}')}, {account}}}" if account else room.account
+    entries = "\n  ".join([entry, *(one.account for one in others)])
+    owners = json.dumps([owner for one in (room, *others) for owner in one.owners])
     sandbox = "" if "\nsandbox:" in f"\n{settings}" else f'sandbox: {{python: "{sys.prefix}"}}'
     return f"""config_version: 1
 models:
@@ -124,8 +128,8 @@ models:
 {sandbox}
 server: {{port: 0}}
 channels:
-  {entry}
-access: {{default: allow, owners: {json.dumps(room.owners)}}}
+  {entries}
+access: {{default: allow, owners: {owners}}}
 {settings}
 """
 
@@ -140,17 +144,22 @@ async def open_stage(
     settings: str = "",
     account: str = "",
     clock: Clock | None = None,
+    others: Sequence[Room] = (),
 ) -> AsyncIterator[Stage]:
-    """Start the service and open a chat with it; `more` serve routes at the model's address."""
+    """Start the service and open a chat with it; `more` serve routes at the model's address.
+
+    The service also has the accounts of the chats in `others`, which are open already.
+    """
     async with AsyncExitStack() as stack:
         address = await stack.enter_async_context(listen(model, *more))
         room = await stack.enter_async_context(open_room(platform, group=group))
-        config = render_config(room, address + model.base, settings, account)
+        config = render_config(room, address + model.base, settings, account, others)
         service = await stack.enter_async_context(running(home, config, clock))
         app = create_app(api_services(service, port=0))
         url, _ = await stack.enter_async_context(serving(app))
         await _wait_until_live(service)
-        await room.connect(url)
+        for one in (room, *others):
+            await one.connect(url)
         yield Stage(room, model, service, home, address)
 
 
