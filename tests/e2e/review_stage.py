@@ -30,10 +30,9 @@ IN_GROUPS = ["telegram", "slack"]
 MARKS: list[Any] = [
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.may_block,
-    pytest.mark.bubblewrap,
-    pytest.mark.long,
     pytest.mark.timeout(600),
 ]
+"""Without those by which `scripts.suites` finds a module: they have to stand in the module itself."""
 
 
 @asynccontextmanager

@@ -22,7 +22,7 @@ from tests.played.scenarios import SCENARIOS
 from tests.played.stage import Stage
 from tests.played.steps import play
 
-pytestmark = MARKS
+pytestmark = [*MARKS, pytest.mark.bubblewrap, pytest.mark.long]
 
 SETTINGS = "memory: {debounce_seconds: 2}\nschedules: {timezone: Europe/Berlin}"
 OUTPUTS, UPLOADS = "/mnt/user-data/outputs", "/mnt/user-data/uploads"
@@ -118,6 +118,7 @@ async def test_3_quotations_of_a_pdf_name_its_pages(review: Stage) -> None:
     asked, found = model.lead
     assert f"{UPLOADS}/contract.pdf" in asked.last_text
     assert "General terms, part 3." in asked.last_text, "the first lines of its pages"
+    assert "General terms, part 42." in asked.last_text, "no page is left out"
     [result] = found.results
     assert re.search(r"page 12\b", result), result
     assert re.search(r"three months notice\s+to the end of a calendar quarter", result), "the clause is whole"
@@ -237,7 +238,7 @@ async def test_10_what_was_stopped_stays_in_history(review: Stage) -> None:
     assert "Go on where you stopped." in model.lead[2].last_text
 
 
-@in_groups
+@everywhere
 async def test_11_a_schedule_asked_for_in_words_can_be_made(review: Stage) -> None:
     command = "/digest weekdays 9:00 Summarize this channel"
     answer = f"Send this, and I will do it every weekday at 9: {command}"

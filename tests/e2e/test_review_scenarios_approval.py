@@ -14,7 +14,7 @@ from tests.played.scenarios import APPROVAL
 from tests.played.stage import Stage
 from tests.played.steps import play
 
-pytestmark = MARKS
+pytestmark = [*MARKS, pytest.mark.bubblewrap, pytest.mark.long]
 
 SETTINGS = f"{APPROVAL}\nmemory: {{enabled: false}}"
 

@@ -16,7 +16,7 @@ from tests.played.scenarios import SMALL_WINDOW
 from tests.played.stage import Stage
 from tests.played.steps import play
 
-pytestmark = MARKS
+pytestmark = [*MARKS, pytest.mark.bubblewrap, pytest.mark.long]
 
 SETTINGS = f"{SMALL_WINDOW}\nmemory: {{enabled: false}}"
 OUTPUTS = "/mnt/user-data/outputs"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -101,3 +102,12 @@ def test_files_are_left_out_by_their_markers(root: Path) -> None:
     assert suites.files(everything, "not other") == ["tests/unit/test_a.py", "tests/unit/test_b.py"]
     assert suites.files(everything, "not left_out") == ["tests/unit/test_a.py"]
     assert suites.files(suites.Suite("some", "left_out", "left_out"), "left_out") == ["tests/unit/test_b.py"]
+
+
+def test_every_marker_of_a_suite_stands_in_the_module_that_has_it() -> None:
+    """A suite runs no module that gets its marker from another one."""
+    markers = {name for suite in (*suites.PARTS, *suites.LONG) for name in suite.marker.split()}
+    named = re.compile(rf"mark\.({'|'.join(markers)})\b")
+    helpers = [file for file in Path("tests").rglob("*.py") if not file.name.startswith("test_")]
+    assert len(helpers) > 20
+    assert [str(file) for file in helpers if named.search(file.read_text())] == []
