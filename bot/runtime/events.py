@@ -33,6 +33,7 @@ from bot.runtime.interface import (
     ToolResult,
     UsageReported,
 )
+from bot.runtime.presented_text import PRESENTING, find_presented, is_presenting
 
 TODO_STATES = {
     "pending": ProgressState.PENDING,
@@ -50,7 +51,7 @@ SUBAGENT_STATES = {
 TIME_SIGN = " ⏱"
 # Tools that people see the effect of: the list itself, the question, the file.
 QUESTION = "ask_clarification"
-SHOWN_OTHERWISE = frozenset({"write_todos", QUESTION, "present_files"})
+SHOWN_OTHERWISE = PRESENTING | {QUESTION}
 TITLE_LIMIT = 80
 
 
@@ -181,10 +182,14 @@ def _is_remark(message: Mapping[str, Any]) -> bool:
     """Return whether the text of an assistant message, or of a piece of one, stands beside tool calls. A
     question's text is read together with the question.
     """
+    names = _called_tools(message)
+    return bool(names) and QUESTION not in names
+
+
+def _called_tools(message: Mapping[str, Any]) -> set[str]:
     found = [message.get("tool_calls"), message.get("tool_call_chunks")]
     calls = [call for listed in found if isinstance(listed, list) for call in listed]
-    names = {call.get("name") for call in calls if isinstance(call, Mapping) and call.get("name")}
-    return bool(names) and QUESTION not in names
+    return {str(call["name"]) for call in calls if isinstance(call, Mapping) and call.get("name")}
 
 
 def _is_hidden(metadata: Any) -> bool:
@@ -262,7 +267,8 @@ def _read_message(message: Mapping[str, Any]) -> Iterator[RunEvent]:
     if message.get("type") in ASSISTANT:
         text, identity = text_of(message.get("content")), str(message.get("id") or "")
         if text or identity:
-            yield MessageText(identity, text, remark=_is_remark(message))
+            presents = is_presenting(_called_tools(message))
+            yield MessageText(identity, text, remark=_is_remark(message), presents=presents)
         yield from _tool_calls(message)
         yield from tool_starts(message)
     elif message.get("type") in TOOL:
@@ -313,8 +319,10 @@ def read_answer(state: Mapping[str, Any], message_ids: Iterable[str]) -> ThreadA
     messages = [message for message in values.get("messages") or () if isinstance(message, Mapping)]
     steered = _steered_ids(values)
     own = _messages_of_turn(messages, set(message_ids), steered)
-    texts, joins = _texts_and_joins(own, steered)
     said = [message for message in own if message.get("type") in ASSISTANT]
+    presented = _find_presented(said)
+    texts, joins = _texts_and_joins(own, steered, presented)
+    is_remark = bool(said) and _is_remark(said[-1]) and str(said[-1].get("id") or "") not in presented
     tasks = _read_tasks(state)
     interrupts = [found for task in tasks for found in _read_interrupts(task.get("interrupts"))]
     errors = [str(task.get("error")) for task in tasks if task.get("error")]
@@ -326,7 +334,7 @@ def read_answer(state: Mapping[str, Any], message_ids: Iterable[str]) -> ThreadA
         error=errors[0] if errors else "",
         joins=joins,
         calls=tuple(_tool_history(own)),
-        remark=text_of(said[-1].get("content")) if said and _is_remark(said[-1]) else "",
+        remark=text_of(said[-1].get("content")) if is_remark else "",
     )
 
 
@@ -350,8 +358,27 @@ def _is_from_person(message: Mapping[str, Any]) -> bool:
     return message.get("type") in HUMAN and not (isinstance(extra, Mapping) and NOTE_SOURCE in extra)
 
 
+def _find_presented(said: Iterable[Mapping[str, Any]]) -> Collection[str]:
+    """Return the ids of the assistant's messages beside whose text something is presented, and whose text is
+    part of the answer.
+    """
+    presented: list[str] = []
+    texts: dict[str, str] = {}
+    closing = ""
+    for message in said:
+        identity, text = str(message.get("id") or ""), text_of(message.get("content"))
+        calls = _called_tools(message)
+        if not calls:
+            closing = text or closing
+        elif is_presenting(calls) and identity:
+            presented, texts[identity], closing = [*presented, identity], text, ""
+        else:
+            presented = []
+    return find_presented(presented, texts, closing)
+
+
 def _texts_and_joins(
-    messages: Sequence[Mapping[str, Any]], steered: Sequence[str]
+    messages: Sequence[Mapping[str, Any]], steered: Sequence[str], presented: Collection[str]
 ) -> tuple[list[str], tuple[JoinedMessage, ...]]:
     """Return the assistant's texts, and the messages that joined with their places."""
     texts: list[str] = []
@@ -360,7 +387,7 @@ def _texts_and_joins(
         identity = str(message.get("id") or "")
         if identity in places:
             places[identity] = len(texts)
-        elif message.get("type") in ASSISTANT and not _is_remark(message):
+        elif message.get("type") in ASSISTANT and (not _is_remark(message) or identity in presented):
             texts += filter(None, [text_of(message.get("content"))])
     return texts, tuple(JoinedMessage(one, after) for one, after in places.items())
 

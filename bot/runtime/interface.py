@@ -85,12 +85,15 @@ class TextDelta:
 class MessageText:
     """An assistant message as in the state; replaces the deltas. An empty text retracts them.
 
-    A `remark` stands beside tool calls: it tells about the work, and is not part of the answer.
+    A `remark` stands beside tool calls: it tells about the work, and is not part of the answer. One that
+    `presents` stands beside calls that only show people something, so it may be the answer after all
+    (`bot.runtime.presented_text`).
     """
 
     message_id: str
     text: str
     remark: bool = False
+    presents: bool = False
 
 
 @dataclass(frozen=True, slots=True)

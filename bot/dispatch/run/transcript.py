@@ -28,6 +28,7 @@ from bot.runtime.interface import (
     ToolResult,
     UsageReported,
 )
+from bot.runtime.presented_text import find_presented
 
 MAX_ITEMS = 8
 MAX_REMARK = 140
@@ -163,16 +164,19 @@ class RunTranscript:
     """Collects the events of one run. A new attempt of the runtime replaces the texts of the previous one,
     but not its tool calls (`tool_log`) and token usage (`usage`, None if unknown).
 
-    `remarks` are the ids of texts beside tool calls, `growing` is the id of a text that is still being
-    written, `latest` that of the newest message. `retracted`: this attempt has retracted a text. `joined` are
-    the ids of the messages that joined the run; `joined_line` returns the line that marks such a message in
-    the text ("" for none). `title` is that of the thread if it was given in this run.
+    `remarks` are the ids of texts beside tool calls, `presenting` those since the last other call beside
+    which something is only presented, `worked` those beside other calls; `growing` is the id of a text that
+    is still being written, `latest` that of the newest message. `retracted`: this attempt has retracted a
+    text. `joined` are the ids of the messages that joined the run; `joined_line` returns the line that marks
+    such a message in the text ("" for none). `title` is that of the thread if it was given in this run.
     """
 
     joined_line: Callable[[str], str] = lambda _message: ""
     texts: dict[str, str] = field(default_factory=dict)
     joined: dict[str, None] = field(default_factory=dict)
     remarks: set[str] = field(default_factory=set)
+    presenting: dict[str, None] = field(default_factory=dict)
+    worked: set[str] = field(default_factory=set)
     growing: str = ""
     latest: str = ""
     artifacts: dict[str, None] = field(default_factory=dict)
@@ -196,14 +200,28 @@ class RunTranscript:
     def final_text(self) -> str:
         """Return the answer at the end of the run.
 
-        A remark stays if there is no other text, and beside a call at which the run waits for a person: it
-        may say what they decide about.
+        A remark stays if there is no other text, beside a call at which the run waits for a person, since it
+        may say what they decide about, and beside calls that only present something if no more than a closing
+        phrase follows.
         """
-        kept = self.latest_remark if self.silent else None
+        kept = {*find_presented(list(self.presenting), self.texts, self._closing_text)}
+        if self.silent and self.latest_remark is not None:
+            kept.add(self.latest_remark)
         if self.question is not None and self.latest in self.remarks:
-            kept = self.latest
-        shown = {key: text for key, text in self.texts.items() if key not in self.remarks or key == kept}
+            kept.add(self.latest)
+        shown = {key: text for key, text in self.texts.items() if key not in self.remarks or key in kept}
         return _join_texts(shown.values())
+
+    @property
+    def _closing_text(self) -> str:
+        """Return the last text after everything that was presented, "" without any."""
+        latest = ""
+        for key, text in self.texts.items():
+            if key in self.presenting:
+                latest = ""
+            elif key not in self.remarks and key not in self.joined and text.strip():
+                latest = text
+        return latest
 
     @property
     def draft(self) -> Draft:
@@ -280,8 +298,19 @@ class RunTranscript:
         self.latest = event.message_id
         if isinstance(event, RemarkRecognized):
             return self._mark_remark(event.message_id)
+        self._record_presenting(event)
         changed = (self._mark_remark if event.remark else self._unmark_remark)(event.message_id)
         return self._record_text(event.message_id, event.text) or changed
+
+    def _record_presenting(self, event: MessageText) -> None:
+        """Record whether a message only presents something. One that does other work begins anew, once."""
+        if event.presents:
+            self.presenting[event.message_id] = None
+            return
+        self.presenting.pop(event.message_id, None)
+        if event.remark and event.message_id not in self.worked:
+            self.worked.add(event.message_id)
+            self.presenting.clear()
 
     def _record_text(self, message_id: str, text: str) -> bool:
         """Record a message's text. An empty text retracts what was shown of that message, if anything was."""
@@ -327,7 +356,7 @@ class RunTranscript:
         if answer.texts or answer.remark:
             self.texts = {}
             self.joined = {}
-            self.remarks.clear()
+            self._clear_remarks()
             for index, text in enumerate([*answer.texts, ""]):
                 self._record_joined(join.id for join in answer.joins if join.after == index)
                 self.texts[str(index)] = text
@@ -336,13 +365,18 @@ class RunTranscript:
             self.remarks.add(REMARK)
         self.question = self.question or answer.interrupt
 
+    def _clear_remarks(self) -> None:
+        self.remarks.clear()
+        self.presenting.clear()
+        self.worked.clear()
+
     def _begin_attempt(self, number: int) -> bool:
         if number == self.attempt:
             return False
         self.attempt = number
         self.texts.clear()
         self.joined.clear()
-        self.remarks.clear()
+        self._clear_remarks()
         self.growing = self.latest = ""
         self.artifacts.clear()
         self.progress.clear()

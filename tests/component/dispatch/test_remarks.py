@@ -156,6 +156,63 @@ class TestWithoutAnAnswer:
         assert text.startswith(FINAL) and REMARK not in text
 
 
+LONG = "Ann sold most: 42 of 97 orders, 12 more than in October. Ben sold 30, and Chloé 25, as before."
+
+
+def presented(text: str = LONG, message: str = "p1") -> tuple[RunEvent, ...]:
+    """A text beside a call of present_files."""
+    told = MessageText(message, text, remark=True, presents=True)
+    return (TextDelta(message, text), RemarkRecognized(message), told)
+
+
+class TestBesideSomethingPresented:
+    """An answer that stands beside present_files or write_todos is not lost."""
+
+    @pytest.mark.parametrize(
+        ("events", "answer"),
+        [
+            ((*presented(), *final("Done.")), f"{LONG}\n\nDone."),
+            ((*remark(), *presented(), *final("Done.")), f"{LONG}\n\nDone."),
+            ((*presented(FINAL), *presented("", "p2"), *final("Done.")), f"{FINAL}\n\nDone."),
+            (
+                (
+                    *presented("Old " + LONG, "p0"),
+                    *presented(),
+                    *presented("Attached.", "p2"),
+                    *final("Done."),
+                ),
+                f"{LONG}\n\nHere.\n\nDone.",
+            ),
+            ((*presented(), RunEnded("success")), LONG),
+        ],
+    )
+    async def test_it_stays_above_a_closing_phrase(
+        self, at: Bench, events: tuple[RunEvent, ...], answer: str
+    ) -> None:
+        async with at.running():
+            run = await first_run(at)
+            run.emit(*events)
+            assert await closed(at) == [TurnState.DONE]
+        assert at.adapter.texts() == [answer]
+
+    @pytest.mark.parametrize(
+        "events",
+        [
+            (*presented("I plan this first."), *remark(), *final(FINAL)),
+            (*presented("I plan this first."), MessageText("m1", "", remark=True), *final(FINAL)),
+            (*presented("I attach the file."), *final(LONG)),
+        ],
+    )
+    async def test_it_goes_before_other_work_and_a_whole_answer(
+        self, at: Bench, events: tuple[RunEvent, ...]
+    ) -> None:
+        async with at.running():
+            run = await first_run(at)
+            run.emit(*events)
+            await closed(at)
+        assert at.adapter.texts() in ([FINAL], [LONG])
+
+
 class TestAboveAQuestion:
     """What people need in order to decide stays."""
 

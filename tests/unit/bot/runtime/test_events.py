@@ -280,6 +280,23 @@ def test_a_note_of_the_agent_does_not_end_a_turn() -> None:
     assert [type(call) for call in answer.calls] == [ToolCall, ToolResult]
 
 
+def test_a_text_beside_something_presented_is_an_answer_in_the_state() -> None:
+    shows = {"id": "c5", "name": "present_files", "args": {"paths": ["a.csv"]}}
+    messages = [
+        {"type": "human", "id": "h1", "content": "one"},
+        {"type": "ai", "id": "a1", "content": "Planning.", "tool_calls": [TODOS]},
+        {"type": "ai", "id": "a2", "content": "Looking.", "tool_calls": [LS]},
+        {"type": "ai", "id": "a3", "content": "It is five.", "tool_calls": [shows, TODOS]},
+    ]
+    assert read_answer({"values": {"messages": messages}}, ["h1"]).texts == ("It is five.",)
+    assert read_answer({"values": {"messages": messages}}, ["h1"]).remark == ""
+    closing = {"type": "ai", "id": "a4", "content": "Done."}
+    answer = read_answer({"values": {"messages": [*messages, closing]}}, ["h1"])
+    assert answer.texts == ("It is five.", "Done.")
+    whole = {**closing, "content": "It is five o'clock. " * 5}
+    assert read_answer({"values": {"messages": [*messages, whole]}}, ["h1"]).texts == (whole["content"],)
+
+
 def test_the_calls_of_a_turn_are_in_its_state() -> None:
     messages = [
         {"type": "ai", "id": "a0", "content": "", "tool_calls": [TASK]},
