@@ -39,6 +39,8 @@ from agent.middleware.model_response import (
     with_update,
     without_calls,
 )
+from agent.middleware.stopped_calls import find_stopped_calls
+from agent.middleware.tool_order import BEGUN, BegunCalls
 from agent.models.visible_output import VisibleOutput, attach_callback, replace_message
 
 
@@ -163,10 +165,12 @@ _Results = dict[str, ToolMessage]
 class DanglingToolCallMiddleware(AgentMiddleware[Any, Any]):
     """Completes unanswered tool calls with an error result, right after their message.
 
-    A result elsewhere is moved there, one without a call is dropped. An answer whose calls all have
-    unreadable arguments is requested again, at most `retries` times, since the run would end with it; next to
-    other calls such a call is removed. Truncated arguments count as unreadable, although langchain completes
-    them. If people have seen the text of such an answer, the next one is not streamed and replaces it, as in
+    A result elsewhere is moved there, one without a call is dropped. Of a step that was stopped, calls that
+    ended get their results, and those that never began are named as such, if `ToolOrderMiddleware` ran the
+    step in this process (`agent.middleware.stopped_calls`). An answer whose calls all have unreadable
+    arguments is requested again, at most `retries` times, since the run would end with it; next to other
+    calls such a call is removed. Truncated arguments count as unreadable, although langchain completes them.
+    If people have seen the text of such an answer, the next one is not streamed and replaces it, as in
     `agent.models.retry`. Hook: `wrap_model_call`, since only the model needs it. The repair is stored with
     the answer, and only if no older answer would have to be rewritten (clients would take it for a new one);
     otherwise it is repeated for each call. The usage of repeated answers is stored too.
@@ -174,15 +178,17 @@ class DanglingToolCallMiddleware(AgentMiddleware[Any, Any]):
 
     state_schema = ThreadState
 
-    def __init__(self, *, retries: int = RETRIES) -> None:
+    def __init__(self, *, retries: int = RETRIES, begun: BegunCalls = BEGUN) -> None:
         super().__init__()
         self._retries = retries
+        self._begun = begun
 
     async def awrap_model_call(
         self, request: Request, handler: Handler
     ) -> Response | ExtendedModelResponse[Any]:
         """Call the model with a complete conversation."""
-        whole = repair_history(request.messages)
+        stopped = await find_stopped_calls(request, self._begun)
+        whole = repair_history(request.messages, stopped)
         response, lost = await self._retry_unreadable(request.override(messages=whole), handler)
         stored = request.state["messages"]
         update: dict[str, Any] = {}

@@ -8,7 +8,7 @@ calls again whose results are stored.
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,9 +33,33 @@ _RESUMING = "__pregel_resuming"
 """Keys of a step's config: the saver, and whether the run resumes (langgraph has no public way to them)."""
 MAX_IDLE = 256
 """Steps that are kept although none of their calls runs; most of them belong to runs that were cancelled."""
+MAX_ANSWERS = 1_000
+"""Answers whose begun calls are remembered."""
 _Key = tuple[str | None, ...]
 _Ended = asyncio.Future[bool]
 """The end of a call; False if the step can't go on after it, because it asks a person or has failed."""
+
+
+class BegunCalls:
+    """Remembers which calls of an answer have begun in this process, after its step was stopped too."""
+
+    def __init__(self) -> None:
+        self._calls: OrderedDict[tuple[str | None, str | None], set[str]] = OrderedDict()
+
+    def add_answer(self, thread: str | None, answer: str | None) -> set[str]:
+        """Return the ids of the answer's calls that have begun, to be added to."""
+        begun = self._calls.setdefault((thread, answer), set())
+        while len(self._calls) > MAX_ANSWERS:
+            self._calls.popitem(last=False)
+        return begun
+
+    def find(self, thread: str | None, answer: str | None) -> frozenset[str] | None:
+        """Return the ids of the answer's calls that have begun; None if its calls were not run here."""
+        begun = self._calls.get((thread, answer))
+        return None if begun is None else frozenset(begun)
+
+
+BEGUN = BegunCalls()
 
 
 class ToolOrderMiddleware(AgentMiddleware[Any, Any]):
@@ -54,14 +78,18 @@ class ToolOrderMiddleware(AgentMiddleware[Any, Any]):
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
         """Run the tool when it is its turn."""
         key, step = self._find_step(request)
-        place = step.take_place(request.tool_call["id"]) if step else None
+        call_id = request.tool_call["id"] or ""
+        begun = BEGUN.add_answer(key[0], key[-1])
+        place = step.take_place(call_id) if step else None
         if step is None or place is None:
+            begun.add(call_id)
             return await handler(request)
         has_ended = False
         step.running += 1
         try:
             if not await step.wait_for_turn(place, request):
                 raise GraphInterrupt(())
+            begun.add(call_id)
             result = await handler(request)
             has_ended = True
             return result

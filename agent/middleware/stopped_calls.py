@@ -1,0 +1,124 @@
+"""Find out what became of the tool calls of an answer whose step was stopped.
+
+Langgraph drops the results of such a step when the thread goes on, but the checkpoint before it keeps them.
+Which calls began is only known in the process that ran them (`agent.middleware.tool_order`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.config import get_config
+from langgraph.types import Interrupt, Send
+
+from agent.core.checkpoint_barrier import NESTED
+from agent.core.run_context import RunContext
+from agent.middleware.model_response import Request
+from agent.middleware.tool_order import BegunCalls
+
+NOT_RUN = "Not run: the work was stopped before this call began, so it had no effect."
+MAX_CHECKPOINTS = 30
+"""Checkpoints that are searched for the step; a run that was stopped at once adds a few."""
+_SAVER, _TASKS, _RESUME = "__pregel_checkpointer", "__pregel_tasks", "__resume__"
+"""Keys of a step's config, a checkpoint's values and its writes (langgraph has no public way to them)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A step that was stopped: the results of its calls by id, and the calls that waited for approval."""
+
+    results: Mapping[str, ToolMessage]
+    undecided: frozenset[str]
+
+
+async def find_stopped_calls(request: Request, begun_calls: BegunCalls) -> list[AnyMessage]:
+    """Return the last answer with what is known of its calls: their results, and NOT_RUN for those that never
+    began. Empty if all of them have results, or if nothing is known.
+    """
+    answer, missing = _find_unanswered(request.messages)
+    if answer is None:
+        return []
+    step = await _read_step(request, frozenset(str(call["id"]) for call in missing))
+    if step is None:
+        return []
+    begun = begun_calls.find(RunContext.of(request.runtime).thread_id, answer.id)
+    unbegun = {call["id"] for call in missing if begun is not None and call["id"] not in begun}
+    unbegun |= step.undecided
+    known: list[AnyMessage] = [
+        result for call in missing if (result := step.results.get(str(call["id"]))) is not None
+    ]
+    known += [
+        ToolMessage(NOT_RUN, tool_call_id=call["id"], name=call["name"], status="error", id=str(uuid4()))
+        for call in missing
+        if call["id"] in unbegun and call["id"] not in step.results
+    ]
+    return [answer, *known] if known else []
+
+
+def _find_unanswered(messages: Sequence[AnyMessage]) -> tuple[AIMessage | None, list[ToolCall]]:
+    """Return the last answer with calls and those without results; None if all have one."""
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if isinstance(message, ToolMessage):
+            answered.add(message.tool_call_id)
+        elif isinstance(message, AIMessage):
+            missing = [call for call in message.tool_calls if call["id"] not in answered]
+            return (message, missing) if missing else (None, [])
+    return None, []
+
+
+async def _read_step(request: Request, calls: frozenset[str]) -> _Step | None:
+    """Return the step that had these calls to run; None if no checkpoint of the thread shows it."""
+    info = getattr(request.runtime, "execution_info", None)
+    try:
+        saver = (get_config().get("configurable") or {}).get(_SAVER)
+    except RuntimeError:
+        return None
+    if info is None or not isinstance(saver, BaseCheckpointSaver):
+        return None
+    place: Any = {
+        "thread_id": info.thread_id,
+        "checkpoint_ns": info.checkpoint_ns.rpartition(NESTED)[0],
+        "checkpoint_id": info.checkpoint_id,
+    }
+    config: Any = {"configurable": place}
+    for _ in range(MAX_CHECKPOINTS):
+        found = await saver.aget_tuple(config) if config else None
+        if found is None:
+            return None
+        if not calls.isdisjoint(_list_waiting(found)):
+            return _parse_step(found)
+        config = found.parent_config
+    return None
+
+
+def _list_waiting(found: CheckpointTuple) -> Iterator[str]:
+    """Yield the ids of the calls that a checkpoint's next step runs."""
+    for send in found.checkpoint["channel_values"].get(_TASKS) or ():
+        for call in send.arg if isinstance(send, Send) and isinstance(send.arg, list) else ():
+            if isinstance(call, Mapping):
+                yield str(call.get("id"))
+
+
+def _parse_step(found: CheckpointTuple) -> _Step:
+    results: dict[str, ToolMessage] = {}
+    undecided: set[str] = set()
+    writes = found.pending_writes or ()
+    for _, _, value in writes:
+        for one in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(one, ToolMessage):
+                results[one.tool_call_id] = one
+            elif isinstance(one, Interrupt) and isinstance(one.value, Mapping):
+                # A subagent's question names a call of its own.
+                is_approval = one.value.get("type") == "approval"
+                undecided |= {str(one.value.get("call_id"))} if is_approval else set()
+    if any(channel == _RESUME for _, channel, _ in writes):
+        # Questions that were answered are not told from those that were not.
+        undecided.clear()
+    return _Step(results, frozenset(undecided))

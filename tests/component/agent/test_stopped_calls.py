@@ -1,0 +1,110 @@
+"""After a stop, the model knows which calls ended, which one was interrupted, and which never began."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage, ToolMessage
+from langgraph.types import Command
+
+from agent.core.tool_order import Order
+from agent.guardrails import AllowlistProvider
+from agent.middleware.dangling import UNANSWERED, DanglingToolCallMiddleware
+from agent.middleware.guardrail import GuardrailMiddleware
+from agent.middleware.stopped_calls import NOT_RUN
+from agent.middleware.tool_order import BegunCalls, ToolOrderMiddleware
+from agent.testing import Script, ToolUse
+from tests.component.agent.test_tool_order import Workshop
+from tests.harness.agents import THREAD, chain, say, says, scripted
+
+
+class Stopped:
+    """An agent that makes these calls at once; `b` of the tool `work` never ends."""
+
+    def __init__(self, *uses: ToolUse, middleware: tuple[Any, ...] = (), **dangling: Any) -> None:
+        self.workshop = Workshop(held=["b"])
+        tools = [
+            self.workshop.tool("work"),
+            self.workshop.tool("look", Order.FREE),
+            self.workshop.tool("help", Order.BESIDE),
+            self.workshop.tool("show", Order.LAST),
+        ]
+        model = scripted(Script(tools=uses), says("done"), says("done"))
+        first = (ToolOrderMiddleware(), DanglingToolCallMiddleware(**dangling), *middleware)
+        self.graph = chain(model, *first, tools=tools)
+
+    async def stop(self, begun: str = "b", given: Any = None) -> None:
+        """Cancel the run once this call has begun and the results of those that ended are stored."""
+        source = given or {"messages": [HumanMessage("go")]}
+        run = asyncio.create_task(self.graph.ainvoke(source, THREAD))
+        await self.workshop.event(begun).wait()
+        ended = sum(line.endswith("ends") for line in self.workshop.log)
+        while len([task for task in (await self.graph.aget_state(THREAD)).tasks if task.result]) < ended:
+            await asyncio.sleep(0)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+
+    async def results(self, **message: Any) -> dict[str, str]:
+        """What the next turn knows of each call."""
+        values = await self.graph.ainvoke({"messages": [HumanMessage("and now?", **message)]}, THREAD)
+        return {one.tool_call_id: one.text for one in values["messages"] if isinstance(one, ToolMessage)}
+
+
+def use(word: str, tool: str = "work") -> ToolUse:
+    return ToolUse(tool, {"word": word}, word)
+
+
+async def test_each_call_is_told_by_what_became_of_it() -> None:
+    at = Stopped(use("a"), use("b"), use("c"), use("d", "show"))
+    await at.stop()
+    assert await at.results() == {"a": "a done", "b": UNANSWERED, "c": NOT_RUN, "d": NOT_RUN}
+    assert at.workshop.log == ["a begins", "a ends", "b begins"]
+    assert (await at.results())["c"] == NOT_RUN, "it is stored"
+
+
+async def test_calls_that_wait_for_none_may_have_begun() -> None:
+    at = Stopped(use("b", "help"), use("b2", "look"), use("c"), use("d", "show"))
+    at.workshop.go |= {name: asyncio.Event() for name in ("b2", "c")}
+    await at.stop(begun="c")
+    assert await at.results() == {"b": UNANSWERED, "b2": UNANSWERED, "c": UNANSWERED, "d": NOT_RUN}
+
+
+async def test_a_turn_that_was_stopped_again_at_once_changes_nothing() -> None:
+    at = Stopped(use("a"), use("b"), use("c"))
+    await at.stop()
+    await at.graph.aupdate_state(THREAD, {"messages": [HumanMessage("wait")]}, as_node="__start__")
+    assert await at.results() == {"a": "a done", "b": UNANSWERED, "c": NOT_RUN}
+
+
+async def test_a_call_that_waited_for_approval_did_not_run() -> None:
+    guard = GuardrailMiddleware(provider=AllowlistProvider(ask=["show"]))
+    at = Stopped(use("a"), use("d", "show"), use("c"), middleware=(guard,))
+    values = await say(at.graph, "go")
+    assert values["__interrupt__"]
+    assert await at.results() == {"a": "a done", "d": NOT_RUN, "c": NOT_RUN}
+    assert "d begins" not in at.workshop.log
+
+
+async def test_an_approval_runs_it_as_before() -> None:
+    guard = GuardrailMiddleware(provider=AllowlistProvider(ask=["show"]))
+    at = Stopped(use("a"), use("d", "show"), middleware=(guard,))
+    await say(at.graph, "go")
+    await at.graph.ainvoke(Command(resume="approve"), THREAD)
+    assert await at.results() == {"a": "a done", "d": "d done"}
+
+
+async def test_an_approved_call_that_was_stopped_may_have_had_an_effect() -> None:
+    guard = GuardrailMiddleware(provider=AllowlistProvider(ask=["show"]))
+    at = Stopped(use("a"), use("b", "show"), use("c"), middleware=(guard,))
+    await say(at.graph, "go")
+    await at.stop(given=Command(resume="approve"))
+    assert await at.results() == {"a": "a done", "b": UNANSWERED, "c": NOT_RUN}
+
+
+async def test_a_process_that_did_not_run_the_step_claims_nothing() -> None:
+    at = Stopped(use("a"), use("b"), use("c"), begun=BegunCalls())
+    await at.stop()
+    assert await at.results() == {"a": "a done", "b": UNANSWERED, "c": UNANSWERED}
