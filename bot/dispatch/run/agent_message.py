@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
 from typing import Any
@@ -181,7 +182,7 @@ def stopped_message(answer: StoppedAnswer, texts: Texts) -> dict[str, Any]:
     It is a message of its own: providers refuse an assistant's message after another one, and it goes with
     those of the person whom the answer was for when they are erased.
     """
-    seen = answer.text.rstrip()
+    seen = _without_joined(answer.text, texts).rstrip()
     for mark in (texts("stopped"), texts("interrupted")):
         seen = seen.removesuffix(mark).rstrip()
     by = answer.stopper
@@ -199,6 +200,13 @@ def stopped_message(answer: StoppedAnswer, texts: Texts) -> dict[str, Any]:
         "id": f"roebot-{answer.turn}-stopped",
         "additional_kwargs": {"lc_source": "stopped_answer"},
     }
+
+
+def _without_joined(text: str, texts: Texts) -> str:
+    """Return an answer without the lines that mark messages that joined it: the thread has them."""
+    mark = texts("joined", text="").rstrip()
+    kept = [line for line in text.splitlines() if not line.startswith(mark)]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip("\n")
 
 
 def _json_string(text: str) -> str:

@@ -167,7 +167,13 @@ class RunSession:
             return replace(outcome, text=ThreadPaths().clean(outcome.text))
         thread = self._turn.thread_id
         text, files = await attach_linked_files(self._runtime, thread, outcome.text, outcome.artifacts)
-        return replace(outcome, text=text, artifacts=files)
+        question = outcome.question
+        if not question.approval:
+            # An approval shows the call as it is.
+            asked, files = await attach_linked_files(self._runtime, thread, question.text, files)
+            choices = dict.fromkeys(ThreadPaths().clean(choice) or choice for choice in question.choices)
+            question = replace(question, text=asked, choices=tuple(choices))
+        return replace(outcome, text=text, artifacts=files, question=question)
 
     async def _collect_steered(self) -> tuple[int, ...]:
         """Return the messages that joined the run, from its thread's state, or from its events if the thread

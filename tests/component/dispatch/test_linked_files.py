@@ -95,6 +95,32 @@ async def test_a_stopped_answer_has_no_paths_and_no_files(at: Bench) -> None:
     assert "chart.png" not in shown(at)
 
 
+async def test_a_question_has_no_paths_and_its_files(at: Bench) -> None:
+    at.runtime.artifacts[CHART] = b"png"
+    asks = {
+        "question": f"Shall I send [the chart]({CHART}) or `{WORK}/raw.csv`?",
+        "context": f"Both are in {WORK}/raw.csv.",
+        "options": [CHART, f"{WORK}/raw.csv", "neither"],
+    }
+    async with at.running():
+        run = await first_run(at)
+        run.emit(RunInterrupted("i1", asks), RunEnded("interrupted"))
+        await closed(at)
+    assert "Both are in raw.csv.\n\nShall I send the chart or `raw.csv`?" in shown(at)[0]
+    assert "neither" in shown(at)[0]
+    assert "chart.png" in shown(at)[1:]
+    assert "/mnt/" not in "".join(shown(at))
+
+
+async def test_an_approval_shows_the_call_as_it_is(at: Bench) -> None:
+    call = {"type": "approval", "tool": "bash", "args": {"command": f"rm {CHART}"}, "options": ["Approve"]}
+    async with at.running():
+        run = await first_run(at)
+        run.emit(RunInterrupted("i1", call), RunEnded("interrupted"))
+        await at.until(lambda: "Approval needed" in "".join(shown(at)))
+    assert f"rm {CHART}" in shown(at)[0]
+
+
 async def test_a_text_above_a_question_has_its_file(at: Bench) -> None:
     at.runtime.artifacts[CHART] = b"png"
     async with at.running():

@@ -333,8 +333,12 @@ class TestStopping:
             await at.until(lambda: "Stopped." in at.adapter.texts())
             await closed(at, 3)
             await at.rest()
-        assert at.adapter.texts()[0] == f"{FRAME}\n\n{MARK}\n\n*(stopped)*"
-        assert len(at.runtime.runs) == 1
+            assert at.adapter.texts()[0] == f"{FRAME}\n\n{MARK}\n\n*(stopped)*"
+            assert len(at.runtime.runs) == 1
+            await writes(at, "and now?")
+            await at.until(lambda: len(at.runtime.runs) == 2)
+        note = str(at.runtime.runs["run-2"].request.messages[0]["content"])
+        assert f"> {FRAME}\n[stopped by" in note, "the bot did not say what joined"
 
     async def test_what_waits_is_answered_then(self, steering: Bench) -> None:
         at = steering
