@@ -12,7 +12,7 @@ from langgraph.store.base import BaseStore, Item
 
 from agent.core.run_context import RunContext
 from agent.core.state import Steered, ThreadState
-from agent.shared.run_identity import STEERING
+from agent.shared.run_identity import JOINED, STEERING
 
 MAX_ITEMS = 100
 
@@ -22,7 +22,8 @@ class SteeringMiddleware(AgentMiddleware[Any, Any]):
 
     The inbox is the namespace `("steer", thread)` of the graph's store. An item is meant for the run of its
     `turn_id`: `{"turn", "number", "message"}`, keyed by the message id; `number` is the order. `steered`
-    records the messages that the turn has taken. Those, and items of other turns, are deleted. Without a
+    records the messages that the turn has taken, and they are marked as joined: what follows answers the
+    earlier messages too. Those, and items of other turns, are deleted. Without a
     store, a thread or a turn there is no inbox. Hook: `before_model`, a separate step, since message and
     record must be in one checkpoint, whatever happens to the model call, and before anything reads them.
     """
@@ -67,5 +68,5 @@ async def _delete_items(store: BaseStore, items: Sequence[Item]) -> None:
 
 def _to_message(item: Item) -> HumanMessage:
     message = item.value["message"]
-    told = dict(message.get("additional_kwargs") or {})
+    told = {**(message.get("additional_kwargs") or {}), JOINED: True}
     return HumanMessage(content=message["content"], id=item.key, additional_kwargs=told)

@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from agent.config.harness import CONTAINER_PATH
 from agent.middleware.summary_cut import SOURCE, SUMMARY, WRITTEN_AFTER, is_from_person, is_summary
 from agent.shared.envelope import escape_text
-from agent.shared.run_identity import REQUESTED_SKILL, SENDER
+from agent.shared.run_identity import JOINED, REQUESTED_SKILL, SENDER
 from agent.uploads.transcripts import TRANSCRIPTS, Author, file_name
 
 SKILLS = "skills"
@@ -124,7 +124,10 @@ def make_summary(
 
 
 def list_asked(messages: Iterable[BaseMessage]) -> list[list[Author]]:
-    """Return, for each message, the messages of people up to it that the next answer answers."""
+    """Return, for each message, the messages of people up to it that the next answer answers.
+
+    An answer after a message that joined the work on earlier ones answers those too.
+    """
     found: list[list[Author]] = []
     asked: list[Author] = []
     is_answered = False
@@ -132,7 +135,8 @@ def list_asked(messages: Iterable[BaseMessage]) -> list[list[Author]]:
         is_theirs = is_from_person(message)
         if is_theirs:
             own = Author(message.id or "", str(message.additional_kwargs.get(SENDER, "")))
-            asked = [own] if is_answered else [*asked, own]
+            begins = is_answered and not message.additional_kwargs.get(JOINED)
+            asked = [own] if begins else [*asked, own]
         elif is_summary(message) and (ids := message.additional_kwargs.get(ASKED)):
             asked = [Author(str(one), "") for one in ids]
         is_answered = not is_theirs

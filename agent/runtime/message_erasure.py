@@ -17,7 +17,7 @@ from langgraph.types import Interrupt, Send
 from pydantic import BaseModel
 
 from agent.shared.compaction import COMPACTION
-from agent.shared.run_identity import SENDER
+from agent.shared.run_identity import JOINED, SENDER
 from agent.shared.text_masking import MASK, TextMask, mask_sentences
 from agent.subagents.kinds import TASK
 
@@ -115,7 +115,8 @@ class ErasureTimeline:
                 self.calls |= {str(call["id"]) for call in getattr(message, "tool_calls", ())}
             return
         is_theirs = self._target.covers(message)
-        self._is_theirs = is_theirs and (self._is_answered or self._is_theirs)
+        begins = self._is_answered and not message.additional_kwargs.get(JOINED)
+        self._is_theirs = is_theirs and (begins or self._is_theirs)
         self._is_answered = False
         if is_theirs:
             self.erased.add(identity)
@@ -302,5 +303,5 @@ def _blank_entry(entry: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def _blank_extra(extra: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {SOURCE: extra[SOURCE]} if SOURCE in extra else {}
+    kept = {key: extra[key] for key in (SOURCE, JOINED) if key in extra}
     return {**kept, SENDER: ERASED_SENDER} if SENDER in extra else kept

@@ -26,6 +26,8 @@ SHOWN_SKILL: Final = "shown_skill"
 _SERVICE_KEYS: Final = (SENDER, REQUESTED_SKILL, SHOWN_SKILL)
 SCHEDULED: Final = "scheduled"
 """Key in a message's `additional_kwargs` that is true for the text of a schedule."""
+JOINED: Final = "joined"
+"""Key in a message's `additional_kwargs` that is true for one that joined a run on earlier messages."""
 STEERING: Final = "steer"
 """First label of the store namespaces, with a thread's id, of messages that wait to join a run."""
 MAX_DEPTH = 64

@@ -15,7 +15,7 @@ from agent.catalog.source import ModelSource
 from agent.core.run_context import RunOptions
 from agent.lead import LeadAgent
 from agent.middleware.steering import SteeringMiddleware
-from agent.shared.run_identity import STEERING
+from agent.shared.run_identity import JOINED, STEERING
 from agent.testing import Script, ScriptedChatModel
 from tests.harness.agents import calls, chain, kinds, say, says, scripted, texts
 
@@ -60,7 +60,7 @@ async def test_a_message_joins_after_the_tool_that_runs() -> None:
     assert at.model.calls[1].texts[-1] == "also this"
     assert values["steered"] == {"turn": "7", "ids": ["m1"]}
     joined = values["messages"][3]
-    assert (joined.id, joined.additional_kwargs) == ("m1", {"sender": "web:1"})
+    assert (joined.id, joined.additional_kwargs) == ("m1", {"sender": "web:1", JOINED: True})
 
 
 async def test_several_join_in_their_order_and_each_once() -> None:

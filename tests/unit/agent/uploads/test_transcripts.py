@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage
 
-from agent.runtime.message_erasure import ErasureTarget
+from agent.middleware.transcripts import list_entries
+from agent.runtime.message_erasure import ErasureTarget, ErasureTimeline
+from agent.shared.run_identity import JOINED, SENDER
 from agent.shared.text_masking import MASK, TextMask
 from agent.uploads.erasure import erase_files
 from agent.uploads.folders import ThreadFolders
@@ -60,6 +63,26 @@ def test_a_person_is_erased_with_the_answers_to_them_alone() -> None:
     assert found[5].text == MASK
     assert "slack:A" not in left
     assert erase_from_transcript(left, ann()) == left, "repeating it changes nothing"
+
+
+def test_what_follows_a_message_that_joined_answers_the_first_one_too() -> None:
+    messages = [
+        HumanMessage("go", id="h1", additional_kwargs={SENDER: ANN.person}),
+        AIMessage("working", id="a1"),
+        HumanMessage("and this", id="h2", additional_kwargs={SENDER: BEN.person, JOINED: True}),
+        AIMessage("done", id="a2"),
+        HumanMessage("next", id="h3", additional_kwargs={SENDER: BEN.person}),
+        AIMessage("well", id="a3"),
+    ]
+    entries = list_entries(messages, messages)
+    assert [entry.authors for entry in entries if entry.kind == "assistant"] == [
+        (ANN,),
+        (ANN, BEN),
+        (Author("h3", BEN.person),),
+    ]
+    timeline = ErasureTimeline(ann(message_ids=frozenset(), authors=frozenset({BEN.person})))
+    timeline.add_value(messages)
+    assert timeline.erased == {"h2", "h3", "a3"}, "a thread is erased by the same rule"
 
 
 def test_messages_after_the_request_to_erase_stay() -> None:
