@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime, time
+from functools import partial
 from itertools import islice
 from typing import BinaryIO
 
@@ -31,6 +32,8 @@ _ENCODING_NAMES = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16", "cp1252": "Windows-
 Row = Sequence[object]
 RowCount = tuple[int, bool]
 """Number of rows of a table, and whether it is an estimate."""
+Summarize = Callable[[Sequence[Row], bool], None]
+"""Takes the first rows of a table, and whether there may be more."""
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -43,32 +46,48 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join([_line(head), _line(["---"] * width), *map(_line, body), ""])
 
 
-def cut_table(
-    rows: Iterable[Row], notes: list[str], summarize: Callable[[Sequence[Row]], None]
-) -> Iterator[str]:
+def cut_table(rows: Iterable[Row], notes: list[str], summarize: Summarize) -> Iterator[str]:
     """Yield a table of the first rows that are not empty; a line and a note say what was cut.
 
     `summarize` is called with those rows, one more than are shown if there are more.
     """
-    found = (row for row in islice(rows, MAX_ROWS_READ) if _has_content(row))
-    kept = list(islice(found, ROWS + 2))
+    kept, read = _read_first_rows(rows)
     text = table([row[:COLUMNS] for row in kept[: ROWS + 1]])
     yield f"{text}\n" if text else "(empty)\n\n"
-    summarize(kept)
-    if len(kept) > ROWS + 1:
+    has_more = len(kept) > ROWS + 1
+    summarize(kept, has_more or read == MAX_ROWS_READ)
+    if has_more:
         yield f"(Only the first {ROWS:,} rows; the file itself contains more.)\n\n"
         _note(notes, f"Longer tables are cut off after {ROWS:,} rows; the file itself contains all rows.")
+    elif read == MAX_ROWS_READ:
+        yield f"(Only rows among the first {MAX_ROWS_READ:,} lines; the file itself may contain more.)\n\n"
+        _note(notes, f"Tables are cut off after {MAX_ROWS_READ:,} lines; the file itself contains all rows.")
     if any(_has_content(row[COLUMNS:]) for row in kept):
         _note(
             notes, f"Wider tables are cut off after {COLUMNS} columns; the file itself contains all columns."
         )
 
 
+def _read_first_rows(rows: Iterable[Row]) -> tuple[list[Row], int]:
+    """Return the first rows that are not empty, at most `ROWS` with a head and one more, and how many lines
+    were read for them.
+    """
+    kept: list[Row] = []
+    read = 0
+    for row in islice(rows, MAX_ROWS_READ):
+        read += 1
+        if _has_content(row):
+            kept.append(row)
+        if len(kept) == ROWS + 2:
+            break
+    return kept, read
+
+
 def summarize_table(
-    kept: Sequence[Row], count: Callable[[], RowCount], title: str = "", layout: str = ""
+    kept: Sequence[Row], count: Callable[[], RowCount] | None = None, title: str = "", layout: str = ""
 ) -> TableSummary:
-    """Describe a table by its first rows; `count` is called if it has more rows than are shown."""
-    rows, is_estimate = count() if len(kept) > ROWS + 1 else (len(kept), False)
+    """Describe a table by its first rows; `count` counts all of them if there may be more."""
+    rows, is_estimate = count() if count is not None else (len(kept), False)
     texts = [[cell(value) for value in row] for row in kept]
     width = max((index for row in texts for index, text in enumerate(row, 1) if text), default=0)
     sample = [_sample_line(row[:width]) for row in texts[:SAMPLE_ROWS]]
@@ -142,8 +161,9 @@ def read_delimited(file: BinaryIO, notes: list[str], tables: list[TableSummary])
     shown = "tab" if delimiter == _TAB else f'"{delimiter}"'
     layout = f"delimiter {shown}, encoding {_ENCODING_NAMES[encoding]}"
 
-    def summarize(kept: Sequence[Row]) -> None:
-        tables.append(summarize_table(kept, lambda: _count_rows(reader, len(kept)), layout=layout))
+    def summarize(kept: Sequence[Row], may_have_more: bool) -> None:
+        count = partial(_count_rows, reader, len(kept)) if may_have_more else None
+        tables.append(summarize_table(kept, count, layout=layout))
 
     yield from cut_table(reader, notes, summarize)
 

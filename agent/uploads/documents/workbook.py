@@ -6,6 +6,7 @@ import io
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, BinaryIO
 
 from agent.uploads.documents.office import check_office
@@ -38,8 +39,9 @@ def read_workbook(
         # openpyxl ignores pictures in this mode, but knows the part of the sheet.
         part = getattr(values, "_worksheet_path", "")
 
-        def summarize(kept: Sequence[Row], title: str = title, part: str = part) -> None:
-            tables.append(summarize_table(kept, lambda: _estimate_rows(file, part, len(kept)), title))
+        def summarize(kept: Sequence[Row], may_have_more: bool, title: str = title, part: str = part) -> None:
+            count = partial(_estimate_rows, file, part, len(kept)) if may_have_more else None
+            tables.append(summarize_table(kept, count, title))
 
         yield f"## {title}\n\n"
         yield from cut_table(_rows(values, formulas), notes, summarize)
@@ -94,8 +96,11 @@ def read_old_workbook(file: BinaryIO, notes: list[str], tables: list[TableSummar
     for sheet in book.sheets()[:SHEETS]:
         title = f"Sheet: {cell(sheet.name)}{'' if sheet.visibility == 0 else ' (hidden)'}"
 
-        def summarize(kept: Sequence[Row], title: str = title, rows: int = sheet.nrows) -> None:
-            tables.append(summarize_table(kept, lambda: (rows, False), title))
+        def summarize(
+            kept: Sequence[Row], may_have_more: bool, title: str = title, sheet: Any = sheet
+        ) -> None:
+            count = partial(_count_old_rows, sheet) if may_have_more else None
+            tables.append(summarize_table(kept, count, title))
 
         yield f"## {title}\n\n"
         yield from cut_table(_old_rows(sheet, book.datemode), notes, summarize)
@@ -108,6 +113,14 @@ def read_old_workbook(file: BinaryIO, notes: list[str], tables: list[TableSummar
 def _old_rows(sheet: Any, date_mode: int) -> Iterator[Row]:
     for number in range(sheet.nrows):
         yield [_old_value(one, date_mode) for one in sheet.row(number)[: COLUMNS + 1]]
+
+
+def _count_old_rows(sheet: Any) -> RowCount:
+    """Count the rows that are not empty; all of them are in memory."""
+    import xlrd
+
+    empty = {xlrd.XL_CELL_EMPTY, xlrd.XL_CELL_BLANK}
+    return sum(not empty.issuperset(sheet.row_types(number)) for number in range(sheet.nrows)), False
 
 
 def _old_value(one: Any, date_mode: int) -> object:

@@ -24,6 +24,7 @@ from agent.uploads.documents.tables import (
     CELL,
     COLUMNS,
     FIELD,
+    MAX_ROWS_READ,
     ROWS,
     SAMPLE_CELL,
     SAMPLE_COLUMNS,
@@ -207,6 +208,10 @@ def test_rows_of_a_long_table_are_counted() -> None:
     broken = content + b'"' + b"x" * (FIELD + 1) + b'"\n'
     [summary] = read(DocumentKind.DELIMITED, broken)[0].tables
     assert (summary.rows, summary.is_estimate) == (ROWS + 2, True)
+    sparse = b"n\n" + b"1\n" * 10 + b"\n" * MAX_ROWS_READ + b"2\n" * 30
+    report, text = read(DocumentKind.DELIMITED, sparse)
+    assert (report.tables[0].rows, report.tables[0].is_estimate) == (41, False)
+    assert "the file itself may contain more" in text
     sheet = documents.workbook(A=[["n"], *([[1]] * (ROWS + 500))])
     [summary] = read(DocumentKind.WORKBOOK, sheet)[0].tables
     assert (summary.rows, summary.is_estimate) == (ROWS + 501, True)
