@@ -123,6 +123,9 @@ def test_what_is_said_about_dates(texts: list[str], note: str) -> None:
         ["2026-13-01"],
         ["2026-03-05", "x"],
         ["10.0.0.1", "10.0.0.2"],
+        ["1.2.24", "1.2.25", "1.2.26", "1.3.10", "2.1.11", "2.1.12", "2.1.13", "2.1.14", "2.1.15", "x"],
+        [*["1.2.26"] * 9, "1.2.100"],
+        [*["1.2.26", "2.2.26", "3.2.26"] * 3, "1.3.0"],
         ["2026-03-05 25:00"],
         ["March 5, 2026 13:00 PM"],
     ],
@@ -141,7 +144,17 @@ def test_one_offset_from_utc_leaves_the_local_time() -> None:
     assert days_of(read(["2026-03-05T23:30-05:00", "2026-03-05"])) == [date(2026, 3, 6), date(2026, 3, 5)]
 
 
+def test_versions_and_addresses_are_no_numbers() -> None:
+    pandas, tables = import_module("pandas"), import_module("tables")
+    for texts in (["1.2.24", "1.2.25"], ["10.0.0.1", "10.0.0.2"], ["1.234.5", "1.23.456"]):
+        assert tables.as_numbers(pandas.Series(texts, dtype=object)) is None
+    numbers = tables.as_numbers(pandas.Series(["1.234.567,50", "€ 12.345.678", "-1.234.567"], dtype=object))
+    assert list(numbers) == [1234567.5, 12345678.0, -1234567.0]
+
+
 def test_years_of_two_digits() -> None:
+    short = ["1.2.25", "2.2.25", "1.3.26", "4.3.26"]
+    assert days_of(read(short))[0] == date(2025, 2, 1), "more days than years"
     assert days_of(read(["05.03.26", "05.03.68", "05.03.69"])) == [
         date(2026, 3, 5),
         date(2068, 3, 5),

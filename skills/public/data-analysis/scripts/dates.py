@@ -50,6 +50,7 @@ _MONTHS = {
     )
     for name in names.split()
 }
+_VERSION = re.compile(r"v?\d+(?:\.\d+){2,}\S*")
 _CENTURY = 69
 """Two-digit years from here on are of the 20th century, as in POSIX."""
 
@@ -100,6 +101,8 @@ def read_dates(column: pd.Series, *, day_first: bool | None = None) -> DateColum
     parsed = [_parse(text) for text in texts]
     if sum(count for count, one in zip(counts, parsed, strict=True) if one) < SHARE * len(filled):
         return None
+    if _are_versions(texts, parsed):
+        return None
     orders = {sign: _Order.of(sign, parsed, counts, day_first) for sign in "-/."}
     values: list[datetime | None] = []
     formats: Counter[str] = Counter()
@@ -139,6 +142,23 @@ def _parse(text: str) -> re.Match[str] | _Numeric | None:
         if found and ("name" not in found.re.groupindex or _month(found["name"])):
             return found
     return None
+
+
+def _are_versions(texts: Sequence[str], parsed: Sequence[re.Match[str] | _Numeric | None]) -> bool:
+    """Return whether cells such as 1.2.26 are rather versions than dates.
+
+    They are if another cell is a version such as 1.2.3, or if no cell has a zero in front or a day after the
+    12th, and the last numbers vary more than the first ones: tables have more days than years.
+    """
+    short = [one for one in parsed if isinstance(one, _Numeric) and (one.sign, one.digits) == (".", 2)]
+    if not short:
+        return False
+    if any(not one and _VERSION.fullmatch(text) for text, one in zip(texts, parsed, strict=True)):
+        return True
+    is_date = any(
+        one.first > 12 or one.match["first"][0] == "0" or one.match["next"][0] == "0" for one in short
+    )
+    return not is_date and len({one.year for one in short}) > len({one.first for one in short})
 
 
 def _month(name: str) -> int:

@@ -26,6 +26,8 @@ SPELLINGS = 5_000
 _NUMBER = re.compile(
     r"^[-+(]?\s*[€$£¥]?\s*[-+]?[\d.,'\s\u00a0\u202f]*\d\s*(?:%|€|\$|£|¥|EUR|USD|CHF|GBP|k|M)?\s*\)?$"
 )
+_POINTS = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3})+(?:,\d+)?(?![\d.,])")
+"""A number with points between its thousands."""
 _SPACES = re.compile(r"[\s\u00a0\u202f']")
 _SHARE = 0.9
 """Share of the filled cells that must be numbers before a column is read as numbers."""
@@ -183,10 +185,17 @@ def as_numbers(column: pd.Series) -> pd.Series | None:
     """Return the column as numbers if nearly all texts are: `1.234,50`, `1,234.50`, `€ 12`, `(3)`, `7 %`."""
     filled = column.dropna().astype(str).str.strip()
     filled = filled[filled != ""]
-    if filled.empty or filled.map(lambda text: bool(_NUMBER.match(text))).mean() < _SHARE:
+    if filled.empty or filled.map(_is_number).mean() < _SHARE:
         return None
     german = _has_decimal_comma(filled)
     return column.map(lambda value: _number(value, german=german)).astype(float)
+
+
+def _is_number(text: str) -> bool:
+    """Return whether it is a number; versions and addresses such as 1.2.26 and 10.0.0.1 are none."""
+    if not _NUMBER.match(text):
+        return False
+    return text.count(".") < 2 or bool(_POINTS.search(_SPACES.sub("", text)))
 
 
 def _has_decimal_comma(filled: pd.Series) -> bool:
