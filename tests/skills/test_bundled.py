@@ -35,7 +35,8 @@ NAMES = {
     "release-notes",
     "thread-summary",
 }
-TOOLS = {"ls", "read_file", "write_file", "bash", "present_files", "view_image"}
+TOOLS = {"ls", "read_file", "write_file", "bash", "view_image"}
+"""What a subagent may have too: presenting files is left to the agent that talks to people."""
 
 
 def script(skill: str, name: str, *arguments: object, code: int = 0) -> str:
@@ -68,6 +69,7 @@ def test_all_are_there_and_sound(tmp_path: Path) -> None:
         assert one.license == "Apache-2.0"
         assert one.allowed_tools is not None
         assert set(one.allowed_tools) <= TOOLS
+        assert "present_files" not in (one.folder / "SKILL.md").read_text()
         assert 60 <= len(one.description) <= 300
         assert " Use it " in one.description, "says when"
 
