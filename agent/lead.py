@@ -77,7 +77,6 @@ class _GraphKey:
     """Everything that determines a graph."""
 
     options: RunOptions
-    today: date
     profile: CustomAgent | None
     skills: SkillSet
     mcp: McpToolSet
@@ -85,7 +84,7 @@ class _GraphKey:
 
 
 class LeadAgent:
-    """Builds the lead agent's graphs and caches one per run options, custom agent and day."""
+    """Builds the lead agent's graphs and caches one per run options and custom agent."""
 
     def __init__(
         self,
@@ -136,7 +135,7 @@ class LeadAgent:
         skills = await self._skills.load_enabled(config.skills, extensions)
         mcp = await self._mcp_tools(extensions) if spec.supports_tools else NO_TOOLS
         web = await self._web_tools(config) if spec.supports_tools and not spec.context_tokens else ()
-        wanted = _GraphKey(fit, self._today(), profile, skills, mcp, web)
+        wanted = _GraphKey(fit, profile, skills, mcp, web)
         if wanted not in self._graphs:
             graph, whole = await asyncio.to_thread(self._build_once, spec, wanted, catalog, config)
             if current is not self._current or not whole:
@@ -303,7 +302,7 @@ class LeadAgent:
             personality=profile.personality if profile else "",
         )
         is_small = spec.context_tokens is not None
-        prompt = render_short_prompt(wanted.today, told) if is_small else render_prompt(told)
+        prompt = render_short_prompt(told) if is_small else render_prompt(told)
         graph = create_agent_graph(
             model,
             tools,

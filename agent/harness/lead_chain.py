@@ -107,8 +107,8 @@ def build_chain(
         plan_mode=parts.options.plan_mode,
         defaults=_build_defaults(parts, wanted) | {"uploads": files},
         inner=[
-            # Small models have the date in their prompt: their conversations are too short to be cached.
-            *([] if parts.spec.context_tokens else [CurrentDateMiddleware(today=parts.today)]),
+            # Small models always have the current date: their conversations are too short to be cached.
+            CurrentDateMiddleware(today=parts.today, is_fixed=parts.spec.context_tokens is None),
             *([] if parts.spec.context_tokens else [RequestedSkillsMiddleware(parts.briefing.skills)]),
             *_build_tripwire(parts, wanted),
             *_build_call_middleware(parts.config, parts.spec, parts.fallbacks),

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import date
 
 ASK = "ask_clarification"
 _IN_CHAT = "You are Roebot, an AI colleague whom people talk to in their chats."
 _ALONE = "You are Roebot, an AI agent."
-_SHORT = "You are Roebot, a helpful assistant. Today is {today}. Answer briefly and plainly."
+_SHORT = "You are Roebot, a helpful assistant. Answer briefly and plainly."
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +40,9 @@ def render_prompt(parts: PromptParts) -> str:
     return _add_sections("\n\n".join(filter(None, sections)), parts)
 
 
-def render_short_prompt(today: date, parts: PromptParts) -> str:
-    """Return the prompt of a small model, which is short and contains the date."""
-    return _add_sections(_SHORT.format(today=f"{today:%A, %d %B %Y}"), parts)
+def render_short_prompt(parts: PromptParts) -> str:
+    """Return the prompt of a small model."""
+    return _add_sections(_SHORT, parts)
 
 
 def _add_sections(text: str, parts: PromptParts) -> str:

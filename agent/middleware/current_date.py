@@ -24,6 +24,7 @@ SOURCE = "current_date"
 FIRST = ""
 """Key in `days` of the day on which the conversation began."""
 PROMPT = "Today is {day}. If the date changes, a note in the conversation tells the new one."
+ALWAYS = "Today is {day}."
 NOTE = "(Note from the service: today is {day}.)"
 
 
@@ -48,17 +49,20 @@ class CurrentDateMiddleware(AgentMiddleware[Any, Any]):
 
     state_schema = ThreadState
 
-    def __init__(self, *, today: Callable[[], date] = utc_today) -> None:
+    def __init__(self, *, today: Callable[[], date] = utc_today, is_fixed: bool = True) -> None:
         super().__init__()
         self._today = today
+        self._is_fixed = is_fixed
 
     async def awrap_model_call(
         self, request: Request, handler: Handler
     ) -> Response | ExtendedModelResponse[Any]:
         """Call the model with the date."""
+        today = read_local_day(request.runtime) or self._today()
+        if not self._is_fixed:
+            return await handler(with_conversation(request, ALWAYS.format(day=format_day(today))))
         state: Mapping[str, Any] = request.state
         known: Mapping[str, str] = state.get("days") or {}
-        today = read_local_day(request.runtime) or self._today()
         new = _find_new_days(known, request.messages, today.isoformat())
         days = {**known, **new}
         dated = with_conversation(request, PROMPT.format(day=_render(days[FIRST])))

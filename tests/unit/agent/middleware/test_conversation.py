@@ -124,6 +124,19 @@ async def test_today_is_the_day_of_the_chat() -> None:
     assert "today is Wednesday, 25 November 2026" in model.calls[1].texts[-2]
 
 
+async def test_a_small_model_has_the_day_of_the_chat_too() -> None:
+    model = scripted(says("ok"), says("ok"))
+    graph = chain(model, CurrentDateMiddleware(today=lambda: date(2026, 11, 23), is_fixed=False))
+    await say(graph, "one", run(today="2026-11-24"))
+    values = await say(graph, "two", run(today="2026-11-25"))
+    assert [call.texts[0] for call in model.calls] == [
+        "Today is Tuesday, 24 November 2026.",
+        "Today is Wednesday, 25 November 2026.",
+    ]
+    assert len(model.calls[1].texts) == 4, "no note"
+    assert not values["days"]
+
+
 @pytest.mark.parametrize("told", [None, {}, {"today": 5}, {"today": "tomorrow"}])
 def test_an_unknown_day_is_left_to_the_service(told: object) -> None:
     assert read_local_day({"configurable": {CHAT_FACTS: told}}) is None
