@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langchain_core.tools import BaseTool
 
 from agent.core.interfaces import SandboxError
+from agent.core.run_meter import Phase, current_meter
 from agent.core.state import ThreadState, sum_usage
 from agent.errors import ModelCallFailed
 from agent.middleware.model_response import (
@@ -20,13 +22,14 @@ from agent.middleware.model_response import (
     Request,
     Response,
     get_answer,
-    messages_since_user,
     open_calls,
     with_update,
     without_calls,
 )
-from agent.models.visible_output import VisibleOutput
-from agent.tools.sandbox import OUTPUTS, find_sandbox, outputs_path, present_files
+from agent.middleware.run_limits import estimate_call
+from agent.middleware.summary_cut import SOURCE, is_from_person
+from agent.models.visible_output import VisibleOutput, replace_message
+from agent.tools.sandbox import NOT_SHOWN, OUTPUTS, find_sandbox, outputs_path, present_files
 
 log = structlog.get_logger(__name__)
 NAMED = 10
@@ -38,6 +41,13 @@ NOTE = (
     "links them, so people don't get them: {names}. If they should, call present_files with them now; "
     'otherwise write "done". Your answer stands, so don\'t repeat it.'
 )
+NOT_PRESENTED = (
+    "Note of the service: people have seen your answer above, but not all files could be presented, as the "
+    "result of present_files says. Present them another way, or write the whole answer again so that it "
+    "is true."
+)
+MAX_FILES = 1_000
+"""A folder with more files holds what a script left, like a folder in it."""
 
 
 class UnseenFilesMiddleware(AgentMiddleware[Any, Any]):
@@ -46,8 +56,9 @@ class UnseenFilesMiddleware(AgentMiddleware[Any, Any]):
     The files are those directly in outputs that are new or changed since the last turn with tools, without
     hidden ones and those that a tool's result stored there; a folder in it holds what a script left. The
     question and its answer are not stored or streamed. If the model presents files, that call is stored
-    before the answer, which waits in `held_answer` and is not written again. A turn without tools costs
-    nothing. Hook: `wrap_model_call`, inside what reads the last answer, such as titles and memory.
+    before the answer, which waits in `held_answer` and is not written again, unless presenting fails: then
+    another answer replaces it. Nothing is asked at the limits of the run. A turn without tools costs nothing.
+    Hook: `wrap_model_call`, inside what reads the last answer, such as titles and memory.
     """
 
     state_schema = ThreadState
@@ -58,7 +69,7 @@ class UnseenFilesMiddleware(AgentMiddleware[Any, Any]):
         """Call the model, and ask it about files if its answer ends the turn."""
         held: AIMessage | None = request.state.get("held_answer")  # type: ignore[assignment]
         if held is not None and isinstance(request.messages[-1], ToolMessage):
-            return with_update(ModelResponse(result=[held]), held_answer=None)
+            return with_update(await _give_held_answer(held, request, handler), held_answer=None)
         # With a held answer here, somebody wrote in between: the model answers everything anew.
         dropped = {} if held is None else {"held_answer": None}
         shown = VisibleOutput()
@@ -70,13 +81,14 @@ class UnseenFilesMiddleware(AgentMiddleware[Any, Any]):
             files = await _list_outputs(request)
         if answer is None or files is None:
             return with_update(response, **dropped) if dropped else response
-        update: dict[str, Any] = {**dropped, "outputs": files}
+        update: dict[str, Any] = {**dropped, "outputs": take_prints(files)}
         names = find_unseen(files, request.state, answer.text)
-        if not names:
+        asking = _with_note(request, answer, _render_note(names))
+        if not names or not _is_affordable(asking):
             return with_update(response, **update)
         log.info("files_unseen", count=len(names))
         with shown.watch_attempt():
-            asked = await _ask_about(names, request, answer, handler)
+            asked = await _ask_about(asking, handler)
         chosen = _keep_presenting(asked)
         if chosen is not None:
             return with_update(chosen, **update, held_answer=answer)
@@ -85,25 +97,77 @@ class UnseenFilesMiddleware(AgentMiddleware[Any, Any]):
         return with_update(response, **update)
 
 
+async def _give_held_answer(held: AIMessage, request: Request, handler: Handler) -> Response:
+    """Return the answer that waited, or another one in its place if files could not be presented."""
+    asking = _with_note(request, held, NOT_PRESENTED)
+    if not _has_failed(request.messages) or not _is_affordable(asking):
+        return ModelResponse(result=[held])
+    with VisibleOutput(held.id).watch_attempt() as place:
+        response = await _ask_about(asking, handler)
+    answer = get_answer(response) if response is not None else None
+    if response is None or answer is None or place is None or not (answer.tool_calls or answer.text.strip()):
+        return ModelResponse(result=[held])
+    return replace_message(response, place)
+
+
+def _has_failed(messages: Sequence[AnyMessage]) -> bool:
+    """Return whether the last calls have not presented every file."""
+    for message in reversed(messages):
+        if not isinstance(message, ToolMessage):
+            return False
+        if message.status == "error" or NOT_SHOWN in message.text:
+            return True
+    return False
+
+
+def _with_note(request: Request, answer: AIMessage, text: str) -> Request:
+    note = HumanMessage(text, additional_kwargs={SOURCE: "unseen_files"})
+    return request.override(messages=[*request.messages, answer, note])
+
+
+def _is_affordable(request: Request) -> bool:
+    """Return whether the limits of the run allow this call, and calls of tools after it."""
+    meter = current_meter()
+    state = meter.assess(estimate_call(request, meter.limits)) if meter is not None else None
+    return state is None or state.phase is Phase.WARNING
+
+
+def take_prints(files: Mapping[str, int]) -> dict[str, int]:
+    """Return the sizes by a number for each name: the state keeps no list of names."""
+    return {_take_print(name): size for name, size in files.items()}
+
+
+def _take_print(name: str) -> str:
+    return f"{zlib.crc32(name.encode(errors='replace')):08x}"
+
+
+def _messages_of_turn(state: Mapping[str, Any]) -> Sequence[AnyMessage]:
+    """Return the messages after the last one that began a turn: after those that joined it, it goes on."""
+    messages: Sequence[AnyMessage] = state["messages"]
+    joined = frozenset((state.get("steered") or {}).get("ids") or ())
+    begun = (at for at, one in enumerate(messages) if is_from_person(one) and one.id not in joined)
+    return messages[max(begun, default=-1) + 1 :]
+
+
 def find_unseen(files: Mapping[str, int], state: Mapping[str, Any], text: str) -> list[str]:
     """Return the names of new files that neither the turn nor the text of its answer has shown."""
     messages: Sequence[AnyMessage] = state["messages"]
-    turn = messages_since_user(messages)
+    turn = _messages_of_turn(state)
     known: Mapping[str, int] | None = state.get("outputs")
     if known is None:
         # An earlier version has not recorded what its turns left in the folder.
         earlier = messages[: len(messages) - len(turn)]
-        known = files if any(isinstance(one, ToolMessage) for one in earlier) else {}
+        known = take_prints(files) if any(isinstance(one, ToolMessage) for one in earlier) else {}
     shown = set(_presented_paths(turn))
     before = set(state.get("artifacts") or ())
     results = "\n".join(str(one.content) for one in turn if isinstance(one, ToolMessage))
     linked = unquote(text)
     unseen = []
     for name, size in files.items():
-        path = f"{OUTPUTS}/{name}"
-        is_shown = path in shown or (name not in known and path in before)
+        path, mark = f"{OUTPUTS}/{name}", _take_print(name)
+        is_shown = path in shown or (mark not in known and path in before)
         is_linked = f"outputs/{name}" in linked or f"]({name})" in linked
-        if known.get(name) != size and not is_shown and not is_linked and f"stored in {path}" not in results:
+        if known.get(mark) != size and not is_shown and not is_linked and f"stored in {path}" not in results:
             unseen.append(name)
     return unseen
 
@@ -116,9 +180,11 @@ def _presented_paths(messages: Iterable[AnyMessage]) -> Iterable[str]:
 
 
 async def _list_outputs(request: Request) -> dict[str, int] | None:
-    """Return the sizes of the visible files by name; None if no tool ran or nothing can be presented."""
+    """Return the sizes of the visible files by name; None if no tool ran, if nothing can be presented, and of
+    a folder with too many files.
+    """
     sandbox = find_sandbox()
-    ran = any(isinstance(one, ToolMessage) for one in messages_since_user(request.state["messages"]))
+    ran = any(isinstance(one, ToolMessage) for one in _messages_of_turn(request.state))
     offered = any(isinstance(tool, BaseTool) and tool.name == present_files.name for tool in request.tools)
     if sandbox is None or not ran or not offered:
         return None
@@ -126,18 +192,20 @@ async def _list_outputs(request: Request) -> dict[str, int] | None:
         entries = await sandbox.list_dir(OUTPUTS)
     except SandboxError:
         return None
-    return {one.name: one.size for one in entries if not one.is_dir and not one.name.startswith(".")}
+    files = {one.name: one.size for one in entries if not one.is_dir and not one.name.startswith(".")}
+    return files if len(files) <= MAX_FILES else None
 
 
-async def _ask_about(
-    names: Sequence[str], request: Request, answer: AIMessage, handler: Handler
-) -> Response | None:
-    """Return the model's response to the question; None if it fails, since the answer must not be lost."""
+def _render_note(names: Sequence[str]) -> str:
     listed = ", ".join(" ".join(name[:NAME].split()) for name in names[:NAMED])
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    note = HumanMessage(NOTE.format(names=f"{listed}{more}"), additional_kwargs={"lc_source": "unseen_files"})
+    return NOTE.format(names=f"{listed}{more}")
+
+
+async def _ask_about(asking: Request, handler: Handler) -> Response | None:
+    """Return the model's response to the question; None if it fails, since the answer must not be lost."""
     try:
-        return await handler(request.override(messages=[*request.messages, answer, note]))
+        return await handler(asking)
     except ModelCallFailed as error:
         log.info("files_question_failed", category=error.category)
         return None

@@ -34,14 +34,14 @@ class VisibleOutput(BaseCallbackHandler):
     """Observes every attempt of one answer. `failed_usage` is None if no provider reported any.
 
     Streamed text cannot be taken back: later attempts are not streamed, so that nothing is shown twice, and
-    their answer replaces the truncated message.
+    their answer replaces the truncated message. `shown` is the id of a message that was shown before.
     """
 
     run_inline = True
 
-    def __init__(self) -> None:
+    def __init__(self, shown: str | None = None) -> None:
         self.failed_usage: UsageCounts | None = None
-        self._message_id: str | None = None
+        self._message_id = shown
         self._costs: dict[UUID, UsageMetadata] = {}
 
     @property

@@ -170,6 +170,10 @@ async def str_replace(path: str, old_str: str, new_str: str, replace_all: bool =
     return f"Replaced {count} occurrence{'s' if count > 1 else ''} in {path}."
 
 
+NOT_SHOWN = "Not presented:"
+"""Begins the list of refused files in a result of `present_files`."""
+
+
 @documented_tool
 async def present_files(paths: list[str], tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
     """Attach files to your answer, once they are written. People never get a file that is not presented.
@@ -194,7 +198,7 @@ async def present_files(paths: list[str], tool_call_id: Annotated[str, InjectedT
         raise SandboxError(f"Nothing was presented: {'; '.join(refused)}.")
     text = f"Presented: {', '.join(shown)}."
     if refused:
-        text += f" Not presented: {'; '.join(refused)}."
+        text += f" {NOT_SHOWN} {'; '.join(refused)}."
     message = ToolMessage(text, tool_call_id=tool_call_id, name="present_files")
     return Command(update={"messages": [message], "artifacts": shown})
 

@@ -204,8 +204,8 @@ RUN_MUTATIONS = (
         "no lost files",
         "a new file is called to the model's attention",
         "agent/middleware/unseen_files.py",
-        "        if not names:\n            return with_update(response, **update)",
-        "        if True:\n            return with_update(response, **update)",
+        "if not names or not _is_affordable(asking):",
+        "if True:",
         f"{UNSEEN}::test_a_forgotten_file_is_presented_before_the_answer_which_is_not_repeated",
     ),
     Mutation(

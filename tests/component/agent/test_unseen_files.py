@@ -9,17 +9,21 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
+from agent.core.run_meter import RunLimits
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.guardrails import AllowlistProvider
 from agent.middleware.guardrail import GuardrailMiddleware
+from agent.middleware.run_limits import RunLimitsMiddleware
 from agent.middleware.sandbox import SandboxMiddleware
+from agent.middleware.unseen_files import MAX_FILES
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from agent.testing.sandbox import MemorySandboxProvider
 
 OUTPUTS = "/mnt/user-data/outputs"
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 DONE = Script(reply="done")
+LIST = Script(tools=(ToolUse("ls", {}),))
 
 
 def write(*names: str, content: str = "x") -> Script:
@@ -54,6 +58,13 @@ class Agent:
                 shown = self.streamed.get(str(part[0].id), "")
                 self.streamed[str(part[0].id)] = shown + part[0].text
         return values
+
+    async def put(self, *names: str) -> None:
+        """Write files as an earlier turn did."""
+        sandbox = self.provider.get(await self.provider.acquire("t"))
+        assert sandbox is not None
+        for name in names:
+            await sandbox.write_file(f"{OUTPUTS}/{name}", b"x")
 
     @property
     def notes(self) -> list[str]:
@@ -129,9 +140,7 @@ async def test_hidden_files_folders_and_the_workspace_are_no_question() -> None:
 
 async def test_a_turn_without_tools_does_not_look() -> None:
     agent = Agent(Script(reply="Hello."))
-    sandbox = agent.provider.get(await agent.provider.acquire("t"))
-    assert sandbox is not None
-    await sandbox.write_file(f"{OUTPUTS}/a.csv", b"x")
+    await agent.put("a.csv")
     values = await agent.say()
     assert agent.notes == []
     assert "outputs" not in values
@@ -174,3 +183,71 @@ async def test_what_somebody_writes_meanwhile_is_answered() -> None:
     values = await agent.say({"messages": [HumanMessage("wait")]})
     assert values["messages"][-1].text == "All of it."
     assert values["held_answer"] is None
+
+
+@pytest.mark.parametrize("names", [["gone.csv"], ["a.csv", "gone.csv"]])
+async def test_an_answer_whose_files_could_not_be_presented_is_replaced(names: list[str]) -> None:
+    corrected = Script(reply="gone.csv could not be attached.")
+    agent = Agent(write("a.csv"), Script(reply="Attached."), present(*names), corrected)
+    values = await agent.say()
+    last = values["messages"][-1]
+    assert last.text == "gone.csv could not be attached."
+    assert agent.streamed == {last.id: "Attached."}, "it takes the place of what was shown"
+    assert next(one.text for one in agent.model.calls[-1].messages[-2:]) == "Attached."
+    assert values["held_answer"] is None
+    assert "Attached." not in [one.text for one in values["messages"]]
+
+
+async def test_the_model_may_present_another_way_instead() -> None:
+    agent = Agent(
+        write("a.csv"),
+        Script(reply="Attached."),
+        present("b.csv"),
+        present("a.csv"),
+        Script(reply="Here it is."),
+    )
+    values = await agent.say()
+    assert values["artifacts"] == [f"{OUTPUTS}/a.csv"]
+    assert values["messages"][-1].text == "Here it is."
+
+
+async def test_without_a_better_one_the_answer_stays() -> None:
+    agent = Agent(write("a.csv"), Script(reply="Attached."), present("b.csv"), Script(reply=" "))
+    assert (await agent.say())["messages"][-1].text == "Attached."
+
+
+async def test_nothing_is_asked_at_the_limits_of_a_run() -> None:
+    limits = RunLimitsMiddleware(limits=RunLimits(tool_calls=1))
+    agent = Agent(write("a.csv"), Script(reply="Here."), present("a.csv"), run_limits=limits)
+    await agent.say()
+    assert agent.notes == []
+    assert len(agent.model.calls) == 2
+
+
+async def test_what_was_shown_before_a_message_that_joined_is_known() -> None:
+    agent = Agent(LIST, Script(reply="Here."))
+    await agent.put("a.csv")
+    call = {"name": "present_files", "args": {"paths": ["a.csv"]}, "id": "p"}
+    turn = [
+        HumanMessage("go", id="h1"),
+        AIMessage("", tool_calls=[call]),
+        ToolMessage(f"Presented: {OUTPUTS}/a.csv.", tool_call_id="p"),
+        HumanMessage("also this", id="h2"),
+    ]
+    await agent.say({"messages": turn, "steered": {"turn": "7", "ids": ["h2"]}, "outputs": {}})
+    assert agent.notes == []
+
+
+async def test_the_state_keeps_no_names() -> None:
+    agent = Agent(write("a.csv"), Script(reply="Here."), DONE)
+    values = await agent.say()
+    assert len(values["outputs"]) == 1
+    assert "a.csv" not in values["outputs"]
+
+
+async def test_a_folder_that_a_script_filled_is_no_question() -> None:
+    agent = Agent(LIST, Script(reply="Here."))
+    await agent.put(*(f"{number}.csv" for number in range(MAX_FILES + 1)))
+    values = await agent.say()
+    assert agent.notes == []
+    assert "outputs" not in values
