@@ -8,6 +8,7 @@ from pathlib import Path
 from agent.core.interfaces import SandboxFacts
 from agent.harness.lead_prompt import PromptParts, render_prompt
 from agent.harness.subagent_prompt import SubagentBriefing, subagent_prompt
+from agent.middleware.memory import INJECTED, NOTHING
 from agent.middleware.subagent_limit import AT_ONCE, MOST, PROMPT
 from agent.sandbox.facts import describe_sandbox, with_image_python
 from agent.sandbox.options import SandboxLimits
@@ -24,7 +25,13 @@ set up. All chats of an agent begin with the same text, so that the provider rea
 
 Each part is there only if it is true: nothing on schedules and commands if the agent runs without the bot,
 nothing on memory, skills, the sandbox or subagents if they are off. A custom agent's personality follows the
-skills. A model with a small context has a prompt of two sentences instead.
+skills. A model with a small context has a prompt of two sentences and the date instead.
+"""
+MEMORY = """
+## Memory
+
+After the part that all chats share comes what the agent [remembers](../howto/agent-memory.md) of the person,
+or of the group. A thread keeps the memory with which it began, except that deleted facts disappear at once:
 """
 ALONE = """
 ## Subagents
@@ -51,7 +58,9 @@ def render_system_prompt() -> str:
         subagent_prompt(kind, own, SubagentBriefing([_EXAMPLE]), kind.turns),
         render_sandbox_section(own, _facts(), for_subagent=True),
     ]
-    return page("System prompt", INTRO, _block(lead), ALONE.format(kind=kind.name), _block(subagent))
+    memory = [INJECTED.format(text=NOTHING)]
+    told = [INTRO, _block(lead), MEMORY, _block(memory)]
+    return page("System prompt", *told, ALONE.format(kind=kind.name), _block(subagent))
 
 
 def _facts() -> SandboxFacts:

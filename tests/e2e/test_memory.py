@@ -70,6 +70,25 @@ async def test_it_is_shown_handed_out_and_forgotten_by_command(tmp_path: Path) -
         assert (await told(person, "/memory burn")).startswith("Use /memory")
 
 
+async def test_a_scheduled_run_teaches_it_nothing(tmp_path: Path) -> None:
+    """From the schedule to the memory's file: the text was written once, for every run."""
+    config = f"{MODEL}\nmemory: {{debounce_seconds: 0.2}}"
+    async with on_platform("telegram") as person, at_work(tmp_path, person, config):
+
+        def files() -> list[str]:
+            return sorted(fact for path in tmp_path.rglob(MINE) for fact in kept(path))
+
+        await told(person, "I like tea.")
+        await told(person, "/digest weekdays 9:00 I like rain.")
+        assert "active" in await told(person, "/digest ok 1")
+        before = len(person.texts())
+        person.writes("/digest now 1")
+        await until(lambda: len(person.texts()) >= before + 2, 40.0, lambda: f"{person.texts()}")
+        await told(person, "I have a cat.")
+        await until(lambda: "I have a cat." in files(), 20.0, lambda: f"{files()}")
+        assert files() == ["I have a cat.", "I like tea."]
+
+
 async def test_kill_9_after_the_answer_and_before_the_update(tmp_path: Path) -> None:
     """What was said is remembered after the restart, once."""
     async with TelegramEmulator.serve() as emulator:
