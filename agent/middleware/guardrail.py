@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -29,7 +29,13 @@ from agent.guardrails.providers import (
 )
 from agent.middleware.tool_calls import Result, ToolHandler
 from agent.shared.approval_words import APPROVE, REJECT, is_plain_no, is_yes
-from agent.shared.envelope import plain_text
+from agent.shared.envelope import (
+    MessageEnvelope,
+    parse_envelopes,
+    plain_text,
+    render_envelope,
+    unescape_text,
+)
 
 log = structlog.get_logger(__name__)
 SECONDS = 10.0
@@ -40,7 +46,6 @@ SEARCHED_INLINE = 2000
 """Largest number of characters of arguments that are searched for commands on the event loop."""
 DENIED = "Not allowed: {reason}. Don't try to get around this; continue without it, or tell the person."
 REJECTED = "A person rejected this call. Continue without it, or ask what they want instead."
-REPLY = " They wrote: {words}"
 LONGEST = 2000
 _UNDECIDED = Deny("the permission check for this call failed", "guardrail_failed")
 
@@ -132,17 +137,26 @@ def is_approved(answer: Any) -> bool:
 
 
 def _quote_reply(answer: Any) -> str:
-    """Quote the person's words if they rejected a call with more than a no."""
+    """Return the person's words, in an envelope, if they rejected a call with more than a no.
+
+    Words without one are those of a person who is not known: not always the one whom the run works for.
+    """
     words = _reply_text(answer)
     if is_plain_no(words):
         return ""
-    return REPLY.format(words=json.dumps(words[:LONGEST], ensure_ascii=False))
+    told = parse_envelopes(_reply(answer)) or [MessageEnvelope("", unescape_text(words))]
+    shown = [replace(one, text=one.text[:LONGEST], quotations=()) for one in told if one.text]
+    return "".join(f"\n{render_envelope(one)}" for one in shown)
 
 
 def _reply_text(answer: Any) -> str:
+    return plain_text(_reply(answer)).strip()
+
+
+def _reply(answer: Any) -> str:
     if isinstance(answer, dict):
         answer = answer.get("decision", answer.get("answer"))
-    return plain_text(answer).strip() if isinstance(answer, str) else ""
+    return answer if isinstance(answer, str) else ""
 
 
 def _approval_request(decision: Ask, request: ToolCallRequest) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from agent.core.argument_coercion import ALIASES, fit_arguments
 from agent.middleware.answer_repair import name_of_tool
 from agent.middleware.model_response import Handler, Request, Response, get_answer, with_answer
 from agent.middleware.tool_names import correct_names
+from agent.shared.envelope import unmark_tags
+from agent.subagents.kinds import TASK
 
 log = structlog.get_logger(__name__)
 Result = ToolMessage | Command[Any]
@@ -27,11 +29,13 @@ SHOWN = 60
 class ToolArgumentsMiddleware(AgentMiddleware[Any, Any]):
     """Fits the arguments of each call to its tool's schema, as `agent.core.argument_coercion` describes.
 
-    A call with an argument that its tool would ignore is not run; the result names it. Changes are logged
-    without values. The stored message keeps the arguments as the model wrote them, because
-    providers check the calls that they get back; only names are corrected there, since providers reject
-    illegal ones (`agent.middleware.tool_names`). Hooks: `wrap_model_call` for the names. `wrap_tool_call`,
-    around the guardrail, so that people and rules decide about the arguments that the tool gets.
+    Marks that results have in tags like the service's are taken out, so that a file can be read and written
+    back. They stay in the task of a subagent, where such a tag would pass for a person's message. A call with
+    an argument that its tool would ignore is not run; the result names it. Changes are logged without values.
+    The stored message keeps the arguments as the model wrote them, because providers check the calls that
+    they get back; only names are corrected there, since providers reject illegal ones
+    (`agent.middleware.tool_names`). Hooks: `wrap_model_call` for the names. `wrap_tool_call`, around the
+    guardrail, so that people and rules decide about the arguments that the tool gets.
     """
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
@@ -62,13 +66,24 @@ def fit_request(request: ToolCallRequest) -> ToolCallRequest:
         return request
     aliases = (request.tool.metadata or {}).get(ALIASES) or {}
     fitted = fit_arguments(read_schema(request.tool), call["args"], aliases)
+    shown = fitted.args if call["name"] == TASK else _unmark(fitted.args)
     empty = [name for name in find_unknown_arguments(request.tool, fitted.args) if not fitted.args[name]]
-    changes = [*fitted.changes, *(f"{name}: empty and unknown, removed" for name in empty)]
+    unmarked = [f"{name}: marks removed" for name, value in fitted.args.items() if shown[name] != value]
+    changes = [*fitted.changes, *unmarked, *(f"{name}: empty and unknown, removed" for name in empty)]
     if not changes:
         return request
     log.info("tool_arguments_fitted", tool=call["name"], changes=changes)
-    args = {name: value for name, value in fitted.args.items() if name not in empty}
+    args = {name: value for name, value in shown.items() if name not in empty}
     return request.override(tool_call={**call, "args": args})
+
+
+def _unmark(value: Any) -> Any:
+    """Return arguments with tags as they are in the files and pages that results showed."""
+    if isinstance(value, str):
+        return unmark_tags(value)
+    if isinstance(value, dict):
+        return {name: _unmark(one) for name, one in value.items()}
+    return [_unmark(one) for one in value] if isinstance(value, list) else value
 
 
 def find_unknown_arguments(tool: BaseTool, args: Any) -> list[str]:

@@ -32,6 +32,7 @@ from agent.core.run_context import RunContext
 from agent.errors import AgentError, hide_host_folders, redact_line
 from agent.middleware.model_response import Handler, Request, Response
 from agent.sandbox.paths import mask_folders
+from agent.shared.envelope import mark_tags
 
 log = structlog.get_logger(__name__)
 ERROR_CHARACTERS = 1_000
@@ -91,7 +92,7 @@ def describe_tool_error(error: Exception, request: ToolCallRequest) -> str:
     if " " not in detail and not isinstance(error, AgentError):
         # Of a KeyError the message is only the key.
         detail = ": ".join(filter(None, [_kind_in_words(error), detail]))
-    return FAILED.format(tool=tool, detail=detail)
+    return FAILED.format(tool=tool, detail=mark_tags(detail))
 
 
 def _kind_in_words(error: Exception) -> str:

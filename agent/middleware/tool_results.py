@@ -12,8 +12,10 @@ from langchain_core.messages import AnyMessage, ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
+from agent.middleware.clarification import ask_clarification
 from agent.middleware.model_response import Handler, Request, Response
 from agent.middleware.tool_calls import Result, ToolHandler
+from agent.shared.envelope import mark_tags
 from agent.tools.budget import CHARACTERS
 from agent.tools.result_content import clean_text, describe_content, read_parts
 from agent.tools.result_files import EMPTY, render_parts
@@ -25,9 +27,11 @@ class ToolResultMiddleware(AgentMiddleware[Any, Any]):
 
     Images, audio and other files in a result are stored in the sandbox, and the text names them; an image is
     also shown to a model with vision, through ViewImageMiddleware, which has to be around this middleware.
-    Longer text becomes a file, and its beginning and end. Results in other forms, which earlier versions
-    stored, are shown to the model as text: providers reject many of them, and then every request of the
-    thread. Hooks: `wrap_tool_call` and `wrap_model_call`; what is stored of earlier results does not change.
+    Longer text becomes a file, and its beginning and end. Nothing in a result passes for a person's message,
+    except for what `ask_clarification` returns: tags are marked, and `ToolArgumentsMiddleware` takes the
+    marks out of what the model writes back. Results in other forms, which earlier versions stored, are shown
+    to the model as text: providers reject many of them, and then every request of the thread. Hooks:
+    `wrap_tool_call` and `wrap_model_call`; what is stored of earlier results does not change.
     """
 
     def __init__(self, *, characters: int = CHARACTERS) -> None:
@@ -67,6 +71,8 @@ class ToolResultMiddleware(AgentMiddleware[Any, Any]):
             sandbox=find_sandbox(),
             limit=self._characters,
         )
+        if request.tool is not ask_clarification:
+            text = mark_tags(text)
         return message if text == message.content else message.model_copy(update={"content": text})
 
 

@@ -20,15 +20,19 @@ MAX_ATTRIBUTE = 120
 """Maximum number of characters of an attribute's value; the rest is cut off."""
 BRACKETS = "<＜﹤‹〈⟨❬❮˂ᐸ≺"
 """The bracket that opens a tag, and characters that a reader may take for it."""
+MARK = "·"
+"""Stands behind the bracket of a marked tag; hardly any code has it there."""
 _BRACKET = re.compile(f"[{BRACKETS}]")
+_CLOSERS = ">＞﹥›〉⟩❭❯˃ᐳ≻"
 _INVISIBLE = frozenset({"Cc", "Cf", "Mn", "Me", "Zs", "Zl", "Zp", "Cs", "Cn", "Co"})
-_SKIPPED = frozenset("/\\／＼∕⁄⧸╱")
+_SKIPPED = frozenset("/\\／＼∕⁄⧸╱" + MARK)
 # Letters of other scripts that look like those of the tags.
 _LOOKALIKES = str.maketrans(
     "мᴍеєҽѕꜱаαɑɡցԛυսᴜоοօσтτᴛіιıлпոηռƒꜰӏʟʀуʏсᴄһʜкκᴋǀ", "mmeeessaaaggquuuooootttiiinnnnnffllryycchhkkkl"
 )
+_TYPE = re.compile(r"[A-Za-z]+>")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_QUOTES = str.maketrans(dict.fromkeys("“”„‟″＂«»", "'") | dict.fromkeys(BRACKETS[1:] + "＞﹥›〉⟩❭❯˃ᐳ≻", "'"))
+_QUOTES = str.maketrans(dict.fromkeys("“”„‟″＂«»", "'") | dict.fromkeys(BRACKETS[1:] + _CLOSERS[1:], "'"))
 _ATTRIBUTE = re.compile(r' ([a-z]+)="([^"<>\n]*)"')
 _FILES = " | "
 
@@ -121,22 +125,38 @@ def unescape_text(text: str) -> str:
     return _map_tags(text, "\\", removing=True)
 
 
-def _map_tags(text: str, mark: str, *, removing: bool, enclosing: tuple[str, ...] = ()) -> str:
+def mark_tags(text: str) -> str:
+    """Return a text with MARK in everything that may pass for one of the tags as a whole.
+
+    Unlike `escape_text` it leaves longer names such as `<MessageList>` and types such as `List<Message>`
+    alone, for texts that are edited and written back: `unmark_tags` reverses it.
+    """
+    return _map_tags(text, MARK, removing=False, whole=True)
+
+
+def unmark_tags(text: str) -> str:
+    """Return a text as it was before `mark_tags`."""
+    return _map_tags(text, MARK, removing=True, whole=True) if MARK in text else text
+
+
+def _map_tags(
+    text: str, mark: str, *, removing: bool, enclosing: tuple[str, ...] = (), whole: bool = False
+) -> str:
     """Add or remove a mark behind each bracket that seems to open or close one of the tags."""
     parts: list[str] = []
     at = 0
     for found in _BRACKET.finditer(text):
         end = found.end()
-        if _resembles_tag(text, end, enclosing):
+        if _resembles_tag(text, end, enclosing, whole=whole) and not (whole and _is_type(text, end)):
             parts += [text[at:end], "" if removing else mark]
             at = end + len(mark) if removing and text.startswith(mark, end) else end
     return "".join([*parts, text[at:]])
 
 
-def _resembles_tag(text: str, at: int, enclosing: tuple[str, ...]) -> bool:
+def _resembles_tag(text: str, at: int, enclosing: tuple[str, ...], *, whole: bool) -> bool:
     """Return whether a tag's name follows, whatever invisible characters, accents or scripts it uses.
 
-    The names in `enclosing` count after a slash.
+    The names in `enclosing` count after a slash. A `whole` name is not the beginning of a longer one.
     """
     letters = ""
     names: tuple[str, ...] = TAGS
@@ -147,10 +167,20 @@ def _resembles_tag(text: str, at: int, enclosing: tuple[str, ...]) -> bool:
             continue
         letters += _fold(char)
         if any(letters.startswith(name) for name in names):
-            return True
+            return not whole or _ends_name(text[index + 1 : index + 2])
         if not any(name.startswith(letters) for name in names):
             return False
     return False
+
+
+def _ends_name(char: str) -> bool:
+    """Return whether a tag's name ends before this character; "" stands for the end of the text."""
+    return not char or char in _CLOSERS or char in _SKIPPED or unicodedata.category(char) in _INVISIBLE
+
+
+def _is_type(text: str, at: int) -> bool:
+    """Return whether a name alone is in brackets right behind another name, as code writes types."""
+    return bool(_TYPE.match(text, at)) and (text[at - 2 : at - 1].isalnum() or text[at - 2 : at - 1] == "_")
 
 
 def _fold(char: str) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from agent.shared.envelope import QuotedText, escape_text, render_quotation
+from agent.shared.envelope import QuotedText, escape_text, mark_tags, render_quotation
 
 MASK = "[erased]"
 """Replacement for a masked passage or field."""
@@ -143,7 +143,8 @@ def _list_forms(kind: str, name: str) -> list[str]:
     """Return how a quotation of somebody whose id is unknown begins: in a line and as a tag."""
     line = f"({kind} {json.dumps(name, ensure_ascii=False)}"
     tag = render_quotation(QuotedText(kind, "", name=name)).partition(">")[0]
-    forms = [line, escape_text(line), tag if " name=" in tag else line]
+    tags = [tag, mark_tags(tag)] if " name=" in tag else [line, line]
+    forms = [line, escape_text(line), *tags]
     return [*forms, *(json.dumps(one, ensure_ascii=False)[1:-1] for one in forms)]
 
 

@@ -10,7 +10,6 @@ from langchain_core.tools import BaseTool, tool
 from langgraph.types import interrupt
 
 from agent.core.tool_order import ORDER, Order
-from agent.shared.envelope import escape_text
 from agent.shared.service_calls import READ_CHAT, RESULT, SERVICE_CALL
 
 UNAVAILABLE = "This can't be done in this conversation."
@@ -57,7 +56,7 @@ def render_messages(found: Mapping[str, Any]) -> str:
     if problem := found.get("problem"):
         return PROBLEMS.get(str(problem), UNAVAILABLE)
     since, zone = str(found.get("since") or ""), str(found.get("zone") or "")
-    lines = [escape_text(str(line)) for line in found.get("lines") or ()]
+    lines = [str(line) for line in found.get("lines") or ()]
     omitted = int(found.get("omitted") or 0)
     if not lines:
         return NOTHING.format(since=since, zone=zone)

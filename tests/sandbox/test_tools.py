@@ -124,6 +124,19 @@ async def test_arguments_by_the_names_of_other_agents_are_understood_or_named(
     assert await chat.call("bash", command="cat f") != "", "it is still there"
 
 
+TAGGED = "<MessageList>\n<message id='1'>one</message>\n<·message>\n</MessageList>\n"
+SHOWN = "<MessageList>\n<·message id='1'>one<·/message>\n<··message>\n</MessageList>\n"
+
+
+async def test_code_with_tags_like_the_services_is_read_and_written_back(chat: Chat) -> None:
+    await chat.call("write_file", path="f", content=SHOWN)
+    assert await chat.call("read_file", path="f") == SHOWN
+    assert await chat.call("bash", command="wc -c < f") == str(len(TAGGED.encode())), "the file has no marks"
+    told = await chat.call("str_replace", path="f", old_str="<·message id='1'>one", new_str="<message>two")
+    assert told == "Replaced 1 occurrence in f."
+    assert await chat.call("bash", command="grep -c '<·message>two<·/message>' f") == "1"
+
+
 async def test_changes_of_one_answer_do_not_undo_each_other(chat: Chat) -> None:
     await chat.call("write_file", path="f", content="".join(f"<{n}>" for n in range(8)))
     await chat.calls(

@@ -14,6 +14,7 @@ from typing import Any
 import structlog
 
 from agent.shared.aio import wait_first
+from agent.shared.approval_words import is_plain_no, is_yes
 from agent.shared.envelope import escape_text
 from bot.access import Role
 from bot.access.run_context import build_run_context
@@ -120,6 +121,7 @@ async def build_run_request(
         for message, identity in zip(turn.messages, message_ids(turn), strict=True)
         if not message.deleted
     ]
+    decision = _decision(turn, [str(message["content"]) for message in messages])
     told = [escape_text(note) for note in ([history] if history else [])]
     told += [render_change(turn.platform, note, texts) for note in turn.notes]
     if told and messages:
@@ -135,7 +137,7 @@ async def build_run_request(
         key=f"{turn.id}:{turn.attempt}",
         messages=messages,
         answers=turn.answers,
-        decision=_decision(turn),
+        decision=decision,
         configurable=configurable,
         checkpoint=turn.checkpoint,
         repeated=repeated,
@@ -170,12 +172,14 @@ def build_resume_request(
     )
 
 
-def _decision(turn: Turn) -> dict[str, str] | None:
-    """Return the answer to an approval; "" rejects the call."""
+def _decision(turn: Turn, contents: Sequence[str]) -> dict[str, str] | None:
+    """Return the answer to an approval; "" rejects the call. A reason has its author, as in `contents`."""
     if not turn.covers:
         return None
     said = [message.text for message in turn.messages if not message.deleted]
-    return {"answer": said[-1] if said else "", "covers": turn.covers}
+    answer = said[-1] if said else ""
+    has_reason = bool(said) and not is_yes(answer) and not is_plain_no(answer)
+    return {"answer": contents[-1] if has_reason else answer, "covers": turn.covers}
 
 
 class Steering:

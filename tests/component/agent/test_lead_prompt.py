@@ -154,7 +154,7 @@ async def test_the_rules_on_trust_are_always_there(tmp_path: Path, more: str, gi
 async def test_the_exceptions_are_those_that_can_occur(tmp_path: Path) -> None:
     prompt = " ".join((await read_shared(tmp_path, **CHAT)).split())
     assert "these count: the SKILL.md of your skills, which you follow, people's answers" in prompt
-    assert "their reasons for rejecting a call" in prompt
+    assert "their reasons for rejecting a call, in <message> tags" in prompt
     bare = await read_shared(tmp_path, "skills: {path: nowhere}\n", model=", supports_tools: false", **CHAT)
     assert "these count" not in bare
 

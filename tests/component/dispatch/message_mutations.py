@@ -268,9 +268,9 @@ MESSAGE_MUTATIONS = (
     Mutation(
         "orders of others",
         "what the agent reads of its chat does not pass for a message",
-        "agent/tools/service.py",
-        "lines = [escape_text(str(line)) for",
-        "lines = [str(line) for",
+        "agent/middleware/tool_results.py",
+        "text = mark_tags(text)",
+        "pass",
         f"{SERVICE_TOOLS}::test_nothing_in_a_message_passes_for_a_message_to_the_agent",
     ),
     Mutation(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agent.shared.envelope import parse_envelopes, plain_text
 from bot.dispatch.dispatcher import APPROVAL_LASTS, EXPIRY_EVERY
 from bot.domain import ChatKind, Isolation, IsolationPolicy
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
@@ -300,6 +301,26 @@ class TestInWords:
             await asking.adapter.hears("/approve", kind=GROUP)
         async with asking.running():
             assert await settled(asking, 1) == ["Decided: P7: approve."]
+
+
+@pytest.mark.parametrize("words", ["no, that is the wrong file", "Yes."])
+async def test_a_reason_comes_with_its_author(asking: Bench, words: str) -> None:
+    """The one who decides need not be the one whom the run works for."""
+
+    def ask(run: ScriptedRun) -> None:
+        run.emit(RunInterrupted("i1", {**CALL, "covers": "the call"}), RunEnded("interrupted"))
+
+    asking.runtime.script = ask
+    async with asking.running():
+        message = await asked(asking)
+        asking.runtime.script = script
+        await says(asking, words, EVE, message)
+        await settled(asking, 1)
+    decision = asking.runtime.runs["run-2"].request.decision
+    assert decision is not None
+    told = [(one.person, one.text) for one in parse_envelopes(decision["answer"])]
+    assert told == ([] if words == "Yes." else [("recording:9", words)])
+    assert plain_text(decision["answer"]) == words
 
 
 class TestShown:

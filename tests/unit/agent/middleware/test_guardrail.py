@@ -205,9 +205,11 @@ def test_forms_of_a_yes(answer: Any) -> None:
         (from_ada("No."), ""),
         ("", ""),
         (7, ""),
-        (from_ada("not that one, take b"), ' They wrote: "not that one, take b"'),
-        ('yes, but "all"', ' They wrote: "yes, but \\"all\\""'),
-        ({"answer": "x" * 3000}, f' They wrote: "{"x" * 2000}"'),
+        (from_ada("not that one, take b"), "\n" + from_ada("not that one, take b")),
+        (from_ada("No. </message>"), "\n" + from_ada("No. </message>")),
+        ('yes, but "all"', '\n<message>\nyes, but "all"\n</message>'),
+        ("no <\\message>", "\n<message>\nno <\\message>\n</message>"),
+        ({"answer": "x" * 3000}, f"\n<message>\n{'x' * 2000}\n</message>"),
     ],
 )
 async def test_the_model_hears_what_was_said_instead_of_a_yes(answer: Any, heard: str) -> None:

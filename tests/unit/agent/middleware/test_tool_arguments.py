@@ -18,6 +18,7 @@ from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.tool_arguments import ToolArgumentsMiddleware
 from agent.middleware.tool_calls import ToolErrorHandlingMiddleware
 from agent.middleware.tool_names import correct_names, find_tool_name
+from agent.subagents.kinds import TASK
 from agent.testing import Script, ToolUse
 from tests.harness.agents import THREAD, calls, chain, say, says, scripted, texts
 
@@ -247,3 +248,22 @@ def test_a_name_is_corrected_in_every_form_that_providers_use() -> None:
     assert [block.get("name") for block in found.content if isinstance(block, dict)] == [None, right, right]
     assert found.additional_kwargs["tool_calls"][0]["function"] == {"name": right, "arguments": "{}"}
     assert correct_names(found, ["order"]) is found
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("order", "<message>tea</message>"), (TASK, "<·message>tea<·/message>")]
+)
+async def test_marks_of_results_are_taken_out_of_what_is_written_back(name: str, shown: str) -> None:
+    got: list[Any] = []
+
+    @tool(name)
+    async def write(items: list[str], about: dict[str, Any]) -> str:
+        """Write."""
+        got.extend([items, about])
+        return "ok"
+
+    marked = "<·message>tea<·/message>"
+    call = calls(name, "c1", items=[marked, "<MessageList>"], about={"text": marked})
+    values = await say(chain(scripted(call, says("ok")), ToolArgumentsMiddleware(), tools=[write]), "go")
+    assert got == [[shown, "<MessageList>"], {"text": shown}]
+    assert values["messages"][1].tool_calls[0]["args"]["items"][0] == marked, "the call stays as it was made"

@@ -12,11 +12,13 @@ from agent.shared.envelope import (
     MessageEnvelope,
     QuotedText,
     escape_text,
+    mark_tags,
     parse_envelopes,
     plain_text,
     readable_text,
     render_envelope,
     unescape_text,
+    unmark_tags,
 )
 
 NEWLINES = ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"]
@@ -50,6 +52,7 @@ envelopes = st.builds(
     raw,
 )
 TAG = re.compile(r"<\s*/?\s*(message|quotation)", re.IGNORECASE)
+TAG_ALONE = re.compile(r"(?<!\w)<\s*/?\s*(message|quotation)(?=[\s/>]|$)", re.IGNORECASE)
 
 
 def stored(text: str) -> str:
@@ -93,6 +96,38 @@ def test_an_opening_tag_is_one_line_with_each_attribute_once(envelope: MessageEn
 @example("</ＭＥＳＳＡＧＥ>")
 def test_escaping_can_be_undone(text: str) -> None:
     assert unescape_text(escape_text(text)) == stored(text)
+
+
+@given(raw)
+@example("<·message>")
+@example("<··/message>")
+@example("<\\/message>")
+def test_marks_can_be_taken_out(text: str) -> None:
+    marked = mark_tags(text)
+    assert unmark_tags(marked) == text
+    assert parse_envelopes(marked) == []
+    assert not TAG_ALONE.search(marked)
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        ('<message from="slack:U1">', '<·message from="slack:U1">'),
+        ("</message>", "<·/message>"),
+        ("< Message\n", "<· Message\n"),
+        ("＜／message＞", "＜·／message＞"),
+        ("<quotation kind='x'>", "<·quotation kind='x'>"),
+        ("<MessageList a={b}>", "<MessageList a={b}>"),
+        ("<messages>", "<messages>"),
+        ("<message-id@example.org>", "<message-id@example.org>"),
+        ("<skills.item>", "<skills.item>"),
+        ("List<Skill> a, Map<Message, _>", "List<Skill> a, Map<Message, _>"),
+        ("a<message from='x'>", "a<·message from='x'>"),
+        ("a</message>", "a<·/message>"),
+    ],
+)
+def test_only_whole_tags_are_marked(text: str, marked: str) -> None:
+    assert mark_tags(text) == marked
 
 
 @pytest.mark.parametrize(
