@@ -178,7 +178,7 @@ class TestBesideSomethingPresented:
                 (
                     *presented("Old " + LONG, "p0"),
                     *presented(),
-                    *presented("Attached.", "p2"),
+                    *presented("Here.", "p2"),
                     *final("Done."),
                 ),
                 f"{LONG}\n\nHere.\n\nDone.",
