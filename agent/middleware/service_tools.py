@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
@@ -10,7 +9,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from agent.core.chat_facts import ChatFacts, read_chat_facts
+from agent.core.chat_facts import read_chat_facts
 from agent.core.state import ThreadState
 from agent.middleware.model_response import Handler, Request, Response
 from agent.middleware.tool_calls import Result, ToolHandler
@@ -20,8 +19,8 @@ from agent.tools.service import SERVICE_TOOLS, UNAVAILABLE
 class ServiceToolsMiddleware(AgentMiddleware[Any, Any]):
     """Brings the tools of the service, and shows those that the facts about the chat name (`services`).
 
-    A run without such facts has those of the conversation's last one, so that the list of tools stays the
-    same. Hooks: `wrap_model_call` for the list, `wrap_tool_call` refuses the others.
+    Nobody answers a run without such facts, whatever the conversation's earlier ones told: it would wait for
+    ever. Hooks: `wrap_model_call` for the list, `wrap_tool_call` refuses the others.
     """
 
     state_schema = ThreadState
@@ -32,14 +31,14 @@ class ServiceToolsMiddleware(AgentMiddleware[Any, Any]):
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
         """Call the model with the tools that can be used in this chat."""
-        offered = _list_offered(request.runtime, request.state)
+        offered = _list_offered(request.runtime)
         shown = [tool for tool in request.tools if _is_usable(tool, offered)]
         return await handler(request if len(shown) == len(request.tools) else request.override(tools=shown))
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
         """Run the tool if it can be used in this chat."""
         name = request.tool_call["name"]
-        if name not in SERVICE_TOOLS or name in _list_offered(request.runtime, request.state):
+        if name not in SERVICE_TOOLS or name in _list_offered(request.runtime):
             return await handler(request)
         return ToolMessage(UNAVAILABLE, tool_call_id=request.tool_call["id"], name=name, status="error")
 
@@ -49,9 +48,7 @@ def _is_usable(tool: Any, offered: tuple[str, ...]) -> bool:
     return name not in SERVICE_TOOLS or name in offered
 
 
-def _list_offered(runtime: Any, state: Any) -> tuple[str, ...]:
+def _list_offered(runtime: Any) -> tuple[str, ...]:
     """Return the services of the run's chat."""
     facts = read_chat_facts(runtime)
-    if facts is None and isinstance(state, Mapping) and (stored := state.get("shown_chat")):
-        facts = ChatFacts.parse(stored["facts"])
     return facts.services if facts is not None else ()

@@ -14,5 +14,6 @@ RESULT: Final = "service_result"
 READ_CHAT: Final = "read_chat"
 """Service that returns messages of the run's chat. Arguments `since` and `until` are times as
 `2026-11-24 05:16` in the chat's time zone, "" for the default. The result has `zone`, `since`, `lines`,
-`omitted` (number of older messages) and `until` (where they end); or `problem`: unrecorded, since or until.
+`omitted` (number of older messages) and `until` (where they end); or `problem`: unrecorded, since,
+until, or limit after too many calls in one answer.
 """

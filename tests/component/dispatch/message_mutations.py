@@ -277,7 +277,7 @@ MESSAGE_MUTATIONS = (
         "calls to the service",
         "a service that the chat does not have is neither shown nor run",
         "agent/middleware/service_tools.py",
-        "if name not in SERVICE_TOOLS or name in _list_offered(request.runtime, request.state):",
+        "if name not in SERVICE_TOOLS or name in _list_offered(request.runtime):",
         "if True:",
         f"{SERVICE_TOOLS}::test_where_it_is_not_offered_it_is_neither_shown_nor_run",
     ),

@@ -14,7 +14,7 @@ from agent.middleware.service_tools import ServiceToolsMiddleware
 from agent.middleware.tool_results import ToolResultMiddleware
 from agent.shared.run_identity import CHAT_FACTS
 from agent.shared.service_calls import READ_CHAT, RESULT, SERVICE_CALL
-from agent.tools.service import PROBLEMS, UNAVAILABLE, render_messages
+from agent.tools.service import PROBLEMS, SERVICE_TOOLS, UNAVAILABLE, render_messages
 from tests.harness.agents import calls, chain, say, says, scripted
 
 FOUND = {
@@ -67,11 +67,19 @@ async def test_where_it_is_not_offered_it_is_neither_shown_nor_run() -> None:
     assert model.calls[0].tools == ()
 
 
-async def test_the_list_stays_when_a_run_tells_nothing() -> None:
-    model, graph = build(says("ok"))
+async def test_a_run_that_no_bot_answers_is_not_offered_what_the_conversation_had() -> None:
+    model, graph = build(says("ok"), calls(READ_CHAT), says("I can't."))
     await say(graph, "one", run(READ_CHAT))
-    await say(graph, "two", {"configurable": {"thread_id": "t-1"}})
-    assert model.calls[0].tools == model.calls[1].tools != []
+    values = await say(graph, "two", {"configurable": {"thread_id": "t-1"}})
+    assert (len(model.calls[0].tools), model.calls[1].tools) == (1, ())
+    assert "__interrupt__" not in values
+    assert model.calls[-1].texts[-1] == UNAVAILABLE
+
+
+def test_the_model_reads_the_docstring_without_its_line_breaks() -> None:
+    told = SERVICE_TOOLS[READ_CHAT]
+    assert "\n" not in told.description
+    assert all(one.get("description") for one in told.args.values())
 
 
 async def test_nothing_in_a_message_passes_for_a_message_to_the_agent() -> None:
