@@ -297,8 +297,9 @@ class StoppedAnswer:
 class Turn:
     """One or more accepted messages that are answered together.
 
-    - `attempt`: n of the idempotency key `<turn id>:<n>`.
-    - `run_id`: "" until the runtime has assigned one.
+    - `attempt`: n of the first run's idempotency key `<turn id>:<n>`.
+    - `run_id`: the first run, "" until the runtime has assigned an id.
+    - `last_attempt`, `last_run_id`: the newest run that continues the first (0 and "" for none).
     - `checkpoint`: the checkpoint to fork from ("" for the thread's latest).
     - `repeats`: the turn that a retry answers again (0 for none).
     - `stopped`: the reason to end the turn early.
@@ -323,6 +324,8 @@ class Turn:
     ready_at: float = 0.0
     attempt: int = 1
     run_id: str = ""
+    last_attempt: int = 0
+    last_run_id: str = ""
     checkpoint: str = ""
     model: str = ""
     plan: bool = False

@@ -18,7 +18,7 @@ VARIABLE = "ROEBOT_FAULT"
 
 class Step(StrEnum):
     """Steps of a turn at which a crash is tested, in order. A turn passes OFFERED and JOINED only if a
-    message joins its run.
+    message joins its run, and SERVICE_ANSWERED only if the agent calls the service.
     """
 
     RECEIVED = "received"
@@ -27,6 +27,7 @@ class Step(StrEnum):
     RUN_CREATED = "run_created"
     OFFERED = "offered"
     JOINED = "joined"
+    SERVICE_ANSWERED = "service_answered"
     POST_INTENDED = "post_intended"
     POSTED = "posted"
     MID_STREAM = "mid_stream"

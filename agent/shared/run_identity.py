@@ -28,6 +28,8 @@ SCHEDULED: Final = "scheduled"
 """Key in a message's `additional_kwargs` that is true for the text of a schedule."""
 JOINED: Final = "joined"
 """Key in a message's `additional_kwargs` that is true for one that joined a run on earlier messages."""
+PRESENTED_FILES: Final = "presented_files"
+"""Key in the `artifact` of a tool's result that lists the files which the call presented."""
 STEERING: Final = "steer"
 """First label of the store namespaces, with a thread's id, of messages that wait to join a run."""
 MAX_DEPTH = 64

@@ -31,6 +31,7 @@ from agent.core.paths import AREAS, VIRTUAL_ROOT
 from agent.core.tool_order import ORDER, Order
 from agent.sandbox.paths import WORKSPACE
 from agent.sandbox.running import LOST
+from agent.shared.run_identity import PRESENTED_FILES
 from agent.tools.documented_tool import documented_tool
 from agent.tools.missing_files import list_existing, no_such_file, read_existing
 from agent.tools.network_failure import describe_network_failure
@@ -199,7 +200,8 @@ async def present_files(paths: list[str], tool_call_id: Annotated[str, InjectedT
     text = f"Presented: {', '.join(shown)}."
     if refused:
         text += f" {NOT_SHOWN} {'; '.join(refused)}."
-    message = ToolMessage(text, tool_call_id=tool_call_id, name="present_files")
+    presented = {PRESENTED_FILES: shown}
+    message = ToolMessage(text, artifact=presented, tool_call_id=tool_call_id, name="present_files")
     return Command(update={"messages": [message], "artifacts": shown})
 
 

@@ -25,7 +25,8 @@ from bot.dispatch.reply.delivery import (
 )
 from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.reply.streaming import ReplyStreamer
-from bot.dispatch.run.session import RunOutcome, RunSession
+from bot.dispatch.run.outcome import RunOutcome
+from bot.dispatch.run.session import RunSession
 from bot.domain import (
     OPEN_STATES,
     Busy,

@@ -97,6 +97,10 @@ class LangGraphRuntime:
             raise
         return request.answers in open_interrupts(state)
 
+    async def find_run(self, thread_id: str, key: str) -> str:
+        with translated_errors():
+            return await self._find_run(thread_id, key)
+
     async def _find_run(self, thread_id: str, key: str) -> str:
         try:
             runs = await self._client.runs.list(thread_id, limit=LOOK_BACK)

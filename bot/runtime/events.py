@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from agent.shared.run_identity import NOTE_SOURCE
+from agent.shared.run_identity import NOTE_SOURCE, PRESENTED_FILES
 from bot.domain import ProgressItem, ProgressState
 from bot.runtime.interface import (
     ArtifactsPresented,
@@ -327,9 +327,11 @@ def read_answer(state: Mapping[str, Any], message_ids: Iterable[str]) -> ThreadA
     interrupts = [found for task in tasks for found in _read_interrupts(task.get("interrupts"))]
     errors = [str(task.get("error")) for task in tasks if task.get("error")]
     first = interrupts[0] if interrupts else None
+    artifacts = tuple(str(path) for path in values.get("artifacts") or ())
     return ThreadAnswer(
         texts=tuple(texts),
-        artifacts=tuple(str(path) for path in values.get("artifacts") or ()),
+        artifacts=artifacts,
+        presented=tuple(path for path in _presented_paths(own) if path in artifacts),
         interrupt=first if isinstance(first, RunInterrupted) else None,
         error=errors[0] if errors else "",
         joins=joins,
@@ -398,3 +400,11 @@ def _tool_history(messages: Sequence[Mapping[str, Any]]) -> Iterator[ToolCall | 
             yield from _tool_calls(message)
         elif message.get("type") in TOOL:
             yield from _tool_results(message)
+
+
+def _presented_paths(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the files that the results of tools present."""
+    for message in messages:
+        about = message.get("artifact") if message.get("type") in TOOL else None
+        paths = about.get(PRESENTED_FILES) if isinstance(about, Mapping) else None
+        yield from (path for path in (paths if isinstance(paths, list) else ()) if isinstance(path, str))

@@ -230,14 +230,17 @@ class JoinedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ThreadAnswer:
-    """The answer to a turn in the thread's state: assistant texts after its messages, artifacts, open
-    question, which messages joined the thread's newest run of which any did, and the tools that were called.
+    """The answer to a turn in the thread's state: assistant texts after its messages, open question, which
+    messages joined the thread's newest run of which any did, and the tools that were called.
 
+    `artifacts` are the files that the agent has presented in the thread, `presented` those among them that
+    tools presented in this answer.
     `remark` is the newest text beside tool calls, if no other assistant message follows it.
     """
 
     texts: tuple[str, ...]
     artifacts: tuple[str, ...] = ()
+    presented: tuple[str, ...] = ()
     interrupt: RunInterrupted | None = None
     error: str = ""
     joins: tuple[JoinedMessage, ...] = ()
@@ -350,6 +353,10 @@ class AgentRuntime(Protocol):
         """Start the run of this key and return its id; a key that was used already gives the run it
         started.
         """
+        ...
+
+    async def find_run(self, thread_id: str, key: str) -> str:
+        """Return the id of the run that this key started, "" if there is none."""
         ...
 
     def join_run(self, thread_id: str, run_id: str, after: str) -> AsyncIterator[LoggedEvent]:

@@ -334,6 +334,8 @@ def decode_turn(
         ready_at=row.ready_at,
         attempt=row.attempt,
         run_id=row.run_id,
+        last_attempt=row.last_attempt,
+        last_run_id=row.last_run_id,
         checkpoint=row.checkpoint,
         model=row.model,
         plan=bool(row.plan),

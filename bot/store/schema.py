@@ -109,6 +109,8 @@ turns = Table(
     _text("thread_id"),
     Column("attempt", Integer, nullable=False, server_default=text("1")),
     _text("run_id"),
+    _int("last_attempt"),
+    _text("last_run_id"),
     _text("checkpoint"),
     _text("model"),
     Column("repeats", Id, nullable=False, server_default=text("0")),
@@ -467,7 +469,7 @@ erasures = Table(
 forgotten = Table("forgotten", metadata, Column("account", String, primary_key=True), _number("turn_id"))
 
 
-REVISIONS = tuple(f"{number:04}" for number in range(1, 24))
+REVISIONS = tuple(f"{number:04}" for number in range(1, 25))
 HEAD = REVISIONS[-1]
 VERSION_TABLE = "alembic_version"
 _versions = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))

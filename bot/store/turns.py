@@ -105,7 +105,8 @@ class AgentHandoff:
 
 
 TURN_COLUMNS = (
-    "id, conversation_id, kind, state, address, platform, thread_id, attempt, run_id, checkpoint, model,"
+    "id, conversation_id, kind, state, address, platform, thread_id, attempt, run_id, last_attempt,"
+    " last_run_id, checkpoint, model,"
     " plan, agent, repeats, stopped, answers, size, ready_at, created_at, error,"
     " (SELECT c.busy FROM conversations c WHERE c.id = conversation_id) AS busy"
 )
@@ -153,8 +154,12 @@ OPEN_LANES = sql(
 OPEN_CONTROL_TURNS = sql(
     f"SELECT id FROM turns WHERE kind <> 'chat' AND state IN {OPEN} ORDER BY conversation_id, id"
 )
-# Set the runtime's run id of a turn.
-SET_RUN = sql("UPDATE turns SET run_id = :run_id, attempt = :attempt WHERE id = :id")
+# Set the first run of a turn, which has no others yet.
+SET_RUN = sql(
+    "UPDATE turns SET run_id = :run_id, attempt = :attempt, last_run_id = '', last_attempt = 0 WHERE id = :id"
+)
+# Set the newest of the runs that continue the first.
+SET_LAST_RUN = sql("UPDATE turns SET last_run_id = :run_id, last_attempt = :attempt WHERE id = :id")
 # Delete the parts from an index on, and those without content.
 DROP_PARTS = sql("DELETE FROM parts WHERE turn_id = :turn AND (position >= :count OR content = '')")
 # Turn an accepted command into a chat turn.
@@ -268,8 +273,13 @@ def _load_messages(connection: Connection, turn: int) -> Sequence[TurnMessage]:
 
 
 def set_run(connection: Connection, turn: int, run_id: str, attempt: int) -> None:
-    """Store the runtime's run id of a turn ("" before a new run is created)."""
+    """Store the first run of a turn ("" before a new one is created), and that it has no others."""
     connection.execute(SET_RUN, {"id": turn, "run_id": run_id, "attempt": attempt})
+
+
+def set_last_run(connection: Connection, turn: int, run_id: str, attempt: int) -> None:
+    """Store the newest run of a turn, which continues the first."""
+    connection.execute(SET_LAST_RUN, {"id": turn, "run_id": run_id, "attempt": attempt})
 
 
 def save_turn(

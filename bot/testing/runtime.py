@@ -110,6 +110,11 @@ class ScriptedRuntime:
             self.script(run)
         return run.id
 
+    async def find_run(self, thread_id: str, key: str) -> str:
+        self._reachable()
+        run_id = self.by_key.get(key, "")
+        return run_id if run_id in self.runs else ""
+
     async def join_run(self, thread_id: str, run_id: str, after: str) -> AsyncIterator[LoggedEvent]:
         self._reachable()
         run = self._run(run_id)

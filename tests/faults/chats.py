@@ -6,12 +6,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Protocol
 
+from bot.faults import Step
 from tests.harness.page import PageUser
 from tests.harness.waiters import until
 from tests.harness.wires import WIRES, Standing, Wire
 
 SCALE = 0.2
 """Periods of the platforms' limits and of their redelivery are so much shorter."""
+ALWAYS = [step for step in Step if step not in (Step.OFFERED, Step.JOINED, Step.SERVICE_ANSWERED)]
+"""The steps of every turn; the others have suites of their own."""
 
 
 class Chat(Protocol):

@@ -16,6 +16,7 @@ import pytest
 from bot.app.service import BotService
 from bot.faults import Step, act_at
 from bot.store.retention import purge_expired
+from tests.faults.chats import ALWAYS
 from tests.harness.assertions import check_answered, whole
 from tests.harness.inprocess_service import Runtime, ShiftedClock, config_text, scripted_runtime, serviced
 from tests.harness.sqlite import open_turns, turns
@@ -79,7 +80,7 @@ def heard(service: BotService, stage: Stage) -> int:
     return int(getattr(adapter.counts, "updates", 0) or getattr(adapter.counts, "events", 0))
 
 
-@pytest.mark.parametrize("step", [step for step in Step if step not in (Step.OFFERED, Step.JOINED)])
+@pytest.mark.parametrize("step", ALWAYS)
 async def test_the_connection_is_cut_at_each_step(stage: Stage, step: Step) -> None:
     cuts: list[Step] = []
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bot.faults import VARIABLE, Step
-from tests.faults.chats import SCALE, Chat, chat_on
+from tests.faults.chats import ALWAYS, SCALE, Chat, chat_on
 from tests.harness.assertions import Standing, check_answered, whole
 from tests.harness.machine import Deadline
 from tests.harness.service import MODEL, ServiceProcess
@@ -137,8 +137,6 @@ async def killed_and_restarted(
     assert chat.limited() == 0
 
 
-# These two a turn passes only where a message joins its run; they have a suite of their own.
-ALWAYS = [step for step in Step if step not in (Step.OFFERED, Step.JOINED)]
 # On the page every frame is free, so the last one shows everything: only a reply that never streamed has its
 # final sent.
 STREAMS = [(place, step) for place in PLACES for step in ALWAYS if (place, step) != ("page", Step.PART_SENT)]

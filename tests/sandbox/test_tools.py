@@ -18,6 +18,7 @@ from agent.middleware.sandbox import SandboxMiddleware
 from agent.sandbox.options import SandboxLimits
 from agent.sandbox.running import run
 from agent.shared.process import ProgramStart
+from agent.shared.run_identity import PRESENTED_FILES
 from agent.testing import Script, ScriptedChatModel, ToolUse
 from agent.testing.sandbox import OUTPUT_BYTES, MemorySandboxProvider
 from agent.tools.network_failure import NO_NETWORK, ONLY
@@ -218,6 +219,7 @@ async def test_presented_files_are_artifacts(chat: Chat, provider: MemorySandbox
         await sandbox.write_file(path, b"x")
     assert await chat.call("present_files", paths=paths) == f"Presented: {', '.join(paths)}."
     assert chat.values["artifacts"] == paths
+    assert chat.values["messages"][-2].artifact == {PRESENTED_FILES: paths}
     await chat.call("present_files", paths=paths[:1])
     assert chat.values["artifacts"] == paths
 

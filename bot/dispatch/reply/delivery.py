@@ -13,7 +13,7 @@ from agent.shared.aio import shielded
 from bot.dispatch.pacing import AccountChannel
 from bot.dispatch.reply.diff import Action, EditPart, PostPart, RemovePart, place_parts
 from bot.dispatch.reply.sender import ReplySender
-from bot.dispatch.run.session import RunOutcome
+from bot.dispatch.run.outcome import RunOutcome
 from bot.domain import Part, PartKind, PartState, ToolStep, Turn, TurnState, turn_author
 from bot.errors import (
     DeliveryCategory,

@@ -27,6 +27,8 @@ log = structlog.get_logger(__name__)
 
 MAX_SERVICE_CALLS = 20
 """Maximum number of service calls of a turn."""
+MAX_REFUSED = 10
+"""Maximum number of calls over that limit that are answered with a problem, so that the run can end."""
 MAX_MESSAGES, MAX_CHARACTERS = 200, 12_000
 DEFAULT_SECONDS = 24 * 3600.0
 _TIME = "%Y-%m-%d %H:%M"
@@ -51,6 +53,11 @@ def read_service_call(asked: RunInterrupted | None) -> ServiceCall | None:
     arguments = value.get("arguments")
     known = arguments if isinstance(arguments, Mapping) else {}
     return ServiceCall(asked.id, str(value.get("name") or ""), known)
+
+
+def refuse_call() -> dict[str, str]:
+    """Return the value with which a run is resumed after too many calls."""
+    return {RESULT: orjson.dumps({"problem": "limit"}).decode()}
 
 
 def list_services(turn: Turn) -> list[str]:

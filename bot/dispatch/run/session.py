@@ -1,11 +1,10 @@
-"""Run a turn on the agent runtime: create the run, follow it, resume lost connections, stop on request."""
+"""Run a turn on the agent runtime: follow its runs, answer their calls, resume lost connections, stop."""
 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import tzinfo
 from typing import Any
 
@@ -19,6 +18,7 @@ from bot.dispatch.run.agent_message import RoleOf
 from bot.dispatch.run.answer_files import AnswerPaths, attach_linked_files
 from bot.dispatch.run.chat_facts import build_chat_facts
 from bot.dispatch.run.exchanges import format_exchanges
+from bot.dispatch.run.outcome import ADVICE, RunOutcome, public_message
 from bot.dispatch.run.request import (
     ServiceAnswer,
     Steering,
@@ -27,34 +27,28 @@ from bot.dispatch.run.request import (
     load_thread_history,
     message_ids,
 )
-from bot.dispatch.run.service_calls import MAX_SERVICE_CALLS, ServiceCalls, read_service_call
+from bot.dispatch.run.service_calls import (
+    MAX_REFUSED,
+    MAX_SERVICE_CALLS,
+    ServiceCall,
+    ServiceCalls,
+    read_service_call,
+    refuse_call,
+)
 from bot.dispatch.run.transcript import Draft, RunTranscript, ToolLog
+from bot.dispatch.run.turn_runs import TurnRuns
 from bot.dispatch.run.upload import AttachmentUploader
-from bot.domain import HistoryMessage, Stopped, ToolStep, Turn, TurnState
+from bot.domain import HistoryMessage, Stopped, Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
 from bot.privacy.chat_record import format_earlier_messages
 from bot.render.thread_paths import ThreadPaths
-from bot.runtime.interface import MessageJoined, RunRequest, ThreadAnswer, TokenUsage
+from bot.runtime.interface import MessageJoined, RunRequest, ThreadAnswer
 from bot.store.conversations import set_agent_title
 from bot.store.quotations import first_words
-from bot.store.turns import set_run
 from bot.wiring import Core
 
 log = structlog.get_logger(__name__)
-
-
-MAX_ERROR_CHARACTERS = 500
-"""Characters."""
-# Paths of the machine are hidden from people; virtual paths in /mnt are the agent's own.
-_PART = r"[^\s/'\":,;()<>\[\]]+"
-_PATH = re.compile(rf"(?<![\w/:.…])/(?!mnt/)(?:{_PART}/)+({_PART})")
-
-
-def public_message(message: str, mask: Callable[[str], str]) -> str:
-    """Return an error message without secrets and directories, at most MAX_ERROR_CHARACTERS long."""
-    return _PATH.sub(r"…/\1", mask(message))[:MAX_ERROR_CHARACTERS]
-
 
 # Time in which a stopped run has to report its end (s).
 STOP_GRACE = 0.6
@@ -62,28 +56,9 @@ STOP_GRACE = 0.6
 SETTLED_WITHIN, STOPPED_WITHIN = 10.0, 0.2
 # Number of starts of a run that the runtime has lost.
 MOST_RUNS = 3
-ADVICE = {"ProfileUnknown": "failed_agent"}
-"""Text that helps in a chat, by the class of a run's error."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunOutcome:
-    """Outcome of a run: final text, artifacts (virtual paths), and the state in which the turn is closed.
-
-    `question` is the agent's question at its end; `interrupt` is the id by which the run is resumed with the
-    answer ("" without a question). `used` is the token usage, None if it was not counted. `joined` are the
-    waiting messages that joined the run, `steps` its tool calls.
-    """
-
-    text: str
-    artifacts: tuple[str, ...] = ()
-    state: TurnState = TurnState.DONE
-    error: str = ""
-    question: Question = field(default_factory=Question)
-    interrupt: str = ""
-    used: TokenUsage | None = None
-    joined: tuple[int, ...] = ()
-    steps: tuple[ToolStep, ...] = ()
+# Time limits for a creation that a stop has to wait for, and for cancelling after a restart, when the runtime
+# may be starting too (s).
+CREATED_WITHIN, CANCELLED_WITHIN = 5.0, 10.0
 
 
 class RunSession:
@@ -120,9 +95,9 @@ class RunSession:
         self._services = ServiceCalls(turn, channel, core.db, view=self._view, role_of=role_of, zone=zone)
         self._answer: ServiceAnswer | None = None
         self._show = show
-        self._start_limiter = start_limiter
         self._mask = core.mask_secrets
-        self._stop = asyncio.Event()
+        self._runs = TurnRuns(turn, core.runtime, core.db, core.clock, start_limiter)
+        self._restarted = False
         self.steering = Steering(
             AttachmentUploader(turn, channel, core.runtime, core.clock),
             core.db,
@@ -137,7 +112,7 @@ class RunSession:
         self._paths = AnswerPaths()
         self._stop_reason = turn.stopped
         if turn.stopped:
-            self._stop.set()
+            self._runs.stopping.set()
 
     @property
     def joined_count(self) -> int:
@@ -151,11 +126,14 @@ class RunSession:
     def stop(self, why: Stopped = Stopped.ASKED) -> None:
         """Stop the run."""
         self._stop_reason = self._stop_reason or why
-        self._stop.set()
+        self._runs.stopping.set()
 
     async def run(self, *, restarted: bool) -> RunOutcome:
         """Run the turn and return its outcome. Lost connections are resumed."""
-        outcome = await self._attach_files(await self._run_until_stopped(restarted))
+        self._restarted = restarted
+        if restarted:
+            self._runs.on_restart()
+        outcome = await self._attach_files(await self._run_until_stopped())
         joined = await self._collect_steered()
         await self._empty_inbox()
         said = self._transcript
@@ -181,9 +159,9 @@ class RunSession:
         """
         said, steering = self._transcript, self.steering
         cut_off = said.status is None
-        if not self._turn.run_id or not (said.joined or steering.offered or (cut_off and steering.on)):
+        if not self._runs.exist or not (said.joined or steering.offered or (cut_off and steering.on)):
             return ()
-        hurry = cut_off or self._stop.is_set()
+        hurry = cut_off or self._runs.stopping.is_set()
         reading = self._read_answer(Backoff(self._clock))
         try:
             answer = await within_time(reading, self._clock, STOPPED_WITHIN if hurry else SETTLED_WITHIN)
@@ -202,9 +180,9 @@ class RunSession:
         except RuntimeProblem as problem:
             log.warning("inbox_left", turn=self._turn.id, problem=str(problem))
 
-    async def _run_until_stopped(self, restarted: bool) -> RunOutcome:
-        work = asyncio.ensure_future(self._create_and_follow(restarted))
-        stopping = asyncio.ensure_future(self._stop.wait())
+    async def _run_until_stopped(self) -> RunOutcome:
+        work = asyncio.ensure_future(self._create_and_follow())
+        stopping = asyncio.ensure_future(self._runs.stopping.wait())
         both: set[asyncio.Future[Any]] = {work, stopping}
         try:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -220,65 +198,90 @@ class RunSession:
             await asyncio.gather(work, stopping, return_exceptions=True)
 
     async def _cancel_run(self, work: asyncio.Future[RunOutcome]) -> None:
-        """Cancel the run and wait STOP_GRACE seconds for its end."""
-        if self._turn.run_id:
-            cancel = asyncio.ensure_future(self._runtime.cancel_run(self._turn.thread_id, self._turn.run_id))
-            timer = asyncio.ensure_future(self._clock.sleep(STOP_GRACE))
-            pending: set[asyncio.Future[Any]] = {work, timer}
-            await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-            for task in (cancel, timer):
-                task.cancel()
-            for result in await asyncio.gather(cancel, timer, return_exceptions=True):
-                if isinstance(result, RuntimeProblem):
-                    log.warning("cancel_failed", turn=self._turn.id, problem=str(result))
+        """Cancel the newest run, and wait STOP_GRACE seconds for its end."""
+        await self._runs.finish_creation(CREATED_WITHIN)
+        if self._runs.may_exist:
+            limit = CANCELLED_WITHIN if self._restarted else STOP_GRACE
+            try:
+                await within_time(self._runs.cancel(), self._clock, limit)
+            except RuntimeProblem as problem:
+                log.warning("cancel_failed", turn=self._turn.id, problem=str(problem))
+            await self._await_end(work)
         work.cancel()
         await asyncio.wait({work})
 
-    async def _create_and_follow(self, restarted: bool) -> RunOutcome:
-        """Follow the run to its end, and answer its calls to the service on the way."""
-        if restarted and self.steering.on:
+    async def _await_end(self, work: asyncio.Future[RunOutcome]) -> None:
+        timer = asyncio.ensure_future(self._clock.sleep(STOP_GRACE))
+        pending: set[asyncio.Future[Any]] = {work, timer}
+        await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        timer.cancel()
+        await asyncio.gather(timer, return_exceptions=True)
+
+    async def _create_and_follow(self) -> RunOutcome:
+        """Follow the turn's runs to the end, and answer their calls to the service on the way."""
+        if self._restarted and self.steering.on:
             # The run's events may refer to messages that joined it before the restart.
             await self.steering.load_waiting()
-        outcome = await self._follow_one(restarted)
-        for _ in range(MAX_SERVICE_CALLS):
+        outcome = await self._follow_one()
+        for number in range(MAX_SERVICE_CALLS + MAX_REFUSED):
             call = read_service_call(self._transcript.question)
-            if call is None or self._stop.is_set():
-                return outcome
-            value = await self._services.answer_call(call, self._clock.now())
-            self._answer = ServiceAnswer(call.interrupt, value)
-            # A crash from here on repeats the call: the first run's events ask for it again.
-            self._turn = replace(self._turn, run_id="", attempt=self._turn.attempt + 1)
+            if not await self._enters_known_run(call):
+                if call is None or self._runs.stopping.is_set():
+                    return outcome
+                value = (
+                    await self._services.answer_call(call, self._clock.now())
+                    if number < MAX_SERVICE_CALLS
+                    else refuse_call()
+                )
+                self._answer = ServiceAnswer(call.interrupt, value)
+                reach(Step.SERVICE_ANSWERED)
+                self._runs.begin_next()
             self._transcript.go_on()
-            outcome = await self._follow_one(restarted)
+            outcome = await self._follow_one()
         if read_service_call(self._transcript.question) is None:
             return outcome
         return self._failed_outcome(self._texts("no_answer"), "service_calls")
 
-    async def _follow_one(self, restarted: bool) -> RunOutcome:
+    async def _enters_known_run(self, call: ServiceCall | None) -> bool:
+        """Go to the run that continues the one at hand if it was created before a restart. A run whose events
+        are gone may have called the service too.
+        """
+        led_on = call is not None or self._transcript.events_missing
+        return self._restarted and led_on and await self._runs.enter_next()
+
+    async def _follow_one(self) -> RunOutcome:
         for _ in range(MOST_RUNS):
             naming = None
-            if not self._turn.run_id:
-                await self._create_run(repeated=restarted)
-                naming = asyncio.ensure_future(self._record_run())
+            if not self._runs.turn.run_id:
+                if not await self._create_run():
+                    return self._stopped_outcome()
+                naming = asyncio.ensure_future(self._runs.record())
             try:
                 return await self._follow_recorded(naming)
             except RunMissing:
-                # The runtime has lost the run (it was moved, or does not persist runs), so a new one is
-                # created.
-                log.warning("run_missing", turn=self._turn.id, run=self._turn.run_id)
-                self._turn = replace(self._turn, run_id="", attempt=self._turn.attempt + 1)
-                await self._record_run()
+                await self._runs.begin_anew()
                 said = self._transcript
                 self._transcript = RunTranscript(
-                    self.steering.joined_line, tool_log=said.tool_log, usage=said.usage
+                    self.steering.joined_line,
+                    tool_log=said.tool_log,
+                    usage=said.usage,
+                    earlier_usage=said.usage,
                 )
                 self.steering.reset()
         raise RuntimeUnreachable("the runtime keeps losing its runs")
 
+    async def _create_run(self) -> bool:
+        """Create the run at hand. Return False if the turn was stopped before."""
+        if self._runs.stopping.is_set():
+            return self._restarted and await self._runs.enter_current()
+        created = await self._runs.create(await self._build_request(repeated=self._restarted))
+        self._is_live = self._runs.is_fresh
+        return created
+
     async def _build_request(self, *, repeated: bool) -> RunRequest:
         if self._answer is not None:
             return build_resume_request(
-                self._turn,
+                self._runs.turn,
                 self._channel,
                 self._texts,
                 self._roles,
@@ -288,7 +291,7 @@ class RunSession:
                 repeated=repeated,
             )
         return await build_run_request(
-            AttachmentUploader(self._turn, self._channel, self._runtime, self._clock),
+            AttachmentUploader(self._runs.turn, self._channel, self._runtime, self._clock),
             self._texts,
             self._roles,
             self._role_of,
@@ -298,21 +301,6 @@ class RunSession:
             history=await self._read_chat_history(),
             steerable=self.steering.on,
         )
-
-    async def _create_run(self, *, repeated: bool) -> None:
-        request = await self._build_request(repeated=repeated)
-        tries = Backoff(self._clock)
-        while True:
-            try:
-                async with self._start_limiter.creation_slot():
-                    run_id = await self._runtime.create_run(request)
-                break
-            except RuntimeUnreachable as problem:
-                request = replace(request, repeated=True)
-                await tries.pause(problem)
-        reach(Step.RUN_CREATED)
-        self._is_live = not request.repeated
-        self._turn = replace(self._turn, run_id=run_id)
 
     async def _read_chat_history(self) -> str:
         """Return what was said in the chat before the turn, as far as the conversation does not know it."""
@@ -334,10 +322,6 @@ class RunSession:
     async def _describe_chat(self) -> dict[str, Any]:
         return await build_chat_facts(self._turn, self._channel, self._view, self._zone, self._clock.now())
 
-    async def _record_run(self) -> None:
-        """Record the run. Nothing waits for this: after a crash the idempotency key finds the run anyway."""
-        await self._db.run(set_run, self._turn.id, self._turn.run_id, self._turn.attempt)
-
     async def _follow_recorded(self, naming: asyncio.Future[None] | None) -> RunOutcome:
         """Follow the run while it is being recorded; both have ended when this returns."""
         try:
@@ -348,11 +332,11 @@ class RunSession:
 
     async def _follow_run(self) -> RunOutcome:
         """Follow the run's events to its end; a lost connection is resumed after the last event."""
-        after = ""
+        after, run_id = "", self._runs.turn.run_id
         tries = Backoff(self._clock)
         while self._transcript.status is None:
             try:
-                async for logged in self._runtime.join_run(self._turn.thread_id, self._turn.run_id, after):
+                async for logged in self._runtime.join_run(self._turn.thread_id, run_id, after):
                     after = logged.id or after
                     tries.reset()
                     now = self._clock.now() if self._is_live else None
@@ -396,11 +380,11 @@ class RunSession:
     async def _read_usage(self) -> None:
         """Read the run's token usage once, because events with token counts are missing."""
         try:
-            used = await self._runtime.read_usage(self._turn.thread_id, self._turn.run_id)
+            used = await self._runtime.read_usage(self._turn.thread_id, self._runs.turn.run_id)
         except RuntimeProblem as problem:
             log.warning("usage_unknown", turn=self._turn.id, problem=str(problem))
         else:
-            self._transcript.usage = used or self._transcript.usage
+            self._transcript.set_run_usage(used)
 
     def _compose_outcome(self) -> RunOutcome:
         said = self._transcript
@@ -409,7 +393,7 @@ class RunSession:
             return self._failed_outcome(
                 public_message(message, self._mask), said.failure.kind if said.failure else "run"
             )
-        if self._stop.is_set():
+        if self._runs.stopping.is_set():
             return self._stopped_outcome()
         asked = said.question
         question = read_question(asked.value, self._texts, self._mask) if asked is not None else Question()

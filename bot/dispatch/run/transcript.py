@@ -168,7 +168,9 @@ class RunTranscript:
     which something is only presented, `worked` those beside other calls; `growing` is the id of a text that
     is still being written, `latest` that of the newest message. `retracted`: this attempt has retracted a
     text. `joined` are the ids of the messages that joined the run; `joined_line` returns the line that marks
-    such a message in the text ("" for none). `title` is that of the thread if it was given in this run.
+    such a message in the text ("" for none). `title` is that of the thread if it was given in this run. `doubtful`
+    are the files that an earlier attempt presented: only the thread's state knows whether they still are.
+    `patchy`: the events of an earlier run of the turn were incomplete; `earlier_usage` is that of those runs.
     """
 
     joined_line: Callable[[str], str] = lambda _message: ""
@@ -180,15 +182,18 @@ class RunTranscript:
     growing: str = ""
     latest: str = ""
     artifacts: dict[str, None] = field(default_factory=dict)
+    doubtful: dict[str, None] = field(default_factory=dict)
     progress: ProgressTracker = field(default_factory=ProgressTracker)
     tool_log: ToolLog = field(default_factory=ToolLog)
     attempt: int = 1
     retracted: bool = False
     events_missing: bool = False
+    patchy: bool = False
     failure: RunFailed | None = None
     question: RunInterrupted | None = None
     status: str | None = None
     usage: TokenUsage | None = None
+    earlier_usage: TokenUsage | None = None
     title: str = ""
 
     @property
@@ -244,7 +249,11 @@ class RunTranscript:
     @property
     def incomplete(self) -> bool:
         """Return whether only the thread's state has the whole answer."""
-        return self.events_missing or self.attempt > 1 or (self.status == "success" and self.silent)
+        return self._is_told_in_part or (self.status == "success" and self.silent)
+
+    @property
+    def _is_told_in_part(self) -> bool:
+        return self.patchy or self.events_missing or self.attempt > 1
 
     @property
     def silent(self) -> bool:
@@ -346,13 +355,22 @@ class RunTranscript:
 
     def go_on(self) -> None:
         """Take the events of the run that continues this one, after a call of the agent to the service."""
-        self.events_missing = self.events_missing or self.attempt > 1
+        self.patchy, self.events_missing = self._is_told_in_part, False
+        self.earlier_usage = self.usage
         self.attempt = 1
         self.question, self.status = None, None
 
+    def set_run_usage(self, used: TokenUsage | None) -> None:
+        """Set the whole usage of the run at hand, if it is known."""
+        if used is not None:
+            self.usage = used if self.earlier_usage is None else self.earlier_usage + used
+
     def reconcile(self, answer: ThreadAnswer) -> None:
-        """Replace texts and tool calls by those of the thread's state, which is authoritative."""
+        """Replace texts, tool calls and files by those of the thread's state, which is authoritative."""
         self.tool_log.reconcile(answer.calls)
+        kept = [path for path in self.doubtful if path in answer.artifacts]
+        self.artifacts = dict.fromkeys([*kept, *answer.presented, *self.artifacts])
+        self.doubtful.clear()
         if answer.texts or answer.remark:
             self.texts = {}
             self.joined = {}
@@ -378,6 +396,7 @@ class RunTranscript:
         self.joined.clear()
         self._clear_remarks()
         self.growing = self.latest = ""
+        self.doubtful.update(self.artifacts)
         self.artifacts.clear()
         self.progress.clear()
         self.retracted = False

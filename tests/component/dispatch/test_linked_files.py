@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from bot.domain import TurnState
-from bot.runtime.interface import ArtifactsPresented, MessageText, RunEnded, RunInterrupted, TextDelta
+from bot.runtime.interface import (
+    ArtifactsPresented,
+    AttemptStarted,
+    EventsMissing,
+    MessageText,
+    RunEnded,
+    RunInterrupted,
+    TextDelta,
+    ThreadAnswer,
+)
 from bot.store.read_models import list_turns
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
@@ -129,3 +138,28 @@ async def test_a_text_above_a_question_has_its_file(at: Bench) -> None:
         run.emit(RunEnded("interrupted"))
         await closed(at)
     assert shown(at) == ["Like this?", "chart.png"]
+
+
+async def test_a_second_attempt_keeps_the_files_that_the_thread_still_has(at: Bench) -> None:
+    """The first attempt died after it had presented one file, and before another step was stored."""
+    at.runtime.artifacts |= {CHART: b"png", f"{OUT}/lost.csv": b"csv"}
+    async with at.running():
+        run = await first_run(at)
+        thread = ThreadAnswer(("Here.",), artifacts=(f"{OUT}/of-before.csv", CHART))
+        at.runtime.answers[run.request.thread_id] = thread
+        run.emit(ArtifactsPresented((CHART,)), ArtifactsPresented((f"{OUT}/lost.csv",)), AttemptStarted(2))
+        run.emit(MessageText("m1", "Here."), RunEnded("success"))
+        assert await closed(at) == [TurnState.DONE]
+    assert shown(at) == ["Here.", "chart.png"]
+
+
+async def test_files_that_no_event_told_are_read_from_the_thread(at: Bench) -> None:
+    at.runtime.artifacts |= {CHART: b"png", f"{OUT}/a.csv": b"csv"}
+    async with at.running():
+        run = await first_run(at)
+        thread = ThreadAnswer(("Here.",), artifacts=(CHART, f"{OUT}/a.csv"), presented=(CHART,))
+        at.runtime.answers[run.request.thread_id] = thread
+        run.emit(EventsMissing(), ArtifactsPresented((f"{OUT}/a.csv",)))
+        run.emit(MessageText("m1", "Here."), RunEnded("success"))
+        assert await closed(at) == [TurnState.DONE]
+    assert shown(at) == ["Here.", "chart.png", "a.csv"]

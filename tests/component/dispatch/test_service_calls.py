@@ -207,6 +207,17 @@ async def test_the_answer_after_as_many_calls_as_are_allowed_counts(at: Bench) -
     assert at.adapter.texts("group")[-1] == "done"
 
 
+async def test_a_call_over_the_limit_is_answered_so_that_the_run_can_end(at: Bench) -> None:
+    at.runtime.script = calling(*[{}] * 21)
+    async with at.running():
+        await hears(at, "what?", addressed=True)
+        found = await answered(at, 22)
+    assert found == [*[{"problem": "unrecorded"}] * 20, {"problem": "limit"}]
+    assert at.adapter.texts("group")[-1] == "done"
+    [view] = await at.db.run(list_turns, 1)
+    assert (view.state, view.asks) == (TurnState.DONE, False)
+
+
 @pytest.mark.parametrize("private", [True, False])
 async def test_a_private_thread_stays_out_of_the_notes_of_its_channel(at: Bench, private: bool) -> None:
     at.manifest = replace(at.manifest, private_threads=private)
@@ -226,6 +237,6 @@ async def test_an_agent_that_never_stops_calling_ends(at: Bench) -> None:
     at.runtime.script = calling(*[{}] * 100)
     async with at.running():
         await hears(at, "what?", addressed=True)
-        await at.until(lambda: len(at.runtime.runs) == 21)
+        await at.until(lambda: len(at.runtime.runs) == 31)
         await at.until(lambda: at.adapter.texts("group"))
-    assert len(at.runtime.runs) == 21
+    assert len(at.runtime.runs) == 31

@@ -149,6 +149,13 @@ async def test_one_key_is_one_run(subject: Subject) -> None:
     assert other != first
 
 
+async def test_a_run_is_found_by_its_key(subject: Subject) -> None:
+    thread, run = await subject.ask("hello", key="7:1")
+    assert await subject.port.find_run(thread, "7:1") == run
+    assert await subject.port.find_run(thread, "7:2") == ""
+    assert await subject.port.find_run(str(uuid.uuid4()), "7:2") == ""
+
+
 async def test_a_run_is_joined_from_any_event_without_loss(subject: Subject) -> None:
     thread, run = await subject.ask("a b c d e f")
     events = await subject.follow(thread, run)

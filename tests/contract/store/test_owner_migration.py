@@ -30,6 +30,7 @@ def before(connection: Connection) -> None:
         "ALTER TABLE turns DROP COLUMN steps",
         "DROP INDEX turns_stopped",
         *(f"ALTER TABLE turns DROP COLUMN {name}" for name in ("stopper", "stopper_name", "stop_told")),
+        *(f"ALTER TABLE turns DROP COLUMN {name}" for name in ("last_attempt", "last_run_id")),
         "DROP INDEX turns_spent",
         *(f"ALTER TABLE turns DROP COLUMN {name}" for name in ("cached_tokens", "cost", "currency")),
         "CREATE INDEX turns_spent ON turns (created_at, person, input_tokens, output_tokens, total_tokens)"

@@ -51,6 +51,7 @@ from bot.store.turns import (
     list_open_lanes,
     load_turn,
     save_turn,
+    set_last_run,
     set_run,
     stop_turn,
 )
@@ -347,6 +348,20 @@ async def test_run_and_attempt_are_kept(db: Database) -> None:
     found = (await db.run(load_turn, claim.turn.id)).turn
     assert found is not None
     assert (found.run_id, found.attempt) == ("run-1", 2)
+
+
+async def test_the_first_run_is_kept_beside_the_newest(db: Database) -> None:
+    [accepted] = await accept(db, admission(message()))
+    await db.run(claim_turn, accepted.conversation, 101.0)
+    await db.run(set_run, accepted.turn, "run-1", 1)
+    await db.run(set_last_run, accepted.turn, "run-3", 3)
+    found = (await db.run(load_turn, accepted.turn)).turn
+    assert found is not None
+    assert (found.run_id, found.attempt, found.last_run_id, found.last_attempt) == ("run-1", 1, "run-3", 3)
+    await db.run(set_run, accepted.turn, "", 4)
+    found = (await db.run(load_turn, accepted.turn)).turn
+    assert found is not None
+    assert (found.run_id, found.attempt, found.last_run_id, found.last_attempt) == ("", 4, "", 0)
 
 
 async def test_stop_marks_only_what_runs(db: Database) -> None:

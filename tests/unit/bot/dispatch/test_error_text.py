@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.dispatch.run.session import MAX_ERROR_CHARACTERS, public_message
+from bot.dispatch.run.outcome import MAX_ERROR_CHARACTERS, public_message
 
 
 @pytest.mark.parametrize(

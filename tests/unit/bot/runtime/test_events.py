@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.shared.run_identity import PRESENTED_FILES
 from bot.domain import ProgressItem, ProgressState
 from bot.runtime.events import read_answer, text_of, translate_event
 from bot.runtime.interface import (
@@ -257,6 +258,22 @@ def test_the_answer_to_a_turn_is_what_follows_its_messages() -> None:
     assert answer.artifacts == ("/mnt/x",)
     assert answer.interrupt == RunInterrupted("i", "?")
     assert answer.error == "boom"
+
+
+def test_the_files_of_a_turn_are_in_the_results_of_its_tools() -> None:
+    def result(number: int, artifact: object) -> dict[str, object]:
+        return {"type": "tool", "tool_call_id": f"c{number}", "content": "", "artifact": artifact}
+
+    messages = [
+        result(0, {PRESENTED_FILES: ["/mnt/old"]}),
+        {"type": "human", "id": "h1", "content": "one"},
+        result(1, {PRESENTED_FILES: ["/mnt/b", "/mnt/gone", 7]}),
+        result(2, {PRESENTED_FILES: "/mnt/a"}),
+        result(3, None),
+        result(4, {PRESENTED_FILES: ["/mnt/a"]}),
+    ]
+    values = {"messages": messages, "artifacts": ["/mnt/old", "/mnt/a", "/mnt/b"]}
+    assert read_answer({"values": values}, ["h1"]).presented == ("/mnt/b", "/mnt/a")
 
 
 def test_a_note_of_the_agent_does_not_end_a_turn() -> None:

@@ -1,0 +1,35 @@
+"""The migration that stores a turn's newest run beside its first."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, text
+
+from bot.store import Database
+from bot.store.schema import VERSION_TABLE, create, current, migrate
+from tests.contract.store.test_schema import empty
+
+
+def before(connection: Connection) -> None:
+    """A database of the version before, with a turn that works."""
+    create(connection)
+    for statement in (
+        *(f"ALTER TABLE turns DROP COLUMN {name}" for name in ("last_attempt", "last_run_id")),
+        "INSERT INTO conversations (id, account, chat) VALUES (1, 'tg', 'c1')",
+        "INSERT INTO turns (id, conversation_id, kind, state, address, attempt, run_id)"
+        " VALUES (1, 1, 'chat', 'running', '', 2, 'run-2')",
+        f"UPDATE {VERSION_TABLE} SET version_num = '0023'",
+    ):
+        connection.execute(text(statement))
+
+
+def runs(connection: Connection) -> list[tuple[object, ...]]:
+    query = "SELECT attempt, run_id, last_attempt, last_run_id FROM turns"
+    return [tuple(row) for row in connection.execute(text(query)).all()]
+
+
+async def test_a_turn_that_works_goes_on_with_the_run_it_had(database: Database) -> None:
+    await database.schema(empty)
+    await database.schema(before)
+    assert await database.schema(current) == "0023"
+    await database.schema(migrate)
+    assert await database.schema(runs) == [(2, "run-2", 0, "")]
