@@ -43,6 +43,7 @@ STEPS = {
     Step.RUN_CREATED: "the runtime has created the run",
     Step.OFFERED: "a new message is in the run's inbox",
     Step.JOINED: "the run has confirmed that it added the message",
+    Step.SERVICE_ANSWERED: "the agent's call to the service is answered; the next run is not created yet",
     Step.POST_INTENDED: "the intention to post is stored",
     Step.POSTED: "the platform has the message, but its id is not stored yet",
     Step.MID_STREAM: "an update of the growing answer was sent",
