@@ -168,9 +168,11 @@ class RunTranscript:
     which something is only presented, `worked` those beside other calls; `growing` is the id of a text that
     is still being written, `latest` that of the newest message. `retracted`: this attempt has retracted a
     text. `joined` are the ids of the messages that joined the run; `joined_line` returns the line that marks
-    such a message in the text ("" for none). `title` is that of the thread if it was given in this run. `doubtful`
-    are the files that an earlier attempt presented: only the thread's state knows whether they still are.
-    `patchy`: the events of an earlier run of the turn were incomplete; `earlier_usage` is that of those runs.
+    such a message in the text ("" for none). `title` is that of the thread if it was given in this run.
+
+    `doubtful` are the files that an earlier attempt presented: only the thread's state knows whether they
+    still are. `patchy`: the events of an earlier run of the turn were incomplete; `earlier_usage` is that of
+    those runs.
     """
 
     joined_line: Callable[[str], str] = lambda _message: ""
