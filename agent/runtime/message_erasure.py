@@ -17,6 +17,8 @@ from langgraph.types import Interrupt, Send
 from pydantic import BaseModel
 
 from agent.shared.compaction import COMPACTION
+from agent.shared.envelope import MARK, QUOTATION
+from agent.shared.escaped_text import Edit, edit_views
 from agent.shared.run_identity import JOINED, SENDER
 from agent.shared.text_masking import MASK, TextMask, mask_sentences
 from agent.subagents.kinds import TASK
@@ -32,7 +34,7 @@ _STRUCTURE: Final = frozenset(
 )
 _TASK_KEPT: Final = ("subagent_type",)
 T = TypeVar("T")
-_QUOTATION: Final = re.compile(r"<quotation( [^<>\n]*)>\n.*?\n</quotation>", re.DOTALL)
+_QUOTATION: Final = re.compile(rf"<{MARK}?{QUOTATION}( [^<>\n]*)>\n.*?\n<{MARK}?/{QUOTATION}>", re.DOTALL)
 _AUTHOR: Final = re.compile(r' from="([^"]*)"')
 _TEXT: Final = r'"(?:[^"\\\n]|\\.)*"'
 _EXCHANGE: Final = re.compile(rf"^- [^\"\n]*{_TEXT} \(([^()\n]*)\): {_TEXT} -> {_TEXT}", re.MULTILINE)
@@ -166,19 +168,21 @@ class ValueEraser:
         return found if any(found[name] is not value for name, value in values.items()) else values
 
     def _erase_text(self, text: str) -> str:
-        shown = _QUOTATION.sub(self._erase_quotation, text) if "<quotation" in text else text
-        shown = _EXCHANGE.sub(self._erase_exchange, shown) if " -> " in shown else shown
+        shown = edit_views(text, self._find_quotations) if QUOTATION in text else text
+        shown = edit_views(shown, self._find_exchanges) if " -> " in shown else shown
         erased = self._target.mask.apply(shown)
         return text if erased == text else erased
 
-    def _erase_quotation(self, found: re.Match[str]) -> str:
-        author = _AUTHOR.search(found[1])
-        if author is None or author[1] not in self._target.authors:
-            return found[0]
-        return f'<quotation from="{ERASED_SENDER}">\n{MASK}\n</quotation>'
+    def _find_quotations(self, text: str) -> Iterator[Edit]:
+        for found in _QUOTATION.finditer(text):
+            author = _AUTHOR.search(found[1])
+            if author is not None and author[1] in self._target.authors:
+                yield *found.span(), f'<quotation from="{ERASED_SENDER}">\n{MASK}\n</quotation>'
 
-    def _erase_exchange(self, found: re.Match[str]) -> str:
-        return f"- {MASK}" if found[1] in self._target.authors else found[0]
+    def _find_exchanges(self, text: str) -> Iterator[Edit]:
+        for found in _EXCHANGE.finditer(text):
+            if found[1] in self._target.authors:
+                yield *found.span(), f"- {MASK}"
 
     def _erase_message(self, message: BaseMessage) -> BaseMessage:
         extra = message.additional_kwargs

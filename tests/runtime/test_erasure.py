@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
@@ -16,6 +17,7 @@ from langgraph.graph import END, START, StateGraph
 
 from agent.core.state import ThreadState
 from agent.runtime.saver import compressing_serde
+from agent.shared.envelope import mark_tags
 from agent.shared.text_masking import MASK
 from tests.runtime import graphs
 from tests.runtime.serving import SOURCES, Served, serve
@@ -124,7 +126,7 @@ async def test_labels_in_what_others_were_shown_lose_the_person(group: Served, t
     stored = stored_values(tmp_path)
     assert "Annelore" not in stored
     assert f"({ANN})" not in stored
-    assert f'"{MASK}" ({MASK}) "ok" (forward "{MASK}": "hm")] Ann is late' in stored
+    assert f'"{MASK}" ({MASK}) "{MASK}" (forward "{MASK}": "hm")] Ann is late' in stored
 
 
 async def test_a_persons_words_leave_a_shared_thread_that_goes_on(group: Served, tmp_path: Path) -> None:
@@ -201,6 +203,24 @@ async def test_what_others_quote_of_them_is_masked(group: Served, tmp_path: Path
     assert "I agree" not in stored
     assert "Me too" in stored
     assert "look" in stored
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+async def test_texts_of_several_lines_are_erased_from_json(group: Served, tmp_path: Path, depth: int) -> None:
+    """Results of tools, what a run was resumed with, and the arguments of calls are JSON in JSON."""
+    line = json.dumps('Bring me\nsome milk\n"beetroot"')
+    shown = f'- 2026-01-01 10:00 "Ann" ({ANN}) {line}\n- 2026-01-01 10:01 "Ben" ({BEN}) "so be it"'
+    quoting = (
+        f'<quotation kind="quote" from="{ANN}">\nI agree\n</quotation>\n- Tue "Ann" ({ANN}): "a" -> "tapir"'
+    )
+    text = f"{shown}\n{quoting}\n{mark_tags(quoting)}"
+    for _ in range(depth):
+        text = json.dumps({"result": text})
+    await say(group, message("m1", BEN, text))
+    await erase(group, texts=['Bring me\nsome milk\n"beetroot"'])
+    stored = stored_values(tmp_path)
+    assert [word for word in ("Bring", "milk", "beetroot", "I agree", "tapir", ANN) if word in stored] == []
+    assert "so be it" in stored
 
 
 async def test_what_they_asked_in_another_conversation_goes_with_its_answer(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.shared.envelope import QuotedText, render_quotation
-from agent.shared.text_masking import MASK, TextMask, mask_sentences
+from agent.shared.text_masking import MASK, WHOLE_LETTERS, TextMask, mask_sentences
 
 SAID = "My sister Paula moved to a flat near the harbour, code 4711zebra."
 
@@ -25,6 +28,71 @@ SAID = "My sister Paula moved to a flat near the harbour, code 4711zebra."
 )
 def test_long_literal_passages_are_masked(text: str, expected: str) -> None:
     assert TextMask([SAID]).apply(text) == expected
+
+
+WORDS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=12)
+PIECES = st.one_of(
+    WORDS,
+    st.sampled_from(
+        ["\n", " ", "\\", '"', "\\n", "\t", "\r\n", "\\\\", "👍", "a.b@example.org", "名字", " - " * 9]
+    ),
+)
+LETTERS = re.compile(r"[^\W_]")
+
+
+def nest(text: str, levels: list[bool]) -> str:
+    """A text in JSON strings, with or without escapes for letters beyond ASCII."""
+    for is_ascii in levels:
+        text = json.dumps({"said": text}, ensure_ascii=is_ascii)
+    return text
+
+
+def unnest(text: str, levels: list[bool]) -> str:
+    for _ in levels:
+        text = json.loads(text)["said"]
+    return text
+
+
+@given(
+    said=st.lists(PIECES, min_size=1, max_size=12)
+    .map("".join)
+    .filter(lambda text: len(LETTERS.findall(text)) >= WHOLE_LETTERS),
+    levels=st.lists(st.booleans(), max_size=3),
+)
+def test_no_word_of_a_message_stays_however_it_is_nested(said: str, levels: list[bool]) -> None:
+    before, after = 'He read:\n"', '"\nand left.'
+    masked = TextMask([said]).apply(nest(f"{before}{said}{after}", levels))
+    shown = unnest(masked, levels)
+    assert shown.startswith(before)
+    assert shown.endswith(after)
+    assert LETTERS.findall(shown[len(before) : -len(after)]) == list("erased")
+
+
+LINES = "Milk, please\nBeetroot\nand nobody knows\nthe rest"
+
+
+@pytest.mark.parametrize("depth", range(4))
+def test_a_message_of_several_lines_is_masked_in_json(depth: int) -> None:
+    levels = [True] * depth
+    assert unnest(TextMask([LINES]).apply(nest(f"It says: {LINES}.", levels)), levels) == f"It says: {MASK}."
+
+
+def test_the_parts_of_a_message_with_a_long_gap_are_masked() -> None:
+    said = f"this is a long passage {'-' * 20} sharp end"
+    assert TextMask([said]).apply(f"I read: {said}.") == f"I read: {MASK}."
+
+
+def test_an_escape_that_begins_with_a_word_of_theirs_stays_valid() -> None:
+    line = json.dumps("so:\n zebra yes")
+    assert json.loads(TextMask(["n zebra yes"]).apply(line)) == f"so:{MASK}"
+
+
+def test_short_words_before_and_after_a_change_are_masked() -> None:
+    mask = TextMask([], ["telegram:1"])
+    note = '["Ann \\"A\\"" (telegram:1) edited an earlier message. Before: "a \\"b\\"". Now: "c\\nd"]'
+    assert mask.apply(note) == f'["{MASK}" ({MASK})]'
+    assert mask.apply(note.replace(":1", ":2")) == note.replace(":1", ":2")
+    assert json.loads(mask.apply(json.dumps([note]))) == [f'["{MASK}" ({MASK})]']
 
 
 def test_quotations_in_json_are_masked() -> None:
@@ -75,6 +143,11 @@ def test_sentences_about_the_person_are_left_out() -> None:
     assert mask_sentences("Ann said it.", TextMask([]), ["Ann"]) == ""
 
 
+def test_sentences_with_a_message_of_several_lines_are_left_out() -> None:
+    about = f"We meet. {LINES}. It rains."
+    assert mask_sentences(about, TextMask([LINES]), []) == "We meet. It rains."
+
+
 def test_the_other_sentences_stay_as_they_are() -> None:
     about = "- It costs 1.5.\n- Ann pays.\n\n- See /mnt/a.b/c.txt\n"
     assert mask_sentences(about, TextMask([]), ["Ann"]) == "- It costs 1.5.\n- See /mnt/a.b/c.txt"
@@ -87,11 +160,12 @@ EXTRACT = (
 )
 MASKED = (
     f'- 10:00 "Ben" (telegram:2) "Ann \\"A\\" is here" (forward "{MASK}": "hi") https://example.org/1\n'
-    f'- 10:01 "{MASK}" ({MASK}) "hm"\n- 10:02 "{MASK}" ({MASK}) "ok"\n- 10:03 "Ann" (telegram:11) "no"'
+    f'- 10:01 "{MASK}" ({MASK}) "{MASK}"\n- 10:02 "{MASK}" ({MASK}) "{MASK}"\n'
+    '- 10:03 "Ann" (telegram:11) "no"'
 )
 
 
-def test_labels_of_the_author_are_masked_and_names_in_prose_stay() -> None:
+def test_labels_of_the_author_are_masked_with_their_text_and_names_in_prose_stay() -> None:
     mask = TextMask([], ["telegram:1"], ['Ann "A"'])
     assert mask.apply(EXTRACT) == MASKED
     assert mask.apply(MASKED) == MASKED
