@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
+
+import structlog
 
 from agent.core.schemas import ErasedFiles
 from agent.errors import FileMissing
@@ -14,8 +17,12 @@ from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadReceipts, UploadStore
 from agent.uploads.transcripts import FOLDER, erase_from_transcript
 
+log = structlog.get_logger(__name__)
+
 LARGEST_TEXT = 5_000_000
-"""Files of more bytes are not searched for quotations."""
+"""Files of more bytes are not searched for quotations; a transcript of more is deleted."""
+UNFINISHED = ".erasing"
+"""File with the new content of another one in its folder, until it takes that one's place."""
 WRITTEN_BY_AGENT = ("user-data/workspace", "user-data/outputs", "acp-workspace")
 
 
@@ -23,7 +30,7 @@ def erase_files(
     folders: ThreadFolders, thread_id: str, upload_keys: Iterable[str], target: ErasureTarget
 ) -> ErasedFiles:
     """Delete the uploads of these idempotency keys, mask quotations in the agent's text files, and erase the
-    person's messages from transcripts.
+    person's messages from transcripts. A transcript that is not readable text is deleted.
 
     Raises BadIdentifier. A file that can't be written is counted in `failed`.
     """
@@ -62,17 +69,48 @@ def _erase_from_file(name: str, folder: int, target: ErasureTarget, *, is_transc
     if not target.mask and not is_transcript:
         return False
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_TEXT:
+    if not stat.S_ISREG(status.st_mode):
         return False
-    with os.fdopen(os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder), "r+b") as file:
-        try:
-            text = file.read().decode()
-        except UnicodeDecodeError:
-            return False
-        erased = erase_from_transcript(text, target) if is_transcript else target.mask.apply(text)
-        if erased == text:
-            return False
-        file.seek(0)
-        file.write(erased.encode())
-        file.truncate()
+    text = _read_text(name, folder) if status.st_size <= LARGEST_TEXT else None
+    if text is None:
+        return is_transcript and _delete_transcript(name, folder, status.st_size)
+    erased = erase_from_transcript(text, target) if is_transcript else target.mask.apply(text)
+    if erased == text:
+        return False
+    _replace_file(name, folder, erased.encode(), status)
     return True
+
+
+def _read_text(name: str, folder: int) -> str | None:
+    """Return the text of a file, None if it is not UTF-8."""
+    with os.fdopen(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder), "rb") as file:
+        try:
+            return file.read().decode()
+        except UnicodeDecodeError:
+            return None
+
+
+def _delete_transcript(name: str, folder: int, size: int) -> bool:
+    """Delete a transcript that can't be rewritten, and return True. The service writes none: a command has
+    changed it, and whom its words belong to is unknown.
+    """
+    log.warning("transcript_deleted", name=name, size=size)
+    os.unlink(name, dir_fd=folder)
+    return True
+
+
+def _replace_file(name: str, folder: int, content: bytes, status: os.stat_result) -> None:
+    """Put a file with this content in the place of another one, with its owner and mode. A crash leaves one
+    of them whole.
+    """
+    with suppress(FileNotFoundError):
+        os.unlink(UNFINISHED, dir_fd=folder)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    with os.fdopen(os.open(UNFINISHED, flags, 0o600, dir_fd=folder), "wb") as file:
+        file.write(content)
+        file.flush()
+        with suppress(PermissionError):
+            os.fchown(file.fileno(), status.st_uid, status.st_gid)
+        os.fchmod(file.fileno(), stat.S_IMODE(status.st_mode))
+        os.fsync(file.fileno())
+    os.replace(UNFINISHED, name, src_dir_fd=folder, dst_dir_fd=folder)

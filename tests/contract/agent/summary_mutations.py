@@ -8,6 +8,7 @@ CUT, CUT_TESTS = "agent/middleware/summary_cut.py", "tests/unit/agent/middleware
 SUMMARIES, CHUNKS = "agent/middleware/summarization.py", "agent/middleware/rolling_summary.py"
 MESSAGE = "agent/middleware/summary_message.py"
 SUMMARY_TESTS = "tests/unit/agent/middleware/test_summarization.py"
+FILE_ERASURE_TESTS = "tests/unit/agent/uploads/test_erasure.py"
 TRANSCRIPT_TESTS = "tests/unit/agent/uploads/test_transcripts.py"
 GRAPH, GRAPH_TESTS = "agent/harness/compaction.py", "tests/unit/agent/harness/test_compaction.py"
 CLIENT, CLIENT_TESTS = "bot/runtime/compaction.py", "tests/contract/runtime_interface/test_compaction.py"
@@ -140,6 +141,30 @@ SUMMARY_MUTATIONS = (
         "text = MASK if theirs and all(theirs) else eraser.erase(entry.text)",
         "text = eraser.erase(entry.text)",
         f"{TRANSCRIPT_TESTS}::test_a_person_is_erased_with_the_answers_to_them_alone",
+    ),
+    Mutation(
+        "kept words",
+        "a crash while a transcript is rewritten leaves it whole",
+        "agent/uploads/erasure.py",
+        "flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW",
+        "return os.truncate(os.open(name, os.O_RDWR, dir_fd=folder), 0)",
+        f"{FILE_ERASURE_TESTS}::test_a_crash_leaves_the_whole_file",
+    ),
+    Mutation(
+        "kept words",
+        "a transcript that is no text is deleted",
+        "agent/uploads/erasure.py",
+        "return is_transcript and _delete_transcript(name, folder, status.st_size)",
+        "return False",
+        f"{FILE_ERASURE_TESTS}::test_a_transcript_that_cannot_be_rewritten_is_deleted",
+    ),
+    Mutation(
+        "kept words",
+        "quotations within JSON strings are found",
+        "agent/shared/escaped_text.py",
+        '    while "\\\\" in view.text and view.level + 1 < MAX_VIEWS:',
+        "    while False:",
+        "tests/unit/agent/shared/test_text_masking.py::test_no_word_of_a_message_stays_however_it_is_nested",
     ),
     Mutation(
         "kept words",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from agent.shared.text_masking import MASK, TextMask
 from agent.uploads.erasure import erase_files
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadReceipts, UploadStore
+from agent.uploads.transcripts import FOLDER, Author, Entry, file_name, render_transcript
 
 pytestmark = pytest.mark.may_block
 
@@ -62,3 +64,39 @@ def test_quotations_in_text_files_are_masked(folders: ThreadFolders, tmp_path: P
 
 def test_a_thread_without_files_has_nothing_to_erase(folders: ThreadFolders) -> None:
     assert erase_files(folders, "t", ["k"], SAID).masked == 0
+
+
+def transcript(folders: ThreadFolders, content: bytes) -> Path:
+    """A transcript of the thread with this content."""
+    folder = folders.make("t", "workspace") / FOLDER
+    folder.mkdir(exist_ok=True)
+    path = folder / file_name(1)
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe4711zebra", b"4711zebra " * 600_000], ids=["bytes", "large"])
+def test_a_transcript_that_cannot_be_rewritten_is_deleted(folders: ThreadFolders, content: bytes) -> None:
+    path = transcript(folders, content)
+    done = erase_files(folders, "t", [], SAID)
+    assert (done.masked, done.failed, path.exists()) == (1, 0, False)
+
+
+def test_a_crash_leaves_the_whole_file(folders: ThreadFolders, monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = [Entry("person", "I say 4711zebra", (Author("h2", "slack:B"),)), Entry("service", "Note.")]
+    content = render_transcript(entries)
+    path = transcript(folders, content)
+    path.chmod(0o640)
+    with monkeypatch.context() as crash:
+        crash.setattr(os, "replace", _crash)
+        assert erase_files(folders, "t", [], SAID).failed == 1
+    assert path.read_bytes() == content
+    done = erase_files(folders, "t", [], SAID)
+    assert (done.masked, done.failed) == (1, 0)
+    assert path.read_bytes() == content.replace(b"4711zebra", MASK.encode())
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
+
+
+def _crash(*_args: object, **_more: object) -> None:
+    raise OSError("the machine stopped")
