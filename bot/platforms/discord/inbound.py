@@ -31,6 +31,7 @@ from bot.platforms.payload import (
     get_string,
     get_strings,
 )
+from bot.platforms.unreadable import mark_unreadable
 
 DEFAULT, REPLY, THREAD_STARTER = 0, 19, 21
 """Message types (docs.discord.com/developers/resources/message#message-object-message-types)."""
@@ -67,13 +68,11 @@ class DiscordInbound:
             return None
         text = self._read_text(message, place)
         attachments, unsupported = _read_attachments(message, place), _find_unsupported(message)
-        replied = get_object(message, "message_reference")
-        forwarded = get_int(replied, "type") == FORWARD
-        answered = {} if forwarded else replied
+        forwarded = _is_forward(message)
         quoted = self._read_snapshots(message, place) if forwarded else []
         return InboundMessage(
             event_id=snowflake(message, "id"),
-            origin=self._build_origin(message, place, author, optional_snowflake(answered, "message_id")),
+            origin=self._build_origin(message, place, author, "" if forwarded else _find_answered(message)),
             text=text,
             sent_at=snowflake_time(snowflake(message, "id")),
             addressed=place.guild == "" or self._is_addressed(message, place),
@@ -177,18 +176,29 @@ class DiscordInbound:
         (docs.discord.com/developers/resources/message#message-snapshot-object), and their sender can't add
         words in the same message.
         """
-        found = []
-        for inner in list_snapshots(message):
-            files = _read_attachments({**inner, "id": message.get("id")}, place)
-            text = self._read_text(inner, place) or read_embeds(inner)
-            quotation = Quotation(QuotationKind.FORWARD, text, files=tuple(one.filename for one in files))
-            found.append((quotation, files))
+        found: list[tuple[Quotation, tuple[Attachment, ...]]] = []
+        try:
+            for inner in list_snapshots(message):
+                files = _read_attachments({**inner, "id": message.get("id")}, place)
+                text = self._read_text(inner, place) or read_embeds(inner)
+                quotation = Quotation(QuotationKind.FORWARD, text, files=tuple(one.filename for one in files))
+                found.append((quotation, files))
+        except Malformed as problem:
+            found.append((mark_unreadable(QuotationKind.FORWARD, problem), ()))
         return found or [(Quotation(QuotationKind.FORWARD, ""), ())]
 
     def _quote_replied(self, message: Json, place: CachedChannel) -> tuple[Quotation, ...]:
+        try:
+            return self._read_replied(message, place)
+        except Malformed as problem:
+            return (mark_unreadable(QuotationKind.REPLY, problem),)
+
+    def _read_replied(self, message: Json, place: CachedChannel) -> tuple[Quotation, ...]:
         """Return the message of somebody else that is replied to. The bot's own are in its conversation, and
-        a deleted one is not told (docs.discord.com/developers/resources/message#message-object).
+        a deleted one is not told (docs.discord.com/developers/resources/message#message-object). Raises
+        Malformed.
         """
+        optional_snowflake(get_object(message, "message_reference"), "message_id")
         replied = get_object(message, "referenced_message")
         author = get_object(replied, "author")
         if get_int(message, "type") != REPLY or not author or author.get("id") == self._identity.id:
@@ -207,15 +217,14 @@ class DiscordInbound:
     def _is_addressed(self, message: Json, place: CachedChannel) -> bool:
         me = self._identity.id
         own_thread = place.thread and (place.owner == me or place.id in self.own_threads)
-        if get_int(get_object(message, "message_reference"), "type") == FORWARD:
+        if _is_forward(message):
             return own_thread  # a mention in it calls the bot in the name of its author
         if any(user.get("id") == me for user in get_objects(message, "mentions")):
             return True
         role = self._places.find_bot_role(place.guild)
         if role and role in get_strings(message, "mention_roles"):
             return True
-        answered = get_object(get_object(message, "referenced_message"), "author")
-        if get_int(message, "type") == REPLY and answered.get("id") == me:
+        if get_int(message, "type") == REPLY and _find_answered_author(message) == me:
             return True
         return own_thread
 
@@ -238,6 +247,28 @@ class DiscordInbound:
         text = _ROLE.sub(lambda found: "" if found[1] == role else found[0], text)
         text = _USER.sub(lambda found: "" if found[1] == me else f"@{names.get(found[1]) or found[1]}", text)
         return text.lstrip(" ,:\n").rstrip()
+
+
+def _is_forward(message: Json) -> bool:
+    """Return whether a message only holds others; what it refers to is checked where it is read."""
+    reference = message.get("message_reference")
+    return isinstance(reference, dict) and reference.get("type") == FORWARD
+
+
+def _find_answered(message: Json) -> str:
+    """Return the id of the message that is replied to, "" if there is none or it can't be read."""
+    try:
+        return optional_snowflake(get_object(message, "message_reference"), "message_id")
+    except Malformed:
+        return ""
+
+
+def _find_answered_author(message: Json) -> str:
+    """Return the id of the author of the message that is replied to, "" if it can't be read."""
+    try:
+        return get_string(get_object(get_object(message, "referenced_message"), "author"), "id")
+    except Malformed:
+        return ""
 
 
 def _read_name(user: Json) -> str:
@@ -274,4 +305,7 @@ def _find_unsupported(message: Json) -> str:
     has_text = bool(message.get("content") or message.get("attachments"))
     if message.get("sticker_items") and not has_text:
         return "sticker"
-    return next(filter(None, map(_find_unsupported, list_snapshots(message))), "")
+    try:
+        return next(filter(None, map(_find_unsupported, list_snapshots(message))), "")
+    except Malformed:
+        return ""

@@ -20,6 +20,7 @@ from bot.platforms.feishu.contacts import ASK_SECONDS, FeishuContacts
 from bot.platforms.feishu.content import MERGED, read_content, read_time, to_event_form
 from bot.platforms.feishu.errors import FeishuError
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string
+from bot.platforms.unreadable import mark_unreadable
 
 log = structlog.get_logger(__name__)
 
@@ -46,9 +47,8 @@ class FeishuForwarded:
         except (FeishuError, TimeoutError, Malformed) as problem:
             log.info("feishu.forward_unread", reason=str(problem) or "no answer in time")
             return (UNREAD,)
-        kept = [one for one in found if get_string(one, "msg_type") != MERGED][:MAX_MESSAGES]
-        read = await asyncio.gather(*(self._read(one) for one in kept))
-        return tuple(one for one in read if one is not None) or (UNREAD,)
+        kept = [one for one in found if one.get("msg_type") != MERGED][:MAX_MESSAGES]
+        return tuple(await asyncio.gather(*(self._read(one) for one in kept))) or (UNREAD,)
 
     async def read_reply(self, message_id: str) -> tuple[Quotation, ...]:
         """Return the message of somebody else that is replied to; nothing where Feishu does not answer in
@@ -63,14 +63,14 @@ class FeishuForwarded:
             return ()
         return (read,) if read is not None and (read.text or read.files) else ()
 
-    async def _read(self, message: Json, kind: QuotationKind = QuotationKind.FORWARD) -> Quotation | None:
+    async def _read(self, message: Json, kind: QuotationKind = QuotationKind.FORWARD) -> Quotation:
         try:
             content = read_content(to_event_form(message), self._bot)
             sender = get_object(message, "sender")
             author = get_string(sender, "id")
             sent_at = read_time(message, "create_time")
-        except Malformed:
-            return None
+        except Malformed as problem:
+            return mark_unreadable(kind, problem)
         is_person = get_string(sender, "sender_type") == "user"
         name = (await self._people.find_person(author)).name if is_person and author else ""
         text = content.text or (f"[{content.unsupported}]" if content.unsupported else "")

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.domain import ChatKind, InboundChange, InboundMessage, Origin, Quotation, Sender
+from bot.domain import (
+    ChatKind,
+    InboundChange,
+    InboundMessage,
+    Origin,
+    Quotation,
+    QuotationKind,
+    Sender,
+)
 from bot.platforms.feishu.cards import SAY
 from bot.platforms.feishu.contacts import FeishuContacts, FeishuPerson
 from bot.platforms.feishu.content import FeishuContent, read_content, read_time
 from bot.platforms.feishu.forwarded import FeishuForwarded
-from bot.platforms.payload import Json, get_object, get_string, require_string
+from bot.platforms.payload import Json, Malformed, get_object, get_string, require_string
+from bot.platforms.unreadable import mark_unreadable
 
 MESSAGE = "im.message.receive_v1"
 EDITED, RECALLED = "im.message.updated_v1", "im.message.recalled_v1"
@@ -91,6 +100,8 @@ class FeishuInbound:
             quotations = await self._forwarded.read_quotations(message_id)
         elif addressed and origin.reply_to:
             quotations = await self._forwarded.read_reply(origin.reply_to)
+        elif addressed and _is_broken_reply(message):
+            quotations = (mark_unreadable(QuotationKind.REPLY, Malformed("parent_id is no string")),)
         # Feishu pushes a message again under another event id when it reconnects, so its own id counts.
         return InboundMessage(
             event_id=message_id,
@@ -138,7 +149,7 @@ class FeishuInbound:
         return Origin(self._account, "feishu", chat, kind, message_id, person)
 
     async def _is_reply_to_bot(self, message: Json) -> bool:
-        parent = get_string(message, "parent_id")
+        parent = "" if _is_broken_reply(message) else get_string(message, "parent_id")
         return bool(parent) and await self._people.is_own(parent)
 
     async def _convert_click(self, header: Json, event: Json, now: float) -> InboundMessage | None:
@@ -182,7 +193,11 @@ class FeishuInbound:
 
 def _find_replied(message: Json) -> str:
     """Return the message that this one answers. In a topic every message answers the first one, so ""."""
-    parent = get_string(message, "parent_id")
-    if get_string(message, "thread_id") and parent == get_string(message, "root_id"):
+    parent = "" if _is_broken_reply(message) else get_string(message, "parent_id")
+    if get_string(message, "thread_id") and parent == message.get("root_id"):
         return ""
     return parent
+
+
+def _is_broken_reply(message: Json) -> bool:
+    return not isinstance(message.get("parent_id"), str | None)

@@ -112,7 +112,8 @@ class SlackInbound:
         kind = _chat_kind(chat, get_string(event, "channel_type"))
         root = require_ts(event, "thread_ts") if event.get("thread_ts") else ""
         reading = read_text(get_string(event, "text"), self._identity.user)
-        files = [*get_objects(event, "files"), *list_shared_files(event)]
+        shared = [file for file in list_shared_files(event) if _is_readable(file)]
+        files = [*get_objects(event, "files"), *shared]
         attachments, unsupported = _read_attachments(files)
         mine = get_string(event, "parent_user_id") == self._identity.user
         meant = reading.named or get_string(event, "type") == "app_mention" or kind is ChatKind.PRIVATE
@@ -251,6 +252,14 @@ def _read_attachments(files: list[Json]) -> tuple[tuple[Attachment, ...], str]:
     return tuple(found), "" if found else unsupported
 
 
+def _is_readable(file: Json) -> bool:
+    try:
+        _read_attachments([file])
+    except Malformed:
+        return False
+    return True
+
+
 def _build_attachment(file: Json) -> Attachment:
     mime = get_string(file, "mimetype")
     kind = AttachmentKind.IMAGE if mime.startswith("image/") else AttachmentKind.FILE
@@ -287,7 +296,7 @@ def read_text(text: str, bot: str) -> SlackText:
 
 
 def read_quotations(message: Json, bot: str) -> tuple[Quotation, ...]:
-    """Return the messages that a message shares. Raises Malformed."""
+    """Return the messages that a message shares."""
     return read_shared(message, lambda text: read_text(text, bot).text)
 
 

@@ -8,9 +8,11 @@ link, comes as a change without an edit and is not read. Lines that start with `
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from bot.domain import Quotation, QuotationKind
-from bot.platforms.payload import Json, get_objects, get_string
+from bot.platforms.payload import Json, Malformed, get_objects, get_string
+from bot.platforms.unreadable import mark_unreadable
 
 
 def list_shared(message: Json) -> list[Json]:
@@ -20,19 +22,33 @@ def list_shared(message: Json) -> list[Json]:
 
 
 def list_shared_files(message: Json) -> list[Json]:
-    """Return the files of shared messages. Raises Malformed."""
-    return [file for one in list_shared(message) for file in get_objects(one, "files")]
+    """Return the files of shared messages, except those of messages that can't be read."""
+    found: list[Json] = []
+    with suppress(Malformed):
+        for one in list_shared(message):
+            with suppress(Malformed):
+                found += get_objects(one, "files")
+    return found
 
 
 def read_shared(message: Json, read_text: Callable[[str], str]) -> tuple[Quotation, ...]:
-    """Return the shared messages; `read_text` converts Slack's markup. Raises Malformed."""
-    return tuple(
-        Quotation(
+    """Return the shared messages; `read_text` converts Slack's markup."""
+    try:
+        shared = list_shared(message)
+    except Malformed as problem:
+        return (mark_unreadable(QuotationKind.SHARED, problem),)
+    return tuple(_read_one(one, read_text) for one in shared)
+
+
+def _read_one(shared: Json, read_text: Callable[[str], str]) -> Quotation:
+    try:
+        names = (get_string(file, "name") or get_string(file, "id") for file in get_objects(shared, "files"))
+        return Quotation(
             QuotationKind.SHARED,
-            read_text(get_string(one, "text") or get_string(one, "fallback")),
-            get_string(one, "author_name") or get_string(one, "author_subname"),
-            get_string(one, "author_id"),
-            tuple(get_string(file, "name") or get_string(file, "id") for file in get_objects(one, "files")),
+            read_text(get_string(shared, "text") or get_string(shared, "fallback")),
+            get_string(shared, "author_name") or get_string(shared, "author_subname"),
+            get_string(shared, "author_id"),
+            tuple(names),
         )
-        for one in list_shared(message)
-    )
+    except Malformed as problem:
+        return mark_unreadable(QuotationKind.SHARED, problem)

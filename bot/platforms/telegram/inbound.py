@@ -15,10 +15,12 @@ from bot.domain import (
     InboundMessage,
     Origin,
     Quotation,
+    QuotationKind,
     Sender,
 )
 from bot.platforms.payload import (
     Json,
+    Malformed,
     get_int,
     get_object,
     get_objects,
@@ -28,6 +30,7 @@ from bot.platforms.payload import (
 )
 from bot.platforms.telegram.inline_keyboard import TelegramClick, pressed_label
 from bot.platforms.telegram.quotations import is_by_others, read_quotations, read_reply
+from bot.platforms.unreadable import mark_unreadable
 
 UPDATE_KINDS = ["message", "edited_message", "callback_query", "stopped_message_generation"]
 """Update kinds requested from Telegram, which reports no deletions to bots."""
@@ -215,12 +218,22 @@ class TelegramInbound:
             text=reading.text,
             sent_at=float(require_int(message, "date")),
             addressed=kind is ChatKind.PRIVATE or self._is_addressed(reading, replied, album),
-            quotations=read_quotations(message, files) or self._quote_replied(replied),
+            quotations=self._read_quotations(message, files),
             attachments=attachments,
             group_key=album or _group_forwarded(message),
             unsupported=unsupported,
             link=_message_link(message),
         )
+
+    def _read_quotations(self, message: Json, files: tuple[str, ...]) -> tuple[Quotation, ...]:
+        """Return what the message quotes: what it holds of others, else the message that it answers."""
+        try:
+            return read_quotations(message, files) or self._quote_replied(_read_replied(message))
+        except Malformed as problem:
+            kind = QuotationKind.REPLY
+            if is_by_others(message):
+                kind = QuotationKind.FORWARD if "forward_origin" in message else QuotationKind.SHARED
+            return (mark_unreadable(kind, problem, files if is_by_others(message) else ()),)
 
     def _quote_replied(self, replied: Json) -> tuple[Quotation, ...]:
         """Return the message of somebody else that is replied to. The bot's own are in its conversation."""
@@ -272,10 +285,22 @@ def _read_topic(message: Json) -> str:
 
 
 def _find_replied(message: Json) -> Json:
-    """Return the replied-to message. In a topic Telegram names its first message where there is none."""
+    """Return the replied-to message, empty if there is none or it can't be read."""
+    try:
+        return _read_replied(message)
+    except Malformed:
+        return {}
+
+
+def _read_replied(message: Json) -> Json:
+    """Return the replied-to message. In a topic Telegram names its first message where there is none. Raises
+    Malformed.
+    """
     replied = get_object(message, "reply_to_message")
     if not replied or "forum_topic_created" in replied:
         return {}
+    require_int(replied, "message_id")
+    get_object(replied, "from")
     if message.get("is_topic_message") and replied.get("message_id") == message.get("message_thread_id"):
         return {}
     return replied

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from bot.domain import AttachmentKind, ChatKind, Live, Quotation, QuotationKind
+from bot.platforms.unreadable import UNREADABLE
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.people import PERSON
 
@@ -226,3 +229,32 @@ async def test_the_state_names_the_bot_and_its_heartbeat(running: Running) -> No
     assert running.state.identity == "@roebot"
     await eventually(lambda: "heartbeat" in running.state.reason)
     assert running.state.last_event > 0
+
+
+FORWARDING = {"type": 1, "message_id": "77", "channel_id": "78"}
+EVE = {"id": "9", "username": "eve"}
+
+
+@pytest.mark.parametrize(
+    ("extra", "kind"),
+    [
+        ({"message_reference": FORWARDING, "message_snapshots": "rain"}, QuotationKind.FORWARD),
+        ({"message_reference": FORWARDING, "message_snapshots": [{"message": 5}]}, QuotationKind.FORWARD),
+        (
+            {"message_reference": FORWARDING, "message_snapshots": [{"message": {"content": 5}}]},
+            QuotationKind.FORWARD,
+        ),
+        ({"type": 19, "message_reference": "77"}, QuotationKind.REPLY),
+        ({"type": 19, "message_reference": {"message_id": [7]}}, QuotationKind.REPLY),
+        ({"type": 19, "referenced_message": "rain"}, QuotationKind.REPLY),
+        ({"type": 19, "referenced_message": {"id": "5", "author": "Eve"}}, QuotationKind.REPLY),
+        ({"type": 19, "referenced_message": {"id": "x", "author": EVE, "content": "a"}}, QuotationKind.REPLY),
+    ],
+)
+async def test_what_cannot_be_read_of_a_quotation_leaves_the_message(
+    running: Running, shelf: Shelf, extra: dict[str, Any], kind: QuotationKind
+) -> None:
+    running.emulator.people.says("look", extra=extra)
+    [message] = await shelf.until(1)
+    assert message.text == "look"
+    assert message.quotations == (Quotation(kind, UNREADABLE),)

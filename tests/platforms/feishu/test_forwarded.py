@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from bot.domain import QuotationKind
+from bot.domain import Quotation, QuotationKind
+from bot.platforms.feishu.content import MERGED
 from bot.platforms.feishu.forwarded import UNREAD
+from bot.platforms.unreadable import UNREADABLE
 from bot.testing.emulators.feishu import FeishuEmulator
 from bot.testing.emulators.feishu.people import MALLORY
 
@@ -51,3 +53,22 @@ async def test_what_cannot_be_fetched_is_marked_all_the_same(
     emulator.people.forwards([])
     [_, message] = await running.shelf.until(2)
     assert (message.text, message.quotations) == ("", (UNREAD,))
+
+
+async def test_what_cannot_be_read_of_a_forward_is_marked(running: Running, emulator: FeishuEmulator) -> None:
+    people = emulator.people
+    chat = people.make_group("Elsewhere")
+    contained = [people.says(kind="text", content={"text": text}, chat=chat) for text in (5, "sun")]
+    people.says(kind=MERGED, content={"contains": [one.id for one in contained]})
+    [_, message] = await running.shelf.until(2)
+    assert [one.text for one in message.quotations] == [UNREADABLE, "sun"]
+
+
+async def test_a_reply_to_an_unreadable_message_is_kept(running: Running, emulator: FeishuEmulator) -> None:
+    people = emulator.people
+    chat = people.make_group("Team")
+    first = people.says(kind="text", content={"text": 5}, user=MALLORY, name="Mallory", chat=chat)
+    people.says(f"@{emulator.world.bot.name} why?", chat=chat, reply_to=first.id)
+    [asked] = await running.shelf.until(1)
+    assert asked.text == "why?"
+    assert asked.quotations == (Quotation(QuotationKind.REPLY, UNREADABLE),)

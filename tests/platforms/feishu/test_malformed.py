@@ -10,12 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.domain import InboundMessage
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.contacts import FeishuContacts
 from bot.platforms.feishu.content import parse_object
 from bot.platforms.feishu.forwarded import FeishuForwarded
 from bot.platforms.feishu.inbound import FeishuIdentity, FeishuInbound
 from bot.platforms.payload import Malformed
+from bot.platforms.unreadable import UNREADABLE
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.feishu import FeishuEmulator
 from tests.harness.profile import examples
@@ -86,7 +88,6 @@ async def test_the_good_one_is_good() -> None:
         ("event.message.mentions", [1]),
         ("event.message.mentions", [{"key": ""}]),
         ("event.message.thread_id", 5),
-        ("event.message.parent_id", []),
     ],
 )
 async def test_broken_messages_are_malformed(path: str, value: Any) -> None:
@@ -202,3 +203,10 @@ async def test_malformed_events_are_acknowledged_and_counted(
     assert running.adapter.counts.malformed == 1
     emulator.people.says("fine")
     assert (await running.shelf.until(1))[0].text == "fine"
+
+
+async def test_a_reply_to_what_cannot_be_read_is_kept() -> None:
+    found = await offline().convert(changed("event.message.parent_id", 5), 0.0)
+    assert isinstance(found, InboundMessage)
+    assert (found.text, found.origin.reply_to) == ("hi", "")
+    assert [one.text for one in found.quotations] == [UNREADABLE]

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from bot.domain import Quotation, QuotationKind
+from bot.domain import InboundMessage, Quotation, QuotationKind
 from bot.platforms.slack.inbound import SlackIdentity, SlackInbound, SlackMessage
+from bot.platforms.unreadable import UNREADABLE
 
 from .conftest import Running
+
+
+def read(attachments: Any) -> InboundMessage:
+    """A direct message "look" with these attachments."""
+    event = {
+        "type": "message",
+        "channel": "D1",
+        "channel_type": "im",
+        "user": "U1",
+        "ts": "1700000000.000100",
+        "text": "look",
+        "attachments": attachments,
+    }
+    identity = SlackIdentity("U0ROEBOT", "B1", "T1")
+    found = SlackInbound("sl", identity).read({"type": "event_callback", "event": event})
+    assert isinstance(found, SlackMessage)
+    return found.message
 
 
 @pytest.mark.parametrize("comment", ["", "what does it mean?"])
@@ -28,19 +48,34 @@ async def test_quoted_lines_and_link_previews_are_not_quotations(running: Runnin
 def test_the_files_of_a_shared_message_come_with_it() -> None:
     file = {"id": "F1", "name": "plan.pdf", "mimetype": "application/pdf", "size": 3}
     shared = {"is_msg_unfurl": True, "fallback": "Eve: see", "author_subname": "Eve", "files": [file]}
-    event = {
-        "type": "message",
-        "channel": "D1",
-        "channel_type": "im",
-        "user": "U1",
-        "ts": "1700000000.000100",
-        "text": "look",
-        "attachments": [shared],
-    }
-    identity = SlackIdentity("U0ROEBOT", "B1", "T1")
-    found = SlackInbound("sl", identity).read({"type": "event_callback", "event": event})
-    assert isinstance(found, SlackMessage)
-    assert found.message.quotations == (
-        Quotation(QuotationKind.SHARED, "Eve: see", "Eve", "", ("plan.pdf",)),
-    )
-    assert [one.filename for one in found.message.attachments] == ["plan.pdf"]
+    found = read([shared])
+    assert found.quotations == (Quotation(QuotationKind.SHARED, "Eve: see", "Eve", "", ("plan.pdf",)),)
+    assert [one.filename for one in found.attachments] == ["plan.pdf"]
+
+
+GOOD: dict[str, Any] = {"is_share": True, "text": "rain", "author_name": "Eve", "author_id": "U2"}
+READABLE = Quotation(QuotationKind.SHARED, "rain", "Eve", "U2")
+UNREAD = Quotation(QuotationKind.SHARED, UNREADABLE)
+
+
+@pytest.mark.parametrize(
+    ("attachments", "quotations"),
+    [
+        ([{**GOOD, "text": 5}, GOOD], (UNREAD, READABLE)),
+        ([{**GOOD, "author_name": {}}], (UNREAD,)),
+        ([{**GOOD, "files": "plan.pdf"}, GOOD], (UNREAD, READABLE)),
+        ("rain", (UNREAD,)),
+        (["rain"], (UNREAD,)),
+    ],
+)
+def test_what_cannot_be_read_of_a_shared_message_leaves_the_comment(
+    attachments: Any, quotations: tuple[Quotation, ...]
+) -> None:
+    found = read(attachments)
+    assert (found.text, found.quotations, found.attachments) == ("look", quotations, ())
+
+
+def test_a_shared_file_that_cannot_be_read_leaves_the_message() -> None:
+    found = read([{**GOOD, "files": [{"name": "plan.pdf"}]}])
+    assert (found.text, found.attachments) == ("look", ())
+    assert [(one.text, one.files) for one in found.quotations] == [("rain", ("plan.pdf",))]

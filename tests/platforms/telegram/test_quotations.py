@@ -8,6 +8,7 @@ import pytest
 
 from bot.domain import ChatDescription, ChatKind, InboundMessage, Quotation, QuotationKind, ReplyAddress
 from bot.platforms.telegram.inbound import TelegramIdentity, TelegramInbound
+from bot.platforms.unreadable import UNREADABLE
 
 from .conftest import Running
 
@@ -154,3 +155,33 @@ async def test_a_group_is_described_by_its_last_message(running: Running) -> Non
     assert await running.adapter.describe_chat(address) == ChatDescription("Team", visibility="private")
     unknown = ReplyAddress("tg", "-77", ChatKind.GROUP)
     assert await running.adapter.describe_chat(unknown) == ChatDescription()
+
+
+UNREADABLE_ORIGIN: dict[str, Any] = {"forward_origin": {"type": "user", "sender_user": "Eve"}}
+
+
+@pytest.mark.parametrize(
+    ("more", "text", "kind"),
+    [
+        ({"reply_to_message": "rain"}, "why?", QuotationKind.REPLY),
+        ({"reply_to_message": {"message_id": "4", "text": "rain"}}, "why?", QuotationKind.REPLY),
+        ({"reply_to_message": {"message_id": 4, "from": "Eve", "text": "rain"}}, "why?", QuotationKind.REPLY),
+        ({"reply_to_message": {"message_id": 4, "from": EVE, "text": 5}}, "why?", QuotationKind.REPLY),
+        ({"quote": {"text": ["rain"]}}, "why?", QuotationKind.REPLY),
+        (UNREADABLE_ORIGIN, "", QuotationKind.FORWARD),
+        ({"forward_origin": "Eve"}, "", QuotationKind.FORWARD),
+        ({"via_bot": "Weather"}, "", QuotationKind.SHARED),
+    ],
+)
+def test_what_cannot_be_read_of_a_quotation_leaves_the_message(
+    more: dict[str, Any], text: str, kind: QuotationKind
+) -> None:
+    found = converted(text="why?", **more)
+    assert found.text == text
+    assert found.quotations == (Quotation(kind, UNREADABLE),)
+
+
+def test_the_file_of_an_unreadable_forward_is_not_the_forwarders() -> None:
+    document = {"file_id": "f", "file_name": "plan.pdf", "file_size": 3}
+    found = converted(document=document, **UNREADABLE_ORIGIN)
+    assert found.quotations == (Quotation(QuotationKind.FORWARD, UNREADABLE, files=("plan.pdf",)),)
