@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from bot.access import Permission, Role
 from bot.access.one_time_codes import GOOD_FOR, create_code
+from bot.bus.quotation_limits import count_characters, cut_quotations
 from bot.commands.registry import Registry
 from bot.domain import ChatKind, InboundChange, InboundEvent, InboundMessage, Origin
 from bot.store.admission_types import Admission, InboxItem, Notice, RecordOnly, Verdict
@@ -91,7 +92,8 @@ class AdmissionPolicy:
             return self._make_admission(message, Verdict.NOTICE, notice=refusal)
         budgets = self._account.limits_for(message.origin, role)
         is_admin = self._account.may(message.origin, Permission.DECIDE)
-        return self._make_admission(message, Verdict.CHAT, is_admin=is_admin, budgets=budgets)
+        shortened = cut_quotations(message, self._account.limits.characters)
+        return self._make_admission(shortened, Verdict.CHAT, is_admin=is_admin, budgets=budgets)
 
     def _admit_change(self, happened: InboundChange) -> InboundChange | None:
         """Admit a change. A person without access can delete messages, but not write by editing them."""
@@ -124,7 +126,7 @@ class AdmissionPolicy:
         texts, limits = self._account.texts, self._account.limits
         if message.unsupported:
             return Notice("unsupported", {"kind": texts.kind(message.unsupported)})
-        size = len(message.text) + sum(len(one.text) for one in message.quotations)
+        size = count_characters(message)
         if size > limits.characters:
             return Notice("too_long", {"size": size, "limit": limits.characters})
         for attachment in message.attachments:

@@ -1,0 +1,35 @@
+"""Limit the length of what a message quotes: its author can't make it shorter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.domain import InboundMessage, Quotation, QuotationKind
+
+MAX_REPLY_CHARACTERS = 2000
+"""Maximum number of characters of a message that is replied to: often the conversation has it already."""
+
+
+def count_characters(message: InboundMessage) -> int:
+    """Return the length of the author's own words, or of what they forwarded without any."""
+    if not message.is_quotation_only:
+        return len(message.text)
+    return sum(len(one.text) for one in message.quotations if one.kind is not QuotationKind.REPLY)
+
+
+def cut_quotations(message: InboundMessage, most: int) -> InboundMessage:
+    """Return the message with what it replies to cut to MAX_REPLY_CHARACTERS, and other quotations to what
+    its author's words leave of `most` characters.
+    """
+    room = most - len(message.text)
+    quotations: list[Quotation] = []
+    for one in message.quotations:
+        is_reply = one.kind is QuotationKind.REPLY
+        text = _cut_text(one.text, MAX_REPLY_CHARACTERS if is_reply else room)
+        room -= 0 if is_reply else len(text)
+        quotations.append(replace(one, text=text))
+    return replace(message, quotations=tuple(quotations))
+
+
+def _cut_text(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: max(most - 1, 0)]}…"
