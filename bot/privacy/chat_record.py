@@ -11,6 +11,7 @@ from datetime import datetime, tzinfo
 import orjson
 
 from bot.domain import ChatKind, HistoryMessage, Quotation, QuotationKind, Turn, person_of
+from bot.privacy.blocked_people import BlockedPeople
 from bot.store import Database
 from bot.store.audit import Actor
 from bot.store.record import (
@@ -60,9 +61,11 @@ async def format_earlier_messages(
     read: Callable[[Turn], Awaitable[Sequence[HistoryMessage]]],
     zone: tzinfo,
     *,
+    blocked: BlockedPeople,
     private_threads: bool,
 ) -> str:
     """Format the messages that others wrote before a turn, with times in the chat's `zone`, "" for none.
+    Nothing of `blocked` people is among them.
 
     These are the chat's record and, for the first turn of a conversation, the messages that `read` finds on
     the platform.
@@ -77,7 +80,8 @@ async def format_earlier_messages(
         known = {one.message_id for one in found}
         found += [one for one in await read(turn) if one.message_id not in known]
         found.sort(key=lambda one: one.sent_at)
-    lines, omitted = format_messages(found, turn.platform, zone, MOST_BEFORE_CHARACTERS)
+    readable = blocked.filter_messages(found)
+    lines, omitted = format_messages(readable, turn.platform, zone, MOST_BEFORE_CHARACTERS)
     return texts("note_heard", said="\n".join(lines), left=omitted, zone=zone) if lines else ""
 
 

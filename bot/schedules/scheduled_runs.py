@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from bot.access import Role
 from bot.domain import Turn
+from bot.privacy.blocked_people import BlockedPeople
 from bot.privacy.chat_record import format_messages
 from bot.schedules.upcoming import PlannedRun
 from bot.schedules.wall_clock import find_zone, to_wall_time
@@ -94,7 +98,8 @@ class ScheduledRunBuilder:
 
     async def _compose_text(self, schedule: Schedule, retry_of: int) -> str:
         """Compose the text or prompt of a run; "" for a digest without messages."""
-        texts = self._core.account(schedule.account).texts.in_thread(schedule.topic)
+        account = self._core.account(schedule.account)
+        texts = account.texts.in_thread(schedule.topic)
         if schedule.kind is ScheduleKind.MESSAGE:
             return schedule.text
         if schedule.kind is ScheduleKind.PROMPT:
@@ -109,7 +114,12 @@ class ScheduledRunBuilder:
             topic=schedule.topic or None,
         )
         zone = await find_zone(schedule.zone)
-        lines, omitted = format_messages(found, schedule.platform, zone, MOST_CHARACTERS)
+        blocked = BlockedPeople(
+            lambda sender: account.policy.role_of(replace(schedule.origin, sender=sender)) is Role.BLOCKED,
+            texts("quotation_blocked"),
+        )
+        readable = blocked.filter_messages(found)
+        lines, omitted = format_messages(readable, schedule.platform, zone, MOST_CHARACTERS)
         if not lines:
             return ""
         quoted = "\n".join(lines)

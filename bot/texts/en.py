@@ -99,6 +99,7 @@ ENGLISH: Mapping[str, str] = {
     "note_stopped": "[stopped here]",
     "note_stopped_by": "[stopped by {name} here]",
     "note_interrupted": "[interrupted here by a newer message]",
+    "quotation_blocked": "[message from a blocked person]",
     "note_skill": "[This message asks for the skill {name}. Follow {path}; read it first unless it is shown here.]",
     # Help, new, stop, retry
     "help_title": "**Commands**",

@@ -99,6 +99,7 @@ CHINESE: Mapping[str, str] = {
     "note_stopped": "[在此处停止]",
     "note_stopped_by": "[{name} 在此处停止了回答]",
     "note_interrupted": "[在此处被新消息打断]",
+    "quotation_blocked": "[已屏蔽者的消息]",
     "note_skill": "[这条消息指定使用技能 {name}：请按 {path} 中的方法处理；若内容未在此处给出，请先阅读该文件。]",
     # Help, new, stop, retry
     "help_title": "**可用命令**",

@@ -21,7 +21,6 @@ from bot.domain import (
     ChangeNote,
     ChatKind,
     Quotation,
-    QuotationKind,
     Sender,
     Stopped,
     StoppedAnswer,
@@ -30,14 +29,13 @@ from bot.domain import (
     person_of,
 )
 from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
+from bot.privacy.blocked_people import BlockedPeople
 from bot.runtime.interface import StoredUpload
 from bot.store.scheduled_runs import attempt_of
 from bot.texts import Texts
 
 log = structlog.get_logger(__name__)
 
-MAX_REPLY_CHARACTERS = 2000
-"""Maximum number of characters of a message that is replied to: often the conversation has it already."""
 RoleOf = Callable[[Turn, Sender], Role]
 """Returns the role of a sender in the chat of a turn."""
 
@@ -82,12 +80,16 @@ class AgentMessages:
         self._uploader = uploader
         self._texts = texts
         self._role_of = role_of
+        self._blocked = BlockedPeople(
+            lambda sender: role_of(uploader.turn, sender) is Role.BLOCKED, texts("quotation_blocked")
+        )
         self._zone = zone
         self._skills = RequestedSkills(uploader, texts)
 
     async def build_message(self, message: TurnMessage, identity: str) -> dict[str, Any]:
         """Return a message with this id in the agent's format. Raises RuntimeUnreachable."""
         turn = self._uploader.turn
+        message = self._blocked.hide_quoted(message)
         skill, words = await self._skills.resolve_request(message.text)
         note = self._texts("note_skill", name=skill.name, path=skill.path) if skill else ""
         files, lost = await self._upload_files(message, identity)
@@ -126,7 +128,7 @@ class AgentMessages:
         author = quotation.author_id
         return QuotedText(
             kind=quotation.kind.value,
-            text=_shorten_reply(quotation),
+            text=quotation.text,
             person=f"{self._uploader.turn.platform}:{author}" if author else "",
             name=quotation.author,
             files=quotation.files,
@@ -149,11 +151,6 @@ class AgentMessages:
                 name = _json_string(attachment.filename)
                 lost.append(escape_text(self._texts("file_lost", name=name, reason=str(error))))
         return files, lost
-
-
-def _shorten_reply(quotation: Quotation) -> str:
-    is_short = quotation.kind is not QuotationKind.REPLY or len(quotation.text) <= MAX_REPLY_CHARACTERS
-    return quotation.text if is_short else f"{quotation.text[: MAX_REPLY_CHARACTERS - 1]}…"
 
 
 def format_local_time(at: float, zone: tzinfo) -> str:

@@ -17,6 +17,7 @@ from bot.dispatch.run.agent_message import RoleOf
 from bot.dispatch.run.request import load_thread_history
 from bot.domain import ChatKind, HistoryMessage, Turn
 from bot.platforms.base import ReadsThreads
+from bot.privacy.blocked_people import BlockedPeople
 from bot.privacy.chat_record import format_messages
 from bot.runtime.interface import RunInterrupted
 from bot.store import Database
@@ -100,7 +101,11 @@ class ServiceCalls:
         found = await self._load_messages(since, until)
         if found is None:
             return {"problem": "unrecorded"}
-        usable = [one for one in found if self._role_of(self._turn, one.sender) is not Role.BLOCKED]
+        blocked = BlockedPeople(
+            lambda sender: self._role_of(self._turn, sender) is Role.BLOCKED,
+            self._view.texts("quotation_blocked"),
+        )
+        usable = blocked.filter_messages(found)
         lines, omitted = format_messages(usable, self._turn.platform, self._zone, MAX_CHARACTERS)
         oldest = usable[omitted].sent_at if lines else until
         more = omitted or len(found) >= MAX_MESSAGES

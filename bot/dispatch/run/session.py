@@ -41,6 +41,7 @@ from bot.dispatch.run.upload import AttachmentUploader
 from bot.domain import HistoryMessage, Stopped, Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
+from bot.privacy.blocked_people import BlockedPeople
 from bot.privacy.chat_record import format_earlier_messages
 from bot.render.thread_paths import ThreadPaths
 from bot.runtime.interface import MessageJoined, RunRequest, ThreadAnswer
@@ -306,16 +307,20 @@ class RunSession:
         """Return what was said in the chat before the turn, as far as the conversation does not know it."""
         turn, zone = self._turn, self._zone
         private_threads = self._channel.manifest.private_threads
+        blocked = BlockedPeople(
+            lambda sender: self._role_of(turn, sender) is Role.BLOCKED, self._texts("quotation_blocked")
+        )
         exchanges = await format_exchanges(
+            turn, self._db, self._texts, zone, hidden=blocked.is_blocked, private_threads=private_threads
+        )
+        heard = await format_earlier_messages(
             turn,
             self._db,
             self._texts,
+            self._load_history,
             zone,
-            hidden=lambda sender: self._role_of(turn, sender) is Role.BLOCKED,
+            blocked=blocked,
             private_threads=private_threads,
-        )
-        heard = await format_earlier_messages(
-            turn, self._db, self._texts, self._load_history, zone, private_threads=private_threads
         )
         return "\n\n".join(filter(None, [exchanges, heard]))
 

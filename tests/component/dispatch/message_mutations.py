@@ -12,6 +12,7 @@ SERVICE_TOOLS = "tests/unit/agent/middleware/test_service_tools.py"
 SERVICE_CALLS = "tests/component/dispatch/test_service_calls.py"
 STORED = "tests/contract/store/test_quotations.py"
 TELEGRAM = "tests/platforms/telegram/test_quotations.py"
+QUOTED = "tests/component/dispatch/test_quotations.py"
 STOPPED = "tests/component/dispatch/test_stopped_answers.py"
 OBEYED = "tests/e2e/test_injections.py::test_no_order_of_others_is_followed"
 
@@ -292,10 +293,34 @@ MESSAGE_MUTATIONS = (
     Mutation(
         "calls to the service",
         "blocked people are not read",
-        "bot/dispatch/run/service_calls.py",
-        "usable = [one for one in found if self._role_of(self._turn, one.sender) is not Role.BLOCKED]",
-        "usable = [*found]",
+        "bot/privacy/blocked_people.py",
+        " for one in messages if not self.is_blocked(one.sender)]",
+        " for one in messages]",
         f"{SERVICE_CALLS}::test_blocked_people_are_not_read",
+    ),
+    Mutation(
+        "calls to the service",
+        "what others quote of blocked people is not read",
+        "bot/privacy/blocked_people.py",
+        "return bool(author) and self.is_blocked(Sender(author, quotation.author))",
+        "return False",
+        f"{SERVICE_CALLS}::test_blocked_people_are_not_read",
+    ),
+    Mutation(
+        "forwarded commands",
+        "what a message quotes of blocked people is not read",
+        "bot/dispatch/run/agent_message.py",
+        "message = self._blocked.hide_quoted(message)",
+        "message = message",
+        f"{QUOTED}::test_what_blocked_people_wrote_is_not_read_in_quotations",
+    ),
+    Mutation(
+        "stopped answers",
+        "the first stop counts",
+        "bot/store/stopped_answers.py",
+        "stopper = CASE stopped WHEN 0 THEN :stopper ELSE stopper END",
+        "stopper = :stopper",
+        f"{STOPPED}::test_the_first_stop_counts",
     ),
     Mutation(
         "calls to the service",

@@ -10,7 +10,17 @@ import orjson
 import pytest
 
 from agent.shared.service_calls import READ_CHAT, RESULT, SERVICE_CALL
-from bot.domain import ChatKind, HistoryMessage, InboundMessage, Origin, ReplyAddress, Sender, TurnState
+from bot.domain import (
+    ChatKind,
+    HistoryMessage,
+    InboundMessage,
+    Origin,
+    Quotation,
+    QuotationKind,
+    ReplyAddress,
+    Sender,
+    TurnState,
+)
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.read_models import list_turns
 from bot.testing.adapter import RecordingAdapter
@@ -46,11 +56,13 @@ async def hears(
     topic: str = "",
     kind: ChatKind = ChatKind.GROUP,
     addressed: bool = False,
+    quotations: tuple[Quotation, ...] = (),
 ) -> None:
     context, number = at.adapter.context, next(NUMBERS)
     assert context is not None
     origin = Origin("rec", "recording", chat, kind, f"n{number}", sender, topic)
     message = InboundMessage(f"ev{number}", origin, text, at.clock.now(), addressed, link=f"l{number}")
+    message = replace(message, quotations=quotations)
     await context.inbox.accept([message])
 
 
@@ -122,15 +134,21 @@ async def test_what_does_not_fit_is_read_by_another_call(at: Bench) -> None:
 
 async def test_blocked_people_are_not_read(at: Bench) -> None:
     at.runtime.script = calling({})
+    reply = Quotation(QuotationKind.REPLY, "secret", BEN.name, BEN.id)
     async with at.running():
         await record(at)
         await hears(at, "secret", sender=BEN)
+        await hears(at, "really?", quotations=(reply,))
         at.role = None
         await at.adapter.hears("/role recording:8 blocked", person="9")
         await at.rest(3.0)
         await hears(at, "what?", addressed=True)
         [found] = await answered(at, 2)
-    assert found["lines"] == []
+    [line] = found["lines"]
+    assert '"really?" (reply "[message from a blocked person]")' in line
+    first, *_ = at.runtime.runs.values()
+    assert "secret" not in str(first.request.messages)
+    assert "really?" in str(first.request.messages)
 
 
 async def test_without_a_record_nothing_can_be_read(at: Bench) -> None:
