@@ -10,9 +10,11 @@ from bot.store.connection import AT_WORK, Connection, sql
 
 MAX_SHOWN = 6000
 """Characters of a stopped answer that the agent is told; a longer one loses its middle."""
-# Mark the running turn of a conversation as stopped; returns its id.
+# Mark the running turn of a conversation as stopped; returns its id. The first stop counts.
 STOP_RUNNING = sql(
-    f"""UPDATE turns SET stopped = :why, stopper = :stopper, stopper_name = :name
+    f"""UPDATE turns SET stopped = CASE stopped WHEN 0 THEN :why ELSE stopped END,
+    stopper = CASE stopped WHEN 0 THEN :stopper ELSE stopper END,
+    stopper_name = CASE stopped WHEN 0 THEN :name ELSE stopper_name END
     WHERE conversation_id = :conversation AND kind = 'chat' AND state IN ('running', 'waiting') AND {AT_WORK}
     RETURNING id"""
 )
@@ -29,6 +31,8 @@ STOPPED_OF = sql(
 SHOWN_TEXTS = sql(
     "SELECT content FROM parts WHERE turn_id = :turn AND kind = 'text' AND content <> '' ORDER BY position"
 )
+# Conversations in which a person stopped answers.
+STOPPED_BY = sql("SELECT DISTINCT conversation_id FROM turns WHERE stopped > 0 AND stopper = :person")
 # Remove a person as the one who stopped answers.
 FORGET_STOPPER = sql(
     "UPDATE turns SET stopper = '', stopper_name = '' WHERE stopped > 0 AND stopper = :person"
@@ -36,7 +40,9 @@ FORGET_STOPPER = sql(
 
 
 def mark_stopped(connection: Connection, conversation: int, why: Stopped, actor: Actor | None = None) -> int:
-    """Mark the running turn of a conversation as stopped by this person. Returns its id, 0 if none runs."""
+    """Mark the running turn of a conversation as stopped by this person, unless it is already. Returns its
+    id, 0 if none runs.
+    """
     by = {"stopper": actor.person if actor else "", "name": actor.name if actor else ""}
     given = {"conversation": conversation, "why": why.value}
     running = connection.execute(STOP_RUNNING, {**given, **by}).scalar_one_or_none()
