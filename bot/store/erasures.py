@@ -29,12 +29,13 @@ from bot.store.connection import (
 from bot.store.retention import (
     NEWEST_MESSAGE,
     NOBODY,
+    PLATFORM_ACCOUNTS,
     STEP,
     WRITTEN_BY,
     PersonKey,
     list_roles_of,
 )
-from bot.store.stopped_answers import FORGET_STOPPER
+from bot.store.stopped_answers import FORGET_STOPPER, STOPPED_BY
 
 ERASED = "data erased"
 """Action of the audit event."""
@@ -70,8 +71,8 @@ class SaidMessage:
 
 @dataclass(frozen=True, slots=True)
 class SharedChat:
-    """A chat in which the person wrote and whose threads stay: its conversations, and the agent threads that
-    they use or used.
+    """A chat in which the person wrote or was quoted and whose threads stay: its conversations, and the agent
+    threads that they use or used.
     """
 
     account: str
@@ -118,6 +119,16 @@ NEWER_MESSAGES = sql(
 RECORDED_IN = sql(
     f"""SELECT i.text, i.sender FROM record i WHERE i.account = :account AND i.chat = :chat
     AND {WRITTEN_BY}"""
+)
+# What may quote a person, by the chat where somebody did: `:mark` is their id as JSON.
+QUOTED_IN_RECORDS = sql(
+    f"""SELECT account, chat, quotations FROM record WHERE account IN {PLATFORM_ACCOUNTS}
+    AND quotations LIKE :mark"""
+)
+QUOTED_IN_MESSAGES = sql(
+    """SELECT c.id, c.account, c.chat, c.chat_kind, i.quotations FROM inbound i
+    JOIN turns t ON t.id = i.turn_id JOIN conversations c ON c.id = t.conversation_id
+    WHERE i.turn_id > 0 AND c.platform = :platform AND i.quotations LIKE :mark"""
 )
 # What others forwarded or quoted in a chat, in its record and in its conversations.
 QUOTED_IN_RECORD = sql(
@@ -253,16 +264,36 @@ def list_shared_chats(
     connection: Connection, person: PersonKey, conversations: Sequence[int], continued: Collection[int]
 ) -> list[SharedChat]:
     """Return the chats whose threads stay: the groups of these conversations, and others in which the person
-    was answered or recorded, and the chats of `continued` conversations.
+    was answered, recorded or quoted, or stopped an answer, and the chats of `continued` conversations.
     """
-    known = {row[0] for row in connection.execute(CONVERSATIONS_OF, {"person": str(person)}).all()}
+    known = {
+        row[0]
+        for statement in (CONVERSATIONS_OF, STOPPED_BY)
+        for row in connection.execute(statement, {"person": str(person)}).all()
+    }
     ids = sorted(known | set(conversations))
     rows = connection.execute(LOAD_CONVERSATIONS, {"ids": ids}).all() if ids else ()
     private = ChatKind.PRIVATE.value
     chats = {(row.account, row.chat) for row in rows if row.chat_kind != private or row.id in continued}
     recorded = connection.execute(RECORDED_CHATS_OF, person.parameters).all()
     chats |= {(row.account, row.chat) for row in recorded}
+    own = {row.id for row in rows if row.chat_kind == private} - set(continued)
+    chats |= _list_quoting_chats(connection, person, own)
     return [_group(connection, account, chat) for account, chat in sorted(chats)]
+
+
+def _list_quoting_chats(
+    connection: Connection, person: PersonKey, own: Collection[int]
+) -> set[tuple[str, str]]:
+    """Return account and chat where others quoted the person; `own` are conversations that end anyway."""
+    given = {"platform": person.platform, "mark": f"%{orjson.dumps(person.id).decode()}%"}
+    recorded = connection.execute(QUOTED_IN_RECORDS, given).all()
+    sent = [row for row in connection.execute(QUOTED_IN_MESSAGES, given).all() if row.id not in own]
+    return {
+        (row.account, row.chat)
+        for row in [*recorded, *sent]
+        if any(one.author_id == person.id for one in decode_quotations(row.quotations))
+    }
 
 
 def list_newer(connection: Connection, person: PersonKey, upto: int) -> list[tuple[int, int, int]]:

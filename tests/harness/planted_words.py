@@ -23,10 +23,10 @@ PRIVATE, GROUP, FILE, HEARD, EDITED = (
     "lemurs1164",
     "okapis2275",
 )
-FORWARDED, PLANNED = "dugong4497", "jackal5508"
+FORWARDED, PLANNED, LISTED, QUOTED = "dugong4497", "jackal5508", "serval6619", "wombat7720"
 NAME = 'Ann "Quill"'
 SHOWN = "Quill"
-WORDS = (PRIVATE, GROUP, FILE, HEARD, EDITED, FORWARDED, PLANNED, SHOWN)
+WORDS = (PRIVATE, GROUP, FILE, HEARD, EDITED, FORWARDED, PLANNED, LISTED, QUOTED, SHOWN)
 BEN_SAID = "the regatta starts on sunday"
 CONFIG = """models: [{name: scripted, use: "agent.testing.remembering:RememberingModel"}]
 memory: {debounce_seconds: 60}"""
@@ -62,10 +62,14 @@ async def plant(emulator: TelegramEmulator, service: ServiceProcess) -> int:
     emulator.people.edits(group, first.id, f"I also heard of {HEARD} and of {EDITED} today")
     forwarding = {"author": NAME, "author_id": ANN, "user": BEN, "name": "Ben", "chat": group}
     emulator.people.forwards(f"{FORWARDED} was there", **forwarding)
+    emulator.people.says(f"milk\n{LISTED}\nsoap", user=ANN, name=NAME, chat=group)
     emulator.people.forwards("from a hidden account", author=NAME, user=BEN, name="Ben", chat=group)
     await ask(emulator, f"{bot} whose was that?", service, user=BEN, name="Ben", chat=group)
     task = f'{{"description": "feed it", "prompt": "feed the {PLANNED}", "subagent_type": "general-purpose"}}'
     await ask(emulator, f"{bot} please [tool=task {task}]", service, user=ANN, name=NAME, chat=group)
+    before = len(answers(emulator, BEN)) if BEN in emulator.world.chats else 0
+    emulator.people.forwards(f"{QUOTED} is here", author=NAME, author_id=ANN, user=BEN, name="Ben")
+    await until(lambda: len(answers(emulator, BEN)) > before, SECONDS, service.log)
     quoting = f"{bot} [reply=Ann said that {said}, and {BEN_SAID}] {BEN_SAID}"
     await ask(emulator, quoting, service, user=BEN, name="Ben", chat=group)
     return group

@@ -16,6 +16,7 @@ from bot.domain import (
     Quotation,
     QuotationKind,
     Sender,
+    Stopped,
     TurnState,
 )
 from bot.store import Database, erasures
@@ -31,6 +32,7 @@ from bot.store.record import list_recorded
 from bot.store.retention import PersonKey
 from bot.store.scheduled_runs import OpenedTurn
 from bot.store.schedules import ScheduleKind, delete_schedule
+from bot.store.stopped_answers import mark_stopped
 from bot.store.tool_grants import GrantOffer, list_tool_grants, record_tool_grant
 from bot.store.turns import Begin, PartChange, claim_turn, load_turn, save_turn
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, message
@@ -86,6 +88,27 @@ async def test_their_words_and_groups_are_listed(db: Database) -> None:
     assert [(conversation, state) for conversation, state, _ in turns] == [
         (first.conversation, TurnState.ACCEPTED)
     ]
+
+
+async def test_chats_in_which_they_are_only_quoted_are_listed(db: Database) -> None:
+    theirs, others = (Quotation(QuotationKind.REPLY, "hm", "Ann", one) for one in (ANN.id, f"{ANN.id}0"))
+    group, private = in_group("see", BEN), message("see", sender=BEN, chat="bens")
+    recorded = message("see", sender=BEN, chat="other", kind=ChatKind.GROUP)
+    elsewhere = message(f"see {ANN.id}", sender=BEN, chat="elsewhere", kind=ChatKind.GROUP)
+    await accept(db, RecordOnly(replace(recorded, quotations=(theirs,))))
+    for one, quotation in ((group, theirs), (private, theirs), (elsewhere, others)):
+        await accept(db, admission(replace(one, quotations=(quotation,))))
+    [own] = await accept(db, admission(replace(message("mine"), quotations=(theirs,))))
+    chats = await db.run(erasures.list_shared_chats, ANN_HERE, [own.conversation], ())
+    assert [(one.chat, bool(one.threads)) for one in chats] == [("bens", True), ("g", True), ("other", False)]
+
+
+async def test_a_chat_in_which_they_stopped_an_answer_is_listed(db: Database) -> None:
+    [bens] = await accept(db, admission(in_group("one", BEN)))
+    await db.run(claim_turn, bens.conversation, 101.0)
+    assert await db.run(mark_stopped, bens.conversation, Stopped.ASKED, BY_ANN) == bens.turn
+    chats = await db.run(erasures.list_shared_chats, ANN_HERE, (), ())
+    assert [one.chat for one in chats] == ["g"]
 
 
 async def test_a_private_chat_that_goes_on_is_listed(db: Database) -> None:
