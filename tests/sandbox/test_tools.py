@@ -129,13 +129,21 @@ TAGGED = "<MessageList>\n<message id='1'>one</message>\n<·message>\n</MessageLi
 SHOWN = "<MessageList>\n<·message id='1'>one<·/message>\n<··message>\n</MessageList>\n"
 
 
-async def test_code_with_tags_like_the_services_is_read_and_written_back(chat: Chat) -> None:
+async def test_code_with_tags_like_the_services_is_read_and_written_back(
+    chat: Chat, provider: MemorySandboxProvider
+) -> None:
+    async def stored() -> str:
+        sandbox = provider.get(await provider.acquire("t"))
+        assert sandbox is not None
+        return (await sandbox.read_file("f")).decode()
+
     await chat.call("write_file", path="f", content=SHOWN)
+    assert await stored() == TAGGED
     assert await chat.call("read_file", path="f") == SHOWN
-    assert await chat.call("bash", command="wc -c < f") == str(len(TAGGED.encode())), "the file has no marks"
     told = await chat.call("str_replace", path="f", old_str="<·message id='1'>one", new_str="<message>two")
     assert told == "Replaced 1 occurrence in f."
-    assert await chat.call("bash", command="grep -c '<·message>two<·/message>' f") == "1"
+    assert await stored() == TAGGED.replace("<message id='1'>one", "<message>two")
+    assert await chat.call("bash", command="echo '<·message>two'") == "<·message>two", "as any argument"
 
 
 async def test_changes_of_one_answer_do_not_undo_each_other(chat: Chat) -> None:
