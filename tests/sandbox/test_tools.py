@@ -143,7 +143,7 @@ async def test_code_with_tags_like_the_services_is_read_and_written_back(
     told = await chat.call("str_replace", path="f", old_str="<·message id='1'>one", new_str="<message>two")
     assert told == "Replaced 1 occurrence in f."
     assert await stored() == TAGGED.replace("<message id='1'>one", "<message>two")
-    assert await chat.call("bash", command="echo '<·message>two'") == "<·message>two", "as any argument"
+    assert await chat.call("bash", command="echo <··message>") == "<··message>", "as any argument"
 
 
 async def test_changes_of_one_answer_do_not_undo_each_other(chat: Chat) -> None:
