@@ -13,7 +13,8 @@ SERVICE_CALL: Final = "service_call"
 RESULT: Final = "service_result"
 READ_CHAT: Final = "read_chat"
 """Service that returns messages of the run's chat. Arguments `since` and `until` are times as
-`2026-11-24 05:16` in the chat's time zone, "" for the default. The result has `zone`, `since`, `lines`,
-`omitted` (number of older messages) and `until` (where they end); or `problem`: unrecorded, since,
-until, or limit after too many calls in one answer.
+`2026-11-24 05:16` in the chat's time zone, "" for the default. The result has `place` (chat or thread),
+`zone`, the period as `since` and `until`, and `lines`; `older` is the end of the period's older messages ("":
+all are there), `begins` the time before which nothing can be read ("": before the period). Or it has
+`problem`: unrecorded, unread, since, until, or limit after too many calls in one answer.
 """

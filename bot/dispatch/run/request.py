@@ -59,23 +59,30 @@ RETRY_SECONDS = 1.0
 LONGEST_SHOWN = 60
 
 
-async def load_thread_history(
-    turn: Turn, channel: AccountChannel, role_of: RoleOf
-) -> Sequence[HistoryMessage]:
+@dataclass(frozen=True, slots=True)
+class EarlierInThread:
+    """The messages of others in a thread, oldest first; not `is_complete` if it may have older ones."""
+
+    messages: Sequence[HistoryMessage]
+    is_complete: bool
+
+
+async def load_thread_history(turn: Turn, channel: AccountChannel, role_of: RoleOf) -> EarlierInThread | None:
     """Return the earlier messages of others in the turn's thread as far as the platform reports them, without
-    those of blocked people.
+    those of blocked people; None if they can't be read.
     """
     adapter, first = channel.adapter, turn.messages[0].message_id if turn.messages else ""
     if not isinstance(adapter, ReadsThreads) or not turn.address.topic or not first:
-        return ()
+        return None
     try:
         async with asyncio.timeout(READ_SECONDS):
             found = await adapter.earlier(turn.address, first, MAX_HISTORY_MESSAGES)
     except (DeliveryError, TimeoutError) as problem:
         log.info("thread_not_read", turn=turn.id, problem=str(problem) or "no answer in time")
-        return ()
+        return None
     readable = (one for one in found if one.text or one.quotations)
-    return [one for one in readable if role_of(turn, one.sender) is not Role.BLOCKED]
+    heard = [one for one in readable if role_of(turn, one.sender) is not Role.BLOCKED]
+    return EarlierInThread(heard, len(found) < MAX_HISTORY_MESSAGES)
 
 
 def message_ids(turn: Turn) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
@@ -21,7 +22,7 @@ from bot.privacy.blocked_people import BlockedPeople
 from bot.privacy.chat_record import format_messages
 from bot.runtime.interface import RunInterrupted
 from bot.store import Database
-from bot.store.record import RecordedMessage, list_recorded
+from bot.store.record import DAY, RecordedMessage, list_recorded
 from bot.wiring import AccountView
 
 log = structlog.get_logger(__name__)
@@ -32,7 +33,7 @@ MAX_REFUSED = 10
 """Maximum number of calls over that limit that are answered with a problem, so that the run can end."""
 MAX_MESSAGES, MAX_CHARACTERS = 200, 12_000
 DEFAULT_SECONDS = 24 * 3600.0
-_TIME = "%Y-%m-%d %H:%M"
+_TIME, _SECONDS = "%Y-%m-%d %H:%M", ":%S"
 _EARLIEST, _LATEST = 86_400.0, 32_503_680_000.0
 """Seconds since the epoch, 1970 and 3000: models write the first or last possible date for "everything"."""
 
@@ -66,6 +67,19 @@ def list_services(turn: Turn) -> list[str]:
     return [READ_CHAT] if turn.address.chat_kind is ChatKind.GROUP else []
 
 
+@dataclass(frozen=True, slots=True)
+class _FoundMessages:
+    """Messages of a chat or thread (`place`), oldest first; `has_older` if the period has older ones.
+    Nothing is known from before `begins` and after `ends` (s since the epoch).
+    """
+
+    messages: Sequence[RecordedMessage | HistoryMessage]
+    place: str
+    begins: float
+    ends: float
+    has_older: bool = False
+
+
 class ServiceCalls:
     """Answers the calls of one turn. `zone` is the time zone of its chat."""
 
@@ -94,50 +108,58 @@ class ServiceCalls:
 
     async def _read_chat(self, arguments: Mapping[str, Any], now: float) -> dict[str, Any]:
         """Return the newest messages of the turn's chat in a period."""
-        since = self._parse_time(arguments.get("since"), now - DEFAULT_SECONDS)
+        since = self._parse_time(arguments.get("since"), (now - DEFAULT_SECONDS) // 60 * 60)
         until = self._parse_time(arguments.get("until"), now)
         if since is None or until is None:
             return {"problem": "since" if since is None else "until"}
-        found = await self._load_messages(since, until)
-        if found is None:
-            return {"problem": "unrecorded"}
+        found = await self._load_messages(since, until, now)
+        if isinstance(found, str):
+            return {"problem": found}
         blocked = BlockedPeople(
             lambda sender: self._role_of(self._turn, sender) is Role.BLOCKED,
             self._view.texts("quotation_blocked"),
         )
-        usable = blocked.filter_messages(found)
+        usable = blocked.filter_messages(found.messages)
         lines, omitted = format_messages(usable, self._turn.platform, self._zone, MAX_CHARACTERS)
-        oldest = usable[omitted].sent_at if lines else until
-        more = omitted or len(found) >= MAX_MESSAGES
+        oldest = usable[omitted] if lines else next(iter(found.messages), None)
+        has_older = omitted > 0 or found.has_older
         return {
             "zone": str(self._zone),
+            "place": found.place,
             "since": self._format_time(since),
+            "until": self._format_time(min(until, found.ends)),
+            "begins": self._format_time(found.begins) if found.begins > since else "",
             "lines": lines,
-            "omitted": max(omitted, 1) if more else 0,
-            "until": self._format_time(oldest),
+            # Rounded up, so that a call up to then misses none of the same second.
+            "older": self._format_time(math.ceil(oldest.sent_at)) if oldest and has_older else "",
         }
 
-    async def _load_messages(
-        self, since: float, until: float
-    ) -> Sequence[RecordedMessage | HistoryMessage] | None:
-        """Return the messages of a period: recorded ones, else those of the turn's thread; None if neither
-        can be read.
+    async def _load_messages(self, since: float, until: float, now: float) -> _FoundMessages | str:
+        """Return the messages of a period: recorded ones, else those of the turn's thread; or the problem if
+        neither can be read.
         """
-        address, own = self._turn.address, {one.message_id for one in self._turn.messages}
-        found: Sequence[RecordedMessage | HistoryMessage]
-        if self._view.is_recorded(address.chat):
+        address = self._turn.address
+        recorded = self._view.recorded.get(address.account, address.chat)
+        if recorded is not None:
+            own = {one.message_id for one in self._turn.messages}
             # Not everybody in the chat can read each of its threads on some platforms.
             topic = address.topic if self._channel.manifest.private_threads else None
-            limit = MAX_MESSAGES + len(own)
-            found = await self._db.run(
+            limit = MAX_MESSAGES + len(own) + 1
+            listed = await self._db.run(
                 list_recorded, address.account, address.chat, since, until, limit, topic
             )
-        elif isinstance(self._channel.adapter, ReadsThreads) and address.topic:
-            read = await load_thread_history(self._turn, self._channel, self._role_of)
-            found = [one for one in read if since < one.sent_at <= until]
-        else:
-            return None
-        return [one for one in found if one.message_id not in own][-MAX_MESSAGES:]
+            known = [one for one in listed if one.message_id not in own]
+            begins = max(recorded.since, now - recorded.days * DAY)
+            place, has_older = "thread" if topic else "chat", len(known) > MAX_MESSAGES
+            return _FoundMessages(known[-MAX_MESSAGES:], place, begins, now, has_older)
+        if not isinstance(self._channel.adapter, ReadsThreads) or not address.topic:
+            return "unrecorded"
+        history = await load_thread_history(self._turn, self._channel, self._role_of)
+        if history is None:
+            return "unread"
+        begins = 0.0 if history.is_complete or not history.messages else history.messages[0].sent_at
+        read = [one for one in history.messages if since < one.sent_at <= until]
+        return _FoundMessages(read, "thread", begins, self._turn.messages[0].sent_at)
 
     def _parse_time(self, given: Any, default: float) -> float | None:
         """Return an argument as seconds since the epoch, None if it is no time."""
@@ -151,4 +173,6 @@ class ServiceCalls:
             return None
 
     def _format_time(self, at: float) -> str:
-        return datetime.fromtimestamp(at, self._zone).strftime(_TIME)
+        """Return a time as the agent writes it, with the seconds unless they are 0."""
+        shown = datetime.fromtimestamp(at, self._zone)
+        return shown.strftime(_TIME + _SECONDS if shown.second else _TIME)

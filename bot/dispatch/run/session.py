@@ -369,7 +369,8 @@ class RunSession:
             await self._db.run(set_agent_title, self._turn.conversation, title, first)
 
     async def _load_history(self, turn: Turn) -> Sequence[HistoryMessage]:
-        return await load_thread_history(turn, self._channel, self._role_of)
+        history = await load_thread_history(turn, self._channel, self._role_of)
+        return history.messages if history is not None else ()
 
     async def _read_answer(self, tries: Backoff) -> ThreadAnswer:
         """Read the answer from the thread's state, with retries while the runtime is unreachable."""

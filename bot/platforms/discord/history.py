@@ -9,6 +9,7 @@ import structlog
 
 from bot.clock import Clock
 from bot.domain import HistoryMessage, ReplyAddress
+from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.discord.channel_cache import CachedChannel, ChannelCache
 from bot.platforms.discord.errors import DiscordLimited
 from bot.platforms.discord.inbound import DiscordInbound
@@ -105,7 +106,7 @@ class DiscordThreads:
         """Return earlier messages, oldest first. The starter message is in its channel."""
         place = self._places.get(address.topic)
         if place is None:
-            return ()
+            raise DeliveryError(DeliveryCategory.NOT_FOUND, "the thread is not known")
         route = Route("GET", "/channels/{channel_id}/messages", channel_id=place.id)
         params = {"before": before, "limit": str(min(limit, PAGE))}
         found = await self._outbound.call(route, posting=False, params=params)

@@ -21,6 +21,7 @@ from bot.domain import (
     Sender,
     TurnState,
 )
+from bot.errors import DeliveryCategory, DeliveryError
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.read_models import list_turns
 from bot.testing.adapter import RecordingAdapter
@@ -90,7 +91,7 @@ async def test_the_record_of_the_chat_is_read_and_the_run_goes_on(at: Bench) -> 
         [found] = await answered(at, 2)
     assert len(found["lines"]) == 1
     assert '"Ben" (recording:8) "lunch? \\"now\\""' in found["lines"][0]
-    assert (found["zone"], found["omitted"]) == ("UTC", 0)
+    assert (found["zone"], found["place"], found["older"]) == ("UTC", "chat", "")
     first, second = at.runtime.runs.values()
     assert (second.request.answers, second.request.messages) == ("i0", ())
     assert (first.request.key, second.request.key) == ("2:1", "2:2")
@@ -119,17 +120,53 @@ async def test_a_period_is_read_in_the_time_zone_of_the_chat(at: Bench) -> None:
 
 
 async def test_what_does_not_fit_is_read_by_another_call(at: Bench) -> None:
-    at.runtime.script = calling({})
+    """The messages of a minute may be on two pages."""
+    seen: list[dict[str, Any]] = []
+
+    def script(run: ScriptedRun) -> None:
+        decision = run.request.decision
+        seen.extend([orjson.loads(decision[RESULT])] if decision else [])
+        if seen and not seen[-1]["older"]:
+            run.say("done")
+            run.end()
+            return
+        arguments = {"until": seen[-1]["older"]} if seen else {}
+        value = {"type": SERVICE_CALL, "name": READ_CHAT, "arguments": arguments}
+        run.emit(RunInterrupted(f"i{len(seen)}", value), RunEnded("interrupted"))
+
+    at.runtime.script = script
     async with at.running():
         await record(at)
-        for number in range(20):
-            await hears(at, f"{number} " + "x" * 900, sender=BEN)
-            await at.rest(60.0, step=30.0)
+        for number in range(30):
+            await hears(at, f"number {number} " + "x" * 900, sender=BEN)
+            await at.rest(1.5)
+        await hears(at, "what?", addressed=True)
+        await at.until(lambda: "done" in at.adapter.texts("group"))
+    assert len(seen) > 2
+    assert all(0 < len(found["lines"]) < 30 for found in seen)
+    told = {line.split('"')[3].split(" x")[0] for found in seen for line in found["lines"]}
+    assert told == {f"number {number}" for number in range(30)}
+
+
+async def test_a_record_that_began_later_is_said_to_have_begun_then(at: Bench) -> None:
+    at.runtime.script = calling({}, {"since": "1970-01-12 13:50"})
+    async with at.running():
+        await record(at)
+        await hears(at, "lunch?", sender=BEN)
+        await at.rest(600.0, step=60.0)
+        await hears(at, "what?", addressed=True)
+        found = await answered(at, 3)
+    assert [one["begins"] for one in found] == ["1970-01-12 13:46:40", ""]
+
+
+async def test_what_is_older_than_the_record_keeps_is_not_known(at: Bench) -> None:
+    at.runtime.script = calling({"since": "1970-01-01"})
+    async with at.running():
+        await hears(at, "/record on 2", addressed=True)
+        await at.rest(3 * 86_400.0, step=86_400.0)
         await hears(at, "what?", addressed=True)
         [found] = await answered(at, 2)
-    assert 0 < len(found["lines"]) < 20
-    assert found["omitted"] == 20 - len(found["lines"])
-    assert found["lines"][0].startswith(f"- {found['until']}")
+    assert found["begins"].startswith("1970-01-13 13:46")
 
 
 async def test_blocked_people_are_not_read(at: Bench) -> None:
@@ -162,8 +199,14 @@ async def test_without_a_record_nothing_can_be_read(at: Bench) -> None:
 class Reading(RecordingAdapter):
     """A platform whose threads can be read."""
 
+    said: int = 1
+    problem: DeliveryError | None = None
+
     async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
-        return [HistoryMessage("m1", BEN, "in the thread", 999_999.0)][-limit:]
+        if self.problem is not None:
+            raise self.problem
+        found = [HistoryMessage(f"m{at}", BEN, f"said {at}", 999_000.0 + at) for at in range(self.said)]
+        return found[-limit:]
 
 
 async def test_without_a_record_the_thread_is_read_where_the_platform_can(at: Bench) -> None:
@@ -171,7 +214,25 @@ async def test_without_a_record_the_thread_is_read_where_the_platform_can(at: Be
     async with at.running():
         await hears(at, "what?", topic="t1", addressed=True)
         [found] = await answered(at, 2)
-    assert '"in the thread"' in found["lines"][0]
+    assert '"said 0"' in found["lines"][0]
+    assert (found["place"], found["begins"]) == ("thread", "")
+
+
+async def test_a_thread_that_is_too_long_is_not_read_from_its_beginning(at: Bench) -> None:
+    at.adapter, at.runtime.script = Reading(said=150), calling({})
+    async with at.running():
+        await hears(at, "what?", topic="t1", addressed=True)
+        [found] = await answered(at, 2)
+    assert '"said 50"' in found["lines"][0]
+    assert found["begins"] == "1970-01-12 13:30:50"
+
+
+async def test_a_thread_that_could_not_be_read_is_not_said_to_be_silent(at: Bench) -> None:
+    at.adapter = Reading(problem=DeliveryError(DeliveryCategory.TRANSIENT, "no answer"))
+    at.runtime.script = calling({})
+    async with at.running():
+        await hears(at, "what?", topic="t1", addressed=True)
+        assert await answered(at, 2) == [{"problem": "unread"}]
 
 
 @pytest.mark.parametrize("private", [False, True])

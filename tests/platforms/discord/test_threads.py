@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bot.domain import ChatDescription
+from bot.errors import DeliveryCategory, DeliveryError
 
 from .conftest import Running, Shelf, group
 from .test_message_edits import me
@@ -26,8 +29,10 @@ async def test_what_people_wrote_before_is_read_in_order(running: Running, shelf
     assert [one.text for one in await running.adapter.earlier(address, str(asked.id), 2)] == ["pizza"]
 
 
-async def test_of_a_thread_that_is_not_known_nothing_is_read(running: Running) -> None:
-    assert await running.adapter.earlier(group(1, 2), "3", 10) == ()
+async def test_a_thread_that_is_not_known_cannot_be_read(running: Running) -> None:
+    with pytest.raises(DeliveryError) as caught:
+        await running.adapter.earlier(group(1, 2), "3", 10)
+    assert caught.value.category is DeliveryCategory.NOT_FOUND
 
 
 async def test_a_channel_is_described_with_its_server(running: Running, shelf: Shelf) -> None:

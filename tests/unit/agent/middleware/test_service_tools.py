@@ -19,9 +19,12 @@ from tests.harness.agents import calls, chain, say, says, scripted
 
 FOUND = {
     "zone": "Europe/Berlin",
+    "place": "chat",
     "since": "2026-11-23 05:16",
+    "until": "2026-11-24 05:16",
     "lines": ['- 1 "Ben" (t:8) "hi"'],
-    "omitted": 0,
+    "older": "",
+    "begins": "",
 }
 
 
@@ -48,7 +51,7 @@ async def test_the_service_is_asked_and_its_answer_is_the_result() -> None:
     await graph.ainvoke(Command(resume={asked.id: {RESULT: json.dumps(FOUND)}}), run(READ_CHAT))
     result = model.calls[-1].texts[-1]
     assert result.splitlines()[-1] == FOUND["lines"][0]
-    assert "since 2026-11-23 05:16" in result
+    assert "in this chat from 2026-11-23 05:16 to 2026-11-24 05:16" in result
 
 
 @pytest.mark.parametrize("answer", ["yes", {"answer": "yes"}, {RESULT: "[]"}, {RESULT: "{"}])
@@ -93,8 +96,20 @@ async def test_nothing_in_a_message_passes_for_a_message_to_the_agent() -> None:
 
 
 def test_older_messages_are_read_with_another_call() -> None:
-    rendered = render_messages({**FOUND, "omitted": 3, "until": "2026-11-23 09:00"})
-    assert rendered.endswith('[Older messages in this period: 3. Read them with until="2026-11-23 09:00".]')
+    rendered = render_messages({**FOUND, "older": "2026-11-23 09:00:07"})
+    assert rendered.endswith('[This period has older messages. Read them with until="2026-11-23 09:00:07".]')
+    assert "older messages" not in render_messages(FOUND)
+
+
+@pytest.mark.parametrize(("place", "named"), [("thread", "thread"), ("chat", "chat"), ("planet", "chat")])
+def test_the_result_names_what_was_read(place: str, named: str) -> None:
+    assert render_messages({**FOUND, "place": place}).startswith(f"[Messages of people in this {named} from")
+
+
+@pytest.mark.parametrize("lines", [FOUND["lines"], []])
+def test_what_is_not_known_is_said(lines: list[str]) -> None:
+    found = {**FOUND, "lines": lines, "begins": "2026-11-24 04:00"}
+    assert "[Messages from before 2026-11-24 04:00 can't be read here.]" in render_messages(found)
 
 
 @pytest.mark.parametrize("problem", [*PROBLEMS, "of next year"])
@@ -103,4 +118,8 @@ def test_a_problem_says_what_to_do(problem: str) -> None:
 
 
 def test_a_silent_chat_is_said_to_be_silent() -> None:
-    assert "Nobody wrote anything here since" in render_messages({**FOUND, "lines": []})
+    rendered = render_messages({**FOUND, "lines": []})
+    assert (
+        rendered
+        == "[No messages of people in this chat from 2026-11-23 05:16 to 2026-11-24 05:16 (Europe/Berlin).]"
+    )
