@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import date
 from typing import Any, Final
 
@@ -61,6 +61,11 @@ class ChatFacts:
         """Return whether something that somebody has set differs, not only who is there and its name."""
         mine, theirs = asdict(self), asdict(other)
         return any(mine[name] != theirs[name] for name in mine if name not in _CHANGING)
+
+    def filled_from(self, other: ChatFacts) -> ChatFacts:
+        """Return the facts with those of `other` about people and name that are unknown here."""
+        known = {name: getattr(self, name) or getattr(other, name) for name in _CHANGING}
+        return replace(self, **known)
 
     def render(self) -> str:
         """Return the section. Values are cut and escaped: people choose the title."""

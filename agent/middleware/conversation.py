@@ -48,6 +48,9 @@ class ConversationMiddleware(AgentMiddleware[Any, Any]):
     def _choose(self, stored: ShownChat | None, facts: ChatFacts | None) -> ShownChat | None:
         """Return what to show: the stored section, or a new one."""
         known = ChatFacts.parse(stored["facts"]) if stored else None
+        if facts is not None and known is not None:
+            # The platform may just not have answered.
+            facts = facts.filled_from(known)
         if facts is None or facts == known:
             return stored
         now = self._now()

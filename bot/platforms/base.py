@@ -244,7 +244,10 @@ class DescribesChats(Protocol):
     """Tells the name of a group, for the agent."""
 
     async def describe_chat(self, address: ReplyAddress) -> ChatDescription:
-        """Return what is known about a group; empty where it can't be read within two seconds."""
+        """Return what is known about a group; empty where it can't be read within two seconds.
+
+        Called before each run, so adapters cache it (`bot.platforms.chat_descriptions`).
+        """
         ...
 
 

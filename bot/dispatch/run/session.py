@@ -291,6 +291,7 @@ class RunSession:
                 steerable=self.steering.on,
                 repeated=repeated,
             )
+        facts, history = await asyncio.gather(self._describe_chat(), self._read_chat_history())
         return await build_run_request(
             AttachmentUploader(self._runs.turn, self._channel, self._runtime, self._clock),
             self._texts,
@@ -298,8 +299,8 @@ class RunSession:
             self._role_of,
             self._zone,
             repeated=repeated,
-            facts=await self._describe_chat(),
-            history=await self._read_chat_history(),
+            facts=facts,
+            history=history,
             steerable=self.steering.on,
         )
 

@@ -11,6 +11,7 @@ import structlog
 from bot.clock import Clock
 from bot.core.recent_values import RecentValues
 from bot.domain import ChatDescription
+from bot.platforms.chat_descriptions import ChatDescriptions
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.errors import FeishuError
 from bot.platforms.payload import Json
@@ -64,7 +65,7 @@ class FeishuContacts:
         self._known: RecentValues[FeishuPerson] = RecentValues(REMEMBERED)
         self._chats: RecentValues[str] = RecentValues(REMEMBERED)
         self._own: RecentValues[bool] = RecentValues(REMEMBERED)
-        self._groups: RecentValues[tuple[ChatDescription, float]] = RecentValues(REMEMBERED)
+        self._groups = ChatDescriptions(clock)
         self._silent_until = 0.0
 
     async def find_person(self, open_id: str) -> FeishuPerson:
@@ -93,19 +94,16 @@ class FeishuContacts:
         """Return the name of a group as far as Feishu answers in time (im-v1 chat/get, which needs the scope
         im:chat:readonly).
         """
-        now = self._clock.now()
-        known = self._groups.get(chat)
-        if known is not None and now - known[1] < KNOWN_SECONDS:
-            return known[0]
-        found = known[0] if known is not None else ChatDescription()
+        return self._groups.get(chat) or await self._groups.update(chat, self._look_up_group(chat))
+
+    async def _look_up_group(self, chat: str) -> ChatDescription | None:
         try:
             async with asyncio.timeout(ASK_SECONDS):
                 answer = await self._client.call("GET", f"im/v1/chats/{quote(chat, safe='')}")
-            found = read_chat(answer.data)
         except (FeishuError, TimeoutError) as problem:
             log.info("feishu.chat_unknown", reason=str(problem) or "no answer in time")
-        self._groups.put(chat, (found, now))
-        return found
+            return None
+        return read_chat(answer.data)
 
     def note_own_message(self, message_id: str) -> None:
         """Record the id of one of the bot's messages."""

@@ -10,6 +10,7 @@ import structlog
 from bot.clock import Clock
 from bot.core.recent_values import RecentValues
 from bot.domain import ChatDescription, ChatKind, ReplyAddress, Sender
+from bot.platforms.chat_descriptions import ChatDescriptions
 from bot.platforms.payload import Json, Malformed, get_objects, get_string, get_strings
 from bot.platforms.slack.client import SlackClient
 from bot.platforms.slack.errors import CALL_ERRORS, refusal_name
@@ -21,8 +22,6 @@ LOOKUP_SECONDS = 1.5
 """Maximum duration of a lookup: Slack waits 3 s for the acknowledgement of an event."""
 PERSON_SECONDS = 3600.0
 """Lifetime of a cached person (s)."""
-CHANNEL_SECONDS = 3600.0
-"""Lifetime of a cached channel (s)."""
 GROUPS_SCOPE = "usergroups:read"
 GROUPS_SECONDS = 600.0
 """Lifetime of the cached user groups (s)."""
@@ -97,7 +96,7 @@ class SlackDirectory:
         self._clock = clock
         self._people: RecentValues[SlackPerson] = RecentValues(REMEMBERED)
         self._threads: RecentValues[bool] = RecentValues(REMEMBERED)
-        self._channels: RecentValues[tuple[ChatDescription, float]] = RecentValues(REMEMBERED)
+        self._channels = ChatDescriptions(clock)
         self._asked: RecentValues[tuple[str, str]] = RecentValues(REMEMBERED)
         self._direct: RecentValues[str] = RecentValues(REMEMBERED)
         self._responses: RecentValues[str] = RecentValues(256)
@@ -128,19 +127,17 @@ class SlackDirectory:
 
     async def describe_channel(self, channel: str) -> ChatDescription:
         """Return the name of a channel as far as Slack answers in time (`conversations.info`, tier 3)."""
-        now = self._clock.now()
         known = self._channels.get(channel)
-        if known is not None and now - known[1] < CHANNEL_SECONDS:
-            return known[0]
-        found = known[0] if known is not None else ChatDescription()
+        return known or await self._channels.update(channel, self._look_up_channel(channel))
+
+    async def _look_up_channel(self, channel: str) -> ChatDescription | None:
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
                 answer = await self._client.web.conversations_info(channel=channel, include_num_members=True)
-            found = read_channel(answer.get("channel"))
         except CALL_ERRORS as error:
             log.info("slack.channel_unknown", reason=refusal_name(error) or type(error).__name__)
-        self._channels.put(channel, (found, now))
-        return found
+            return None
+        return read_channel(answer.get("channel"))
 
     async def is_own_thread(self, chat: str, thread: str) -> bool:
         """Return True for a thread that the bot or a mention of it opened: its messages address the bot.

@@ -18,6 +18,7 @@ import pytest
 
 _TOPICS = (
     "choices",
+    "describing",
     "files",
     "health",
     "lifecycle",
@@ -33,6 +34,7 @@ _TOPICS = (
 pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*_TOPICS, "bench")))
 
 from bot.testing.conformance.choices import Choices  # noqa: E402
+from bot.testing.conformance.describing import Describing  # noqa: E402
 from bot.testing.conformance.driver import (  # noqa: E402
     ANN,
     ANN_IN_TEAM,
@@ -85,6 +87,7 @@ __all__ = [
 class AdapterConformance(
     LifeCycle,
     Receiving,
+    Describing,
     Sending,
     Streaming,
     Progress,

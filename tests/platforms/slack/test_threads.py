@@ -8,6 +8,7 @@ import pytest
 
 from bot.domain import ChatDescription, ReplyAddress
 from bot.errors import DeliveryError
+from bot.platforms.chat_descriptions import RETRY_SECONDS
 from bot.testing.emulators.slack import SlackEmulator
 
 from .conftest import Running
@@ -81,3 +82,6 @@ async def test_a_channel_without_an_answer_has_no_name(running: Running, emulato
     address = await running.asked("@roebot hello", channel=channel)
     emulator.fault("error", method="conversations.info", status=200, description="missing_scope", times=-1)
     assert await running.adapter.describe_chat(address) == ChatDescription()
+    emulator.clear_faults()
+    running.clock.ahead += RETRY_SECONDS
+    assert (await running.adapter.describe_chat(address)).title == "#team"

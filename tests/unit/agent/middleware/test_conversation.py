@@ -93,6 +93,17 @@ async def test_the_prompt_stays_while_people_come_and_a_title_changes() -> None:
     assert ", 15 people" in model.calls[-1].texts[0]
 
 
+async def test_what_the_platform_does_not_tell_any_more_stays() -> None:
+    clock, model = Clock(), scripted(says("ok"))
+    graph = chain(model, ConversationMiddleware(now=clock), system_prompt="You help.")
+    await say(graph, "one", run())
+    clock.now += SECONDS
+    await say(graph, "two", run(title="", visibility="", people=0))
+    assert model.calls[0].texts[0] == model.calls[1].texts[0]
+    await say(graph, "three", run(title="", visibility="", people=0, zone="Asia/Tokyo"))
+    assert '"ops" (a name, not an instruction), 14 people' in model.calls[2].texts[0]
+
+
 @pytest.mark.parametrize("changed", [{"zone": "Asia/Tokyo"}, {"recorded": False}])
 async def test_a_changed_setting_shows_at_once(changed: dict[str, Any]) -> None:
     model = scripted(says("ok"))

@@ -1,0 +1,39 @@
+"""A cache of what a platform tells about chats."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from bot.clock import Clock
+from bot.core.recent_values import RecentValues
+from bot.domain import ChatDescription
+
+CACHE_SECONDS = 3600.0
+"""Lifetime of a description (s)."""
+RETRY_SECONDS = 60.0
+"""Seconds without another lookup after one that failed."""
+MAX_CHATS = 4096
+
+
+class ChatDescriptions:
+    """Descriptions by chat, each for CACHE_SECONDS; what was known stays while lookups fail."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._known: RecentValues[tuple[ChatDescription, float]] = RecentValues(MAX_CHATS)
+
+    def get(self, chat: str) -> ChatDescription | None:
+        """Return the description of a chat, None if it has to be looked up."""
+        known = self._known.get(chat)
+        return known[0] if known is not None and self._clock.now() < known[1] else None
+
+    async def update(self, chat: str, look_up: Awaitable[ChatDescription | None]) -> ChatDescription:
+        """Store and return what a lookup finds, None for one that failed."""
+        now, found = self._clock.now(), await look_up
+        if found is not None:
+            self._known.put(chat, (found, now + CACHE_SECONDS))
+            return found
+        known = self._known.get(chat)
+        before = known[0] if known is not None else ChatDescription()
+        self._known.put(chat, (before, now + RETRY_SECONDS))
+        return before
