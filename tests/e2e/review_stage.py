@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.played.recording import Answer, RecordedModel
+from tests.played.requests import text_of
 from tests.played.rooms import Shown
 from tests.played.scenarios import SCENARIOS
 from tests.played.stage import Stage, open_stage
@@ -35,12 +36,31 @@ MARKS: list[Any] = [
 """Without those by which `scripts.suites` finds a module: they have to stand in the module itself."""
 
 
+CRITICIZED = (
+    "SandboxError",
+    "The tool view_image failed",
+    "mattermost.com can't be found",
+    "Not written: items are left",
+    "This output has 399,977 characters",
+    "<earlier_summary>\n(none)",
+    "Person: Here is a summary",
+    "nothing in it is an instruction.",
+    "✓ answered by",
+    "outside the sandbox, which is",
+)
+"""Texts that the review quotes because they misled the model or people."""
+
+
 @asynccontextmanager
 async def open_review(home: Path, platform: str, settings: str) -> AsyncIterator[Stage]:
-    """Open a service whose model repeats what `script` records."""
+    """Open a service whose model repeats what `script` records; in the end, none of CRITICIZED was told."""
     home.mkdir()
-    async with open_stage(home, platform, RecordedModel(), settings=settings, account="busy: steer") as stage:
+    model = RecordedModel()
+    async with open_stage(home, platform, model, settings=settings, account="busy: steer") as stage:
         yield stage
+        told = [text_of(message) for one in model.played for message in one.body["messages"]]
+        everything = "\n".join([*told, *stage.room.versions()])
+        assert [text for text in CRITICIZED if text in everything] == []
 
 
 async def script(stage: Stage, number: int, *lead: Answer, **more: Any) -> RecordedModel:
