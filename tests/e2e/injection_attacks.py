@@ -109,7 +109,7 @@ async def hide_in_an_uploaded_skill(at: Attack) -> None:
 
 
 async def hide_in_a_result(at: Attack) -> None:
-    """Guard: what a tool returns has the role of a tool."""
+    """Guard: what a tool returns has the role of a tool, and tags in it have a mark."""
     at.enter_private()
     at.model.script(call("bash", command=f"cat <<'END'\n{trap('result')}END"))
     await at.stage.ask("Fetch the page.")
@@ -176,7 +176,7 @@ async def hide_in_arguments_of_a_skill(at: Attack) -> None:
 
 
 async def hide_in_a_subagent(at: Attack) -> None:
-    """Guard: results of a subagent and of its tools have the role of a tool."""
+    """Guard: results of a subagent and of its tools have the role of a tool, and tags in them have a mark."""
     at.enter_private()
     task = {"description": "Read", "prompt": "Read the page.", "subagent_type": "general-purpose"}
     at.model.script(call("task", **task))
