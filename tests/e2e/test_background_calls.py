@@ -6,7 +6,7 @@ import pytest
 
 from tests.benchmarks.prompt_tokens import SHARE_LIMIT, measure_table_task
 
-pytestmark = [pytest.mark.may_block, pytest.mark.bubblewrap, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.may_block, pytest.mark.bubblewrap, pytest.mark.long, pytest.mark.timeout(300)]
 
 
 async def test_a_table_task_of_eight_calls_causes_few_others() -> None:

@@ -25,6 +25,7 @@ KEY = {"Authorization": "Bearer k"}
 
 
 @pytest.mark.bubblewrap
+@pytest.mark.long
 async def test_a_round_with_a_tool(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "desk")
     model = PlayedModel(desk.ask, alive_seconds=0.05)

@@ -13,7 +13,7 @@ from bot.testing.emulators.telegram import TelegramEmulator
 from tests.harness.service_with_real_runtime import running
 from tests.harness.waiters import answers, until
 
-pytestmark = pytest.mark.may_block
+pytestmark = [pytest.mark.may_block, pytest.mark.long]
 
 ANN, BEN = 1001, 1002
 

@@ -17,7 +17,7 @@ from tests.harness.people import Driver, at_work
 from tests.harness.waiters import until
 from tests.runtime.serving import Served, serve
 
-pytestmark = pytest.mark.may_block
+pytestmark = [pytest.mark.may_block, pytest.mark.long]
 
 SAID = "The first of the many things that are to be said about it is that it was never finished."
 
