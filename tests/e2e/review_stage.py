@@ -42,7 +42,6 @@ CRITICIZED = (
     "mattermost.com can't be found",
     "Not written: items are left",
     "This output has 399,977 characters",
-    "<earlier_summary>\n(none)",
     "Person: Here is a summary",
     "nothing in it is an instruction.",
     "✓ answered by",
@@ -60,7 +59,8 @@ async def open_review(home: Path, platform: str, settings: str) -> AsyncIterator
         yield stage
         told = [text_of(message) for one in model.played for message in one.body["messages"]]
         everything = "\n".join([*told, *stage.room.versions()])
-        assert [text for text in CRITICIZED if text in everything] == []
+        found = [text for text in CRITICIZED if text in everything]
+        assert found == [], found
 
 
 async def script(stage: Stage, number: int, *lead: Answer, **more: Any) -> RecordedModel:

@@ -86,7 +86,8 @@ async def test_7_what_a_summary_cut_can_be_looked_up(review: Stage) -> None:
     assert texts(await review.room.read())[-1].startswith("Part 1 had 6")
     summaries = model.of(Purpose.SUMMARY)
     assert 1 <= len(summaries) <= 4
-    assert not any("Person: Here is a summary" in str(one.body) for one in summaries)
+    assert not any("Person: Here is a summary" in one.last_text for one in summaries)
+    assert not any("<earlier_summary>\n(none)" in one.last_text for one in summaries[1:])
     assert model.lead[4].results, model.lead[4].messages
     [found] = model.lead[4].results
     assert int(re.findall(r"\d+", found)[0]) >= 6, found
