@@ -18,7 +18,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from agent.core.import_string import import_object
 from agent.models.capabilities import estimate_tokens
+from agent.tools.default_web import DEFAULT_ENTRIES
+from agent.tools.service import SERVICE_TOOLS
 from tests.harness.credentials import give_token
 from tests.harness.strict_providers import Reply
 from tests.played.recording import RecordedModel, call
@@ -31,7 +36,8 @@ Figures = dict[str, float]
 SHARE_LIMIT = 0.2
 QUIET = "memory: {enabled: false}\ntitle: {enabled: false}"
 MEMORY_SOON = "memory: {debounce_seconds: 1}"
-LONG_TURNS = 24
+LONG_TURNS, LONG_LINES = 24, 1_500
+"""Of the long chat: the messages that are kept are larger than what triggers a summary."""
 LONG_CHAT = """summarization:
   trigger: [{type: tokens, value: 16000}]
   keep: {type: messages, value: 20}
@@ -101,6 +107,15 @@ async def measure_empty_turn() -> Figures:
     }
 
 
+async def measure_other_tools() -> Figures:
+    """Measure the tools that a private chat without internet lacks."""
+    tools = {name: import_object(entry.use) for name, entry in DEFAULT_ENTRIES.items()} | SERVICE_TOOLS
+    return {
+        f"tool {name}": count(json.dumps({**convert_to_openai_tool(tool)["function"], "name": name}))
+        for name, tool in tools.items()
+    }
+
+
 async def measure_subagent() -> Figures:
     """Measure the first request of a subagent."""
     task = call("task", description="Count", prompt="Count to 3.", subagent_type="general-purpose")
@@ -124,7 +139,10 @@ async def measure_long_chat() -> Figures:
     """Measure a chat that is summarized as it grows."""
     answers: list[Reply] = []
     for number in range(LONG_TURNS):
-        answers += [call("bash", command=f"seq {number} {number + 250}"), Reply(f"Part {number}. " * 40)]
+        answers += [
+            call("bash", command=f"seq {number} {number + LONG_LINES}"),
+            Reply(f"Part {number}. " * 40),
+        ]
     model = RecordedModel(*answers)
     texts = [f"Question {at}: what follows from the numbers of part {at}? " * 12 for at in range(LONG_TURNS)]
     await hold(model, texts, LONG_CHAT)
@@ -175,6 +193,16 @@ async def _wait_for_memory(stage: Stage, model: RecordedModel) -> None:
     await asyncio.sleep(3.0)
 
 
+MEASURES = (
+    measure_empty_turn,
+    measure_other_tools,
+    measure_subagent,
+    measure_skills,
+    measure_long_chat,
+    measure_table_task,
+)
+
+
 def render(figures: Figures, before: Figures) -> str:
     """Return the figures as a Markdown table."""
     names = [*figures, *(name for name in before if name not in figures)]
@@ -194,9 +222,8 @@ async def main() -> int:
     given = parser.parse_args()
     os.environ["ROEBOT_OFFLINE"] = "1"
     figures: Figures = {}
-    for measure in (measure_empty_turn, measure_subagent, measure_skills, measure_long_chat):
+    for measure in MEASURES:
         figures |= await measure()
-    figures |= await measure_table_task()
     if given.save:
         given.save.write_text(json.dumps(figures, indent=1))
     print(render(figures, json.loads(given.against.read_text()) if given.against else {}))
