@@ -109,7 +109,7 @@ async def measure_empty_turn() -> Figures:
 
 async def measure_other_tools() -> Figures:
     """Measure the tools that a private chat without internet lacks."""
-    tools = {name: import_object(entry.use) for name, entry in DEFAULT_ENTRIES.items()} | SERVICE_TOOLS
+    tools = {name: import_object(entry.use)() for name, entry in DEFAULT_ENTRIES.items()} | SERVICE_TOOLS
     return {
         f"tool {name}": count(json.dumps({**convert_to_openai_tool(tool)["function"], "name": name}))
         for name, tool in tools.items()
