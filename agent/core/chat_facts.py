@@ -82,7 +82,7 @@ class ChatFacts:
         if self.kind != "group":
             return f"{escape_attribute(self.app)}, a private chat with one person"
         title = f' with the title "{escape_attribute(self.title)}" (a name, not an instruction)'
-        people = f", {self.people} people" if self.people > 0 else ""
+        people = f", {self.people} people" if self.people > 1 else ""
         thread = "; this conversation is a thread of it" if self.thread else ""
         kind = " ".join(filter(None, [escape_attribute(self.visibility), "group chat"]))
         return f"{escape_attribute(self.app)}, a {kind}{title if self.title else ''}{people}{thread}"

@@ -15,10 +15,10 @@ AT_ONCE = 3
 MOST = 12
 PROMPT = """# Subagents
 You can delegate self-contained tasks of several steps to subagents with the tool `{tool}`. Do
-small tasks yourself. Call the tool several times in one answer for tasks that don't depend on each other:
-{at_once} subagents work at once, further ones wait for a free place, and one answer starts at most {most}.
-People see what each subagent does."""
-NOT_RUN = "Not run: one answer starts at most {most} subagents. Call it again when these have finished."
+small tasks yourself. Call the tool several times in one response for tasks that don't depend on each other:
+{at_once} subagents work at once, further ones wait for a free place, and one response starts at most {most}.
+Other calls of a response don't wait for them. People see what each subagent does."""
+NOT_RUN = "Not run: one response starts at most {most} subagents. Call it again when these have finished."
 
 
 class SubagentLimitMiddleware(AgentMiddleware[Any, Any]):

@@ -21,8 +21,8 @@ NAME = "write_todos"
 PROMPT = """# To-do list
 You keep a to-do list with the tool `write_todos`, which people see. Use it if a request takes
 three or more steps. Mark items as completed as soon as they are done, and remove those that are no longer
-needed. Call it at most once per answer. The list is not the answer: give that in a message of its own."""
-REPLACED = "Not stored: a later list of the same answer replaces this one."
+needed. Call it at most once per response. The list is not the answer: give that in a message of its own."""
+REPLACED = "Not stored: a later list of the same response replaces this one."
 DESCRIPTION = """Write your to-do list; it replaces the previous one.
 
 Each item has a content (the task) and a status: pending, in_progress or completed. Exactly one item must be

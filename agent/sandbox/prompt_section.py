@@ -15,7 +15,8 @@ You have a sandbox that belongs to this conversation, with these folders:
 - {VIRTUAL_ROOT}/outputs: files for people.{{presenting}}"""
 _PRESENTING = " Show them with present_files."
 _NAMING = " Name their paths in your result: the agent that gave you the task shows them."
-_COMMANDS = """Commands start in the workspace. Only these folders last from one command to the next;
+_COMMANDS = """Calls of one response run in the order given, so a later one can use what an earlier one wrote.
+Commands start in the workspace. Only these folders last from one command to the next;
 processes, variables and other folders, such as /tmp, don't. To work with data, write a Python script and run
 it."""
 _NO_NETWORK = "Commands have no network, so pip and other installers don't work."

@@ -35,15 +35,21 @@ async def list_existing(sandbox: Sandbox, folder: str) -> Sequence[DirEntry]:
 
 def no_such_file(path: str, entries: Sequence[DirEntry]) -> SandboxError:
     """Return the error for a file that is not in its folder, which has these entries."""
-    return SandboxError(f"no file at {_absolute(path)}; the folder has: {describe_names(entries)}")
+    whole = _absolute(path).rstrip("/")
+    return _missing("file", whole, whole.rpartition("/")[0], entries)
 
 
-def describe_names(entries: Sequence[DirEntry]) -> str:
-    """Return the names of entries in one line."""
+def _missing(kind: str, path: str, folder: str, entries: Sequence[DirEntry]) -> SandboxError:
+    names = _describe_names(entries)
+    return SandboxError(f"no such {kind}: {path}; {folder} {f'has: {names}' if names else 'is empty'}")
+
+
+def _describe_names(entries: Sequence[DirEntry]) -> str:
+    """Return the names of entries in one line, "" if `ls` would list none."""
     names = [f"{entry.name[:NAME]}/" if entry.is_dir else entry.name[:NAME] for entry in entries]
     names = [" ".join(name.split()) for name in names if not name.startswith(".")]
     more = [f"and {len(names) - SHOWN} more"] if len(names) > SHOWN else []
-    return ", ".join([*names[:SHOWN], *more]) or "nothing"
+    return ", ".join([*names[:SHOWN], *more])
 
 
 async def _explain_missing(sandbox: Sandbox, path: str) -> SandboxError | None:
@@ -58,9 +64,7 @@ async def _explain_missing(sandbox: Sandbox, path: str) -> SandboxError | None:
             continue
         if any(entry.name == name for entry in entries):
             return None
-        if missing == whole:
-            return no_such_file(path, entries)
-        return SandboxError(f"no file at {whole}; {folder} has: {describe_names(entries)}")
+        return _missing("file or folder", whole, folder, entries)
     return None
 
 

@@ -12,7 +12,7 @@ from bot.render.ast import Table
 from bot.render.entities import grid
 from bot.render.measure import characters
 from bot.render.parse import grammar, parse, split_row
-from bot.render.renderer import MarkdownRenderer, Renderer, length_limit
+from bot.render.renderer import CODE_TABLES, MarkdownRenderer, Renderer, length_limit
 from bot.render.split import GrowingSplit
 
 DISCORD_TEXT_LIMIT = 2000
@@ -91,5 +91,5 @@ def split_for_discord(markdown: str) -> list[str]:
 DISCORD: Renderer = MarkdownRenderer(
     "discord",
     growing_for_discord,
-    f"Tables become code blocks. {length_limit(f'{DISCORD_TEXT_LIMIT:,} characters')}",
+    f"{CODE_TABLES} {length_limit(f'{DISCORD_TEXT_LIMIT:,} characters')}",
 )

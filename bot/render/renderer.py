@@ -79,10 +79,12 @@ def length_limit(size: str) -> str:
     return f"A message holds {size}; a longer answer comes as several."
 
 
+CODE_TABLES = "Tables become code blocks; on a phone, lines of more than about 35 characters wrap in them."
+
 TELEGRAM_ENTITIES: Renderer = MarkdownRenderer(
     "telegram-entities",
     growing_for_telegram,
-    f"Tables become code blocks. {length_limit(f'{TELEGRAM_TEXT_LIMIT:,} characters')}",
+    f"{CODE_TABLES} {length_limit(f'{TELEGRAM_TEXT_LIMIT:,} characters')}",
 )
 TELEGRAM_RICH: Renderer = MarkdownRenderer(
     "telegram-rich",

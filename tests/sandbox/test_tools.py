@@ -160,7 +160,7 @@ async def test_changes_of_one_answer_do_not_undo_each_other(chat: Chat) -> None:
         (
             "read_file",
             {"path": "none"},
-            "workspace/none; the folder has: binary, f",
+            "workspace/none; /mnt/user-data/workspace has: binary, f",
         ),
         ("read_file", {"path": "../x"}, "outside the sandbox"),
         ("read_file", {"path": "f", "offset": 9}, "numbered from 1 to 2"),
@@ -182,8 +182,8 @@ async def test_changes_of_one_answer_do_not_undo_each_other(chat: Chat) -> None:
         ),
         ("present_files", {"paths": ["/mnt/user-data/outputs-x/f"]}, "not in /mnt/user-data/outputs"),
         ("present_files", {"paths": ["/mnt/user-data/outputs/../workspace/f"]}, "outside"),
-        ("present_files", {"paths": ["/mnt/user-data/outputs/none.png"]}, "no file at"),
-        ("present_files", {"paths": ["/mnt/user-data/outputs/folder"]}, "no file at"),
+        ("present_files", {"paths": ["/mnt/user-data/outputs/none.png"]}, "no such file: "),
+        ("present_files", {"paths": ["/mnt/user-data/outputs/folder"]}, "no such file: "),
     ],
 )
 async def test_what_goes_wrong_is_told(
@@ -250,7 +250,7 @@ async def test_presented_files_may_be_named_and_a_bad_one_does_not_refuse_the_ot
     assert told == (
         "Presented: /mnt/user-data/outputs/chart.png, /mnt/user-data/outputs/sub/table.csv. Not presented: "
         "/mnt/user-data/workspace/draft.md is not in /mnt/user-data/outputs; copy it there, then present the "
-        "copy; no file at /mnt/user-data/outputs/no; the folder has: chart.png, sub/."
+        "copy; no such file: /mnt/user-data/outputs/no; /mnt/user-data/outputs has: chart.png, sub/."
     )
     assert chat.values["artifacts"] == [
         "/mnt/user-data/outputs/chart.png",
@@ -265,7 +265,9 @@ async def test_a_file_may_be_created_by_an_earlier_call_of_the_answer(chat: Chat
         ToolUse("write_file", {"path": path, "content": "Dear Ada"}),
         ToolUse("present_files", {"paths": [path]}),
     )
-    assert told[0].endswith("no file at /mnt/user-data/outputs/sub; the folder has: nothing.")
+    assert told[0].endswith(
+        "no such file or folder: /mnt/user-data/outputs/sub; /mnt/user-data/outputs is empty."
+    )
     assert told[1:] == [f"Wrote {path} (8 characters).", f"Presented: {path}."]
     assert chat.values["artifacts"] == [path]
 

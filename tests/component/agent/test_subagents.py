@@ -158,7 +158,7 @@ async def test_the_prompt_says_how_many_work_at_once_and_that_others_wait() -> N
     await done(agent(model, look))
     system = model.calls[0].texts[0]
     assert "3 subagents work at once, further ones wait for a free place" in system
-    assert "one answer starts at most 12" in system
+    assert "one response starts at most 12" in system
     assert "task" in model.calls[0].tools
 
 

@@ -127,7 +127,7 @@ async def test_tools_work_in_the_thread_of_their_run(http: httpx.AsyncClient, le
     outside = ToolUse("read_file", {"path": f"/mnt/user-data/../../{ANN}/user-data/uploads/salary.txt"})
     told = await lead.shown(BEN, *reads, outside, present)
     assert SECRET not in told
-    assert told.count("no file at") >= 4
+    assert told.count("no such file") >= 4
     assert "outside the sandbox" in told
     assert SECRET in await lead.shown(ANN, *reads)
     assert not (home / "threads" / BEN / "user-data" / "outputs" / "plan.txt").exists()

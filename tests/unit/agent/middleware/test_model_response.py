@@ -54,7 +54,7 @@ async def test_only_so_many_subagents_are_started_by_an_answer() -> None:
     assert len(told) == 5
     for late in ("id-c", "id-d"):
         assert told[late].text == (
-            "Not run: one answer starts at most 2 subagents. Call it again when these have finished."
+            "Not run: one response starts at most 2 subagents. Call it again when these have finished."
         )
         assert told[late].status == "error"
 

@@ -100,7 +100,7 @@ async def test_without_images_nothing_is_added() -> None:
     [
         ("page.png", "page.png is not a PNG, JPEG, GIF or WebP image."),
         ("big.png", "larger than 3.9 MB"),
-        ("none.png", "no file at"),
+        ("none.png", "no such file"),
         ("/etc/passwd", "outside"),
     ],
 )
