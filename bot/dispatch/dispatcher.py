@@ -48,6 +48,7 @@ from bot.store.audit import Actor, author_of, record_event
 from bot.store.database import urgent
 from bot.store.interrupts import expire_approvals, open_interrupt
 from bot.store.scheduled_runs import OpenedTurn
+from bot.store.stopped_answers import find_stop
 from bot.store.turns import Begin, Idle, Resume, Retry, Wait, claim_turn, load_turn, stop_turn
 from bot.texts import Texts
 from bot.wiring import AccountView, Core
@@ -269,6 +270,9 @@ class Dispatcher:
         )
         self._sessions[turn.conversation] = session
         try:
+            # A person's stop that came after the turn was loaded found no session.
+            if await self._db.run(find_stop, turn.id) is Stopped.ASKED:
+                session.stop()
             async with asyncio.TaskGroup() as group:
                 group.create_task(streamer.run(), name=f"frames:{turn.id}")
                 group.create_task(streamer.run_typing(), name=f"typing:{turn.id}")

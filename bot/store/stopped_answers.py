@@ -24,6 +24,7 @@ ASSIGN_STOPPED = sql(
     f"""UPDATE turns SET stop_told = :turn WHERE conversation_id = :conversation AND stopped > 0 AND {AT_WORK}
     AND stop_told = 0 AND thread_id = :thread_id AND state = 'cancelled' AND run_id <> '' AND replaced = 0"""
 )
+WHY_STOPPED = sql("SELECT stopped FROM turns WHERE id = :id")
 STOPPED_OF = sql(
     """SELECT id, stopped, stopper, stopper_name FROM turns WHERE conversation_id = :conversation
     AND stopped > 0 AND stop_told IN (:turn, :repeats) AND stop_told > 0 ORDER BY id"""
@@ -47,6 +48,11 @@ def mark_stopped(connection: Connection, conversation: int, why: Stopped, actor:
     given = {"conversation": conversation, "why": why.value}
     running = connection.execute(STOP_RUNNING, {**given, **by}).scalar_one_or_none()
     return 0 if running is None else int(running)
+
+
+def find_stop(connection: Connection, turn: int) -> Stopped:
+    """Return why a turn was stopped, if it was."""
+    return Stopped(connection.execute(WHY_STOPPED, {"id": turn}).scalar_one_or_none() or 0)
 
 
 def take_stopped(

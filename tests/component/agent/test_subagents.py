@@ -16,7 +16,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
-from agent.core.interfaces import SubagentStatus, SubagentTask
+from agent.core.interfaces import SubagentResult, SubagentStatus, SubagentTask
 from agent.core.run_context import RunContext
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
@@ -26,6 +26,7 @@ from agent.middleware.deferred_tools import DeferredToolFilterMiddleware
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.sandbox import SandboxMiddleware
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
+from agent.shared.run_identity import PRESENTED_FILES
 from agent.subagents.kinds import SUBAGENT_TYPES
 from agent.subagents.runner import CANCEL_SECONDS, GUARD_SECONDS, GraphSubagents
 from agent.testing import Script, ScriptedChatModel, ToolUse
@@ -508,6 +509,13 @@ async def test_another_runner_stands_behind_the_same_tool() -> None:
     assert results(values)[0].text == "a"
     assert runner.tasks == [SubagentTask("call-a", "do a", "a")]
     assert [event["type"] for event in events] == ["task_started", "task_running", "task_completed"]
+
+
+async def test_files_that_a_subagent_presents_are_in_its_result() -> None:
+    runner = ScriptedSubagents({"a": SubagentResult(SubagentStatus.COMPLETED, "Here.", artifacts=("/x",))})
+    model = scripted(tasks("a", "b"), says("ok"))
+    values, _ = await done(chain(model, SubagentLimitMiddleware(runner=runner)))
+    assert [one.artifact for one in results(values)] == [{PRESENTED_FILES: ["/x"]}, None]
 
 
 async def test_a_tool_of_that_name_that_is_given_stays() -> None:

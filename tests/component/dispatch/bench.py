@@ -66,6 +66,7 @@ class Bench:
     page: str = "https://bot.example.org"
     retention: RetentionJob | None = None
     schedules: ScheduleService | None = None
+    dispatcher: Dispatcher | None = None
     restarted: list[str] = field(default_factory=list)
     others: dict[str, str] = field(default_factory=dict)
     """Other accounts, and their platforms."""
@@ -139,6 +140,7 @@ class Bench:
             commands=build_registry(),
             reload=self.reload,
         )
+        self.dispatcher = dispatcher
         bus = MessageBus(self.db, self.clock, QUEUE)
         bus.connect_lanes(dispatcher.chat, dispatcher.control)
         bus.watch_accepted(dispatcher.on_accepted)

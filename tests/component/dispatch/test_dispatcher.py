@@ -538,6 +538,19 @@ class TestCommands:
             await at.adapter.hears("/stop")
             await at.until(lambda: any("stopped" in text for text in at.adapter.texts()), most=5.0)
 
+    async def test_stop_before_the_turn_has_begun_starts_no_run(self, at: Bench) -> None:
+        """The turn is loaded, and waits for its account."""
+        async with at.running(connected=False):
+            await at.adapter.hears("long")
+            await at.rest(0.5)
+            assert at.dispatcher is not None
+            assert at.channel is not None
+            assert await at.dispatcher.stop(1)
+            at.channel.ready.set()
+            assert await closed(at) == [TurnState.CANCELLED]
+        assert at.adapter.texts() == ["*(stopped)*"]
+        assert at.runtime.runs == {}
+
     async def test_new_starts_a_fresh_thread_for_what_comes_after(self, at: Bench) -> None:
         at.runtime.script = answer_with("ok")
         async with at.running():
