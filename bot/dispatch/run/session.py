@@ -207,16 +207,9 @@ class RunSession:
                 await within_time(self._runs.cancel(), self._clock, limit)
             except RuntimeProblem as problem:
                 log.warning("cancel_failed", turn=self._turn.id, problem=str(problem))
-            await self._await_end(work)
+            await within_time(asyncio.wait({work}), self._clock, STOP_GRACE)
         work.cancel()
         await asyncio.wait({work})
-
-    async def _await_end(self, work: asyncio.Future[RunOutcome]) -> None:
-        timer = asyncio.ensure_future(self._clock.sleep(STOP_GRACE))
-        pending: set[asyncio.Future[Any]] = {work, timer}
-        await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-        timer.cancel()
-        await asyncio.gather(timer, return_exceptions=True)
 
     async def _create_and_follow(self) -> RunOutcome:
         """Follow the turn's runs to the end, and answer their calls to the service on the way."""

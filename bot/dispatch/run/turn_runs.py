@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import structlog
 
+from agent.shared.aio import within_time
 from bot.clock import Clock
 from bot.dispatch.pacing import Backoff, StartLimiter
 from bot.domain import Turn
@@ -110,13 +111,8 @@ class TurnRuns:
 
     async def finish_creation(self, seconds: float) -> None:
         """Wait for a creation in flight, so that its run can be cancelled."""
-        if self._creation is None or self._creation.done():
-            return
-        timer = asyncio.ensure_future(self._clock.sleep(seconds))
-        both: set[asyncio.Future[None]] = {self._creation, timer}
-        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        timer.cancel()
-        await asyncio.gather(timer, return_exceptions=True)
+        if self._creation is not None and not self._creation.done():
+            await within_time(asyncio.wait({self._creation}), self._clock, seconds)
 
     async def record(self) -> None:
         """Store the run. Nothing waits for this: after a crash the idempotency key finds the run anyway."""
