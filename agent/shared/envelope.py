@@ -30,7 +30,7 @@ _SKIPPED = frozenset("/\\／＼∕⁄⧸╱" + MARK)
 _LOOKALIKES = str.maketrans(
     "мᴍеєҽѕꜱаαɑɡցԛυսᴜоοօσтτᴛіιıлпոηռƒꜰӏʟʀуʏсᴄһʜкκᴋǀ", "mmeeessaaaggquuuooootttiiinnnnnffllryycchhkkkl"
 )
-_TYPE = re.compile(r"[A-Za-z]+>")
+_TYPE = re.compile(r"[A-Z][A-Za-z]*>")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟″＂«»", "'") | dict.fromkeys(BRACKETS[1:] + _CLOSERS[1:], "'"))
 _ATTRIBUTE = re.compile(r' ([a-z]+)="([^"<>\n]*)"')
@@ -179,7 +179,7 @@ def _ends_name(char: str) -> bool:
 
 
 def _is_type(text: str, at: int) -> bool:
-    """Return whether a name alone is in brackets right behind another name, as code writes types."""
+    """Return whether a capitalized name is in brackets right behind another name, as code writes types."""
     return bool(_TYPE.match(text, at)) and (text[at - 2 : at - 1].isalnum() or text[at - 2 : at - 1] == "_")
 
 

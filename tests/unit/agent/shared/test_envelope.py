@@ -124,6 +124,7 @@ def test_marks_can_be_taken_out(text: str) -> None:
         ("List<Skill> a, Map<Message, _>", "List<Skill> a, Map<Message, _>"),
         ("a<message from='x'>", "a<·message from='x'>"),
         ("a</message>", "a<·/message>"),
+        ("a<message>", "a<·message>"),
     ],
 )
 def test_only_whole_tags_are_marked(text: str, marked: str) -> None:
