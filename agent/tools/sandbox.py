@@ -112,7 +112,8 @@ async def read_file(
     limit: int | None = None,
     end_line: Annotated[int | None, InjectedToolArg] = None,
 ) -> str:
-    """Read a text file, at most 16,000 characters at once. Of a document, read the .md file beside it.
+    """Read a text file, at most 16,000 characters at once. Of a PDF or an office document, read the .md
+    file beside it.
 
     Args:
         path: The file.

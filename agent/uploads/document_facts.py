@@ -11,6 +11,8 @@ from agent.shared.envelope import escape_text
 OUTLINE = 100
 OUTLINE_CHARS = 6_000
 TABLES = 20
+UTF_8 = "encoding UTF-8"
+"""End of the layout of a text file that can be read as it is."""
 
 
 def quote_file(name: str, text: str) -> str:
@@ -23,11 +25,14 @@ def describe_document(name: str, made: MarkdownInfo, text: str | None) -> list[s
     """Return the lines about the document `name`; `text` is its Markdown if that is shown as a whole."""
     if made.path is None:
         return [f"  It can't be read: {made.note} Tell the person who sent it."]
-    lines = [f"  As Markdown: {made.path} ({_count(made.lines, 'line')})"]
     # Only the layout of a text file is free of user content, which has to be quoted.
-    lines += [f"  Table: {_describe_table(one)}" for one in made.tables if one.layout]
-    lines += [f"  {made.note}"] if made.note else []
-    markdown = PurePosixPath(made.path).name
+    layouts = [f"  Table: {_describe_table(one)}" for one in made.tables if one.layout]
+    is_readable = bool(layouts) and made.tables[0].layout.endswith(UTF_8)
+    # Markdown has no advantage over a text file that `read_file` shows, and lacks rows of longer tables.
+    lines = [] if is_readable else [f"  As Markdown: {made.path} ({_count(made.lines, 'line')})"]
+    lines += layouts
+    lines += [f"  {made.note}"] if made.note and not (is_readable and text is None) else []
+    markdown = f"{name}, as Markdown" if is_readable else PurePosixPath(made.path).name
     if text is not None:
         return [*lines, quote_file(markdown, text)]
     if made.outline:

@@ -166,9 +166,8 @@ async def shown(files: Mapping[str, bytes], *names: str, **limits: int) -> str:
 async def test_the_model_reads_a_small_document_at_once() -> None:
     assert await shown({"a.csv": CSV}, "a.csv") == (
         f"- {UPLOADS}/a.csv (17 bytes)\n"
-        f"  As Markdown: {UPLOADS}/a.md (4 lines)\n"
         '  Table: 1 row below the first, 2 columns, delimiter ",", encoding UTF-8\n'
-        '<file name="a.md">\n| name | count |\n| --- | --- |\n| Ada | 1 |\n\n\n</file>'
+        '<file name="a.csv, as Markdown">\n| name | count |\n| --- | --- |\n| Ada | 1 |\n\n\n</file>'
     )
 
 
@@ -252,9 +251,7 @@ async def test_the_model_is_told_what_is_missing_and_what_can_not_be_read() -> N
     told = await shown({"a.csv": rows, "b.docx": LOCKED_PDF}, "a.csv", "b.docx", texts=100)
     assert told.splitlines() == [
         f"- {UPLOADS}/a.csv (2,402 bytes)",
-        f"  As Markdown: {UPLOADS}/a.md (1,005 lines)",
         '  Table: 1,200 rows below the first, 1 column, delimiter ",", encoding UTF-8',
-        "  Longer tables are cut off after 1,000 rows; the file itself contains all rows.",
         '<file name="a.csv, first rows">',
         "n",
         "1",
