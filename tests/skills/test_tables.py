@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import random
 import re
 import sys
@@ -11,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -252,8 +254,35 @@ def test_an_overview_of_a_messy_file(tmp_path: Path) -> None:
 def test_a_chart_says_what_its_labels_and_dates_hide(tmp_path: Path) -> None:
     arguments = ("--kind", "bar", "--x", "region", "--y", "Revenue", "--out", tmp_path / "c.png")
     told = script("data-analysis", "chart.py", write_lines(tmp_path, *REPORT), *arguments)
-    assert 'note: `Region` has values in several spellings (1): "Nord", "nord ", "NORD"' in told
+    assert 'note: `Region` has values in several spellings (1): "Nord", "nord ", "NORD"; --unify' in told
     assert "note: `Day`: dates such as 03/04/2026 (1) may be day or month first" in told
+
+
+@pytest.mark.long
+def test_a_chart_joins_spellings_on_request(tmp_path: Path) -> None:
+    arguments = ("--kind", "bar", "--x", "region", "--agg", "count", "--unify", "region")
+    told = script(
+        "data-analysis", "chart.py", write_lines(tmp_path, *REPORT), *arguments, "--out", tmp_path / "c.png"
+    )
+    assert "several spellings" not in told
+    assert re.search(r"Nord +4\b", told)
+    assert "NORD" not in told
+
+
+def test_a_line_keeps_clear_of_the_frame_and_names_its_values(tmp_path: Path) -> None:
+    chart, pyplot = import_module("chart"), import_module("matplotlib.pyplot")
+    table = pandas.DataFrame({"day": pandas.date_range("2026-01-01", periods=6), "revenue": range(6)})
+    given = argparse.Namespace(kind="line", x="day", y="revenue", agg="sum", by=None, period="", unit="")
+    figure, axes = pyplot.subplots()
+    try:
+        chart._lines(table, axes, given)
+        points = axes.get_lines()[0].get_xdata(orig=False)
+        first, last = axes.get_xlim()
+        assert first < min(points)
+        assert max(points) < last
+        assert axes.get_ylabel() == "revenue"
+    finally:
+        pyplot.close(figure)
 
 
 def test_spellings_are_joined_only_on_request(tmp_path: Path) -> None:

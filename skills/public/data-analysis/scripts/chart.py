@@ -18,11 +18,13 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.ticker import FuncFormatter
-from tables import is_text, read_table, sheets, spellings
+from tables import is_text, read_table, sheets, spellings, unify_spellings
 
 COLOURS = ("#2f6fab", "#e07b39", "#4c9f70", "#b0437a", "#8a7f2d", "#5b5b8c")
 GROUPS = len(COLOURS)
 OTHER = "other"
+EDGE = 0.03
+"""Room beside the first and the last point of a line, as a share of the width."""
 PERIODS = {"D": "D", "W": "W", "M": "M", "Q": "Q", "Y": "Y"}
 
 
@@ -74,6 +76,14 @@ def figures(table: pd.DataFrame, given: argparse.Namespace) -> pd.DataFrame:
     return _top(wide.loc[wide.sum(axis=1).sort_values(ascending=False).index], given)
 
 
+def value_label(table: pd.DataFrame, given: argparse.Namespace) -> str:
+    """What the figures are: `revenue`, `mean of revenue`, `rows`."""
+    if given.agg == "count":
+        return "rows"
+    name = column(table, given.y, "y")
+    return name if given.agg == "sum" else f"{given.agg} of {name}"
+
+
 def _largest(table: pd.DataFrame, by: str, y: str) -> pd.Index:
     return table.groupby(by, observed=True)[y].sum().sort_values(ascending=False).index
 
@@ -97,7 +107,8 @@ def warn_of_spellings(table: pd.DataFrame, given: argparse.Namespace) -> None:
         if groups := list(spellings(table[name])):
             texts = ", ".join(f'"{text[:40]}"' for text in groups[0])
             print(
-                f"note: `{name}` has values in several spellings ({len(groups)}): {texts}",
+                f"note: `{name}` has values in several spellings ({len(groups)}): {texts}; "
+                f"--unify '{name}' joins them",
                 file=sys.stderr,
             )
 
@@ -126,6 +137,7 @@ def _bars(table: pd.DataFrame, axes: plt.Axes, given: argparse.Namespace) -> pd.
         wide.plot.bar(ax=axes, color=COLOURS, legend=len(wide.columns) > 1, width=0.75, rot=0)
     )
     (axes.set_ylabel if flat else axes.set_xlabel)("")
+    (axes.set_xlabel if flat else axes.set_ylabel)(value_label(table, given))
     value = axes.xaxis if flat else axes.yaxis
     value.set_major_formatter(FuncFormatter(lambda number, _: short(number, given.unit)))
     if len(wide.columns) == 1:
@@ -140,6 +152,9 @@ def _lines(table: pd.DataFrame, axes: plt.Axes, given: argparse.Namespace) -> pd
     wide.plot(ax=axes, color=COLOURS, linewidth=2, marker="o" if len(wide) <= 40 else None, markersize=4)
     axes.legend().set_visible(len(wide.columns) > 1)
     axes.set_xlabel("")
+    axes.set_ylabel(value_label(table, given))
+    first, last = axes.get_xlim()
+    axes.set_xlim(first - EDGE * (last - first), last + EDGE * (last - first))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda number, _: short(number, given.unit)))
     axes.grid(axis="y", alpha=0.3)
     if wide.min().min() >= 0:
@@ -200,6 +215,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--agg", choices=("sum", "mean", "median", "count", "min", "max"), default="sum")
     parser.add_argument("--period", choices=tuple(PERIODS))
     parser.add_argument("--where", help="rows to take, as pandas writes it: \"region == 'North'\"")
+    parser.add_argument("--unify", action="append", default=[], help="column whose spellings are joined")
     parser.add_argument("--dates", choices=("day-first", "month-first"), help="how to read 03/04/2026")
     parser.add_argument("--top", type=int, default=12)
     parser.add_argument("--title")
@@ -213,6 +229,8 @@ def main(arguments: list[str] | None = None) -> int:
             )
         day_first = given.dates == "day-first" if given.dates else None
         table = read_table(given.file, given.sheet, day_first=day_first)
+        for name in [column(table, one, "unify") for one in given.unify]:
+            table[name] = unify_spellings(table[name])
         if given.where:
             table = table.query(given.where)
         if table.empty:
