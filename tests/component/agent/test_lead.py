@@ -70,25 +70,28 @@ async def test_an_unknown_model_names_the_known_ones(config: Path) -> None:
         await lead(config).get_graph(RunOptions(model_name="third"))
 
 
-async def test_a_graph_is_kept_for_the_day_and_made_anew_on_the_next(config: Path) -> None:
+async def test_a_graph_is_kept_for_each_model(config: Path) -> None:
     day = Day()
     agent = lead(config, day=day)
     first = await agent.get_graph(RunOptions())
     assert await agent.get_graph(RunOptions(model_name="first")) is first
     assert await agent.get_graph(RunOptions(model_name="second")) is not first
     day.today = date(2026, 11, 22)
-    assert await agent.get_graph(RunOptions()) is not first
+    assert await agent.get_graph(RunOptions()) is first, "middleware tells the date"
 
 
 async def test_only_the_graphs_of_late_are_kept(config: Path) -> None:
-    day = Day()
-    agent = lead(config, day=day)
-    first = await agent.get_graph(RunOptions())
-    for number in range(1, MAX_GRAPHS + 1):
-        day.today = date.fromordinal(date(2026, 11, 21).toordinal() + number)
-        await agent.get_graph(RunOptions())
-    day.today = date(2026, 11, 21)
-    assert await agent.get_graph(RunOptions()) is not first
+    names = [f"model-{number}" for number in range(MAX_GRAPHS + 1)]
+    models = "".join(f'  - {{name: {name}, use: "agent.testing:ScriptedChatModel"}}\n' for name in names)
+    config.write_text(f"models:\n{models}")
+    agent = lead(config)
+    first = await agent.get_graph(RunOptions(model_name=names[0]))
+    for name in names[1:]:
+        assert await agent.get_graph(RunOptions(model_name=names[0])) is first
+        await agent.get_graph(RunOptions(model_name=name))
+    for name in names[1:]:
+        await agent.get_graph(RunOptions(model_name=name))
+    assert await agent.get_graph(RunOptions(model_name=names[0])) is not first
 
 
 async def test_a_file_that_changes_while_a_graph_is_made(config: Path) -> None:
