@@ -223,6 +223,21 @@ async def test_texts_of_several_lines_are_erased_from_json(group: Served, tmp_pa
     assert "so be it" in stored
 
 
+async def test_what_a_run_was_resumed_with_is_erased(group: Served, tmp_path: Path) -> None:
+    """As the result of `read_chat`: lines in a list, as JSON."""
+    said = "Bring me\nsome milk\nbeetroot"
+    lines = [f'- 10:00 "Ann" ({ANN}) {json.dumps(said)}', f'- 10:01 "Ben" ({BEN}) "so be it"']
+    run = await group.client.runs.create(GROUP, "asking", input={"log": []}, if_not_exists="create")
+    await group.client.runs.join(GROUP, run["run_id"])
+    resumed = {"result": json.dumps({"lines": lines})}
+    await group.client.runs.wait(GROUP, "asking", command={"resume": resumed})
+    assert "beetroot" in stored_values(tmp_path)
+    await erase(group, texts=[said])
+    stored = stored_values(tmp_path)
+    assert [word for word in ("Bring", "milk", "beetroot", ANN) if word in stored] == []
+    assert "so be it" in stored
+
+
 async def test_what_they_asked_in_another_conversation_goes_with_its_answer(
     group: Served, tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from agent.shared.envelope import without_envelopes
 from bot.access import Role
-from bot.domain import ChatKind, InboundChange, Origin, Sender
+from bot.domain import ChatKind, InboundChange, Origin, Quotation, QuotationKind, Sender
 from bot.store.audit import list_audit_entries
 from bot.store.record import list_recorded, list_recorded_chats, purge_record
 from bot.store.scheduled_runs import list_scheduled_runs
@@ -213,6 +213,23 @@ async def test_a_digest_sums_up_what_was_said_since_the_last_one(at: Bench) -> N
         await later(at, DAY, step=300.0)
         assert (await at.db.run(list_scheduled_runs, 1))[0].skipped == "unrecorded"
         assert "skipped: the chat is no longer recorded" in await says(at, "/digest show 1")
+
+
+async def test_a_digest_has_nothing_of_blocked_people(at: Bench) -> None:
+    at.scheduling, at.runtime.script = True, answer_with("the digest")
+    at.role = Role.OWNER
+    reply = Quotation(QuotationKind.REPLY, "pizza", "P30", "30")
+    async with at.running():
+        await says(at, "/record on")
+        await says(at, "/digest daily 18:00 digest")
+        await says(at, "/digest ok 1")
+        await overhears(at, "pizza", person="30")
+        await overhears(at, "really?", person="8", quotations=(reply,))
+        at.role = None
+        await says(at, "/role recording:30 blocked", person="9")
+        await later(at, DAY, step=300.0)
+    assert "pizza" not in asked(at)
+    assert '"really?" (reply "[message from a blocked person]")' in asked(at)
 
 
 async def test_after_a_digest_that_failed_the_next_one_has_what_it_had(at: Bench) -> None:

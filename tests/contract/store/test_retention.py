@@ -16,12 +16,14 @@ from bot.domain import (
     PartKind,
     PartState,
     ProgressState,
+    Stopped,
     ToolStep,
     TurnState,
 )
 from bot.store import Database, retention
 from bot.store.admission_types import Accepted, RecordOnly
 from bot.store.audit import Actor
+from bot.store.connection import Connection, sql
 from bot.store.conversations import list_threads, load_conversation
 from bot.store.read_models import list_turns
 from bot.store.record import list_recorded
@@ -37,6 +39,7 @@ from bot.store.retention import (
     list_recorded_of,
 )
 from bot.store.retries import find_last_answered, repeat_answer
+from bot.store.stopped_answers import mark_stopped
 from bot.store.turns import PartChange, claim_turn, save_turn
 from bot.store.usage import TurnUsage, load_person_usage, sum_usage
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, changed, message
@@ -184,6 +187,24 @@ async def test_tool_calls_are_kept_and_go_with_the_answer(db: Database) -> None:
     await db.run(save_turn, old.turn, [], 1 * DAY, steps=(step,))
     await forget(db, 5 * DAY)
     assert (await db.run(list_turns, old.conversation))[0].steps == ()
+
+
+async def test_who_stopped_an_answer_goes_with_its_texts(db: Database) -> None:
+    one = await asks(db, now=1 * DAY)
+    await db.run(claim_turn, one.conversation, 1 * DAY)
+    by = Actor("key", f"telegram:{BEN.id}", "Ben", "tg", "c")
+    assert await db.run(mark_stopped, one.conversation, Stopped.ASKED, by) == one.turn
+    await db.run(save_turn, one.turn, [], 1 * DAY, state=TurnState.CANCELLED)
+    assert await db.run(_list_stoppers) == ["Ben"]
+    await forget(db, 5 * DAY)
+    assert await db.run(_list_stoppers) == []
+
+
+def _list_stoppers(connection: Connection) -> list[str]:
+    found = connection.execute(
+        sql("SELECT stopper_name FROM turns WHERE stopper <> '' OR stopper_name <> ''")
+    )
+    return [str(row.stopper_name) for row in found.all()]
 
 
 async def erase(db: Database, person: PersonKey = ANN_HERE) -> tuple[int, set[str], set[str], int]:
