@@ -51,7 +51,7 @@ class _Word:
 
     @property
     def letters(self) -> int:
-        return 2 if _IS_WIDE.match(self.text) else len(self.text)
+        return 2 if _IS_WIDE.fullmatch(self.text) else len(self.text)
 
     @property
     def is_distinctive(self) -> bool:

@@ -318,9 +318,9 @@ MESSAGE_MUTATIONS = (
         "stopped answers",
         "the first stop counts",
         "bot/store/stopped_answers.py",
-        "stopper = CASE stopped WHEN 0 THEN :stopper ELSE stopper END",
-        "stopper = :stopper",
-        f"{STOPPED}::test_the_first_stop_counts",
+        "stopper_name = CASE stopped WHEN 0 THEN :name ELSE stopper_name END",
+        "stopper_name = :name",
+        "tests/contract/store/test_retention.py::test_the_first_stop_counts",
     ),
     Mutation(
         "calls to the service",

@@ -169,18 +169,3 @@ async def test_an_erased_person_is_not_named(at: Bench) -> None:
         await at.db.run(erase_names, PersonKey("recording", "7"))
         [note] = told(await asks(at, "two", 2))
     assert note.endswith("\n[stopped here]")
-
-
-async def test_the_first_stop_counts(at: Bench) -> None:
-    async with at.running():
-        run = await asks(at, "one", 1)
-        run.say(SAID)
-        await at.rest(2.0)
-        await at.adapter.hears("/stop")
-        await at.until(lambda: run.cancelled)
-        await at.adapter.hears("/stop", person=EVE)
-        await at.rest(1.0)
-        run.end("interrupted")
-        await at.rest(2.0)
-        [note] = told(await asks(at, "two", 2))
-    assert note.endswith('[stopped by "P7" (recording:7) here]')

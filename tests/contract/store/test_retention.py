@@ -200,6 +200,17 @@ async def test_who_stopped_an_answer_goes_with_its_texts(db: Database) -> None:
     assert await db.run(_list_stoppers) == []
 
 
+async def test_the_first_stop_counts(db: Database) -> None:
+    one = await asks(db)
+    await db.run(claim_turn, one.conversation, 101.0)
+    for sender in (BEN, ANN):
+        by = Actor("key", f"telegram:{sender.id}", sender.name, "tg", "c")
+        assert await db.run(mark_stopped, one.conversation, Stopped.ASKED, by) == one.turn
+    assert await db.run(_list_stoppers) == ["Ben"]
+    assert await db.run(mark_stopped, one.conversation, Stopped.INTERRUPTED) == one.turn
+    assert await db.run(_list_stoppers) == ["Ben"]
+
+
 def _list_stoppers(connection: Connection) -> list[str]:
     found = connection.execute(
         sql("SELECT stopper_name FROM turns WHERE stopper <> '' OR stopper_name <> ''")

@@ -60,7 +60,7 @@ def unnest(text: str, levels: list[bool]) -> str:
     levels=st.lists(st.booleans(), max_size=3),
 )
 def test_no_word_of_a_message_stays_however_it_is_nested(said: str, levels: list[bool]) -> None:
-    before, after = 'He read:\n"', '"\nand left.'
+    before, after = 'He read: "', '" and left.'
     masked = TextMask([said]).apply(nest(f"{before}{said}{after}", levels))
     shown = unnest(masked, levels)
     assert shown.startswith(before)
