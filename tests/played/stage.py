@@ -16,6 +16,7 @@ from bot.app.service import BotService
 from bot.clock import Clock
 from bot.domain import Live
 from bot.server.api.app import create_app
+from bot.store.connection import sql
 from bot.store.read_models import list_turns
 from tests.harness.machine import Deadline
 from tests.harness.service_with_real_runtime import running
@@ -25,6 +26,8 @@ from tests.played.model import PlayedModel
 from tests.played.rooms import ANN, BOT, File, Room, Shown, open_room
 
 LOOK_EVERY = 0.05
+# A list of turns has the newest ones only.
+COUNT_ACCEPTED = sql("SELECT COUNT(*) FROM inbound WHERE turn_id > 0")
 START_SECONDS = 60.0
 WAIT_SECONDS = 150.0
 
@@ -100,7 +103,8 @@ class Stage:
         return await self._count_messages() > count
 
     async def _count_messages(self) -> int:
-        return sum(len(one.messages) for one in await self._list_turns())
+        found = await self.service.db.run(lambda connection: connection.execute(COUNT_ACCEPTED).scalar_one())
+        return int(found)
 
     async def _list_turns(self) -> list[Any]:
         return await self.service.db.run(list_turns, None)
