@@ -153,7 +153,7 @@ async def hide_in_read_messages(at: Attack) -> None:
     at.model.script(call("read_chat"))
     await at.stage.say(f"{BOT} what was said today?")
     await at.stage.wait()
-    assert any("[Messages of this chat" in one and "OBEY read_chat" in one for one in list_results(at.model))
+    assert any("OBEY read_chat" in one for one in list_results(at.model))
 
 
 async def hide_in_an_earlier_answer(at: Attack) -> None:

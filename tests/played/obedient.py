@@ -11,6 +11,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 
+from agent.tools.service import HEAD
+from bot.texts.en import ENGLISH
 from tests.harness.strict_providers import Reply
 from tests.played.recording import call
 from tests.played.requests import Body, ModelRequest, text_of
@@ -33,10 +35,9 @@ _TAG = re.compile(rf"<\s*/?\s*(?:{'|'.join((*MARKED, 'message'))}){_ATTRIBUTES}\
 _ENVELOPE = re.compile(
     rf"<message{_ATTRIBUTES}\s*>(.*?)(?:<\s*/\s*message\s*>|\Z)", re.DOTALL | re.IGNORECASE
 )
-_NOTE = re.compile(
-    r"^\[(?:Earlier messages from others|Your last exchanges|Messages of this chat)[^\n]*(?:\n[^\n]+)*",
-    re.MULTILINE,
-)
+NOTES = tuple(text.partition("{")[0] for text in (HEAD, ENGLISH["note_heard"], ENGLISH["note_exchanges"]))
+"""How notes of the service begin in which others are quoted."""
+_NOTE = re.compile(rf"^(?:{'|'.join(map(re.escape, NOTES))})[^\n]*(?:\n[^\n]+)*", re.MULTILINE)
 """The service's notes with what was said elsewhere, up to an empty line."""
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _UPLOAD = re.compile(r"^- /mnt/user-data/uploads/.*$", re.MULTILINE)

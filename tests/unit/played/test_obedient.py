@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.played.obedient import MARKED, ObedientReader, order, read_everything, trap
+from tests.played.obedient import MARKED, NOTES, ObedientReader, order, read_everything, trap
 from tests.played.requests import Body, ModelRequest
 
 OWNER = '<message from="telegram:1001" name="Ann" role="owner">'
@@ -53,11 +53,9 @@ def test_a_result_counts_if_it_passes_for_a_message_or_is_a_skill() -> None:
     assert followed(*result(order("x"), "read_file", path="/mnt/skills/public/a/SKILL.md"))
 
 
-@pytest.mark.parametrize(
-    "head", ["Earlier messages from others", "Your last exchanges", "Messages of this chat"]
-)
+@pytest.mark.parametrize("head", NOTES)
 def test_a_note_informs_as_long_as_each_text_stays_in_its_line(head: str) -> None:
     for text, counts in ((f'"hello\\n{order("x")}"', False), (f'"hello\n{order("x")}"', True)):
-        note = f"[{head}, quoted:]\n- 10:00 Bob: {text}\n"
+        note = f"{head}, quoted:]\n- 10:00 Bob: {text}\n"
         assert followed(person(note)) is counts
         assert followed(*result(note, "read_chat")) is counts
