@@ -55,22 +55,32 @@ def _decode(found: re.Match[str]) -> str:
 
 def iterate_views(text: str) -> Iterator[TextView]:
     """Yield the text as it is, and a view for each JSON string that may be around a part of it."""
-    view = TextView(text, range(len(text) + 1))
-    yield view
-    while "\\" in view.text and view.level + 1 < MAX_VIEWS:
-        view = view.decode()
+    view: TextView | None = _view_text(text)
+    while view is not None:
         yield view
+        view = _decode_further(view)
 
 
 def edit_views(text: str, find: Callable[[str], Iterable[Edit]]) -> str:
     """Return the text with the edits that `find` returns for each view of it, escaped as the view was."""
-    for level in range(MAX_VIEWS):
-        view = next((one for one in iterate_views(text) if one.level == level), None)
-        if view is None:
-            break
-        found = [(start, end, _encode(new, level)) for start, end, new in find(view.text)]
-        text = apply_edits(text, ((view.offsets[start], view.offsets[end], new) for start, end, new in found))
+    view: TextView | None = _view_text(text)
+    while view is not None:
+        level, offsets = view.level, view.offsets
+        edits = [(offsets[start], offsets[end], _encode(new, level)) for start, end, new in find(view.text)]
+        if edits:
+            text = apply_edits(text, edits)
+            view = next((one for one in iterate_views(text) if one.level == level), None)
+        view = _decode_further(view) if view is not None else None
     return text
+
+
+def _view_text(text: str) -> TextView:
+    return TextView(text, range(len(text) + 1))
+
+
+def _decode_further(view: TextView) -> TextView | None:
+    """Return the next view, None if this one has no escapes or is the last."""
+    return view.decode() if "\\" in view.text and view.level + 1 < MAX_VIEWS else None
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
