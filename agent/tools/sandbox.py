@@ -14,8 +14,9 @@ from typing import Annotated, Any
 from weakref import WeakKeyDictionary
 
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId
+from langchain_core.tools import BaseTool, InjectedToolCallId
 from langgraph.types import Command
+from pydantic.json_schema import SkipJsonSchema
 
 from agent.config.models import BASH, READ, WRITE
 from agent.core.argument_coercion import ALIASES
@@ -110,7 +111,7 @@ async def read_file(
     path: str,
     offset: int | None = None,
     limit: int | None = None,
-    end_line: Annotated[int | None, InjectedToolArg] = None,
+    end_line: SkipJsonSchema[int | None] = None,
 ) -> str:
     """Read a text file, at most 16,000 characters at once. Of a PDF or an office document, read the .md
     file beside it.
@@ -294,7 +295,7 @@ def _decode_text(content: bytes) -> str:
 
 
 def _join_lines(lines: Sequence[str], first: int, last: int) -> str:
-    """Join as many lines as fit, followed by a note where to continue."""
+    """Join as many lines as fit, followed by a note which ones of the file they are, unless they are all."""
     shown: list[str] = []
     size, at = 0, first
     while at <= last and (size + len(lines[at - 1]) <= READ_CHARACTERS or not shown):
@@ -304,6 +305,8 @@ def _join_lines(lines: Sequence[str], first: int, last: int) -> str:
     text = "".join(shown)
     if at <= last:
         text += f"\n[lines {first} to {at - 1} of {len(lines)}; continue with offset={at}]"
+    elif shown and len(shown) < len(lines):
+        text += f"\n[lines {first} to {last} of {len(lines)}]"
     return text
 
 

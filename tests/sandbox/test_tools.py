@@ -86,8 +86,8 @@ async def test_writing_reading_and_changing(chat: Chat) -> None:
     told = await chat.call("write_file", path="a/b.txt", content="two\ntwo\n", append=True)
     assert told == "Appended to a/b.txt (8 characters)."
     assert await chat.call("read_file", path="a/b.txt") == "one\ntwo\ntwo\n"
-    assert await chat.call("read_file", path="a/b.txt", offset=2, limit=1) == "two\n"
-    assert await chat.call("read_file", path="a/b.txt", offset=3, limit=99) == "two\n"
+    assert await chat.call("read_file", path="a/b.txt", offset=2, limit=1) == ("two\n\n[lines 2 to 2 of 3]")
+    assert await chat.call("read_file", path="a/b.txt", offset=3, limit=99) == ("two\n\n[lines 3 to 3 of 3]")
     told = await chat.call("str_replace", path="a/b.txt", old_str="one", new_str="1")
     assert told == "Replaced 1 occurrence in a/b.txt."
     told = await chat.call("str_replace", path="a/b.txt", old_str="two", new_str="2", replace_all=True)
@@ -98,9 +98,9 @@ async def test_writing_reading_and_changing(chat: Chat) -> None:
 @pytest.mark.parametrize(
     ("name", "args", "told"),
     [
-        ("read_file", {"file_path": "f", "offset": "2", "limit": 1}, "two\n"),
-        ("read_file", {"absolute_path": "f", "start_line": 2, "end_line": "2"}, "two\n"),
-        ("read_file", {"filename": "f", "limit": 2}, "one\ntwo\n"),
+        ("read_file", {"file_path": "f", "offset": "2", "limit": 1}, "two\n\n[lines 2 to 2 of 3]"),
+        ("read_file", {"absolute_path": "f", "start_line": 2, "end_line": "2"}, "two\n\n[lines 2 to 2 of 3]"),
+        ("read_file", {"filename": "f", "limit": 2}, "one\ntwo\n\n[lines 1 to 2 of 3]"),
         ("bash", {"cmd": "cat f", "timeout": 5, "description": "Show it"}, "one\ntwo\nthree"),
         ("bash", {"command": ["cat", "f"], "seconds": "5"}, "one\ntwo\nthree"),
         ("bash", {"command": "sleep 9", "timeout": 1}, "[stopped: it took too long"),
