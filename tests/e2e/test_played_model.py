@@ -80,6 +80,9 @@ def test_the_format_of_answers() -> None:
     several = parse_answer('Both.\n=== bash\ncommand: |\n  a\n  b\n=== read_file\n{"path": "x"}\n')
     assert several.text == "Both."
     assert several.calls == (("bash", {"command": "a\nb\n"}), ("read_file", {"path": "x"}))
+    assert parse_answer("=== read_chat\nsince: 2026-11-26\n").calls == (
+        ("read_chat", {"since": "2026-11-26"}),
+    )
     assert parse_answer("=== nothing\n").text == ""
     for wrong in ("", "  \n", "=== bash\n- 1\n", "=== bash\n: : {\n", "=== two words\n"):
         with pytest.raises(UnreadableAnswer):

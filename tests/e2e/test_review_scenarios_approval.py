@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from tests.e2e.review_stage import MARKS, everywhere, open_review, script, texts
 from tests.harness.strict_providers import Reply
-from tests.played.recording import calls
+from tests.played.recording import call, calls
 from tests.played.scenarios import APPROVAL
 from tests.played.stage import Stage
 from tests.played.steps import play
@@ -34,6 +34,8 @@ async def test_9_a_refusal_says_why_and_looks_like_one(review: Stage) -> None:
     model = await script(
         review,
         9,
+        call("write_file", path="archive/2025.md", content="The budget of 2025 was 18,400 EUR."),
+        Reply("Noted."),
         calls(
             ("bash", {"command": command, "description": "Delete the archive folder"}),
             text="I will delete it for good.",
@@ -41,9 +43,11 @@ async def test_9_a_refusal_says_why_and_looks_like_one(review: Stage) -> None:
         Reply("I left the folder alone."),
     )
     await play(9, review)
-    question, *_, answer = texts(await review.room.read())
+    noted, question, *_, answer = texts(await review.room.read())
+    assert noted == "Noted."
+    assert [one.name for one in (review.home / "threads").rglob("archive/*")] == ["2025.md"]
     assert command in question
     assert "Delete the archive folder" in question
     assert answer == "I left the folder alone."
-    assert "No, never delete things in there." in model.lead[1].results[0]
+    assert "No, never delete things in there." in model.lead[3].results[-1]
     assert "✓" not in question

@@ -74,8 +74,8 @@ async def _play(model: PlayedModel, desk: Desk, number: int, platform: str) -> N
             print(f"desk at {stage.address}/played/next, requests in {desk.folder}", flush=True)
             sent: list[Any] = []
             for step in scenario.steps:
-                print(f"{step.by}: {step.press or step.text[:300]}", flush=True)
                 sent.append(await take(stage, step, sent, seconds=LONGEST))
+                print(f"{step.by}: {step.press or step.text[:300]}", flush=True)
             await stage.wait(LONGEST)
             await asyncio.sleep(5.0)
             print("every step is answered; what the bot shows:", flush=True)

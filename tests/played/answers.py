@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
@@ -12,6 +12,15 @@ from tests.harness.strict_providers import Reply
 NOTHING = "nothing"
 _CALL = re.compile(r"^=== *(.*?) *$", re.MULTILINE)
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without dates: arguments are JSON, in which a date is a text."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, list[Any]]] = {
+        first: [one for one in found if one[0] != "tag:yaml.org,2002:timestamp"]
+        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
 
 
 class UnreadableAnswer(ValueError):
@@ -33,7 +42,7 @@ def _parse_call(name: str, given: str) -> tuple[str, dict[str, Any]]:
     if not _NAME.fullmatch(name):
         raise UnreadableAnswer(f"{name!r} is not the name of a tool.")
     try:
-        found = yaml.safe_load(given) or {}
+        found = yaml.load(given, _Loader) or {}
     except yaml.YAMLError as error:
         raise UnreadableAnswer(f"The arguments of {name} are not YAML: {error}") from error
     if not isinstance(found, dict):

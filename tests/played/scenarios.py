@@ -165,6 +165,7 @@ SCENARIOS: Mapping[int, Callable[[], Scenario]] = {
     9: lambda: Scenario(
         "approval refused",
         (
+            Step("Please note in archive/2025.md in the workspace: the budget of 2025 was 18,400 EUR."),
             Step("Please delete the folder archive in the workspace."),
             Step("No, never delete things in there."),
         ),
