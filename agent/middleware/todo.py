@@ -19,9 +19,10 @@ from agent.middleware.todo_items import COMPLETED, ensure_one_in_progress, read_
 
 NAME = "write_todos"
 PROMPT = """# To-do list
-You keep a to-do list with the tool `write_todos`, which people see. Use it if a request takes
-three or more steps. Mark items as completed as soon as they are done, and remove those that are no longer
-needed. Call it at most once per response. The list is not the answer: give that in a message of its own."""
+You keep a to-do list with the tool `write_todos`, which people see. Begin with it if a request takes more
+than one step. Mark items as completed as soon as they are done, and remove those that are no longer needed.
+Call it at most once per response, beside other calls if there are any. The list is not the answer: give that
+in a message of its own."""
 REPLACED = "Not stored: a later list of the same response replaces this one."
 DESCRIPTION = """Write your to-do list; it replaces the previous one.
 

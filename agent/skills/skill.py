@@ -104,9 +104,9 @@ READER_TOOLS = ("read_file", "bash")
 """Tools that can read a skill; without one of them the section is omitted."""
 _INTRO = """<skills>
 A skill is a folder with instructions, and sometimes scripts, for one kind of work. If a request matches a
-skill, read its SKILL.md with `{reader}` before you start, and follow it; read its other files when it refers
-to them. Paths in it are relative to its folder, which is read-only. If a tool that it needs is not available,
-say so."""
+skill, read its SKILL.md with `{reader}` before you start, and follow it, unless the answer already stands in
+the conversation; read its other files when it refers to them. Paths in it are relative to its folder, which
+is read-only. If a tool that it needs is not available, say so."""
 _OTHER_NAMES = (
     "Skills written for other agents may call your tools by other names: Read is read_file, "
     "Write is write_file, "
