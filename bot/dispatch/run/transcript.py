@@ -207,15 +207,14 @@ class RunTranscript:
     def final_text(self) -> str:
         """Return the answer at the end of the run.
 
-        A remark stays if there is no other text, beside a call at which the run waits for a person, since it
-        may say what they decide about, and beside calls that only present something if no more than a closing
-        phrase follows.
+        A remark stays beside a call at which the run waits for a person, since it may say what they decide
+        about, beside calls that only present something if no more than a closing phrase follows, and if there
+        is no other text and no question.
         """
         kept = {*find_presented(list(self.presenting), self.texts, self._closing_text)}
-        if self.silent and self.latest_remark is not None:
-            kept.add(self.latest_remark)
-        if self.question is not None and self.latest in self.remarks:
-            kept.add(self.latest)
+        last = self.latest if self.question is not None else self.latest_remark if self.silent else None
+        if last in self.remarks:
+            kept.add(last)
         shown = {key: text for key, text in self.texts.items() if key not in self.remarks or key in kept}
         return _join_texts(shown.values())
 
