@@ -48,6 +48,7 @@ class Origin:
     """Place of a message on its platform: raw facts only, nothing derived.
 
     `topic` is the platform's own thread id ("" outside one), `reply_to` the message it answers ("" if none).
+    `private_topic`: only some of the people in the chat can read the topic.
     """
 
     account: str
@@ -58,6 +59,7 @@ class Origin:
     sender: Sender
     topic: str = ""
     reply_to: str = ""
+    private_topic: bool = False
 
 
 def person_of(platform: str, sender: Sender) -> str:

@@ -64,7 +64,8 @@ FIND_EVENT = sql("SELECT id FROM inbound WHERE account = :account AND event_id =
 # Add a message to the newest turn that still waits on this thread, if the queue limit allows.
 JOIN_TURN = sql(
     """UPDATE turns SET size = size + 1,
-    ready_at = CASE WHEN :ready_at > ready_at THEN :ready_at ELSE ready_at END, address = :address
+    ready_at = CASE WHEN :ready_at > ready_at THEN :ready_at ELSE ready_at END, address = :address,
+    private_topic = CASE WHEN :private_topic > 0 THEN 1 ELSE private_topic END
     WHERE id = (SELECT MAX(w.id) FROM turns w WHERE w.conversation_id = :conversation AND w.kind = 'chat'
     AND w.state = 'accepted' AND w.answers = '') AND state = 'accepted' AND repeats = 0
     AND thread_id = :thread_id AND size < :limit RETURNING id"""
@@ -361,6 +362,7 @@ def _queue(
             "thread_id": place.thread_id,
             "ready_at": now + admission.hold_seconds if admission.hold_seconds else 0.0,
             "address": encode_address(place.address),
+            "private_topic": int(admission.message.origin.private_topic),
             "limit": queue_limit,
         },
     ).scalar_one_or_none()
@@ -381,6 +383,7 @@ def _add_turn(
         place.thread_id,
         now,
         model=place.model,
+        private_topic=admission.message.origin.private_topic,
         ready_at=now + admission.hold_seconds if admission.hold_seconds else 0.0,
     )
 

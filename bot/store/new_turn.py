@@ -8,8 +8,9 @@ from bot.store.connection import Connection, encode_address, encode_choices, sql
 # Insert a turn; returns its id.
 ADD_TURN = sql(
     """INSERT INTO turns (conversation_id, kind, state, address, platform, thread_id, model, repeats,
-    checkpoint, size, ready_at, created_at) VALUES (:conversation, :kind, :state, :address, :platform,
-    :thread_id, :model, :repeats, :checkpoint, :size, :ready_at, :now) RETURNING id"""
+    checkpoint, size, private_topic, ready_at, created_at) VALUES (:conversation, :kind, :state, :address,
+    :platform, :thread_id, :model, :repeats, :checkpoint, :size, :private_topic, :ready_at, :now)
+    RETURNING id"""
 )
 SET_STATE = sql("UPDATE turns SET state = :state, error = :error, finished_at = :finished_at WHERE id = :id")
 # Insert or replace a reply part.
@@ -45,6 +46,7 @@ def open_turn(
     repeats: int = 0,
     checkpoint: str = "",
     size: int = 1,
+    private_topic: bool = False,
     ready_at: float = 0.0,
 ) -> int:
     """Add a turn with `size` messages and return its id."""
@@ -62,6 +64,7 @@ def open_turn(
                 "repeats": repeats,
                 "checkpoint": checkpoint,
                 "size": size,
+                "private_topic": int(private_topic),
                 "ready_at": ready_at,
                 "now": now,
             },

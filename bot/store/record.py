@@ -47,8 +47,9 @@ class RecordedChat:
 
 # Insert a message into the record unless it is there.
 ADD_RECORDED = sql(
-    """INSERT INTO record (account, chat, topic, message_id, sender, text, quotations, sent_at, link)
-    VALUES (:account, :chat, :topic, :message_id, :sender, :text, :quotations, :sent_at, :link)
+    """INSERT INTO record (account, chat, topic, private_topic, message_id, sender, text, quotations, sent_at,
+    link) VALUES (:account, :chat, :topic, :private_topic, :message_id, :sender, :text, :quotations, :sent_at,
+    :link)
     ON CONFLICT (account, chat, message_id) DO NOTHING"""
 )
 # Replace the text of a recorded message.
@@ -59,10 +60,11 @@ DELETE_RECORDED = sql(
     "DELETE FROM record WHERE account = :account AND chat = :chat AND message_id = :message_id"
 )
 RECORD_COLUMNS = "id, message_id, topic, sender, text, quotations, sent_at, link"
-# List the newest recorded messages of a chat in a period.
+# List the newest recorded messages of a chat in a period that the readers of a topic can read.
 LIST_RECORDED = sql(
     f"""SELECT {RECORD_COLUMNS} FROM record WHERE account = :account AND chat = :chat AND sent_at > :since
-    AND sent_at <= :until ORDER BY sent_at DESC, id DESC LIMIT :limit"""
+    AND sent_at <= :until AND (private_topic = 0 OR topic = :reader) ORDER BY sent_at DESC, id DESC
+    LIMIT :limit"""
 )
 # List the newest recorded messages of a topic in a period.
 LIST_RECORDED_IN_TOPIC = sql(
@@ -108,6 +110,7 @@ def record_message(connection: Connection, message: InboundMessage) -> None:
             "account": origin.account,
             "chat": origin.chat,
             "topic": origin.topic,
+            "private_topic": int(origin.private_topic),
             "message_id": origin.message_id,
             "sender": encode_sender(origin.sender),
             "text": text[:LONGEST],
@@ -138,15 +141,16 @@ def list_recorded(
     until: float,
     limit: int = 500,
     topic: str | None = None,
+    reader: str = "",
 ) -> list[RecordedMessage]:
     """Return the newest messages of a chat after `since` up to `until`, oldest first; `topic` None: of all
-    topics.
+    topics, except those that people in the topic `reader` may not be able to read.
     """
     given: dict[str, Any] = {"account": account, "chat": chat, "since": since, "until": until, "limit": limit}
-    statement = LIST_RECORDED if topic is None else LIST_RECORDED_IN_TOPIC
-    if topic is not None:
-        given["topic"] = topic
-    found = connection.execute(statement, given).all()
+    if topic is None:
+        found = connection.execute(LIST_RECORDED, {**given, "reader": reader}).all()
+    else:
+        found = connection.execute(LIST_RECORDED_IN_TOPIC, {**given, "topic": topic}).all()
     return [_decode(row) for row in reversed(found)]
 
 
@@ -181,11 +185,10 @@ def purge_record(connection: Connection, now: float) -> None:
 
 
 def list_recorded_before(
-    connection: Connection, turn: Turn, back: float, limit: int, *, private_threads: bool = False
+    connection: Connection, turn: Turn, back: float, limit: int
 ) -> list[RecordedMessage]:
     """Return what others wrote between the previous turn of the conversation (at most `back` seconds ago)
-    and the last message of this turn. With `private_threads`, a conversation outside of threads gets
-    nothing of them, since not everybody in the chat can read each one.
+    and the last message of this turn.
     """
     if not turn.messages:
         return []
@@ -195,9 +198,9 @@ def list_recorded_before(
     address, until = turn.address, turn.messages[-1].sent_at
     # On some platforms a message in a channel opens a thread of its own, which holds no earlier messages.
     topic = address.topic if address.topic and address.topic not in own else None
-    topic = "" if topic is None and private_threads else topic
     since = max(float(before), until - back)
-    found = list_recorded(connection, address.account, address.chat, since, until, limit + len(own), topic)
+    here = (address.account, address.chat)
+    found = list_recorded(connection, *here, since, until, limit + len(own), topic, reader=address.topic)
     return [one for one in found if one.message_id not in own][-limit:]
 
 

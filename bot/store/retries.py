@@ -41,8 +41,11 @@ class AnsweredTurn:
     run_id: str
 
 
-# Copy the answered interrupt from another turn.
-COPY_ANSWERS = sql("UPDATE turns SET answers = (SELECT answers FROM turns WHERE id = :source) WHERE id = :id")
+# Copy the answered interrupt from another turn, and whether its topic is private.
+COPY_ANSWERS = sql(
+    """UPDATE turns SET answers = (SELECT answers FROM turns WHERE id = :source),
+    private_topic = (SELECT private_topic FROM turns WHERE id = :source) WHERE id = :id"""
+)
 # Check whether a conversation has an open chat turn.
 HAS_OPEN_TURN = sql(
     f"SELECT 1 FROM turns WHERE conversation_id = :conversation AND kind = 'chat' AND state IN {OPEN} LIMIT 1"

@@ -65,6 +65,7 @@ def _number(name: str) -> Column[int]:
 
 accounts = Table("accounts", metadata, Column("account", String, primary_key=True), _text("cursor"))
 
+# Conversations. `quoted_people` (`platform:id`) are those whose exchanges the agent was told when it began.
 conversations = Table(
     "conversations",
     metadata,
@@ -89,6 +90,7 @@ conversations = Table(
     _int("plan"),
     _text("agent"),
     _text("busy"),
+    _text("quoted_people"),
     _time("created_at"),
     _time("active_at"),
     UniqueConstraint("account", "chat", "topic", "member"),
@@ -123,6 +125,7 @@ turns = Table(
     _text("answers"),
     _int("plan"),
     _text("agent"),
+    _int("private_topic"),
     _text("error"),
     _time("ready_at"),
     _time("created_at"),
@@ -382,7 +385,8 @@ chats = Table(
     _time("recorded_since"),
 )
 
-# Recorded messages of chats.
+# Recorded messages of chats. `private_topic` is 1 where not everybody in the chat can read the topic: in
+# private threads on Discord. Slack, Telegram and Feishu have no such threads within a chat.
 record = Table(
     "record",
     metadata,
@@ -390,6 +394,7 @@ record = Table(
     Column("account", String, nullable=False),
     Column("chat", String, nullable=False),
     _text("topic"),
+    _int("private_topic"),
     Column("message_id", String, nullable=False),
     _text("sender"),
     Column("text", Text, nullable=False, server_default=""),
@@ -469,7 +474,7 @@ erasures = Table(
 forgotten = Table("forgotten", metadata, Column("account", String, primary_key=True), _number("turn_id"))
 
 
-REVISIONS = tuple(f"{number:04}" for number in range(1, 25))
+REVISIONS = tuple(f"{number:04}" for number in range(1, 27))
 HEAD = REVISIONS[-1]
 VERSION_TABLE = "alembic_version"
 _versions = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))

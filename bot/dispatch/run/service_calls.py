@@ -142,16 +142,13 @@ class ServiceCalls:
         recorded = self._view.recorded.get(address.account, address.chat)
         if recorded is not None:
             own = {one.message_id for one in self._turn.messages}
-            # Not everybody in the chat can read each of its threads on some platforms.
-            topic = address.topic if self._channel.manifest.private_threads else None
-            limit = MAX_MESSAGES + len(own) + 1
-            listed = await self._db.run(
-                list_recorded, address.account, address.chat, since, until, limit, topic
-            )
+            here, limit = (address.account, address.chat), MAX_MESSAGES + len(own) + 1
+            listed = await self._db.run(list_recorded, *here, since, until, limit, reader=address.topic)
             known = [one for one in listed if one.message_id not in own]
             begins = max(recorded.since, now - recorded.days * DAY)
-            place, has_older = "thread" if topic else "chat", len(known) > MAX_MESSAGES
-            return _FoundMessages(known[-MAX_MESSAGES:], place, begins, now, has_older)
+            return _FoundMessages(
+                known[-MAX_MESSAGES:], "chat", begins, now, has_older=len(known) > MAX_MESSAGES
+            )
         if not isinstance(self._channel.adapter, ReadsThreads) or not address.topic:
             return "unrecorded"
         history = await load_thread_history(self._turn, self._channel, self._role_of)

@@ -9,7 +9,8 @@ from bot.platforms.discord.snowflake import optional_snowflake, snowflake
 from bot.platforms.payload import Json, Malformed, get_int, get_object, get_objects, get_string
 
 DM, GROUP_DM = 1, 3
-THREADS = frozenset({10, 11, 12})
+PRIVATE_THREAD = 12
+THREADS = frozenset({10, 11, PRIVATE_THREAD})
 """Channel types (docs.discord.com/developers/resources/channel#channel-object-channel-types)."""
 
 

@@ -18,7 +18,7 @@ from bot.domain import (
     QuotationKind,
     Sender,
 )
-from bot.platforms.discord.channel_cache import CachedChannel, ChannelCache
+from bot.platforms.discord.channel_cache import PRIVATE_THREAD, CachedChannel, ChannelCache
 from bot.platforms.discord.components import STOP, DiscordClick, pressed_label
 from bot.platforms.discord.snapshots import list_files, list_snapshots, read_embeds
 from bot.platforms.discord.snowflake import optional_snowflake, snowflake, snowflake_time
@@ -166,6 +166,7 @@ class DiscordInbound:
                 belongs=tuple(f"role:{role}" for role in get_strings(member, "roles")),
             ),
             topic=place.id if thread else "",
+            private_topic=thread and place.type == PRIVATE_THREAD,
             reply_to=reply_to,
         )
 

@@ -232,6 +232,22 @@ async def test_a_digest_has_nothing_of_blocked_people(at: Bench) -> None:
     assert '"really?" (reply "[message from a blocked person]")' in asked(at)
 
 
+async def test_a_digest_has_the_threads_that_everybody_can_read(at: Bench) -> None:
+    at.scheduling, at.runtime.script = True, answer_with("ok")
+    private = Origin(
+        "rec", "recording", "group", ChatKind.GROUP, "p1", Sender("8", "P8"), "t2", private_topic=True
+    )
+    async with at.running():
+        await says(at, "/record on")
+        await says(at, "/digest daily 18:00 digest")
+        await says(at, "/digest ok 1")
+        await overhears(at, "pizza?", person="8", topic="t1")
+        await overhears(at, "a secret", origin=private)
+        await later(at, 6 * 3600.0, step=60.0)
+    assert "pizza" in asked(at)
+    assert "secret" not in asked(at)
+
+
 async def test_after_a_digest_that_failed_the_next_one_has_what_it_had(at: Bench) -> None:
     at.scheduling, at.runtime.script = True, answer_with("ok")
     async with at.running():

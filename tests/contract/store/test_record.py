@@ -63,6 +63,16 @@ async def test_time_topic_and_number(db: Database) -> None:
     assert await kept(db, topic="b") == ["1", "3", "5"]
 
 
+async def test_private_topics_are_read_there_alone(db: Database) -> None:
+    secret, public = group("secret", topic="p"), group("public", topic="o")
+    secret = replace(secret, origin=replace(secret.origin, private_topic=True))
+    await accept(db, RecordOnly(secret), RecordOnly(public))
+    assert await kept(db) == ["public"]
+    assert await kept(db, reader="o") == ["public"]
+    assert await kept(db, reader="p") == ["secret", "public"]
+    assert await kept(db, topic="p") == ["secret"]
+
+
 async def test_changes_are_followed(db: Database) -> None:
     one, two = group("one"), group("two")
     await accept(db, RecordOnly(one), RecordOnly(two))

@@ -35,6 +35,17 @@ async def test_a_thread_that_is_not_known_cannot_be_read(running: Running) -> No
     assert caught.value.category is DeliveryCategory.NOT_FOUND
 
 
+async def test_a_message_tells_whether_everybody_can_read_its_thread(running: Running, shelf: Shelf) -> None:
+    people = running.emulator.people
+    chat = people.make_group()
+    places = (chat, people.make_thread(chat), people.make_thread(chat, private=True))
+    for place in places:
+        people.says(f"{me(running)} hello", chat=place)
+    found = [one.origin for one in await shelf.until(3)]
+    assert [one.chat for one in found] == [str(chat)] * 3
+    assert [one.private_topic for one in found] == [False, False, True]
+
+
 async def test_a_channel_is_described_with_its_server(running: Running, shelf: Shelf) -> None:
     chat = running.emulator.people.make_group("ops")
     running.emulator.people.says("hello", chat=chat)

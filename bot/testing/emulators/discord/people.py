@@ -11,6 +11,7 @@ from bot.testing.emulators.discord.messages import Emit
 from bot.testing.emulators.discord.state import (
     DEFAULT,
     FORUM,
+    PRIVATE_THREAD,
     PUBLIC_THREAD,
     REPLY,
     TEXT,
@@ -208,11 +209,15 @@ class DiscordPeople:
         message_id: int = 0,
         user: int = PERSON,
         by_bot: bool = False,
+        private: bool = False,
     ) -> int:
-        """Create a thread, below a message if one is named; return its id."""
+        """Create a thread, below a message if one is named; return its id. Only those whom it was opened to
+        can read a `private` one.
+        """
         owner = self._world.bot.id if by_bot else self._world.user(user).id
         parent = self._world.channels[chat]
-        thread = self._world.make_thread(parent, title, owner, PUBLIC_THREAD, id_=message_id)
+        kind = PRIVATE_THREAD if private else PUBLIC_THREAD
+        thread = self._world.make_thread(parent, title, owner, kind, id_=message_id)
         self._emit("THREAD_CREATE", {**channel_wire(thread), "newly_created": True})
         return thread.id
 

@@ -1,0 +1,56 @@
+"""What the migration says of messages and turns that were there before private topics were known."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import Connection, text
+
+from bot.store import Database
+from bot.store.schema import VERSION_TABLE, create, current, migrate
+from tests.contract.store.test_schema import empty
+
+NEW_COLUMNS = (
+    "ALTER TABLE conversations DROP COLUMN quoted_people",
+    *(f"ALTER TABLE {table} DROP COLUMN private_topic" for table in ("turns", "record")),
+)
+"""Statements that remove what this migration and the one behind it add."""
+PLATFORMS = {1: "discord", 2: "slack"}
+
+
+def before(connection: Connection) -> None:
+    """A database of the version before, with a recorded thread on two platforms."""
+    create(connection)
+    for statement in (
+        *NEW_COLUMNS,
+        f"UPDATE {VERSION_TABLE} SET version_num = '0024'",
+    ):
+        connection.execute(text(statement))
+    for number, platform in PLATFORMS.items():
+        given = {"id": number, "account": platform[:2], "platform": platform}
+        for statement in (
+            "INSERT INTO conversations (id, account, chat, platform) VALUES (:id, :account, 'c', :platform)",
+            "INSERT INTO turns (id, conversation_id, kind, state, address, platform)"
+            " VALUES (:id, :id, 'chat', 'done', '', :platform)",
+            "INSERT INTO record (account, chat, topic, message_id) VALUES (:account, 'c', 't', 'm1')",
+            "INSERT INTO record (account, chat, topic, message_id) VALUES (:account, 'c', '', 'm2')",
+        ):
+            connection.execute(text(statement), given)
+
+
+def private(connection: Connection) -> list[str]:
+    """The recorded messages and turns that count as private."""
+    record = "SELECT account, message_id FROM record WHERE private_topic = 1 ORDER BY account, message_id"
+    turns = "SELECT platform FROM turns WHERE private_topic = 1"
+    found = [f"{row.account} {row.message_id}" for row in connection.execute(text(record))]
+    return [*found, *(row.platform for row in connection.execute(text(turns)))]
+
+
+@pytest.mark.parametrize("again", [False, True])
+async def test_threads_of_before_count_as_private_on_discord_alone(database: Database, again: bool) -> None:
+    await database.schema(empty)
+    await database.schema(before)
+    assert await database.schema(current) == "0024"
+    await database.schema(migrate)
+    if again:
+        await database.schema(migrate)
+    assert await database.schema(private) == ["di m1", "discord"]
