@@ -37,8 +37,12 @@ T = TypeVar("T")
 _QUOTATION: Final = re.compile(rf"<{MARK}?{QUOTATION}( [^<>\n]*)>\n.*?\n<{MARK}?/{QUOTATION}>", re.DOTALL)
 _AUTHOR: Final = re.compile(r' from="([^"]*)"')
 _TEXT: Final = r'"(?:[^"\\\n]|\\.)*"'
-_EXCHANGE: Final = re.compile(rf"^- [^\"\n]*{_TEXT} \(([^()\n]*)\): {_TEXT} -> {_TEXT}", re.MULTILINE)
-"""What somebody asked the agent in another conversation, with its answer, as the bot tells a new one."""
+_EXCHANGE: Final = re.compile(
+    rf"^- [^\"\n]*{_TEXT} \(([^()\n]*)\)(?: \[with ([^\[\]\n]*)\])?: {_TEXT} -> {_TEXT}", re.MULTILINE
+)
+"""What somebody asked the agent in another conversation, with its answer, as the bot tells a new one: who
+asked, and the others whose words led to the answer, stand behind the name.
+"""
 _CONTAINERS: Final = (list, tuple, set, frozenset)
 
 
@@ -181,7 +185,8 @@ class ValueEraser:
 
     def _find_exchanges(self, text: str) -> Iterator[Edit]:
         for found in _EXCHANGE.finditer(text):
-            if found[1] in self._target.authors:
+            people = {found[1], *(found[2] or "").split(", ")}
+            if not people.isdisjoint(self._target.authors):
                 yield *found.span(), f"- {MASK}"
 
     def _erase_message(self, message: BaseMessage) -> BaseMessage:

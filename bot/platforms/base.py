@@ -338,7 +338,7 @@ class Manifest:
     follow the budgets; `frame_interval` is the minimum distance where no budget limits them. `setup_steps`
     are the steps of a person on the platform's side; `later_steps` those that need a connected account,
     `write_to_it` the last one. `confirms`: the platform waits for an acknowledgement of each message and
-    repeats those without. `private_threads`: some threads of a chat are hidden from some of its people.
+    repeats those without.
     """
 
     platform: str
@@ -354,7 +354,6 @@ class Manifest:
     setup_steps: tuple[str, ...] = ()
     later_steps: tuple[str, ...] = ()
     confirms: bool = True
-    private_threads: bool = False
     write_to_it: str = "Write to the bot."
 
 

@@ -62,7 +62,6 @@ async def format_earlier_messages(
     zone: tzinfo,
     *,
     blocked: BlockedPeople,
-    private_threads: bool,
 ) -> str:
     """Format the messages that others wrote before a turn, with times in the chat's `zone`, "" for none.
     Nothing of `blocked` people is among them.
@@ -74,7 +73,7 @@ async def format_earlier_messages(
     if turn.address.chat_kind is not ChatKind.GROUP or turn.answers or turn.repeats or scheduled:
         return ""
     found: list[RecordedMessage | HistoryMessage] = [
-        *await record.run(list_recorded_before, turn, FAR_BACK, MOST_BEFORE, private_threads=private_threads)
+        *await record.run(list_recorded_before, turn, FAR_BACK, MOST_BEFORE)
     ]
     if await record.run(is_first_turn, turn):
         known = {one.message_id for one in found}

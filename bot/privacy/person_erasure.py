@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import structlog
@@ -23,9 +23,11 @@ from bot.privacy.backup_copies import list_copies
 from bot.runtime.interface import AgentRuntime, PersonWords
 from bot.store import Database, erasures
 from bot.store.erasures import ErasureRequest, SaidMessage, SharedChat
+from bot.store.exchanges import drop_quoted_person
 from bot.store.quotation_masking import mask_audit, mask_conversation, mask_record, mask_turns
 from bot.store.retention import (
     STEP,
+    PersonKey,
     drop_abandoned_thread,
     erase_person,
     find_newest_message,
@@ -172,19 +174,51 @@ class PersonErasure:
     async def _erase_chat(self, progress: _Progress, chat: SharedChat) -> None:
         """Erase the person from the threads, the memory and the stored answers of a group."""
         words = await self._collect_words(progress, chat)
+        conversations, threads = await self._db.run(erasures.list_told, progress.request.person, chat)
+        own, answers = await self._list_answers(progress, chat) if conversations else ((), ())
+        more = replace(words, texts=(*words.texts, *answers))
         for thread in chat.threads:
-            await self._ask_agent(progress, "threads", self._runtime.erase_from_thread(thread, words))
+            theirs = more if thread in threads else words
+            await self._ask_agent(progress, "threads", self._runtime.erase_from_thread(thread, theirs))
         scope = f"group:{chat.account}:{chat.chat}"
         await self._ask_agent(progress, "memory", self._runtime.erase_from_memory(scope, words))
         reach(ErasureStep.THREADS_ERASED)
         person, mask = progress.request.person, TextMask(words.texts, words.authors, words.names)
+        quoted = TextMask(answers)
         for conversation in chat.conversations:
             await self._db.run(mask_conversation, conversation, mask, person)
-            after: int | None = 0
-            while after is not None:
-                after = await self._db.run(mask_turns, conversation, after, mask, person)
+            if conversation in conversations:
+                await self._mask_turns(conversation, quoted, person, own)
+            await self._mask_turns(conversation, mask, person)
+            await self._db.run(drop_quoted_person, conversation, str(person))
         await self._db.run(mask_record, chat.account, chat.chat, mask, person)
-        progress.counts["quotations"] += mask.masked
+        progress.counts["quotations"] += mask.masked + quoted.masked
+
+    async def _mask_turns(
+        self, conversation: int, mask: TextMask, person: PersonKey, spared: Collection[int] = ()
+    ) -> None:
+        after: int | None = 0
+        while after is not None:
+            after = await self._db.run(mask_turns, conversation, after, mask, person, spared)
+
+    async def _list_answers(
+        self, progress: _Progress, chat: SharedChat
+    ) -> tuple[Sequence[int], Sequence[str]]:
+        """Return the turns that answered the person in a chat, and the answers, which the agent may have
+        repeated where it was told the exchange.
+        """
+        here = set(chat.conversations)
+        said = {one.turn for one in progress.said if one.conversation in here}
+        said |= set(await self._db.run(erasures.list_turns_for, progress.request.person, chat))
+        turns, answers = sorted(said), list[str]()
+        for start in range(0, len(turns), STEP):
+            chunk = turns[start : start + STEP]
+            repeats = await self._db.run(erasures.list_repeats, chunk)
+            said |= {turn for repeated in repeats.values() for turn in repeated}
+        turns = sorted(said)
+        for start in range(0, len(turns), STEP):
+            answers += await self._db.run(erasures.list_answers, turns[start : start + STEP])
+        return turns, answers
 
     async def _collect_words(self, progress: _Progress, chat: SharedChat) -> PersonWords:
         request, here = progress.request, set(chat.conversations)

@@ -26,6 +26,7 @@ from bot.store.connection import (
     encode_senders,
     sql,
 )
+from bot.store.exchanges import decode_people
 from bot.store.retention import (
     NEWEST_MESSAGE,
     NOBODY,
@@ -106,6 +107,14 @@ LIST_REPEATS = sql("SELECT id, repeats FROM turns WHERE repeats IN :turns", "tur
 CONVERSATIONS_OF = sql("SELECT DISTINCT conversation_id FROM turns WHERE person = :person")
 RECORDED_CHATS_OF = sql(f"SELECT DISTINCT i.account, i.chat FROM record i WHERE {WRITTEN_BY}")
 LOAD_CONVERSATIONS = sql("SELECT id, account, chat, chat_kind FROM conversations WHERE id IN :ids", "ids")
+# Conversations in which the agent was told exchanges of people.
+TOLD_CHATS = sql("SELECT account, chat, quoted_people FROM conversations WHERE quoted_people <> ''")
+TOLD_IN = sql(
+    """SELECT id, quoted_people FROM conversations WHERE account = :account AND chat = :chat
+    AND quoted_people <> ''"""
+)
+TURNS_FOR = sql("SELECT id FROM turns WHERE conversation_id IN :ids AND person = :person", "ids")
+ANSWERS_OF = sql("SELECT content FROM parts WHERE turn_id IN :turns AND kind = 'text'", "turns")
 CONVERSATIONS_IN = sql(
     "SELECT id, thread_id FROM conversations WHERE account = :account AND chat = :chat ORDER BY id"
 )
@@ -276,7 +285,9 @@ def list_shared_chats(
     private = ChatKind.PRIVATE.value
     chats = {(row.account, row.chat) for row in rows if row.chat_kind != private or row.id in continued}
     recorded = connection.execute(RECORDED_CHATS_OF, person.parameters).all()
-    chats |= {(row.account, row.chat) for row in recorded}
+    told = connection.execute(TOLD_CHATS).all()
+    told = [row for row in told if str(person) in decode_people(row.quoted_people)]
+    chats |= {(row.account, row.chat) for row in (*recorded, *told)}
     own = {row.id for row in rows if row.chat_kind == private} - set(continued)
     chats |= _list_quoting_chats(connection, person, own)
     return [_group(connection, account, chat) for account, chat in sorted(chats)]
@@ -294,6 +305,37 @@ def _list_quoting_chats(
         for row in [*recorded, *sent]
         if any(one.author_id == person.id for one in decode_quotations(row.quotations))
     }
+
+
+def list_told(
+    connection: Connection, person: PersonKey, chat: SharedChat
+) -> tuple[frozenset[int], frozenset[str]]:
+    """Return the conversations of a chat in which the agent was told the person's exchanges, and the agent
+    threads that they use or used.
+    """
+    here = {"account": chat.account, "chat": chat.chat}
+    rows = connection.execute(TOLD_IN, here).all()
+    ids = [row.id for row in rows if str(person) in decode_people(row.quoted_people)]
+    if not ids:
+        return frozenset(), frozenset()
+    used = connection.execute(THREADS_OF, {"ids": ids}).all()
+    current = connection.execute(CONVERSATIONS_IN, here).all()
+    threads = {row[0] for row in used} | {row.thread_id for row in current if row.id in ids}
+    return frozenset(ids), frozenset(filter(None, threads))
+
+
+def list_turns_for(connection: Connection, person: PersonKey, chat: SharedChat) -> list[int]:
+    """Return the turns in a chat that worked for the person, also where others answered a question."""
+    if not chat.conversations:
+        return []
+    given = {"ids": list(chat.conversations), "person": str(person)}
+    return [row[0] for row in connection.execute(TURNS_FOR, given).all()]
+
+
+def list_answers(connection: Connection, turns: Sequence[int]) -> list[str]:
+    """Return the texts with which these turns were answered."""
+    rows = connection.execute(ANSWERS_OF, {"turns": list(turns)}).all() if turns else ()
+    return [row.content for row in rows if row.content]
 
 
 def list_newer(connection: Connection, person: PersonKey, upto: int) -> list[tuple[int, int, int]]:

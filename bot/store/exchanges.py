@@ -2,47 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
 
-from bot.domain import Part, PartKind, Sender, Turn, TurnMessage
-from bot.store.connection import Connection, decode_address, decode_message, decode_part, sql
+import orjson
+
+from bot.domain import Part, PartKind, Sender, Turn, TurnMessage, person_of
+from bot.store.connection import Connection, decode_message, decode_part, sql
 from bot.store.read_models import MESSAGES_OF_TURNS, PARTS_OF_TURNS
 from bot.store.schedules import EVENT
 
-MAX_CANDIDATES = 20
+MAX_CONVERSATIONS, MAX_TURNS = 20, 12
+"""Conversations of a chat that are looked at, those active last, and turns of each, the newest."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredQuestion:
-    """A question to the bot and its answer. `asked_at` is in seconds since the epoch; `topic` is the
-    platform's thread, "" outside of threads.
+    """A question to the bot and its answer. `asked_at` is in seconds since the epoch; `speakers` are all who
+    wrote to the bot for it. `people` are the others (`platform:id`) whose words the answer may draw on: an
+    erasure of one of them concerns it too.
     """
 
     sender: Sender
     text: str
     asked_at: float
     answer: str
-    topic: str = ""
+    speakers: tuple[Sender, ...]
+    people: tuple[str, ...] = ()
 
 
-# List the newest answered turns of the other conversations in a chat. A conversation is active at least as
-# late as its turns, so the bound of its activity leaves out none of them.
+# List the newest answered turns in the latest other conversations of a chat, newest first by conversation.
 LIST_ANSWERED = sql(
-    """SELECT t.id, t.address FROM turns t JOIN conversations c ON c.id = t.conversation_id
-    WHERE c.account = :account AND c.chat = :chat AND c.active_at >= :since AND c.id <> :conversation
-    AND c.member = (SELECT own.member FROM conversations own WHERE own.id = :conversation)
-    AND t.id < :turn AND t.kind = 'chat' AND t.state = 'done' AND t.replaced = 0
+    """SELECT t.id, t.conversation_id, t.platform, t.answers, t.repeats, t.created_at, t.finished_at,
+    c.asked_by, c.quoted_people FROM (SELECT id, asked_by, quoted_people FROM conversations
+    WHERE account = :account AND chat = :chat AND active_at >= :since AND id <> :conversation
+    AND member = (SELECT own.member FROM conversations own WHERE own.id = :conversation)
+    ORDER BY active_at DESC LIMIT :conversations) c JOIN turns t ON t.conversation_id = c.id
+    WHERE t.id IN (SELECT n.id FROM turns n WHERE n.conversation_id = c.id AND n.id < :turn
+    ORDER BY n.id DESC LIMIT :turns)
+    AND t.kind = 'chat' AND t.state = 'done' AND t.replaced = 0 AND t.private_topic = 0
     AND t.created_at >= :since AND t.finished_at > 0 AND t.finished_at <= :before
-    ORDER BY t.id DESC LIMIT :limit"""
+    ORDER BY t.conversation_id, t.id DESC"""
 )
+GET_QUOTED_PEOPLE = sql("SELECT quoted_people FROM conversations WHERE id = :id")
+SET_QUOTED_PEOPLE = sql("UPDATE conversations SET quoted_people = :people WHERE id = :id")
 
 
-def list_exchanges(connection: Connection, turn: Turn, back: float) -> list[AnsweredQuestion]:
-    """Return the newest exchanges in the chat of a turn, newest first, from other conversations.
+def list_exchanges(connection: Connection, turn: Turn, back: float, limit: int) -> list[AnsweredQuestion]:
+    """Return the newest exchanges in the chat of a turn, newest first, from other conversations whose topics
+    everybody in the chat can read.
 
     They are answered before the turn was accepted and at most `back` seconds old, so that a repeated run gets
-    the same. Scheduled messages and erased or deleted ones are left out, and with them their answers.
+    the same. A question of the bot is no answer: the exchange ends with what followed it. Scheduled messages
+    and erased or deleted ones are left out, and with them their answers.
     """
     given = {
         "account": turn.address.account,
@@ -51,31 +65,94 @@ def list_exchanges(connection: Connection, turn: Turn, back: float) -> list[Answ
         "turn": turn.id,
         "since": turn.created_at - back,
         "before": turn.created_at,
-        "limit": MAX_CANDIDATES,
+        "conversations": MAX_CONVERSATIONS,
+        "turns": MAX_TURNS,
     }
     rows = connection.execute(LIST_ANSWERED, given).all()
-    if not rows:
-        return []
-    topics = {row.id: decode_address(row.address).topic for row in rows}
+    by_conversation = groupby(rows, key=lambda row: row.conversation_id)
+    chains = [chain for _, answered in by_conversation for chain in _list_chains(list(answered))]
+    chains.sort(key=lambda chain: -int(chain[0].id))
+    found: list[AnsweredQuestion] = []
+    for start in range(0, len(chains), limit):
+        found += _read(connection, chains[start : start + limit])
+        if len(found) >= limit:
+            break
+    return found[:limit]
+
+
+def set_quoted_people(connection: Connection, conversation: int, people: Sequence[str]) -> None:
+    """Store whose exchanges the agent is told in a conversation."""
+    column = orjson.dumps(list(people)).decode() if people else ""
+    connection.execute(SET_QUOTED_PEOPLE, {"id": conversation, "people": column})
+
+
+def drop_quoted_person(connection: Connection, conversation: int, person: str) -> None:
+    """Remove a person from those whose exchanges the agent was told in a conversation."""
+    column = connection.execute(GET_QUOTED_PEOPLE, {"id": conversation}).scalar_one_or_none()
+    people = decode_people(column or "")
+    if person in people:
+        set_quoted_people(connection, conversation, [one for one in people if one != person])
+
+
+Chain = Sequence[Any]
+"""Rows of an answered turn and of those whose questions led to it, newest first."""
+
+
+def _list_chains(rows: Sequence[Any]) -> Iterator[Chain]:
+    """Yield the exchanges among the answered turns of a conversation, which come newest first."""
+    used: set[int] = set()
+    for row in rows:
+        chain = [row]
+        while chain[-1].answers:
+            asked = chain[-1]
+            earlier = (one for one in rows if one.id < asked.id and one.finished_at <= asked.created_at)
+            chain.append(next(earlier, None))
+            if chain[-1] is None:
+                break
+        used_before = row.id in used
+        used |= {one.id for one in chain if one is not None}
+        if not used_before and chain[-1] is not None and row.asked_by != row.id:
+            yield chain
+
+
+def _read(connection: Connection, chains: Sequence[Chain]) -> Iterator[AnsweredQuestion]:
+    """Yield the exchanges that can be told."""
+    sources = {row.id: row.repeats or row.id for chain in chains for row in chain}
+    ids = sorted({*sources, *sources.values()})
     messages: dict[int, list[TurnMessage]] = {}
-    for row in connection.execute(MESSAGES_OF_TURNS, {"turns": list(topics)}).all():
+    for row in connection.execute(MESSAGES_OF_TURNS, {"turns": ids}).all():
         messages.setdefault(row.turn_id, []).append(decode_message(row))
     parts: dict[int, list[Part]] = {}
-    for row in connection.execute(PARTS_OF_TURNS, {"turns": list(topics)}).all():
+    for row in connection.execute(PARTS_OF_TURNS, {"turns": [chain[0].id for chain in chains]}).all():
         parts.setdefault(row.turn_id, []).append(decode_part(row))
-    return [
-        exchange
-        for number, topic in topics.items()
-        for exchange in _build(messages.get(number, []), parts.get(number, []), topic)
-    ]
+    for chain in chains:
+        said = [messages.get(sources[row.id], []) for row in reversed(chain)]
+        yield from _build(chain[0], said, parts.get(chain[0].id, []))
 
 
-def _build(messages: list[TurnMessage], parts: list[Part], topic: str) -> Iterator[AnsweredQuestion]:
-    """Yield the exchange of a turn, if one person asked and both sides can be read."""
-    said = [one for one in messages if not one.deleted and one.text.strip()]
-    people = {one.sender.id for one in said}
+def _build(
+    last: Any, said: Sequence[Sequence[TurnMessage]], parts: Sequence[Part]
+) -> Iterator[AnsweredQuestion]:
+    """Yield the exchange of a chain, if one person asked and everything can be read. `said` are the messages
+    of its turns, oldest first.
+    """
+    everything = [one for turn in said for one in turn]
+    if not all(said) or any(one.deleted or not one.text.strip() or not one.sender.id for one in everything):
+        return
     answer = "\n\n".join(part.content for part in parts if part.kind is PartKind.TEXT and part.content)
-    is_scheduled = any(one.event_id.startswith(EVENT) for one in messages)
-    if len(people) == 1 and "" not in people and len(said) == len(messages) and answer and not is_scheduled:
-        text = "\n".join(one.text for one in said)
-        yield AnsweredQuestion(said[0].sender, text, said[0].sent_at, answer, topic)
+    is_scheduled = any(one.event_id.startswith(EVENT) for one in everything)
+    asked = said[0]
+    if not answer or is_scheduled or len({one.sender.id for one in asked}) > 1:
+        return
+    asker = person_of(last.platform, asked[0].sender)
+    others = [person_of(last.platform, one.sender) for one in everything]
+    people = dict.fromkeys([*others, *decode_people(last.quoted_people)])
+    people.pop(asker, None)
+    text = "\n".join(one.text for one in asked)
+    speakers = tuple(one.sender for one in everything)
+    yield AnsweredQuestion(asked[0].sender, text, asked[0].sent_at, answer, speakers, tuple(people))
+
+
+def decode_people(column: str) -> tuple[str, ...]:
+    """Return the people of a column."""
+    return tuple(orjson.loads(column)) if column else ()

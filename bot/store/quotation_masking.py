@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -46,18 +46,24 @@ AUDIT_AFTER = sql(
 
 
 def mask_turns(
-    connection: Connection, conversation: int, after: int, mask: TextMask, person: PersonKey
+    connection: Connection,
+    conversation: int,
+    after: int,
+    mask: TextMask,
+    person: PersonKey,
+    spared: Collection[int] = (),
 ) -> int | None:
     """Mask quotations in the next turns of a conversation; return the last turn covered, None at the end.
 
-    The person's own messages stay until they are anonymized: an interrupted erasure needs them again.
+    The person's own messages stay until they are anonymized, and so do the answers of `spared` turns: an
+    interrupted erasure needs them again.
     """
     here = {"conversation": conversation, "after": after, "limit": STEP}
     turns = [row[0] for row in connection.execute(TURNS_IN, here).all()]
     if not turns:
         return None
     for row in connection.execute(PARTS_IN, {"turns": turns}).all():
-        if (text := mask.apply(row.content)) != row.content:
+        if row.turn_id not in spared and (text := mask.apply(row.content)) != row.content:
             connection.execute(SET_PART, {"turn": row.turn_id, "position": row.position, "text": text})
     for row in connection.execute(STEPS_IN, {"turns": turns}).all():
         steps = _mask_json(row.steps, mask)

@@ -153,7 +153,7 @@ DETACH_TURNS = sql(
 # Give a conversation a fresh thread if it is still on this one.
 REPLACE_THREAD = sql(
     """UPDATE conversations SET thread_id = :new, title = '', question = '', asked_by = 0, askers = '',
-    decisions = '' WHERE id = :conversation AND thread_id = :thread"""
+    decisions = '', quoted_people = '' WHERE id = :conversation AND thread_id = :thread"""
 )
 # List queued threads without open chat turns.
 LIST_ABANDONED = sql(

@@ -243,7 +243,9 @@ async def test_what_they_asked_in_another_conversation_goes_with_its_answer(
 ) -> None:
     told = (
         '[Your last exchanges:\n- Tue 24 Nov 05:16 "Ann \\"Q\\"" (telegram:1): "read" -> "it says tapir"\n'
-        '- Tue 24 Nov 2026 05:17 "Ben" (telegram:2): "and this" -> "it says lemur"]\n\n'
+        '- Tue 24 Nov 2026 05:17 "Ben" (telegram:2): "and this" -> "it says lemur"\n'
+        '- Tue 24 Nov 2026 05:18 "Ben" (telegram:2) [with telegram:3, telegram:1]: "so" -> "it says okapi"\n'
+        '- Tue 24 Nov 2026 05:19 "Ben" (telegram:2) [with telegram:11]: "or" -> "it says quagga"]\n\n'
         '<message from="telegram:2">\nlook\n</message>'
     )
     await say(group, message("m1", BEN, told))
@@ -252,6 +254,8 @@ async def test_what_they_asked_in_another_conversation_goes_with_its_answer(
     assert "tapir" not in stored
     assert 'Ann \\"Q' not in stored
     assert "it says lemur" in stored
+    assert "okapi" not in stored, "an answer that Ann's words led to"
+    assert "it says quagga" in stored
     assert "look" in stored
 
 

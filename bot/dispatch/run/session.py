@@ -300,21 +300,12 @@ class RunSession:
     async def _read_chat_history(self) -> str:
         """Return what was said in the chat before the turn, as far as the conversation does not know it."""
         turn, zone = self._turn, self._zone
-        private_threads = self._channel.manifest.private_threads
         blocked = BlockedPeople(
             lambda sender: self._role_of(turn, sender) is Role.BLOCKED, self._texts("quotation_blocked")
         )
-        exchanges = await format_exchanges(
-            turn, self._db, self._texts, zone, hidden=blocked.is_blocked, private_threads=private_threads
-        )
+        exchanges = await format_exchanges(turn, self._db, self._texts, zone, hidden=blocked.is_blocked)
         heard = await format_earlier_messages(
-            turn,
-            self._db,
-            self._texts,
-            self._load_history,
-            zone,
-            blocked=blocked,
-            private_threads=private_threads,
+            turn, self._db, self._texts, self._load_history, zone, blocked=blocked
         )
         return "\n\n".join(filter(None, [exchanges, heard]))
 

@@ -31,7 +31,6 @@ MANIFEST = Manifest(
     max_file_out=10 * 1024 * 1024,
     confirms=False,
     # docs.discord.com/developers/topics/threads#private-threads
-    private_threads=True,
     setup_steps=(
         "Open https://discord.com/developers/applications, press New Application and give it a name.",
         "On the Bot page, press Reset Token and copy the token; Discord shows it only once.",

@@ -325,18 +325,17 @@ MESSAGE_MUTATIONS = (
     Mutation(
         "calls to the service",
         "threads that some people can't read stay among those who can",
-        "bot/dispatch/run/service_calls.py",
-        "topic = address.topic if self._channel.manifest.private_threads else None",
-        "topic = None",
-        f"{SERVICE_CALLS}::test_other_threads_are_read_where_everybody_can_read_them",
+        "bot/store/record.py",
+        "AND sent_at <= :until AND (private_topic = 0 OR topic = :reader)",
+        "AND sent_at <= :until",
+        f"{SERVICE_CALLS}::test_threads_are_read_by_those_who_can_read_them",
     ),
     Mutation(
         "calls to the service",
         "exchanges of private threads stay there",
-        "bot/dispatch/run/exchanges.py",
-        "if not hidden(one.sender) and (not private_threads or one.topic in readable)",
-        "if not hidden(one.sender)",
-        "tests/component/dispatch/test_exchanges.py"
-        "::test_where_threads_can_be_private_only_open_ones_are_told",
+        "bot/store/exchanges.py",
+        "AND t.replaced = 0 AND t.private_topic = 0",
+        "AND t.replaced = 0",
+        "tests/component/dispatch/test_exchanges.py::test_of_private_topics_nothing_is_told_elsewhere",
     ),
 )

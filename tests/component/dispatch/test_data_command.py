@@ -171,6 +171,49 @@ async def test_a_group_keeps_its_thread_and_the_agent_is_told_what_to_erase(at: 
     assert [one.text for turn in turns for one in turn.messages] == ["bens words", ""]
 
 
+async def test_what_the_agent_was_told_of_their_exchanges_goes_with_them(at: Bench) -> None:
+    """Ben's conversation was told what Ann was answered, and repeats it; so does the next one, of Cleo."""
+    theirs = "The ferry leaves at half past six from pier two."
+    group = {"chat": "group", "kind": ChatKind.GROUP}
+    async with at.running():
+        at.runtime.script = answer_with(theirs)
+        await says(at, "when does it leave?", topic="t1", **group)
+        at.runtime.script = answer_with(f"As I told Ann: {theirs}")
+        await says(at, "and for me?", person="8", topic="t2", **group)
+        told = [*at.runtime.runs.values()][-1].request
+        assert theirs in str(told.messages)
+        at.runtime.script = answer_with("Ask the harbour office about that, please.")
+        await says(at, "why?", person="8", topic="t1", **group)
+        await says(at, "/data erase yes")
+        words = {thread: words.texts for thread, words in at.runtime.erased}
+        assert theirs in words[told.thread_id]
+        other = next(iter(at.runtime.runs.values())).request.thread_id
+        assert theirs not in words[other], "there the agent's answers to Ann alone go by themselves"
+        at.runtime.script = answer_with("ok")
+        await says(at, "hello", person="9", topic="t3", **group)
+        late = str([*at.runtime.runs.values()][-1].request.messages)
+    assert "ferry" not in late
+    assert '"and for me?" -> "As I told Ann: [erased]' in late
+    assert "[with" not in late
+    assert "harbour office" in late
+
+
+async def test_an_erasure_that_is_repeated_finds_it_too(at: Bench) -> None:
+    theirs = "The ferry leaves at half past six from pier two."
+    group = {"chat": "group", "kind": ChatKind.GROUP}
+    at.runtime.script = answer_with(theirs)
+    async with at.running():
+        await says(at, "when does it leave?", topic="t1", **group)
+        await says(at, "and for me?", person="8", topic="t2", **group)
+        told = [*at.runtime.runs.values()][-1].request.thread_id
+        at.runtime.down = True
+        await says(at, "/data erase yes")
+        at.runtime.down = False
+        assert at.retention is not None
+        assert await at.retention.resume_erasures()
+    assert theirs in dict(at.runtime.erased)[told].texts
+
+
 async def test_what_is_written_after_the_request_stays(at: Bench) -> None:
     at.runtime.script = answer_with("yes")
     async with at.running():

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 
 import pytest
 
 from agent.shared.envelope import parse_envelopes
+from bot.dispatch.run.exchanges import MAX_PEOPLE
 from bot.domain import ChatKind, InboundMessage, Origin, Quotation, QuotationKind, Sender
-from bot.testing.runtime import answer_with
+from bot.runtime.interface import RunEnded, RunInterrupted
+from bot.testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 
-ANN = Sender("7", "Ann")
+ANN, DAN, EVE = Sender("7", "Ann"), Sender("8", "Dan"), Sender("9", "Eve")
 HEAD = "[Your last exchanges with people in this chat"
 
 
@@ -24,18 +26,36 @@ async def asks(
     kind: ChatKind = ChatKind.GROUP,
     sender: Sender = ANN,
     quotations: tuple[Quotation, ...] = (),
+    private: bool = False,
 ) -> str:
     """What the agent reads when somebody writes to it in a thread."""
     context, before = at.adapter.context, len(at.runtime.runs)
     assert context is not None
     number = f"x{before}-{topic}"
-    origin = Origin("rec", "recording", chat, kind, number, sender, topic)
+    origin = Origin("rec", "recording", chat, kind, number, sender, topic, private_topic=private)
     message = InboundMessage(f"e{number}", origin, text, at.clock.now(), quotations=quotations)
     await context.inbox.accept([message])
     await at.until(lambda: len(at.runtime.runs) > before)
     await at.rest(5.0)  # a group takes one message a second
-    content: str = [*at.runtime.runs.values()][-1].request.messages[0]["content"]
+    request = [*at.runtime.runs.values()][-1].request
+    content: str = request.messages[0]["content"]
     return content
+
+
+def ask_first(question: str, answer: str) -> Callable[[ScriptedRun], None]:
+    """An agent that asks a question in its first run, and then answers."""
+    asked: list[str] = []
+
+    def script(run: ScriptedRun) -> None:
+        if asked:
+            run.say(answer)
+            run.end()
+            return
+        asked.append(question)
+        run.emit(RunInterrupted("i1", {"type": "clarification", "question": question}))
+        run.emit(RunEnded("interrupted"))
+
+    return script
 
 
 async def test_a_new_thread_brings_the_last_three_exchanges(at: Bench) -> None:
@@ -71,12 +91,47 @@ async def test_a_private_chat_has_only_its_own_conversation(at: Bench) -> None:
         assert HEAD not in await asks(at, "hello", "t2", chat="7", kind=ChatKind.PRIVATE)
 
 
-async def test_what_others_asked_is_not_told(at: Bench) -> None:
+async def test_what_others_asked_is_told_with_who_asked(at: Bench) -> None:
+    at.runtime.script = answer_with("Tuesday at nine.")
+    async with at.running():
+        await asks(at, "when do we meet?", "t1", sender=DAN)
+        read = await asks(at, "the slot you proposed?", "t2")
+    assert '"Dan" (recording:8): "when do we meet?" -> "Tuesday at nine."' in read
+
+
+async def test_an_exchange_after_those_of_others_names_them(at: Bench) -> None:
     at.runtime.script = answer_with("ok")
     async with at.running():
-        await asks(at, "plans", "t1", sender=Sender("8", "Dan"))
+        await asks(at, "plans", "t1", sender=DAN)
+        await asks(at, "and mine", "t2")
+        read = await asks(at, "hello", "t3", sender=EVE)
+        assert '"Dan" (recording:8): "plans" -> "ok"' in read
+        assert '"Ann" (recording:7) [with recording:8]: "and mine" -> "ok"' in read
+        again = await asks(at, "and now", "t4", sender=EVE)
+    assert '"Eve" (recording:9) [with recording:7, recording:8]: "hello" -> "ok"' in again
+
+
+async def test_an_exchange_that_concerns_too_many_is_not_told(at: Bench) -> None:
+    at.default = "allow"
+    at.runtime.script = answer_with("ok")
+    async with at.running():
+        for number in range(MAX_PEOPLE + 2):
+            await asks(at, f"from {number}", f"t{number}", sender=Sender(f"3{number}", "Guest"))
+        read = await asks(at, "hello", "t", sender=EVE)
+    told = [line for line in read.splitlines() if line.startswith("- ")]
+    assert [line.count("recording:") for line in told] == [MAX_PEOPLE - 1, MAX_PEOPLE, MAX_PEOPLE + 1]
+
+
+@pytest.mark.parametrize("asker", [ANN, DAN])
+async def test_what_blocked_people_said_is_not_told(at: Bench, asker: Sender) -> None:
+    at.runtime.script = ask_first("When?", "ok")
+    async with at.running():
+        await asks(at, "plans", "t1", sender=asker)
+        await asks(at, "on Monday", "t1", sender=DAN)
+        at.role = None
+        await at.adapter.hears("/role recording:8 blocked", person="9")
+        await at.rest(3.0)
         assert HEAD not in await asks(at, "hello", "t2")
-        assert HEAD in await asks(at, "hello", "t3", sender=Sender("8", "Dan"))
 
 
 async def test_an_answer_that_quotes_somebody_by_name_is_not_told(at: Bench) -> None:
@@ -86,15 +141,26 @@ async def test_an_answer_that_quotes_somebody_by_name_is_not_told(at: Bench) -> 
         assert HEAD not in await asks(at, "hello", "t2")
 
 
-async def test_where_threads_can_be_private_only_open_ones_are_told(at: Bench) -> None:
-    at.manifest = replace(at.manifest, private_threads=True)
+async def test_of_private_topics_nothing_is_told_elsewhere(at: Bench) -> None:
     at.runtime.script = answer_with("ok")
     async with at.running():
-        await asks(at, "within", "t1")
-        await asks(at, "outside", "")
-        read = await asks(at, "hello", "t2")
-    assert '"outside"' in read
+        await asks(at, "within", "t1", private=True)
+        await asks(at, "in public", "t2")
+        read = await asks(at, "hello", "t3")
+    assert '"in public"' in read
     assert '"within"' not in read
+
+
+async def test_a_question_of_the_bot_is_no_answer(at: Bench) -> None:
+    """Dan answers a question that came of Ann's request; the answer to both is told."""
+    at.runtime.script = ask_first("In which city is Dan?", "Tuesday at nine.")
+    async with at.running():
+        await asks(at, "find us a slot", "t1")
+        assert HEAD not in await asks(at, "what about it?", "t0")
+        await asks(at, "I am in Tokyo", "t1", sender=DAN)
+        read = await asks(at, "is it still fine?", "t2", sender=EVE)
+    assert '"Ann" (recording:7) [with recording:8]: "find us a slot" -> "Tuesday at nine."' in read
+    assert "In which city" not in read
 
 
 async def test_no_answer_and_no_name_makes_a_line_of_its_own(at: Bench) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -58,12 +58,14 @@ async def hears(
     kind: ChatKind = ChatKind.GROUP,
     addressed: bool = False,
     quotations: tuple[Quotation, ...] = (),
+    private: bool = False,
 ) -> None:
     context, number = at.adapter.context, next(NUMBERS)
     assert context is not None
-    origin = Origin("rec", "recording", chat, kind, f"n{number}", sender, topic)
-    message = InboundMessage(f"ev{number}", origin, text, at.clock.now(), addressed, link=f"l{number}")
-    message = replace(message, quotations=quotations)
+    origin = Origin("rec", "recording", chat, kind, f"n{number}", sender, topic, private_topic=private)
+    message = InboundMessage(
+        f"ev{number}", origin, text, at.clock.now(), addressed, link=f"l{number}", quotations=quotations
+    )
     await context.inbox.accept([message])
 
 
@@ -235,15 +237,16 @@ async def test_a_thread_that_could_not_be_read_is_not_said_to_be_silent(at: Benc
         assert await answered(at, 2) == [{"problem": "unread"}]
 
 
-@pytest.mark.parametrize("private", [False, True])
-async def test_other_threads_are_read_where_everybody_can_read_them(at: Bench, private: bool) -> None:
-    at.manifest, at.runtime.script = replace(at.manifest, private_threads=private), calling({})
+@pytest.mark.parametrize(("topic", "private"), [("t9", False), ("t9", True), ("t1", True)])
+async def test_threads_are_read_by_those_who_can_read_them(at: Bench, topic: str, private: bool) -> None:
+    at.runtime.script = calling({})
     async with at.running():
         await record(at)
-        await hears(at, "in another thread", sender=BEN, topic="t9")
-        await hears(at, "what?", topic="t1", addressed=True)
+        await hears(at, "said in a thread", sender=BEN, topic=topic, private=private)
+        await hears(at, "what?", topic="t1", private=topic == "t1", addressed=True)
         [found] = await answered(at, 2)
-    assert bool(found["lines"]) is not private
+    assert bool(found["lines"]) is (topic == "t1" or not private)
+    assert found["place"] == "chat"
 
 
 @pytest.mark.parametrize(("name", "kind"), [(READ_CHAT, ChatKind.PRIVATE), ("pay", ChatKind.GROUP)])
@@ -299,10 +302,9 @@ async def test_a_call_over_the_limit_is_answered_so_that_the_run_can_end(at: Ben
 
 @pytest.mark.parametrize("private", [True, False])
 async def test_a_private_thread_stays_out_of_the_notes_of_its_channel(at: Bench, private: bool) -> None:
-    at.manifest = replace(at.manifest, private_threads=private)
     async with at.running():
         await record(at)
-        await hears(at, "said in the thread", sender=BEN, topic="t9")
+        await hears(at, "said in the thread", sender=BEN, topic="t9", private=private)
         await hears(at, "said in the channel", sender=BEN)
         await hears(at, "what is new?", addressed=True)
         await at.until(lambda: at.runtime.runs)

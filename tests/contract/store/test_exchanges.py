@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from bot.domain import ChatKind, Part, PartKind, PartState, Sender, Turn, TurnState
-from bot.store import Database
-from bot.store.exchanges import list_exchanges
+from bot.store import Database, open_database
+from bot.store.audit import Actor
+from bot.store.connection import Connection, Statement
+from bot.store.conversations import load_conversation
+from bot.store.exchanges import (
+    LIST_ANSWERED,
+    MAX_CONVERSATIONS,
+    MAX_TURNS,
+    drop_quoted_person,
+    list_exchanges,
+    set_quoted_people,
+)
+from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.turns import PartChange, load_turn, save_turn
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, changed, message
 
@@ -34,19 +47,20 @@ async def test_exchanges_of_other_conversations_come_newest_first(db: Database) 
     await answer(db, elsewhere, "no", now=104.0)
     await ask(db, "still open", "t3", now=105.0)
     new = await ask(db, "new", "t4", now=110.0)
-    found = await db.run(list_exchanges, new, HOUR)
-    assert [(one.sender, one.text, one.answer, one.topic) for one in found] == [
-        (BEN, "two", "two!", "t1"),
-        (ANN, "one", "one!", "t0"),
+    found = await db.run(list_exchanges, new, HOUR, 3)
+    assert [(one.sender, one.text, one.answer, one.people) for one in found] == [
+        (BEN, "two", "two!", ()),
+        (ANN, "one", "one!", ()),
     ]
-    assert [one.text for one in await db.run(list_exchanges, new, 9.0)] == ["two"]
+    assert [one.text for one in await db.run(list_exchanges, new, 9.0, 3)] == ["two"]
+    assert [one.text for one in await db.run(list_exchanges, new, HOUR, 1)] == ["two"]
 
 
 async def test_what_is_answered_later_changes_nothing_for_a_repeated_run(db: Database) -> None:
     early = await ask(db, "early", "t1", now=100.0)
     new = await ask(db, "new", "t2", now=101.0)
     await answer(db, early, "late", now=102.0)
-    assert await db.run(list_exchanges, new, HOUR) == []
+    assert await db.run(list_exchanges, new, HOUR, 3) == []
 
 
 async def test_a_deleted_question_takes_its_answer_along(db: Database) -> None:
@@ -57,4 +71,52 @@ async def test_a_deleted_question_takes_its_answer_along(db: Database) -> None:
     await answer(db, stored.turn, "answer", now=101.0)
     await accept(db, changed(said, None), now=102.0)
     new = await ask(db, "new", "t2", now=103.0)
-    assert await db.run(list_exchanges, new, HOUR) == []
+    assert await db.run(list_exchanges, new, HOUR, 3) == []
+
+
+async def test_an_answer_given_again_belongs_to_the_question(db: Database) -> None:
+    asked = await ask(db, "one", "t1", now=100.0)
+    await answer(db, asked, "first", now=101.0)
+    last = await db.run(find_last_answered, asked.conversation)
+    view = await db.run(load_conversation, asked.conversation)
+    assert last is not None
+    assert view is not None
+    given = {"checkpoint": "c", "thread_id": asked.thread_id, "model": "", "limits": (), "now": 102.0}
+    again = await db.run(repeat_answer, last, view, actor=Actor("k", "telegram:8", "Ben", "tg", "g"), **given)
+    retried = await db.run(load_turn, again)
+    assert retried is not None
+    await answer(db, retried.turn, "second", now=103.0)
+    new = await ask(db, "new", "t2", now=104.0)
+    [found] = await db.run(list_exchanges, new, HOUR, 3)
+    assert (found.sender, found.text, found.answer) == (ANN, "one", "second")
+
+
+async def test_people_whose_exchanges_were_told_are_kept_with_the_conversation(db: Database) -> None:
+    first = await ask(db, "one", "t1", now=100.0)
+    await db.run(set_quoted_people, first.conversation, ("telegram:8", "telegram:7", "telegram:9"))
+    await answer(db, first, "one!", now=101.0)
+    new = await ask(db, "new", "t2", now=102.0)
+    [found] = await db.run(list_exchanges, new, HOUR, 3)
+    assert found.people == ("telegram:8", "telegram:9"), "Ann asked herself"
+    await db.run(drop_quoted_person, first.conversation, "telegram:8")
+    [found] = await db.run(list_exchanges, new, HOUR, 3)
+    assert found.people == ("telegram:9",)
+
+
+async def test_no_lookup_reads_every_conversation_of_a_chat(tmp_path: Path) -> None:
+    def plan(connection: Connection) -> str:
+        explained = Statement(f"EXPLAIN QUERY PLAN {LIST_ANSWERED.text}")
+        given = {"account": "tg", "chat": "g", "conversation": 1, "turn": 9, "since": 0.0, "before": 9.0}
+        bounds = {"conversations": MAX_CONVERSATIONS, "turns": MAX_TURNS}
+        rows = connection.execute(explained, {**given, **bounds}).all()
+        return "\n".join(row.detail for row in rows)
+
+    database = await open_database(tmp_path)
+    try:
+        found = await database.run(plan)
+    finally:
+        await database.close()
+    assert "INDEX conversations_recent (account=? AND chat=? AND active_at>?)" in found
+    assert "turns_of_conversation (conversation_id=? AND id<?)" in found
+    assert "SCAN conversations" not in found
+    assert "SCAN t" not in found
