@@ -380,8 +380,8 @@ class RunTranscript:
                 self._record_joined(join.id for join in answer.joins if join.after == index)
                 self.texts[str(index)] = text
             self._record_text(REMARK, answer.remark)
-            self.latest = REMARK if answer.remark else self.latest
             self.remarks.add(REMARK)
+        self.latest = REMARK if answer.remark else ""
         self.question = self.question or answer.interrupt
 
     def _clear_remarks(self) -> None:

@@ -27,6 +27,7 @@ from tests.component.dispatch.test_turn_edge_cases import first_run
 REMARK = "Let me check the clock of this machine."
 FINAL = "It is five."
 APPROVAL = {"type": "approval", "tool": "bash", "args": {"command": "ls"}, "options": ["Approve", "Reject"]}
+ASKED = ("Which one?", "🔐 **Approval needed")
 WORKS = ToolProgress(ProgressItem("call", "bash", ProgressState.ACTIVE))
 
 
@@ -226,15 +227,24 @@ class TestAboveAQuestion:
         assert text.startswith(f"{REMARK}\n\n")
         assert "First." not in text
 
-    async def test_an_older_remark_does_not(self, at: Bench) -> None:
+    @pytest.mark.parametrize("value", [APPROVAL, {"question": "Which one?"}], ids=["approval", "question"])
+    async def test_an_older_remark_does_not(self, at: Bench, value: dict[str, object]) -> None:
         async with at.running():
             run = await first_run(at)
-            run.emit(*remark(), MessageText("m2", "", remark=True))
-            run.emit(RunInterrupted("i1", {"question": "Which one?"}), RunEnded("interrupted"))
-            await at.until(lambda: "Which one?" in "".join(at.adapter.texts()))
+            run.emit(*remark(), MessageText("m2", "", remark="question" not in value))
+            run.emit(RunInterrupted("i1", value), RunEnded("interrupted"))
+            await at.until(lambda: any(word in "".join(at.adapter.texts()) for word in ASKED))
         [text] = at.adapter.texts()
-        assert "Which one?" in text
-        assert REMARK not in text
+        assert text.startswith(ASKED)
+
+    async def test_an_older_remark_does_not_return_when_the_thread_is_read(self, at: Bench) -> None:
+        async with at.running():
+            run = await first_run(at)
+            interrupt = RunInterrupted("i1", {"question": "Which one?"})
+            at.runtime.answers[run.request.thread_id] = ThreadAnswer((), interrupt=interrupt)
+            run.emit(*remark(), EventsMissing(), RunEnded("interrupted"))
+            await at.until(lambda: "Which one?" in "".join(at.adapter.texts()))
+        assert at.adapter.texts()[0].startswith("Which one?")
 
     async def test_after_a_restart_it_is_read_from_the_thread(self, at: Bench) -> None:
         async with at.running():
