@@ -66,7 +66,7 @@ async def new(call: Invocation) -> Result:
 
 async def stop(call: Invocation) -> Result:
     """End the run and keep the queue."""
-    stopped = await call.services.runs.stop(call.turn.conversation, author_of(call.turn))
+    stopped = await call.services.runs.stop(call.turn.conversation, author_of(call.turn), call.turn.id)
     if not stopped:
         return Result(call.texts("stop_nothing"))
     joined = call.services.runs.joined_count(call.turn.conversation)

@@ -42,8 +42,11 @@ SWITCH = {"on": True, "off": False}
 class RunControl(Protocol):
     """Controls of the current runs, as commands use them."""
 
-    async def stop(self, conversation: int, actor: Actor | None = None) -> bool:
-        """Stop a run, or give up its pending approval. Return True if there was one."""
+    async def stop(self, conversation: int, actor: Actor | None = None, command: int = 0) -> bool:
+        """Stop a run, or give up its pending approval. Return True if there was one.
+
+        Messages that wait are answered once the turn `command` (0: none), which announces that, is closed.
+        """
         ...
 
     def interrupt_run(self, conversation: int) -> None:

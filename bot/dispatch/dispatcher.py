@@ -27,6 +27,7 @@ from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.reply.streaming import ReplyStreamer
 from bot.dispatch.run.outcome import RunOutcome
 from bot.dispatch.run.session import RunSession
+from bot.dispatch.stop_notices import StopNotices
 from bot.domain import (
     OPEN_STATES,
     Busy,
@@ -86,6 +87,7 @@ class Dispatcher:
         self.start_limiter = StartLimiter(channels, core.clock)
         self._sessions: dict[int, RunSession] = {}
         self._sealed: dict[int, tuple[str, str]] = {}
+        self._stop_notices = StopNotices(core.clock)
         self.chat = TurnLanes("chat", self._work_conversation, self._give_up_conversation, core.clock)
         self.control = TurnLanes("control", self._work_control, self._give_up_control, core.clock)
         retention.connect_runs(self.stop)
@@ -110,13 +112,17 @@ class Dispatcher:
                 self.chat.wake(conversation)
             await self._clock.sleep(EXPIRY_EVERY)
 
-    async def stop(self, conversation: int, actor: Actor | None = None) -> bool:
+    async def stop(self, conversation: int, actor: Actor | None = None, command: int = 0) -> bool:
+        if command:
+            self._stop_notices.open(conversation, command)
         stopped = await self._db.run(stop_turn, conversation, actor, self._clock.now())
         session = self._sessions.get(conversation)
         if session is not None:
             session.stop()
         elif stopped:
             self.chat.wake(conversation)
+        if not stopped:
+            self._stop_notices.close(command)
         return bool(stopped)
 
     def on_accepted(self, accepted: Accepted) -> None:
@@ -164,6 +170,7 @@ class Dispatcher:
     async def _work_conversation(self, conversation: int) -> None:
         """Process the open chat turns of a conversation."""
         while True:
+            await self._stop_notices.wait(conversation)
             async with self.start_limiter.claim_slot(conversation):
                 claim = await self._db.run(claim_turn, conversation, self._clock.now())
             match claim:
@@ -333,14 +340,17 @@ class Dispatcher:
         if channel is None:
             return
         if turn.state is TurnState.ACCEPTED:
-            result = await self._run_command(turn, channel)
-            if result.composed:
-                await self._work_control(turn_id)
-            else:
-                with self._unsealed(turn, result):
-                    await self._close_turn(
-                        stored, channel, RunOutcome(result.text, used=result.used), result.documents
-                    )
+            try:
+                result = await self._run_command(turn, channel)
+                if result.composed:
+                    await self._work_control(turn_id)
+                else:
+                    with self._unsealed(turn, result):
+                        await self._close_turn(
+                            stored, channel, RunOutcome(result.text, used=result.used), result.documents
+                        )
+            finally:
+                self._stop_notices.close(turn_id)
         else:
             ended = composed_outcome(turn)
             await Delivery(self._reply_sender(turn, stored.parts, channel)).finish(

@@ -10,6 +10,7 @@ from agent.shared.envelope import without_envelopes
 from bot.dispatch.reply.streaming import AFTER_FAILURE
 from bot.dispatch.run.request import RETRY_SECONDS
 from bot.dispatch.run.session import STOP_GRACE
+from bot.dispatch.stop_notices import NOTICE_SECONDS
 from bot.domain import (
     Attachment,
     AttachmentKind,
@@ -17,11 +18,14 @@ from bot.domain import (
     ChatKind,
     InboundChange,
     Origin,
+    OutboundMessage,
     Sender,
     TurnState,
 )
+from bot.errors import DeliveryCategory, DeliveryError
 from bot.runtime.interface import AttemptStarted, EventsMissing, TextDelta, ThreadAnswer
 from bot.store.read_models import list_turns
+from bot.testing.adapter import RecordingAdapter
 from bot.testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_busy import FRAME, asked, later, works
@@ -322,6 +326,17 @@ class TestBreaks:
             first(at).end()
 
 
+class LateAnnouncements(RecordingAdapter):
+    """Does not take the announcement of a stop while it is `late`."""
+
+    late: bool = True
+
+    async def send(self, message: OutboundMessage) -> str:
+        if self.late and message.text.startswith("Stopped."):
+            raise DeliveryError(DeliveryCategory.TRANSIENT, "try again")
+        return await super().send(message)
+
+
 class TestStopping:
     async def test_what_joined_is_stopped_with_it(self, steering: Bench) -> None:
         at = steering
@@ -350,6 +365,25 @@ class TestStopping:
             await writes(at, "/stop")
             await at.until(lambda: "that" in at.adapter.texts())
         assert asked(at, 2) == ["also this"]
+
+    @pytest.mark.parametrize("recovers", [True, False])
+    async def test_what_waits_is_announced_first(self, at: Bench, recovers: bool) -> None:
+        """An announcement that can't be posted holds up the answer for a moment only."""
+        at.busy = Busy.STEER
+        at.adapter = adapter = LateAnnouncements()
+        async with at.running():
+            await works(at)
+            await writes(at, "also this")
+            await at.until(lambda: offered(at))
+            at.runtime.script = answer_with("that")
+            await writes(at, "/stop")
+            await at.rest(1.0 if recovers else NOTICE_SECONDS - 1)
+            assert len(at.runtime.runs) == 1
+            adapter.late = not recovers
+            await at.until(lambda: "that" in at.adapter.texts(), most=NOTICE_SECONDS)
+            announced = "Stopped. I'll answer the waiting message next."
+            assert at.adapter.texts()[1:] == [*([announced] if recovers else []), "that"]
+            assert asked(at, 2) == ["also this"]
 
     async def test_a_runtime_that_says_nothing_holds_it_up_for_a_moment_only(self, steering: Bench) -> None:
         at = steering
