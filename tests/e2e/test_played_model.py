@@ -61,6 +61,20 @@ async def test_a_request_that_nobody_answers_fails(tmp_path: Path) -> None:
     assert told.text.count("chat.completion.chunk") > 1, "no sign of life"
 
 
+async def test_a_request_that_was_given_up_is_marked(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, patience=30.0)
+    model = PlayedModel(desk.ask, alive_seconds=0.05)
+    async with listen(model) as address, httpx.AsyncClient(verify=tls_context(), trust_env=False) as http:
+        asking = asyncio.create_task(http.post(f"{address}/v1/chat/completions", json=BODY, headers=KEY))
+        asked = await desk.next()
+        asking.cancel()
+        async with asyncio.timeout(10):
+            while not (marks := list(tmp_path.glob("*.cancelled"))):
+                await asyncio.sleep(0.02)
+    assert [one.name for one in marks] == [f"0001-{asked.purpose}.cancelled"]
+    assert desk.waiting == {}
+
+
 async def test_an_answer_that_can_not_be_read_waits_for_a_better_one(tmp_path: Path) -> None:
     desk = Desk(tmp_path, patience=30.0)
     model = PlayedModel(desk.ask)

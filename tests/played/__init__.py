@@ -15,6 +15,8 @@ memory, summary):
   that conversation. System prompt and tools are shown once, and again if they changed.
 - Write the answer to `0007.answer`. It is taken when it has been unchanged for a moment; what can't be read
   is explained in `0007.problem`, and the request waits on.
+- `0007-lead.cancelled` says that nobody waits for the answer, since `/stop` for example. It can come some
+  seconds late.
 
 Over HTTP, at the address that is printed: `GET /played/next` waits for the oldest unanswered request and
 returns its text, `GET /played/requests` lists the unanswered ones, and `POST /played/requests/7` takes the

@@ -41,6 +41,9 @@ class Desk:
         try:
             async with asyncio.timeout(self.patience):
                 return await answer
+        except asyncio.CancelledError:
+            self._name(request).with_suffix(".cancelled").write_text("The agent does not wait any longer.\n")
+            raise
         except TimeoutError as error:
             raise NoAnswer(f"Nobody answered request {request.number} in {self.patience:g} s.") from error
         finally:
@@ -66,9 +69,12 @@ class Desk:
 
     def _show(self, request: ModelRequest) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        name = self.folder / f"{request.number:04d}-{request.purpose}"
+        name = self._name(request)
         name.with_suffix(".json").write_text(json.dumps(request.body, indent=1, ensure_ascii=False))
         name.with_suffix(".md").write_text(request.render())
+
+    def _name(self, request: ModelRequest) -> Path:
+        return self.folder / f"{request.number:04d}-{request.purpose}"
 
     async def _watch_file(self, number: int) -> None:
         """Take the answer from its file once that is unchanged between two looks."""
