@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent.core.lean_imports import postpone_packages, without_packages
 from agent.errors import AgentError
 from agent.runtime.settings import ServeSettings
 from agent.shared.arguments import port_number, positive_number
@@ -43,10 +44,12 @@ def run_server(settings: ServeSettings) -> int:
     os.environ["ROEBOT_HOME"] = str(settings.home)
     if settings.config is not None:
         os.environ["ROEBOT_CONFIG_PATH"] = str(settings.config)
-    from agent.config.errors import ConfigErrors
-    from agent.errors import ModelUnavailable
-    from agent.runtime.server import ServerFailed, configure_logging
-    from agent.shared.tokens import TokenFileError
+    postpone_packages()
+    with without_packages():
+        from agent.config.errors import ConfigErrors
+        from agent.errors import ModelUnavailable
+        from agent.runtime.server import ServerFailed, configure_logging
+        from agent.shared.tokens import TokenFileError
 
     configure_logging()
     try:

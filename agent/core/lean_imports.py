@@ -1,0 +1,102 @@
+"""Import packages without parts that nothing here uses; these take a third of the time of a start."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any, cast
+
+ABSENT = ("numpy", "rich")
+"""Packages that others import if they are installed: sqlite_vec for vectors, structlog and httpx for a
+terminal.
+"""
+_OPENAI = ("responses", "beta", "realtime", "evals", "fine_tuning", "graders", "vector_stores", "audio")
+_OPENAI_SMALL = (
+    "conversations",
+    "containers",
+    "webhooks",
+    "uploads",
+    "skills",
+    "shared",
+    "shared_params",
+    "chat",
+)
+POSTPONED = (
+    "langsmith.types",
+    "openai.types",
+    *(f"openai.types.{name}" for name in (*_OPENAI, *_OPENAI_SMALL)),
+)
+"""Packages of types of an API, whose `__init__` imports hundreds of modules of which few are used."""
+_lock = threading.Lock()
+
+
+class PostponedPackage(ModuleType):
+    """Stands for a package until one of its names is needed; its modules can be imported without that."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return getattr(self._load(), name)
+
+    def _load(self) -> ModuleType:
+        """Import the package, which takes the place of this object, with the modules that are loaded."""
+        name = self.__name__
+        with _lock:
+            if sys.modules.get(name) is self:
+                del sys.modules[name]
+        package = importlib.import_module(name)
+        for key, value in vars(self).items():
+            if isinstance(value, ModuleType) and not key.startswith("__"):
+                vars(package).setdefault(key, value)
+        return package
+
+
+class _PostponedLoader(Loader):
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return PostponedPackage(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Leave out the package's code."""
+
+
+class _PostponingFinder(MetaPathFinder):
+    """Finds each package once as postponed, and leaves it to other finders from then on."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = set(names)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname not in self._names:
+            return None
+        self._names.discard(fullname)
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None:
+            spec.loader = _PostponedLoader()
+        return spec
+
+
+def postpone_packages(names: Iterable[str] = POSTPONED) -> None:
+    """Import these packages without their `__init__` until something needs it, in the whole process."""
+    sys.meta_path.insert(0, _PostponingFinder(names))
+
+
+@contextmanager
+def without_packages(names: Sequence[str] = ABSENT) -> Iterator[None]:
+    """Import as if these packages were not installed; afterwards they can be imported as usual."""
+    hidden = [name for name in names if name not in sys.modules]
+    # An import of a module that is None fails like that of a missing one.
+    modules = cast("dict[str, ModuleType | None]", sys.modules)
+    modules.update(dict.fromkeys(hidden))
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del modules[name]
