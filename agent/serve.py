@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE = "ROEBOT_RUNTIME_TOKEN"  # noqa: S105 - a name, not a token
 PREFIX = "roebot agent: "
+PRELOADED = ("lead_agent",)
 EXIT_UNUSABLE_CONFIG = 2
 """Exit code if the configuration is unusable."""
 MAX_PORT = 65_535
@@ -83,7 +84,15 @@ def _serve(settings: ServeSettings) -> None:
         around.append(run_memory_updates())
         routes = management_routes(settings.home, settings.config)
     token = load_token(settings)
-    serve(settings, token, sources, descriptions=descriptions, extra_routes=routes, around=around)
+    serve(
+        settings,
+        token,
+        sources,
+        descriptions=descriptions,
+        extra_routes=routes,
+        around=around,
+        preloaded=PRELOADED if settings.graphs is None else (),
+    )
 
 
 def load_token(settings: ServeSettings) -> LiveToken:

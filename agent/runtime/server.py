@@ -18,6 +18,7 @@ import structlog
 import uvicorn
 from starlette.routing import BaseRoute
 
+from agent.errors import GraphLoadError
 from agent.runtime.app import GuardedRuntime, create_app
 from agent.runtime.failures import redact_secrets
 from agent.runtime.faults import Faults
@@ -28,6 +29,8 @@ from agent.shared.http_protocol import LimitedConfig
 from agent.shared.live_token import LiveToken
 
 log = structlog.get_logger("agent.runtime")
+PRELOAD_AFTER = 1.0
+"""Seconds from the start until graphs are loaded, unless a run needs them before."""
 
 
 class ServerFailed(Exception):
@@ -59,8 +62,15 @@ def configure_logging() -> None:
 class RuntimeServer(uvicorn.Server):
     """Server that ends the runtime's streams before connections must close, and watches its parent."""
 
-    def __init__(self, config: uvicorn.Config, guard: GuardedRuntime, settings: ServeSettings) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        guard: GuardedRuntime,
+        settings: ServeSettings,
+        preloaded: Sequence[str] = (),
+    ) -> None:
         super().__init__(config)
+        self._preloaded = preloaded
         self._guard = guard
         self._settings = settings
         self._watchers = AsyncExitStack()
@@ -74,8 +84,8 @@ class RuntimeServer(uvicorn.Server):
         log.info("runtime_ready", host=self._settings.host, port=port, **self._token_source())
         await asyncio.to_thread(self._announce_port, port)
         freeze_heap()
-        watcher = asyncio.create_task(self._watch_parent())
-        self._watchers.callback(watcher.cancel)
+        for watch in (self._watch_parent(), self._preload_graphs()):
+            self._watchers.callback(asyncio.create_task(watch).cancel)
         if self._settings.until_stdin_closes:
             self._watch_stdin()
 
@@ -100,6 +110,15 @@ class RuntimeServer(uvicorn.Server):
         if self._settings.ready_fd is not None:
             os.write(self._settings.ready_fd, f"{port}\n".encode())
             os.close(self._settings.ready_fd)
+
+    async def _preload_graphs(self) -> None:
+        """Load graphs while nothing waits for them; the first run takes a second longer otherwise."""
+        await asyncio.sleep(PRELOAD_AFTER)
+        for name in self._preloaded:
+            try:
+                await self._guard.application.state.runtime.graphs.load_source(name)
+            except GraphLoadError as error:
+                log.warning("graph_not_loaded", graph=name, problem=str(error))
 
     async def _watch_parent(self) -> None:
         parent = self._settings.parent_pid
@@ -132,8 +151,10 @@ def serve(
     descriptions: Mapping[str, str],
     extra_routes: Sequence[BaseRoute] = (),
     around: Sequence[AbstractAsyncContextManager[None]] = (),
+    preloaded: Sequence[str] = (),
 ) -> None:
-    """Serve graphs by name until a signal. `around` is open while the server runs.
+    """Serve graphs by name until a signal. `around` is open while the server runs; `preloaded` are the graphs
+    that are loaded before a run needs them.
 
     Raises ServerFailed and AgentError.
     """
@@ -170,7 +191,7 @@ def serve(
         server_header=False,
         timeout_graceful_shutdown=3,
     )
-    server = RuntimeServer(config, guard, settings)
+    server = RuntimeServer(config, guard, settings, preloaded)
     if settings.uds is not None:
         with suppress(FileNotFoundError):
             if stat.S_ISSOCK(settings.uds.stat().st_mode):
