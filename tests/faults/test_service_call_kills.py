@@ -96,7 +96,7 @@ async def staged(folder: Path) -> AsyncIterator[Stage]:
 config_version: 1
 {AGENT}
 server: {{port: 0}}
-channels: {{telegram: {{{wire.entry}, busy: steer}}}}
+channels: {{telegram: {{{wire.entry}, busy: steer, isolation: chat}}}}
 access: {{default: allow}}
 """
         service = ServiceProcess(folder / "home", config)
