@@ -11,14 +11,17 @@ from agent.shared.envelope import escape_text
 OUTLINE = 100
 OUTLINE_CHARS = 6_000
 TABLES = 20
+ESCAPED = "  (The service added the backslash to tags in it; leave that out when you quote or search.)"
 UTF_8 = "encoding UTF-8"
 """End of the layout of a text file that can be read as it is."""
 
 
 def quote_file(name: str, text: str) -> str:
-    """Quote a text; tags of files, messages and quotations in it are escaped."""
+    """Quote a text; tags of files, messages and quotations in it are escaped, and a note says so."""
     body = escape_text(text, "file")
-    return f'<file name="{name}">\n{body}\n</file>'
+    note = "" if body == text else f"\n{ESCAPED}"
+    ending = "" if body.endswith("\n") else "\n"
+    return f'<file name="{name}">\n{body}{ending}</file>{note}'
 
 
 def describe_document(name: str, made: MarkdownInfo, text: str | None) -> list[str]:
@@ -40,6 +43,11 @@ def describe_document(name: str, made: MarkdownInfo, text: str | None) -> list[s
     if made.tables:
         lines.append(quote_file(f"{name}, first rows", "\n".join(_samples(made.tables))))
     return lines
+
+
+def count_lines(text: str) -> str:
+    """Return the number of lines in words: `1 line`, `40 lines`."""
+    return _count(len(text.splitlines()), "line")
 
 
 def _outline(entries: Sequence[OutlineEntry]) -> list[str]:

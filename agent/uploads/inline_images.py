@@ -19,7 +19,7 @@ from agent.core.interfaces import ThreadFileStore
 from agent.core.paths import safe_name
 from agent.core.run_context import RunContext
 from agent.core.schemas import UploadInfo
-from agent.uploads.document_facts import describe_document, quote_file
+from agent.uploads.document_facts import count_lines, describe_document, quote_file
 
 Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 TEXT_BYTES = 16_384
@@ -158,6 +158,7 @@ class _UploadRenderer:
             elif image := await self._image(upload):
                 images.append(image)
             elif text := await self._text(name, upload.size):
+                lines[-1] = f"- {upload.path} ({upload.size:,} bytes, {count_lines(text)})"
                 lines.append(quote_file(name, text))
         return lines
 
