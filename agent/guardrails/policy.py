@@ -206,7 +206,7 @@ def _decide_capability(capability: Capability, limit: ArgumentLimit | None, requ
     if limit is not None and (problem := _find_violation(limit, request.args)):
         return Deny(f"{capability.id}: {problem}", "limit_exceeded")
     if capability.require_approval:
-        return Ask(f"May the agent use {request.tool} ({capability.id})?", remember=True)
+        return Ask(f"May I use {request.tool} ({capability.id})?", remember=True)
     return Allow()
 
 

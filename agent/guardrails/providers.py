@@ -96,7 +96,7 @@ class AllowlistProvider:
         if matches_any(name, self._denied):
             return Deny(f"the tool {name} is not allowed here", "tool_denied")
         if matches_any(name, self._ask):
-            return Ask(f"May the agent use {name}?", remember=True)
+            return Ask(f"May I use {name}?", remember=True)
         if self._allowed is not None and not matches_any(name, self._allowed):
             return Deny(f"the tool {name} is not on the list of allowed tools", "tool_not_listed")
         return Allow()

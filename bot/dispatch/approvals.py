@@ -232,13 +232,14 @@ def read_question(value: Any, texts: Texts, mask: Callable[[str], str]) -> Quest
     if not isinstance(value, Mapping) or value.get("type") != APPROVAL:
         asked_alone = value if isinstance(value, Mapping) else {"question": str(value)}
         return _read_clarification(asked_alone, texts, mask)
-    shown = render_arguments(value.get("args"), mask)
+    purpose = one_line(mask(_read_purpose(value)), MAX_LINE)
+    shown = render_arguments(_without_purpose(value.get("args"), purpose), mask)
     asked = mask(_read_text(value.get("question")) or _read_text(value.get("message")))
     choices, remembered = _read_choices(value.get("options")), None
     if value.get("remember") is True and len(choices) == 2 and _read_text(value.get("tool")):
         remembered = GrantOffer(_read_text(value["tool"]), texts("approve_here"), texts("approve_always"))
         choices = (choices[0], remembered.here, remembered.always, choices[1])
-    text = "\n\n".join(filter(None, [*_tool_lines(value, shown, texts, mask), asked]))
+    text = "\n\n".join(filter(None, [*_tool_lines(value, purpose, shown, texts, mask), asked]))
     complete = render_complete(value.get("tool"), value.get("args"), mask) if shown.omitted else ""
     return Question(text, choices, True, remembered, _read_text(value.get("covers")), complete)
 
@@ -265,14 +266,15 @@ def _read_choices(options: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, offered)))
 
 
-def _tool_lines(value: Mapping[str, Any], shown: RenderedArguments, texts: Texts, mask: Mask) -> list[str]:
+def _tool_lines(
+    value: Mapping[str, Any], purpose: str, shown: RenderedArguments, texts: Texts, mask: Mask
+) -> list[str]:
     """Return the tool that waits for approval, with its arguments.
 
     They may come from anybody whose text the agent has read, so they are shown literally and never as markup.
     """
     directory = one_line(mask(_read_text(value.get("directory"))), MAX_LINE)
     task = one_line(mask(_read_text(value.get("subagent"))), MAX_LINE)
-    purpose = one_line(mask(_read_purpose(value)), MAX_LINE)
     return [
         texts("approval_title", tool=render_tool_name(value.get("tool"))),
         texts("approval_subagent", task=quoted(task, MAX_LINE)) if task else "",
@@ -287,6 +289,13 @@ def _read_purpose(value: Mapping[str, Any]) -> str:
     """Return what the model says that a command does. It is a claim, so the command stays visible below."""
     args = value.get("args")
     return _read_text(args.get(PURPOSE)) if value.get("tool") == COMMAND and isinstance(args, Mapping) else ""
+
+
+def _without_purpose(args: Any, purpose: str) -> Any:
+    """Return the arguments without the description if its line shows all of it."""
+    if not purpose or _read_text(args[PURPOSE]) != purpose:
+        return args
+    return {name: value for name, value in args.items() if name != PURPOSE}
 
 
 def _read_text(value: Any) -> str:

@@ -46,7 +46,7 @@ ENGLISH: Mapping[str, str] = {
     "ask_suggestion": "💡 **Suggestion**",
     "approval_title": "🔐 **Approval needed:** {tool}",
     "approval_subagent": "Requested by a subagent: {task}",
-    "approval_purpose": "What it does, according to the agent: {purpose}",
+    "approval_purpose": "What I want to do, in my own words: {purpose}",
     "approval_bare": "Called without arguments.",
     "approval_cut": "⚠️ Not everything is shown. Characters omitted: {count:,}. The file below contains the full text.",
     "approval_directory": "Working directory: {path}",

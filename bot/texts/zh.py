@@ -46,7 +46,7 @@ CHINESE: Mapping[str, str] = {
     "ask_suggestion": "💡 **建议**",
     "approval_title": "🔐 **待审批：** {tool}",
     "approval_subagent": "由子智能体发起：{task}",
-    "approval_purpose": "智能体的说明：{purpose}",
+    "approval_purpose": "我的说明：{purpose}",
     "approval_bare": "本次调用不带参数。",
     "approval_cut": "⚠️ 内容未完整显示，省略了 {count:,} 个字符，完整内容见下方文件。",
     "approval_directory": "工作目录：{path}",

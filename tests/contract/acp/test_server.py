@@ -150,7 +150,7 @@ async def test_permission_is_asked_for_each_call(tmp_path: Path) -> None:
     async with connected(tmp_path, *steps, tools=[LOOKUP], guardrails=guard) as stage:
         stage.editor.answers = ["approve", "reject", None]
         assert await stage.ask("go") == "end_turn"
-        assert [one["title"] for one in stage.editor.asked] == ["May the agent use lookup?"] * 3
+        assert [one["title"] for one in stage.editor.asked] == ["May I use lookup?"] * 3
         decided = {one["args"]["word"]: at for at, one in enumerate(stage.editor.asked)}
         ended = {one["toolCallId"]: one["status"] for one in stage.editor.of("tool_call_update")}
         approved = next(word for word, at in decided.items() if at == 0)

@@ -261,7 +261,7 @@ async def test_the_list_by_name(lists: dict[str, Any], runs: bool) -> None:
 
 async def test_the_list_can_ask() -> None:
     graph = judged(AllowlistProvider(allowed=["read"], ask=["delete"]))
-    assert "May the agent use delete?" in (await say(graph, "go"))["__interrupt__"][0].value["question"]
+    assert "May I use delete?" in (await say(graph, "go"))["__interrupt__"][0].value["question"]
 
 
 async def test_without_a_provider_everything_runs() -> None:

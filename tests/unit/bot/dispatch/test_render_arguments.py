@@ -167,17 +167,22 @@ class TestPurpose:
     def test_it_stands_above_the_command(self) -> None:
         title, purpose, block = self.asked("bash", command="rm -r a", description="Tidy up").split("\n\n")
         assert title == "🔐 **Approval needed:** `bash`"
-        assert purpose == "What it does, according to the agent: `Tidy up`"
-        assert "command: rm -r a" in block
+        assert purpose == "What I want to do, in my own words: `Tidy up`"
+        assert block == "```\ncommand: rm -r a\n```", "nothing is shown twice"
+
+    def test_what_its_line_does_not_show_stays_among_the_arguments(self) -> None:
+        for description in ("Tidy\nup", "y" * (MAX_LINE + 1), "x\u202ey"):
+            *_, block = self.asked("bash", command="ls", description=description).split("\n\n")
+            assert "description:" in block
 
     def test_it_is_one_short_line_without_markup(self) -> None:
         lines = self.asked("bash", command="ls", description="**x**\n\n" + "y" * 999).split("\n\n")
-        assert lines[1].startswith("What it does, according to the agent: `**x** yyy")
+        assert lines[1].startswith("What I want to do, in my own words: `**x** yyy")
         assert len(lines[1]) < MAX_LINE + 60
 
     @pytest.mark.parametrize("value", ["", "  ", None, 5, ["a"]])
     def test_without_one_there_is_no_line(self, value: Any) -> None:
-        assert "according to" not in self.asked("bash", command="ls", description=value)
+        assert "What I want to do" not in self.asked("bash", command="ls", description=value)
 
     def test_another_tools_description_is_an_argument(self) -> None:
-        assert "according to" not in self.asked("create_issue", description="It is broken")
+        assert "What I want to do" not in self.asked("create_issue", description="It is broken")
