@@ -9,15 +9,16 @@ from hashlib import sha256
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from agent.core.interfaces import MemoryScope
-from agent.shared.envelope import parse_envelopes, plain_text, render_envelope
+from agent.shared.envelope import escape_attribute, parse_envelopes, plain_text, render_envelope
 from agent.shared.run_identity import SCHEDULED, SENDER
+from agent.uploads.inline_images import list_file_names
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedMessage:
     """A queued message. `role` is `person` or `assistant`; `id` is its id in the thread. `author` is the
     person as `platform:id`, `name` what they call themselves, `time` when they wrote it, in the time zone of
-    the chat ("" where the message has no envelope).
+    the chat ("" where the message has no envelope). `files` are the names of the files that came with it.
     """
 
     id: str
@@ -26,6 +27,7 @@ class QueuedMessage:
     author: str = ""
     name: str = ""
     time: str = ""
+    files: tuple[str, ...] = ()
 
     @property
     def is_reply(self) -> bool:
@@ -48,7 +50,7 @@ class PendingUpdate:
     erasures: int
 
 
-MAX_MESSAGE_CHARACTERS, MAX_MESSAGES = 4_000, 60
+MAX_MESSAGE_CHARACTERS, MAX_MESSAGES, MAX_FILES = 4_000, 60, 10
 CUT = " […] "
 ASK, NO_ANSWER = "ask_clarification", "(no answer)"
 """The tool by which the agent asks a person, and its result if they did not reply."""
@@ -122,12 +124,18 @@ def _to_queued(place: int, message: BaseMessage) -> QueuedMessage:
     is_person = isinstance(message, HumanMessage)
     who = "person" if is_person else "assistant"
     envelopes = parse_envelopes(message.text) if is_person else []
+    files = _list_files(message) if isinstance(message, HumanMessage) else ()
     text = plain_text(message.text) if is_person else message.text
     identity = message.id or sha256(f"{place}:{who}:{message.text}".encode()).hexdigest()[:16]
     if not envelopes:
-        return QueuedMessage(identity, who, _shorten(text))
+        return QueuedMessage(identity, who, _shorten(text), files=files)
     first = envelopes[0]
-    return QueuedMessage(identity, who, _shorten(text), first.person, first.name, first.time)
+    return QueuedMessage(identity, who, _shorten(text), first.person, first.name, first.time, files)
+
+
+def _list_files(message: HumanMessage) -> tuple[str, ...]:
+    """Return the names of the files that came with a message, without which its words may be unclear."""
+    return tuple(escape_attribute(name) for name in list_file_names(message)[:MAX_FILES])
 
 
 def _shorten(text: str) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import structlog
 from langchain_core.language_models import BaseChatModel
@@ -75,12 +76,13 @@ def _render_time(time: datetime) -> str:
     return f"{time:%a %d %b %Y %H:%M}"
 
 
-def _render_message(message: QueuedMessage) -> dict[str, str]:
+def _render_message(message: QueuedMessage) -> dict[str, Any]:
     author = {"id": message.author, "name": message.name, "time": message.time} if message.author else {}
     return {
         "who": message.role,
         **{key: value for key, value in author.items() if value},
         "text": message.text,
+        **({"files": list(message.files)} if message.files else {}),
     }
 
 

@@ -247,7 +247,8 @@ def _erase_messages(
         if one.role == "person":
             is_theirs = one.id in ids
         if not is_theirs:
-            kept.append(replace(one, text=mask.apply(one.text)))
+            files = tuple(mask.apply(name) for name in one.files)
+            kept.append(replace(one, text=mask.apply(one.text), files=files))
     return kept
 
 
@@ -271,7 +272,8 @@ def _load_seen_ids(tx: sqlite3.Connection, key: tuple[str, str]) -> list[str]:
 
 
 def _decode_messages(text: str) -> list[QueuedMessage]:
-    return [QueuedMessage(*one) for one in json.loads(text)]
+    found = (QueuedMessage(*one) for one in json.loads(text))
+    return [replace(one, files=tuple(one.files)) for one in found]
 
 
 def _encode_messages(messages: Sequence[QueuedMessage]) -> str:
