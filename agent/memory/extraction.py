@@ -34,7 +34,8 @@ Answer with one JSON object and nothing else:
 - A summary has one to three sentences and replaces the previous one; null keeps it unchanged, "" clears it.
 - `add`: facts that will still be useful in other conversations, each as one self-contained sentence.
   `category` is preference (only wishes about the assistant's answers, such as language, length, format, units
-  or form of address), knowledge, context, behavior or goal. `confidence` is from 0 to 1: 0.9 and above
+  or form of address, and what someone forbids the assistant to do, as narrowly as they said it), knowledge,
+  context, behavior or goal. `confidence` is from 0 to 1: 0.9 and above
   for explicit statements, 0.7 for clear conclusions; anything less certain is discarded.
 - `remove`: the ids of stored facts that the conversation contradicts or makes outdated. If a fact has
   changed, remove the old one and add the new one.

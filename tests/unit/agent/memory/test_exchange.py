@@ -143,6 +143,24 @@ def test_the_model_reads_ids_and_names() -> None:
     assert material[1] == {"who": "assistant", "text": "Noted."}
     assert material[4]["id"] == "telegram:2"
     assert "<message" not in json.dumps(material)
+    assert "what someone forbids the assistant to do" in prompt[0].text, "it counts as a preference"
+
+
+def test_the_model_reads_the_names_of_files_apart_from_the_words(tmp_path: Path) -> None:
+    message = said("telegram:1", "Clean this up.")
+    message.additional_kwargs["files"] = [
+        {"filename": "sales.csv", "size": 3, "path": "/mnt/user-data/uploads/sales.csv"},
+        {"filename": "Bob.txt", "size": 3, "path": "/mnt/user-data/uploads/Bob.txt"},
+    ]
+    queue = MemoryUpdateQueue(tmp_path / "queue.db", clock=lambda: 100.0)
+    queue.add_messages(GROUP, "t1", to_queued_messages([message]), quiet=0.0)
+    assert queue.erase_messages(GROUP, [], TextMask(["Bob.txt"]), ["telegram:2"]) == 0
+    pending = queue.next_update()
+    queue.close()
+    assert pending is not None
+    material = json.loads(build_prompt(MemoryDocument(), pending, NOW)[1].text)["conversation"]
+    assert material[0]["text"] == "Clean this up."
+    assert material[0]["files"] == ["sales.csv", "[erased]"]
 
 
 def test_what_earlier_versions_queued_can_be_read(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 from langchain_core.tools import tool
 
 from agent.core.interfaces import MemoryScope
+from agent.harness.lead_prompt import PromptParts, render_prompt
 from agent.middleware.memory import INJECTED, MemoryMiddleware
 from agent.shared.envelope import MessageEnvelope, parse_envelopes, render_envelope
 from agent.testing.memory import RecordingMemory
@@ -45,6 +46,8 @@ async def test_it_is_in_the_system_prompt_of_other_threads() -> None:
     nothing = INJECTED.format(text="(nothing yet)")
     assert model.calls[0].texts[0] == f"You help.\n\n{nothing}"
     assert "You remember people between conversations; it happens by itself." in nothing
+    assert "what people forbade you" in nothing
+    assert "what people forbade you" in render_prompt(PromptParts(memory=True)), "both parts agree"
     values = await say(graph, "Who am I?", run("t-2"))
     system = model.calls[1].texts[0]
     assert system.startswith("You help.\n\n<memory>\n")
