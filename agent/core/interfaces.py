@@ -74,6 +74,17 @@ class CountsErasures(Protocol):
         ...
 
 
+@runtime_checkable
+class HastensUpdates(Protocol):
+    """A memory store that applies queued updates after a while, and at once if a new thread needs them."""
+
+    async def hasten_updates(
+        self, scope: MemoryScope, thread_id: str, author: str | None, *, seconds: float
+    ) -> None:
+        """Apply the updates in which `author` wrote something in other threads; wait at most `seconds`."""
+        ...
+
+
 class SandboxError(AgentError):
     """The sandbox cannot do what was requested; the text says why, without a host path."""
 

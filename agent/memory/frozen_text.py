@@ -53,6 +53,10 @@ class FrozenTexts:
         self._threads, self._clock = threads, clock
         self._texts: OrderedDict[tuple[str, str], _Frozen] = OrderedDict()
 
+    def has_text(self, thread: str, scope: str) -> bool:
+        """Return whether the conversation has a text already, current or not."""
+        return (thread, scope) in self._texts
+
     def choose_text(self, thread: str, scope: str, current: Snapshot) -> str:
         """Return the text for the prompt: the frozen one, or the current one, which is then frozen."""
         key, now = (thread, scope), self._clock()

@@ -65,6 +65,9 @@ WHERE p.due <= ? ORDER BY p.due LIMIT 1
 """
 _SELECT_NEXT_DUE = "SELECT min(due) FROM pending"
 _SELECT_BY_SCOPE = "SELECT thread, said FROM pending WHERE scope = ?"
+# An update that failed before waits for its retry.
+_SELECT_ELSEWHERE = "SELECT thread, said FROM pending WHERE scope = ? AND thread <> ? AND attempts = 0"
+_MAKE_FIRST = "UPDATE pending SET due = 0 WHERE scope = ? AND thread = ?"
 _COUNT_PENDING = "SELECT count(*) FROM pending WHERE scope = ?"
 _DELETE_PENDING = "DELETE FROM pending WHERE scope = ? AND thread = ? AND id = ?"
 _POSTPONE_PENDING = (
@@ -131,6 +134,19 @@ class MemoryUpdateQueue:
         """Return the time at which the next entry is due, or None for an empty queue."""
         with self._transaction() as tx:
             found: float | None = tx.execute(_SELECT_NEXT_DUE).fetchone()[0]
+        return found
+
+    def hasten(self, scope: MemoryScope, thread_id: str, author: str | None) -> bool:
+        """Make the updates due in which the person wrote in other threads, before all others.
+
+        Returns False if none is queued or running. Everything in a person's own memory is theirs.
+        """
+        text, found = format_scope(scope), False
+        with self._transaction() as tx:
+            for thread, said in tx.execute(_SELECT_ELSEWHERE, (text, thread_id)).fetchall():
+                if scope.kind == "person" or any(one.author == author for one in _decode_messages(said)):
+                    tx.execute(_MAKE_FIRST, (text, thread))
+                    found = True
         return found
 
     def complete(self, pending: PendingUpdate) -> None:

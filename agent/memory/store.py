@@ -72,6 +72,32 @@ class FileMemoryStore:
         document = await asyncio.to_thread(folder.files.read, scope)
         return render_memory(document, group=scope.kind == "group", tokens=config.max_injection_tokens)
 
+    async def hasten_updates(
+        self, scope: MemoryScope, thread_id: str, author: str | None, *, seconds: float
+    ) -> None:
+        """Apply the updates in which `author` wrote something in other threads; wait at most `seconds`."""
+        config = await self._load_config()
+        if not config.injection_enabled:
+            return
+        folder, worker = await self._current_folder(config)
+
+        def hasten() -> bool:
+            return folder.queue.exists and folder.queue.hasten(scope, thread_id, author)
+
+        if not await asyncio.to_thread(hasten):
+            return
+        worker.wake()
+        waits = [
+            asyncio.ensure_future(worker.wait_until(lambda: not hasten())),
+            asyncio.ensure_future(self._sleep(seconds)),
+        ]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+
     async def count_erasures(self, scope: MemoryScope) -> int:
         """Return how often the memory, or a person's part in it, was erased."""
         folder, _ = await self._current_folder(await self._load_config())

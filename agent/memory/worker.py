@@ -33,6 +33,7 @@ class MemoryWorker:
         self._update = update
         self._sleep = sleep
         self._changed = asyncio.Event()
+        self._update_ended = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -42,6 +43,7 @@ class MemoryWorker:
         if loop is not self._loop:
             # A task on another loop has ended with that loop.
             self._loop, self._task, self._changed = loop, None, asyncio.Event()
+            self._update_ended = asyncio.Event()
         self._changed.set()
         if self._task is None or self._task.done():
             # A new context, so that callbacks of the run that queued the update don't see these model calls.
@@ -51,6 +53,14 @@ class MemoryWorker:
         """Wait until no update is pending."""
         while self._task is not None and not self._task.done():
             await asyncio.wait([self._task])
+
+    async def wait_until(self, is_done: Callable[[], bool]) -> None:
+        """Wait until `is_done`, which may block and is called after each update, or the worker ends."""
+        while True:
+            update_ended = self._update_ended
+            if await asyncio.to_thread(is_done) or self._task is None or self._task.done():
+                return
+            await update_ended.wait()
 
     async def stop(self) -> None:
         """Cancel the worker and wait for its end."""
@@ -73,6 +83,7 @@ class MemoryWorker:
             log.error("memory_queue_failed", error=type(error).__name__, detail=redact_line(str(error)))
         finally:
             lock.release()
+            self._announce_end()
 
     async def _process_next(self) -> bool:
         """Run the next due update, or wait for its time. Returns False for an empty queue."""
@@ -80,12 +91,18 @@ class MemoryWorker:
         pending = await asyncio.to_thread(self._folder.queue.next_update)
         if pending is not None:
             await self._try_update(pending)
+            self._announce_end()
             return True
         due = await asyncio.to_thread(self._folder.queue.next_due_time)
         if due is None:
             return self._changed.is_set()
         await self._wait_for(due - self._folder.clock())
         return True
+
+    def _announce_end(self) -> None:
+        """Wake those who wait for the end of an update."""
+        ended, self._update_ended = self._update_ended, asyncio.Event()
+        ended.set()
 
     async def _try_update(self, pending: PendingUpdate) -> None:
         queue = self._folder.queue

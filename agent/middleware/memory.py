@@ -9,7 +9,7 @@ import structlog
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AnyMessage, BaseMessage
 
-from agent.core.interfaces import CountsErasures, MemoryScope, MemoryStore
+from agent.core.interfaces import CountsErasures, HastensUpdates, MemoryScope, MemoryStore
 from agent.core.run_context import RunContext
 from agent.errors import redact_line
 from agent.memory.exchange import filter_for_scope, select_memorable
@@ -30,15 +30,19 @@ apply unless the person asks otherwise; check with them before you do something 
 {text}
 </memory>"""
 NOTHING = "(nothing yet)"
+MAX_WAIT_SECONDS = 6.0
+"""Maximum time that the first answer of a conversation waits for an update from another one."""
 RecordMessages = Callable[[RunContext, Sequence[AnyMessage]], Awaitable[None]]
 
 
 class MemoryMiddleware(AgentMiddleware[Any, Any]):
     """Adds the person's or the group's memory to the system prompt and queues new messages for it.
 
-    A conversation keeps the text that it began with (`agent.memory.frozen_text`), since each change of the
-    system prompt would cost the whole conversation's place in the provider's cache. An empty memory is shown
-    too, so that the model knows that it remembers.
+    What the person just said in another conversation is remembered before a new one begins, as after `/new`:
+    a pending update is applied first, for which the call waits up to MAX_WAIT_SECONDS. A conversation keeps
+    the text that it began with (`agent.memory.frozen_text`), since each change of the system prompt would
+    cost the whole conversation's place in the provider's cache. An empty memory is shown too, so that the
+    model knows that it remembers.
 
     After a final answer it queues the messages of people and the final answers; for a person's memory,
     nothing that others wrote. The default store is `InProcessMemoryStore`. A failing store is logged and
@@ -56,6 +60,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any]):
         scope = MemoryScope.of(context)
         if scope is None:
             return await handler(request)
+        await self._hasten_updates(scope, context)
         text, erasures = await self._read_memory(scope)
         if text is not None and context.thread_id is not None:
             snapshot = Snapshot(text, erasures, _find_cut(request.messages))
@@ -68,6 +73,17 @@ class MemoryMiddleware(AgentMiddleware[Any, Any]):
         if answer is not None and not answer.tool_calls:
             await make_recorder(self._store)(context, [*request.state["messages"], answer])
         return response
+
+    async def _hasten_updates(self, scope: MemoryScope, context: RunContext) -> None:
+        """Have what the person just said elsewhere remembered before the conversation takes its text."""
+        store, thread = self._store, context.thread_id
+        if thread is None or self._frozen.has_text(thread, format_scope(scope)):
+            return
+        try:
+            if isinstance(store, HastensUpdates):
+                await store.hasten_updates(scope, thread, context.user_id, seconds=MAX_WAIT_SECONDS)
+        except Exception as error:  # noqa: BLE001 - supervisor: what is remembered already can be read
+            _log_failure("hasten", error)
 
     async def _read_memory(self, scope: MemoryScope) -> tuple[str | None, int]:
         """Return the current text (None if it can't be read or shown), and the number of erasures before."""

@@ -20,7 +20,7 @@ from agent.memory.files import ProcessLock
 from agent.memory.service import MemoryService
 from agent.memory.store import FileMemoryStore
 from agent.memory.worker import LOCK_POLL_SECONDS, MAX_ATTEMPTS
-from agent.middleware.memory import MemoryMiddleware
+from agent.middleware.memory import MAX_WAIT_SECONDS, MemoryMiddleware
 from agent.models.calls import internal_config
 from agent.shared.run_identity import SENDER
 from agent.shared.text_masking import TextMask
@@ -171,6 +171,56 @@ async def test_only_what_is_new_is_asked_about(made: Made, clock: ManualClock) -
     text = await memory.text(ADA)
     assert "jam" in text
     assert "tea" not in text, "what is contradicted goes"
+
+
+async def test_a_new_conversation_knows_what_was_just_said_in_another(made: Made, clock: ManualClock) -> None:
+    keeper, model = Keeper(), scripted(says("ok"))
+    memory = made(keeper)
+    graph = chain(model, MemoryMiddleware(store=memory))
+    await say(graph, run("t-1"), "Answer in German.")
+    await say(graph, run("t-1"), "And briefly.")
+    assert keeper.heard == [], "a conversation knows itself"
+    await say(graph, run("t-2", user_id="telegram:2"), "Hello.")
+    assert keeper.heard == [], "nothing of theirs waits"
+    await say(graph, run("t-3"), "What is a mutex?")
+    assert keeper.conversations == [["Answer in German.", "ok", "And briefly.", "ok"]]
+    assert "Answer in German." in model.calls[-1].texts[0]
+
+
+async def test_a_new_conversation_does_not_wait_long_for_a_slow_update(
+    made: Made, clock: ManualClock
+) -> None:
+    keeper, model, is_free = Keeper(), scripted(says("ok")), asyncio.Event()
+    keeper.before = is_free.wait
+    memory = made(keeper)
+    graph = chain(model, MemoryMiddleware(store=memory))
+    await say(graph, run("t-1"), "Answer in German.")
+    second = asyncio.create_task(say(graph, run("t-2"), "What is a mutex?"))
+    async with asyncio.timeout(20):
+        while not keeper.heard or not NAPS[memory].asleep:
+            await asyncio.to_thread(lambda: None)
+    await clock.advance(MAX_WAIT_SECONDS - 1)
+    assert len(model.calls) == 1
+    await clock.advance(1)
+    await second
+    assert "(nothing yet)" in model.calls[-1].texts[0]
+    is_free.set()
+    await seconds(clock, memory, 0)
+    assert "Answer in German." in await memory.text(ADA), "the update goes on"
+
+
+async def test_a_new_conversation_does_not_wait_for_an_update_that_failed(
+    made: Made, clock: ManualClock
+) -> None:
+    keeper, model = Keeper(RuntimeError("overloaded"), RuntimeError("overloaded")), scripted(says("ok"))
+    memory = made(keeper)
+    graph = chain(model, MemoryMiddleware(store=memory))
+    await say(graph, run("t-1"), "Answer in German.")
+    for thread in ("t-2", "t-3"):
+        await say(graph, run(thread), "What is a mutex?")
+    heard = [texts[0] for texts in keeper.conversations]
+    assert heard == ["Answer in German.", "What is a mutex?"], "the first one waits for its retry"
+    assert len(model.calls) == 3
 
 
 async def test_two_people_in_a_group_and_each_alone(made: Made, clock: ManualClock) -> None:

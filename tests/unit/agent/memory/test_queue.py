@@ -221,3 +221,21 @@ def test_messages_that_are_about_to_be_summarized_keep_their_place(
     assert put(queue, "b", "c", "d")
     clock.now += 30
     assert waits(take(queue)) == ["a", "b", "c", "d"]
+
+
+def test_a_new_thread_brings_forward_what_its_author_wrote_in_others(
+    queue: MemoryUpdateQueue, clock: Clock
+) -> None:
+    group = MemoryScope("group", "telegram", "-100")
+    for thread, author in (("t1", "telegram:1"), ("t2", "telegram:2")):
+        queue.add_messages(group, thread, [QueuedMessage(thread, "person", "hi", author)], quiet=30)
+    put(queue, "a", scope=BOB, quiet=5)
+    clock.now += 10
+    assert not queue.hasten(group, "t1", "telegram:1"), "its own messages wait for quiet"
+    assert not queue.hasten(ADA, "t3", "telegram:1")
+    assert queue.hasten(group, "t3", "telegram:2")
+    update = take(queue)
+    assert (update.scope, update.thread_id) == (group, "t2"), "before another that is due"
+    queue.postpone(update, 30)
+    assert not queue.hasten(group, "t3", "telegram:2"), "a failed one waits for its retry"
+    assert take(queue).scope == BOB
