@@ -8,6 +8,7 @@ from agent.guardrails.providers import (
     Decision,
     Deny,
     GuardrailProvider,
+    NamesAskedTools,
     SettingsError,
     ToolRequest,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "Decision",
     "Deny",
     "GuardrailProvider",
+    "NamesAskedTools",
     "PolicyProvider",
     "SettingsError",
     "ToolRequest",

@@ -156,6 +156,12 @@ class PolicyProvider:
         at: KeyPath = ("policy", why.key) if self._path is None else ("policy",)
         return ((at, f"{why.denial.reason}, so every call is denied; {why.advice}."),)
 
+    def asks_for(self, tool: str, /) -> bool:
+        """Return whether a person is asked about calls of the tool, by the passport as it was read last."""
+        assert self._passport is not None
+        fitting = [one for one in self._passport.capabilities if matches_any(tool, one.tools)]
+        return bool(fitting) and all(one.require_approval for one in fitting)
+
     async def evaluate(self, request: ToolRequest, /) -> Decision:
         passport = (
             self._passport if self._path is None else await asyncio.to_thread(self._read_file, self._path)

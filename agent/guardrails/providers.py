@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -73,6 +73,15 @@ class GuardrailProvider(Protocol):
         ...
 
 
+@runtime_checkable
+class NamesAskedTools(Protocol):
+    """A provider that knows beforehand which tools wait for a person, so that the model can be told."""
+
+    def asks_for(self, tool: str, /) -> bool:
+        """Return whether a person is asked about calls of the tool. It must not block."""
+        ...
+
+
 class AllowlistProvider:
     """Denies the tools in `denied` and, if `allowed` is set, all tools not in it; asks for those in `ask`.
 
@@ -90,6 +99,10 @@ class AllowlistProvider:
     def is_empty(self) -> bool:
         """Return True if it has no list and therefore allows everything."""
         return self._allowed is None and not self._denied and not self._ask
+
+    def asks_for(self, tool: str, /) -> bool:
+        """Return whether a person is asked about calls of the tool."""
+        return matches_any(tool, self._ask) and not matches_any(tool, self._denied)
 
     async def evaluate(self, request: ToolRequest, /) -> Decision:
         name = request.tool

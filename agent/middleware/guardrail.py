@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import structlog
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import interrupt
 
@@ -25,8 +27,10 @@ from agent.guardrails.providers import (
     Decision,
     Deny,
     GuardrailProvider,
+    NamesAskedTools,
     ToolRequest,
 )
+from agent.middleware.model_response import Handler, Request, Response
 from agent.middleware.tool_calls import Result, ToolHandler
 from agent.shared.approval_words import APPROVE, REJECT, is_plain_no, is_yes
 from agent.shared.envelope import (
@@ -47,6 +51,9 @@ SEARCHED_INLINE = 2000
 DENIED = "Not allowed: {reason}. Don't try to get around this; continue without it, or tell the person."
 REJECTED = "A person rejected this call. Continue without it, or ask what they want instead."
 LONGEST = 2000
+ASKS = "People are asked to approve calls of this tool, so don't ask them yourself before."
+LOOK = " To look at files, use {names}, without approval."
+COMMAND, LOOKING = "bash", ("ls", "read_file")
 _UNDECIDED = Deny("the permission check for this call failed", "guardrail_failed")
 
 
@@ -60,7 +67,9 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
     then the run's context has the tool in `approved`, and nobody is asked). The call is made if it is resumed
     with "approve" or another plain yes, and with the same `covers` if the answer has one; anything else
     rejects it and is passed to the model. An exception, a decision that takes longer than `seconds` and an
-    invalid decision deny the call. Hook: `wrap_tool_call`, around retries and the tool itself.
+    invalid decision deny the call. The description of a tool says that people are asked, if the provider
+    knows it beforehand. Hooks: `wrap_tool_call`, around retries and the tool itself; `wrap_model_call` for
+    the descriptions, which are the same in all conversations.
     """
 
     def __init__(
@@ -74,6 +83,21 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
         self._forbidden = forbidden or ForbiddenCommands()
         self._provider = provider or AllowlistProvider()
         self._seconds = seconds
+
+    async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
+        """Call the model with tools whose descriptions say that people are asked."""
+        if not isinstance(self._provider, NamesAskedTools):
+            return await handler(request)
+        names = [tool.name for tool in request.tools if isinstance(tool, BaseTool)]
+        asking = frozenset(filter(self._provider.asks_for, names))
+        if not asking:
+            return await handler(request)
+        look = [f"`{name}`" for name in LOOKING if name in names and name not in asking]
+        shown = [
+            _add_note(tool, look) if isinstance(tool, BaseTool) and tool.name in asking else tool
+            for tool in request.tools
+        ]
+        return await handler(request.override(tools=shown))
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
         """Run the tool if it is allowed."""
@@ -129,6 +153,12 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
             return await evaluate(request)
         decision = await asyncio.to_thread(evaluate, request)
         return await decision if inspect.isawaitable(decision) else decision
+
+
+def _add_note(tool: BaseTool, look: Sequence[str]) -> BaseTool:
+    """Return the tool with a description that says that people are asked, and how to look without that."""
+    other = LOOK.format(names=" and ".join(look)) if look and tool.name == COMMAND else ""
+    return tool.model_copy(update={"description": f"{tool.description}\n\n{ASKS}{other}"})
 
 
 def is_approved(answer: Any) -> bool:

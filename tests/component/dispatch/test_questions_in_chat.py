@@ -79,8 +79,7 @@ def clarification(**more: Any) -> dict[str, Any]:
         (CALL, SHOWN_CALL),
         (
             {**CALL, "args": {}, "options": []},
-            "🔐 **Approval needed:** `delete`\n\nCalled without arguments.\n\n"
-            f"May I use delete?\n\n{CODE}",
+            f"🔐 **Approval needed:** `delete`\n\nCalled without arguments.\n\nMay I use delete?\n\n{CODE}",
         ),
         (
             {"type": "approval", "options": ["approve"]},

@@ -4,10 +4,11 @@ import asyncio
 from typing import Any
 
 import pytest
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.tools import tool
 from langgraph.types import Command
 
-from agent.guardrails import Allow, AllowlistProvider, Ask, Decision, Deny, ToolRequest
+from agent.guardrails import Allow, AllowlistProvider, Ask, Decision, Deny, PolicyProvider, ToolRequest
 from agent.guardrails.approval_scope import identify_call
 from agent.middleware.guardrail import REJECTED, GuardrailMiddleware, is_approved
 from agent.shared.envelope import MessageEnvelope, QuotedText, render_envelope
@@ -39,6 +40,30 @@ async def delete(path: str) -> str:
     return f"deleted {path}"
 
 
+@tool
+async def bash(command: str) -> str:
+    """Run."""
+    return command
+
+
+@tool
+async def ls(path: str) -> str:
+    """List."""
+    return path
+
+
+class Descriptions(AgentMiddleware[Any, Any]):
+    """Remembers what the model is told about each tool."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[dict[str, str]] = []
+
+    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+        self.seen.append({tool.name: tool.description for tool in request.tools})
+        return await handler(request)
+
+
 class Judge:
     """Gives one decision, or raises it; remembers what it was asked."""
 
@@ -63,6 +88,34 @@ def judged(provider: Any, *steps: Script, **options: Any) -> Any:
     return chain(
         scripted(*(steps or (calls("delete", "c1", path="a"), says("ok")))), guardrail, tools=[delete]
     )
+
+
+SHELL = {"id": "shell", "tools": ["bash"], "require_approval": True}
+OTHERS = {"id": "others", "tools": ["*"], "roles": ["admin"]}
+
+
+@pytest.mark.parametrize(
+    ("provider", "asking"),
+    [
+        (AllowlistProvider(ask=["bash"]), {"bash"}),
+        (AllowlistProvider(ask=["*"], denied=["delete"]), {"bash", "ls"}),
+        (AllowlistProvider(denied=["bash"]), set()),
+        (PolicyProvider({"capabilities": [SHELL]}), {"bash"}),
+        (PolicyProvider({"capabilities": [SHELL, OTHERS]}), set()),
+        (Judge(Ask("Really?")), set()),
+    ],
+)
+async def test_the_model_is_told_which_tools_ask(provider: Any, asking: set[str]) -> None:
+    told = Descriptions()
+    tools = [bash, ls, delete]
+    graph = chain(scripted(says("ok")), GuardrailMiddleware(provider=provider), told, tools=tools)
+    for _ in range(2):
+        await say(graph, "go")
+    first, second = told.seen
+    assert first == second, "which keeps the provider's cache"
+    assert {name for name, text in first.items() if "asked to approve" in text} == asking
+    assert ("use `ls`" in first["bash"]) == (asking == {"bash"})
+    assert [one.description for one in tools] == ["Run.", "List.", "Delete."]
 
 
 @pytest.mark.parametrize("kind", [Judge, AsyncJudge])
