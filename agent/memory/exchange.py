@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
 
 from agent.core.interfaces import MemoryScope
+from agent.shared.approval_words import IS_REJECTED, is_plain_no
 from agent.shared.envelope import escape_attribute, parse_envelopes, plain_text, render_envelope
 from agent.shared.run_identity import SCHEDULED, SENDER
 from agent.uploads.inline_images import list_file_names
@@ -54,18 +57,26 @@ MAX_MESSAGE_CHARACTERS, MAX_MESSAGES, MAX_FILES = 4_000, 60, 10
 CUT = " […] "
 ASK, NO_ANSWER = "ask_clarification", "(no answer)"
 """The tool by which the agent asks a person, and its result if they did not reply."""
-REPLY = "reply:"
-"""Beginning of the id of a queued reply."""
+REPLY, REJECTED = "reply:", "rejected:"
+"""Beginnings of the ids of a queued reply, and of a call that was rejected."""
+CALL, MAX_CALL = "(I wanted to call {tool}: {args})", 300
+"""A rejected call, and the maximum number of characters of its arguments."""
 
 
 def select_memorable(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
     """Return the messages without tool calls, tool results and messages that middleware inserted.
 
-    A question to a person becomes an answer of the agent, and what they replied a message of theirs.
+    A question to a person becomes an answer of the agent, and what they replied a message of theirs. So does
+    a tool call that they rejected with a reason.
     """
     found: list[BaseMessage] = []
+    calls: dict[str | None, ToolCall] = {}
     for message in messages:
-        if isinstance(message, ToolMessage):
+        if isinstance(message, AIMessage):
+            calls |= {call["id"]: call for call in message.tool_calls}
+        if isinstance(message, ToolMessage) and message.additional_kwargs.get(IS_REJECTED):
+            found += _list_reasons(message, calls.get(message.tool_call_id))
+        elif isinstance(message, ToolMessage):
             found += _list_replies(message)
         elif isinstance(message, AIMessage) and (question := _find_question(message)):
             found.append(AIMessage(question, id=message.id))
@@ -87,6 +98,15 @@ def _list_replies(result: ToolMessage) -> list[BaseMessage]:
     # In a private chat a reply has no envelope.
     texts = [render_envelope(one) for one in parse_envelopes(result.text)] or [result.text]
     return [HumanMessage(text, id=f"{REPLY}{result.id}:{at}") for at, text in enumerate(texts)]
+
+
+def _list_reasons(result: ToolMessage, call: ToolCall | None) -> list[BaseMessage]:
+    """Return the rejected call and the reason of each person; nothing if nobody said more than no."""
+    told = [one for one in parse_envelopes(result.text) if not is_plain_no(one.text)]
+    args = json.dumps(call["args"] if call else {}, ensure_ascii=False, default=str)
+    wanted = AIMessage(CALL.format(tool=result.name, args=args[:MAX_CALL]), id=f"{REJECTED}{result.id}")
+    said = [HumanMessage(render_envelope(one), id=f"{REPLY}{result.id}:{at}") for at, one in enumerate(told)]
+    return [wanted, *said] if said else []
 
 
 def filter_for_scope(messages: Iterable[BaseMessage], scope: MemoryScope) -> list[BaseMessage]:

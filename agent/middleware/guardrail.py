@@ -32,7 +32,7 @@ from agent.guardrails.providers import (
 )
 from agent.middleware.model_response import Handler, Request, Response
 from agent.middleware.tool_calls import Result, ToolHandler
-from agent.shared.approval_words import APPROVE, REJECT, is_plain_no, is_yes
+from agent.shared.approval_words import APPROVE, IS_REJECTED, REJECT, is_plain_no, is_yes
 from agent.shared.envelope import (
     MessageEnvelope,
     parse_envelopes,
@@ -121,7 +121,8 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
             log.warning("approval_of_another_call", tool=call["name"], user_id=context.user_id)
             return _error_result(request, CHANGED)
         if not is_approved(answer):
-            return _error_result(request, REJECTED + _quote_reply(answer))
+            result = _error_result(request, REJECTED + _quote_reply(answer))
+            return result.model_copy(update={"additional_kwargs": {IS_REJECTED: True}})
         return await handler(request)
 
     async def _find_forbidden(self, args: Any) -> str:
@@ -167,14 +168,16 @@ def is_approved(answer: Any) -> bool:
 
 
 def _quote_reply(answer: Any) -> str:
-    """Return the person's words, in an envelope, if they rejected a call with more than a no.
+    """Return the words of the person who rejected a call, in an envelope, which tells who it was.
 
-    Words without one are those of a person who is not known: not always the one whom the run works for.
+    Words without one are those of a person who is not known: not always the one whom the run works for. A
+    plain no of theirs tells nothing more.
     """
     words = _reply_text(answer)
-    if is_plain_no(words):
+    told = parse_envelopes(_reply(answer))
+    if not told and is_plain_no(words):
         return ""
-    told = parse_envelopes(_reply(answer)) or [MessageEnvelope("", unescape_text(words))]
+    told = told or [MessageEnvelope("", unescape_text(words))]
     shown = [replace(one, text=one.text[:LONGEST], quotations=()) for one in told if one.text]
     return "".join(f"\n{render_envelope(one)}" for one in shown)
 

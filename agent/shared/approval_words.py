@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 APPROVE, REJECT = "approve", "reject"
+IS_REJECTED = "rejected"
+"""Key in the `additional_kwargs` of a tool's result that is true if a person rejected the call; the envelopes
+in the result are theirs.
+"""
 _YES = frozenset(
     {
         *[APPROVE, "approved", "approve here", "always approve", "yes", "ok", "okay"],

@@ -108,10 +108,11 @@ class AgentMessages:
 
     def _render(self, message: TurnMessage, words: str) -> str:
         """Return the author's words in their envelope. An answer in a private chat needs none: it can only be
-        the person's who was asked, and goes to the tool or graph that asked.
+        the person's who was asked, and goes to the tool or graph that asked. Others may decide an approval.
         """
         turn = self._uploader.turn
-        if turn.answers and turn.address.chat_kind is ChatKind.PRIVATE and not message.quotations:
+        is_theirs = turn.address.chat_kind is ChatKind.PRIVATE and not turn.covers
+        if turn.answers and is_theirs and not message.quotations:
             return escape_text(words)
         return render_envelope(
             MessageEnvelope(

@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 
 from agent.shared.aio import wait_first
-from agent.shared.approval_words import is_plain_no, is_yes
+from agent.shared.approval_words import is_yes
 from agent.shared.envelope import escape_text
 from bot.access import Role
 from bot.access.run_context import build_run_context
@@ -180,13 +180,12 @@ def build_resume_request(
 
 
 def _decision(turn: Turn, contents: Sequence[str]) -> dict[str, str] | None:
-    """Return the answer to an approval; "" rejects the call. A reason has its author, as in `contents`."""
+    """Return the answer to an approval; "" rejects the call. A no has its author, as in `contents`."""
     if not turn.covers:
         return None
     said = [message.text for message in turn.messages if not message.deleted]
     answer = said[-1] if said else ""
-    has_reason = bool(said) and not is_yes(answer) and not is_plain_no(answer)
-    return {"answer": contents[-1] if has_reason else answer, "covers": turn.covers}
+    return {"answer": contents[-1] if said and not is_yes(answer) else answer, "covers": turn.covers}
 
 
 class Steering:

@@ -303,16 +303,18 @@ class TestInWords:
             assert await settled(asking, 1) == ["Decided: P7: approve."]
 
 
-@pytest.mark.parametrize("words", ["no, that is the wrong file", "Yes."])
-async def test_a_reason_comes_with_its_author(asking: Bench, words: str) -> None:
+@pytest.mark.parametrize("words", ["no, that is the wrong file", "reject", "Yes."])
+@pytest.mark.parametrize("kind", [ChatKind.GROUP, ChatKind.PRIVATE])
+async def test_a_no_comes_with_its_author(asking: Bench, words: str, kind: ChatKind) -> None:
     def ask(run: ScriptedRun) -> None:
         run.emit(RunInterrupted("i1", {**CALL, "covers": "the call"}), RunEnded("interrupted"))
 
     asking.runtime.script = ask
     async with asking.running():
-        message = await asked(asking)
+        await asking.adapter.hears("go", kind=kind)
+        await asking.until(lambda: asking.adapter.texts() == [QUESTION])
         asking.runtime.script = script
-        await says(asking, words, ANN, message)
+        await asking.adapter.hears(words, person=ANN, kind=kind, to=next(iter(asking.adapter.shown)))
         await settled(asking, 1)
     decision = asking.runtime.runs["run-2"].request.decision
     assert decision is not None

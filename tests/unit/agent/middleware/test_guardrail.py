@@ -255,7 +255,7 @@ def test_forms_of_a_yes(answer: Any) -> None:
     ("answer", "heard"),
     [
         ("reject", ""),
-        (from_ada("No."), ""),
+        (from_ada("No."), "\n" + from_ada("No.")),
         ("", ""),
         (7, ""),
         (from_ada("not that one, take b"), "\n" + from_ada("not that one, take b")),
@@ -270,6 +270,7 @@ async def test_the_model_hears_what_was_said_instead_of_a_yes(answer: Any, heard
     await say(graph, "go")
     values = await graph.ainvoke(Command(resume=answer), THREAD)
     assert texts(values)[2] == REJECTED + heard
+    assert values["messages"][2].additional_kwargs == {"rejected": True}
     assert done == []
 
 
