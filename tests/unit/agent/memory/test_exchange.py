@@ -188,11 +188,15 @@ def test_the_model_reads_the_names_of_files_apart_from_the_words(tmp_path: Path)
     message = said("telegram:1", "Clean this up.")
     message.additional_kwargs["files"] = [
         {"filename": "sales.csv", "size": 3, "path": "/mnt/user-data/uploads/sales.csv"},
-        {"filename": "Bob.txt", "size": 3, "path": "/mnt/user-data/uploads/Bob.txt"},
+        {
+            "filename": "secret-figures-of-2026.xlsx",
+            "size": 3,
+            "path": "/mnt/user-data/uploads/secret-figures-of-2026.xlsx",
+        },
     ]
     queue = MemoryUpdateQueue(tmp_path / "queue.db", clock=lambda: 100.0)
     queue.add_messages(GROUP, "t1", to_queued_messages([message]), quiet=0.0)
-    assert queue.erase_messages(GROUP, [], TextMask(["Bob.txt"]), ["telegram:2"]) == 0
+    assert queue.erase_messages(GROUP, [], TextMask(["secret-figures-of-2026.xlsx"]), ["telegram:2"]) == 0
     pending = queue.next_update()
     queue.close()
     assert pending is not None
