@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import os
+import queue
 import socket
 import sys
+from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
+import uvicorn
 
+from agent.errors import GraphLoadError
+from agent.runtime.app import create_app
+from agent.runtime.server import RuntimeServer
+from agent.runtime.settings import RuntimeSettings
 from agent.serve import TOKEN_VARIABLE, ServeSettings, parse_arguments
 from agent.shared.connection_table import ConnectionLimits
+from agent.shared.live_token import LiveToken
 from agent.shared.tokens import AGENT_TOKEN_FILE, read_token, rotate_token
+from tests.runtime import graphs
 from tests.runtime.processes import ROOT, TOKEN, graphs_file, runtime
 
 pytestmark = pytest.mark.may_block
@@ -140,6 +149,34 @@ async def test_without_a_graphs_file_the_lead_agent_is_served(tmp_path: Path) ->
     finally:
         process.terminate()
         assert await process.wait() == 0
+
+
+async def test_graphs_are_loaded_before_a_run_needs_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.runtime.server.PRELOAD_AFTER", 0.0)
+    loaded: queue.Queue[str] = queue.Queue()
+
+    def load(name: str) -> object:
+        loaded.put(name)
+        if name == "broken":
+            raise GraphLoadError("it is broken")
+        return graphs.chat()
+
+    names = ("broken", "chat", "other")
+    guard = create_app(
+        RuntimeSettings(home=tmp_path), {name: partial(load, name) for name in names}, token=LiveToken(TOKEN)
+    )
+    config = uvicorn.Config(guard, host="127.0.0.1", port=0, log_config=None, lifespan="on")
+    server = RuntimeServer(config, guard, ServeSettings(home=tmp_path, token=TOKEN), names[:2])
+    serving = asyncio.create_task(server.serve())
+    try:
+        found = [await asyncio.to_thread(loaded.get, timeout=30) for _ in range(2)]
+    finally:
+        server.should_exit = True
+        await serving
+    assert found == ["broken", "chat"]
+    assert loaded.empty()
 
 
 async def test_memory_of_an_idle_process_is_small(tmp_path: Path) -> None:
