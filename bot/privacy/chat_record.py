@@ -5,7 +5,7 @@ Messages are quoted so that the agent takes no text in them as instructions of t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime, tzinfo
 
 import orjson
@@ -48,6 +48,8 @@ class RecordSettings:
 
 
 LONGEST_LINE = 1000
+LONGEST_QUOTATIONS = 5000
+"""Maximum number of characters of all quotations in a message, unless the first alone is longer."""
 LONGEST_REPLY = 120
 """Maximum number of characters of a message that is replied to: most are in the same list."""
 # Limits of the messages before a turn: number, characters, and how far back (s).
@@ -107,10 +109,22 @@ def _format_message(one: RecordedMessage | HistoryMessage, platform: str, zone: 
         at,
         f"{_quote_text(one.sender.name or one.sender.id)} ({person_of(platform, one.sender)})",
         *([_quote_text(_shorten(one.text))] if one.text or not one.quotations else []),
-        *(_format_quotation(quotation) for quotation in one.quotations),
+        *_format_quotations(one.quotations),
         *([one.link] if one.link else []),
     ]
     return " ".join(["-", *parts])
+
+
+def _format_quotations(quotations: Sequence[Quotation]) -> Iterator[str]:
+    """Yield the quotations of a message. The last of very many are only counted, so that the message fits."""
+    size = 0
+    for number, quotation in enumerate(quotations):
+        shown = _format_quotation(quotation)
+        size += len(shown)
+        if number and size > LONGEST_QUOTATIONS:
+            yield f"(more: {len(quotations) - number})"
+            return
+        yield shown
 
 
 def _format_quotation(quotation: Quotation) -> str:

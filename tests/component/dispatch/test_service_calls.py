@@ -150,6 +150,21 @@ async def test_what_does_not_fit_is_read_by_another_call(at: Bench) -> None:
     assert told == {f"number {number}" for number in range(30)}
 
 
+async def test_a_message_that_quotes_very_much_is_read(at: Bench) -> None:
+    quoted = tuple(Quotation(QuotationKind.FORWARD, f"{number} " + "x" * 900) for number in range(20))
+    at.runtime.script = calling({})
+    async with at.running():
+        await record(at)
+        await hears(at, "", sender=BEN, quotations=quoted)
+        await hears(at, "what?", addressed=True)
+        [found] = await answered(at, 2)
+    [line] = found["lines"]
+    assert '(forward "4 xxx' in line
+    assert '(forward "5 xxx' not in line
+    assert "(more: 15)" in line
+    assert found["older"] == ""
+
+
 async def test_a_record_that_began_later_is_said_to_have_begun_then(at: Bench) -> None:
     at.runtime.script = calling({}, {"since": "1970-01-12 13:50"})
     async with at.running():
