@@ -250,10 +250,11 @@ class RunTranscript:
     @property
     def incomplete(self) -> bool:
         """Return whether only the thread's state has the whole answer."""
-        return self._is_told_in_part or (self.status == "success" and self.silent)
+        return self.is_told_in_part or (self.status == "success" and self.silent)
 
     @property
-    def _is_told_in_part(self) -> bool:
+    def is_told_in_part(self) -> bool:
+        """Return whether events of the turn are missing, or an attempt was repeated."""
         return self.patchy or self.events_missing or self.attempt > 1
 
     @property
@@ -356,7 +357,7 @@ class RunTranscript:
 
     def go_on(self) -> None:
         """Take the events of the run that continues this one, after a call of the agent to the service."""
-        self.patchy, self.events_missing = self._is_told_in_part, False
+        self.patchy, self.events_missing = self.is_told_in_part, False
         self.earlier_usage = self.usage
         self.attempt = 1
         self.question, self.status = None, None

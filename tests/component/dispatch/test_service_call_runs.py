@@ -158,6 +158,18 @@ class TestRestart:
         await check_whole(at)
         assert len(at.runtime.runs) == 2
 
+    async def test_what_the_second_run_wrote_meanwhile_is_shown_once(self, at: Bench) -> None:
+        async with at.running():
+            run = await first_run(at)
+            run.emit(call()[0], RunEnded("success"))
+            await at.until(lambda: len(at.runtime.runs) == 2)
+            await at.rest(0.3)
+        at.runtime.answers[run.request.thread_id] = ThreadAnswer(("done",))
+        ends(at.runtime.runs["run-2"])
+        async with at.running():
+            assert await closed(at) == [TurnState.DONE]
+        assert at.adapter.texts() == ["done"]
+
     async def test_a_run_that_was_lost_begins_again_under_a_new_key(self, at: Bench) -> None:
         async with at.running():
             second = await goes_on(at, await first_run(at), 1)
