@@ -192,8 +192,6 @@ async def test_8_a_stated_preference_applies_in_the_next_thread(review: Stage) -
     )
     wish, new, question = SCENARIOS[8]().steps
     await review.ask(wish.text)
-    folder = review.home / "memory"
-    await until(lambda: any("German" in path.read_text() for path in folder.rglob("*.json")), review)
     await review.ask(new.text)
     await review.ask(question.text)
     assert texts(await review.room.read())[-1] == "Eine Sperre, die genau ein Thread hält."
