@@ -230,8 +230,8 @@ class JoinedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ThreadAnswer:
-    """The answer to a turn in the thread's state: assistant texts after its messages, open question, which
-    messages joined the thread's newest run of which any did, and the tools that were called.
+    """The answer to a turn in the thread's state: assistant texts after its messages, open question, the
+    messages that joined the newest run that any message joined, and the tools that were called.
 
     `artifacts` are the files that the agent has presented in the thread, `presented` those among them that
     tools presented in this answer.

@@ -30,7 +30,6 @@ MANIFEST = Manifest(
     max_file_in=20 * 1024 * 1024,
     max_file_out=10 * 1024 * 1024,
     confirms=False,
-    # docs.discord.com/developers/topics/threads#private-threads
     setup_steps=(
         "Open https://discord.com/developers/applications, press New Application and give it a name.",
         "On the Bot page, press Reset Token and copy the token; Discord shows it only once.",
