@@ -86,7 +86,7 @@ async def test_new_files_are_announced_once_and_shown_with_their_message(files: 
     values = await say(graph, "read them")
     seen = model.calls[0].texts[-1]
     assert seen.startswith(
-        "read them\n\nNew files in this conversation:\n- /mnt/user-data/uploads/notes.txt (8 bytes)"
+        "read them\n\nNew files in this conversation:\n- /mnt/user-data/uploads/notes.txt (8 bytes, 1 line)"
     )
     assert "buy eggs" in seen
     assert texts(values)[0] == "read them", "the stored text stays as it was written"
