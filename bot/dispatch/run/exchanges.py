@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import tzinfo
+from itertools import islice, takewhile
 
 import orjson
 
@@ -21,7 +22,7 @@ MAX_CANDIDATES = 20
 MAX_QUESTION, MAX_ANSWER = 500, 1500
 """Characters of a question and of an answer; the rest is cut off."""
 MAX_PEOPLE = 5
-"""People besides who asked whose words an exchange may draw on; one with more is left out."""
+"""People besides who asked whose words an exchange may draw on; one with more and all older are left out."""
 BACK_SECONDS = 3 * 24 * 3600.0
 """Age of the oldest exchange, in seconds: what people still refer to."""
 _PERSON = re.compile(r"[^\s()\[\],]+")
@@ -42,13 +43,14 @@ async def format_exchanges(
         return ""
     # How the service names a person beside their words: the answer tells what somebody else said.
     label = re.compile(rf"\({re.escape(turn.platform)}:[^()\s]+\)")
-    found = [
+    told = (
         one
         for one in await db.run(list_exchanges, turn, BACK_SECONDS, MAX_CANDIDATES)
-        if not any(map(hidden, one.speakers))
-        and not label.search(one.answer)
-        and _is_labelled(one, turn.platform)
-    ][:MAX_EXCHANGES]
+        if not any(map(hidden, one.speakers)) and not label.search(one.answer)
+    )
+    # An older exchange than one that can't be labelled would pass for the newest.
+    labelled = takewhile(lambda one: _is_labelled(one, turn.platform), told)
+    found = list(islice(labelled, MAX_EXCHANGES))
     if not found:
         return ""
     people = dict.fromkeys(
