@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -17,7 +18,7 @@ from langgraph.types import Interrupt, Send
 from pydantic import BaseModel
 
 from agent.shared.compaction import COMPACTION
-from agent.shared.envelope import MARK, QUOTATION
+from agent.shared.envelope import MARK, MESSAGE, QUOTATION
 from agent.shared.escaped_text import Edit, edit_views
 from agent.shared.run_identity import JOINED, SENDER
 from agent.shared.text_masking import MASK, TextMask, mask_sentences
@@ -32,9 +33,13 @@ DERIVED: Final = frozenset({"title", "todos"})
 _STRUCTURE: Final = frozenset(
     {"type", "id", "role", "tool_call_id", "status", "node", "source", "run_id", "thread_id", SENDER, SOURCE}
 )
+_SPOKEN: Final = frozenset({"human", "user"})
 _TASK_KEPT: Final = ("subagent_type",)
 T = TypeVar("T")
-_QUOTATION: Final = re.compile(rf"<{MARK}?{QUOTATION}( [^<>\n]*)>\n.*?\n<{MARK}?/{QUOTATION}>", re.DOTALL)
+_TAGGED: Final = {
+    tag: re.compile(rf"<{MARK}*{tag}( [^<>\n]*)>\n.*?\n<{MARK}*/{tag}>", re.DOTALL)
+    for tag in (MESSAGE, QUOTATION)
+}
 _AUTHOR: Final = re.compile(r' from="([^"]*)"')
 _TEXT: Final = r'"(?:[^"\\\n]|\\.)*"'
 _EXCHANGE: Final = re.compile(
@@ -140,6 +145,7 @@ class ValueEraser:
         self._erased = timeline.erased
         self._paths = timeline.paths
         self._calls = timeline.calls
+        self._tags = tuple(_TAGGED)
         self.blanked: set[str] = set()
         """Ids of the messages that lost their content now."""
         self._by_type: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
@@ -155,12 +161,20 @@ class ValueEraser:
         """Return the value without what the person said."""
         for kind, erase in self._by_type:
             if isinstance(value, kind):
-                return erase(value)
+                return self.erase_spoken(value, erase) if _is_spoken(value) else erase(value)
         if not dataclasses.is_dataclass(value) or isinstance(value, type):
             return value
         names = (field.name for field in dataclasses.fields(value) if field.init)
         fields = {name: getattr(value, name) for name in names}
         return self._erase_fields(value, fields, lambda changed: dataclasses.replace(value, **changed))
+
+    def erase_spoken(self, value: Any, erase: Callable[[Any], Any]) -> Any:
+        """Call `erase` with a person's message or its text: a message that stays keeps its own envelope."""
+        self._tags = (QUOTATION,)
+        try:
+            return erase(value)
+        finally:
+            self._tags = tuple(_TAGGED)
 
     def erase_channel(self, channel: str, value: Any) -> Any:
         """Return the value of a channel without what the person said."""
@@ -172,16 +186,19 @@ class ValueEraser:
         return found if any(found[name] is not value for name, value in values.items()) else values
 
     def _erase_text(self, text: str) -> str:
-        shown = edit_views(text, self._find_quotations) if QUOTATION in text else text
+        shown = text
+        for tag in self._tags:
+            shown = edit_views(shown, partial(self._find_tagged, tag)) if tag in shown else shown
         shown = edit_views(shown, self._find_exchanges) if " -> " in shown else shown
         erased = self._target.mask.apply(shown)
         return text if erased == text else erased
 
-    def _find_quotations(self, text: str) -> Iterator[Edit]:
-        for found in _QUOTATION.finditer(text):
+    def _find_tagged(self, tag: str, text: str) -> Iterator[Edit]:
+        """Find quotations, and messages in results of tools: answers to questions and reasons for a no."""
+        for found in _TAGGED[tag].finditer(text):
             author = _AUTHOR.search(found[1])
             if author is not None and author[1] in self._target.authors:
-                yield *found.span(), f'<quotation from="{ERASED_SENDER}">\n{MASK}\n</quotation>'
+                yield *found.span(), f'<{tag} from="{ERASED_SENDER}">\n{MASK}\n</{tag}>'
 
     def _find_exchanges(self, text: str) -> Iterator[Edit]:
         for found in _EXCHANGE.finditer(text):
@@ -259,6 +276,13 @@ class ValueEraser:
         if isinstance(item, str):
             return item in self._paths
         return isinstance(item, Mapping) and item.get("path") in self._paths
+
+
+def _is_spoken(value: Any) -> bool:
+    """Return whether a value is a message of a person, as an object or as JSON."""
+    if isinstance(value, Mapping):
+        return "content" in value and not _SPOKEN.isdisjoint((value.get("type"), value.get("role")))
+    return isinstance(value, HumanMessage)
 
 
 def blank_texts(value: Any) -> Any:

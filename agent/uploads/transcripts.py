@@ -129,8 +129,14 @@ def _erase_entry(entry: Entry, target: ErasureTarget, eraser: ValueEraser) -> En
         replace(one, person=ERASED_SENDER) if is_theirs else one
         for one, is_theirs in zip(entry.authors, theirs, strict=True)
     )
-    text = MASK if theirs and all(theirs) else eraser.erase(entry.text)
+    text = MASK if theirs and all(theirs) else _erase_text(entry, eraser)
     return replace(entry, text=text, authors=authors)
+
+
+def _erase_text(entry: Entry, eraser: ValueEraser) -> Any:
+    if entry.kind == HUMAN:
+        return eraser.erase_spoken(entry.text, eraser.erase)
+    return eraser.erase(entry.text)
 
 
 def _is_theirs(author: Author, target: ErasureTarget) -> bool:

@@ -238,6 +238,28 @@ async def test_what_a_run_was_resumed_with_is_erased(group: Served, tmp_path: Pa
     assert "so be it" in stored
 
 
+async def test_why_they_rejected_a_call_of_somebody_elses_run_is_erased(
+    group: Served, tmp_path: Path
+) -> None:
+    """Few words, which no quotation would be found by; what they write after the request stays."""
+    opening = f'<message from="{ANN}" name="Ann Smith" role="admin">'
+    reason, newer = f"{opening}\nno, plums\n</message>", f"{opening}\nsince then\n</message>"
+    other = f'<message from="{BEN}">\nno, pears\n</message>'
+    await say(group, message("m1", BEN, "Ben: look"), message("m2", ANN, newer))
+    run = await group.client.runs.create(GROUP, "asking", input={"log": []}, if_not_exists="create")
+    await group.client.runs.join(GROUP, run["run_id"])
+    resumed = {"answer": f"{reason}\n{other}", "covers": "c1"}
+    await group.client.runs.wait(GROUP, "asking", command={"resume": resumed})
+    assert "no, plums" in stored_values(tmp_path)
+    await erase(group, spared_ids=["m2"])
+    stored = stored_values(tmp_path)
+    assert "no, plums" not in stored
+    assert "no, pears" in stored
+    state: Any = await group.client.threads.get_state(GROUP)
+    assert "Ann Smith" not in str(state["values"]["log"])
+    assert "since then" in stored
+
+
 async def test_what_they_asked_in_another_conversation_goes_with_its_answer(
     group: Served, tmp_path: Path
 ) -> None:

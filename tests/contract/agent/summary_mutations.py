@@ -138,8 +138,8 @@ SUMMARY_MUTATIONS = (
         "kept words",
         "a person is erased from transcripts",
         "agent/uploads/transcripts.py",
-        "text = MASK if theirs and all(theirs) else eraser.erase(entry.text)",
-        "text = eraser.erase(entry.text)",
+        "text = MASK if theirs and all(theirs) else _erase_text(entry, eraser)",
+        "text = _erase_text(entry, eraser)",
         f"{TRANSCRIPT_TESTS}::test_a_person_is_erased_with_the_answers_to_them_alone",
     ),
     Mutation(

@@ -91,6 +91,14 @@ def test_messages_after_the_request_to_erase_stay() -> None:
     assert left.count("slack:A") == 1
 
 
+def test_only_the_envelope_of_a_message_that_stays_is_kept() -> None:
+    envelope = '<message from="slack:A" name="Ann">\nno\n</message>'
+    entries = [Entry("person", envelope, (LATER,)), Entry("tool", f"Rejected.\n{envelope}", (BEN,), "bash")]
+    left = erase_from_transcript(render_transcript(entries).decode(), ann(spared_ids=frozenset({"h3"})))
+    found = [one.text for one in parse_transcript(left) if isinstance(one, Entry)]
+    assert found == [envelope, f'Rejected.\n<message from="erased">\n{MASK}\n</message>']
+
+
 @pytest.mark.parametrize(
     "head", ["{", "[]", '{"type": "x", "from": 5}', '{"type": "x", "from": ["a"]}', "[" * 100_000]
 )
