@@ -152,11 +152,15 @@ def test_versions_and_addresses_are_no_numbers() -> None:
         assert tables.as_numbers(pandas.Series(texts, dtype=object)) is None
     numbers = tables.as_numbers(pandas.Series(["1.234.567,50", "€ 12.345.678", "-1.234.567"], dtype=object))
     assert list(numbers) == [1234567.5, 12345678.0, -1234567.0]
+    whole = tables.as_numbers(pandas.Series(["1.234.567", "2.000.000", "950"], dtype=object))
+    assert list(whole) == [1234567.0, 2000000.0, 950.0], "without a decimal comma anywhere"
 
 
 def test_years_of_two_digits() -> None:
     short = ["1.2.25", "2.2.25", "1.3.26", "4.3.26"]
     assert days_of(read(short))[0] == date(2025, 2, 1), "more days than years"
+    monthly = ["1.10.24", "1.11.24", "1.12.24", "1.1.25"]
+    assert days_of(read(monthly))[-1] == date(2025, 1, 1), "more months than years"
     assert days_of(read(["05.03.26", "05.03.68", "05.03.69"])) == [
         date(2026, 3, 5),
         date(2068, 3, 5),

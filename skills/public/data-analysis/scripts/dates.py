@@ -148,7 +148,7 @@ def _are_versions(texts: Sequence[str], parsed: Sequence[re.Match[str] | _Numeri
     """Return whether cells such as 1.2.26 are rather versions than dates.
 
     They are if another cell is a version such as 1.2.3, or if no cell has a zero in front or a day after the
-    12th, and the last numbers vary more than the first ones: tables have more days than years.
+    12th, and there are more last numbers than pairs before them: tables have more days than years.
     """
     short = [one for one in parsed if isinstance(one, _Numeric) and (one.sign, one.digits) == (".", 2)]
     if not short:
@@ -158,7 +158,7 @@ def _are_versions(texts: Sequence[str], parsed: Sequence[re.Match[str] | _Numeri
     is_date = any(
         one.first > 12 or one.match["first"][0] == "0" or one.match["next"][0] == "0" for one in short
     )
-    return not is_date and len({one.year for one in short}) > len({one.first for one in short})
+    return not is_date and len({one.year for one in short}) > len({(one.first, one.next) for one in short})
 
 
 def _month(name: str) -> int:

@@ -187,7 +187,7 @@ def as_numbers(column: pd.Series) -> pd.Series | None:
     filled = filled[filled != ""]
     if filled.empty or filled.map(_is_number).mean() < _SHARE:
         return None
-    german = _has_decimal_comma(filled)
+    german = _has_decimal_comma(filled) or _has_thousand_points(filled)
     return column.map(lambda value: _number(value, german=german)).astype(float)
 
 
@@ -203,6 +203,11 @@ def _has_decimal_comma(filled: pd.Series) -> bool:
     point = filled.str.contains(r"\.\d{1,2}\D*$", regex=True).sum()
     both = filled.str.contains(r"\.\d{3},", regex=True).any()
     return bool(both or comma > point)
+
+
+def _has_thousand_points(filled: pd.Series) -> bool:
+    """Return whether a cell such as 1.234.567 says what points are for. No decimal point comes twice."""
+    return bool((filled.str.count(r"\.") > 1).any())
 
 
 def _number(value: object, *, german: bool) -> float:
