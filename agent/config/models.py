@@ -126,8 +126,9 @@ class LimitsConfig(Section):
     )
     message_characters: Count = Field(
         100_000,
-        description="Maximum number of characters per message. What it quotes does not count, and is cut to "
-        "what the message leaves of this limit; a message that it replies to is cut to 2,000 characters.",
+        description="Maximum number of characters per message. Quoted text does not count toward it; it is "
+        "cut to what the message leaves of this limit; a message that it replies to is cut to 2,000 "
+        "characters.",
     )
     file_mb: Count = Field(
         20, description="Maximum size of a file, incoming or outgoing, in megabytes (1,000,000 bytes)."
