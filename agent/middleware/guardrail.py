@@ -32,7 +32,7 @@ from agent.guardrails.providers import (
 )
 from agent.middleware.model_response import Handler, Request, Response
 from agent.middleware.tool_calls import Result, ToolHandler
-from agent.shared.approval_words import APPROVE, IS_REJECTED, REJECT, is_plain_no, is_yes
+from agent.shared.approval_words import APPROVE, IS_DENIED, IS_REJECTED, REJECT, is_plain_no, is_yes
 from agent.shared.envelope import (
     MessageEnvelope,
     parse_envelopes,
@@ -111,7 +111,8 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
             decision = await self._decide_call(asked)
         if isinstance(decision, Deny):
             log.info("tool_denied", tool=call["name"], code=decision.code, user_id=context.user_id)
-            return _error_result(request, DENIED.format(reason=decision.reason.rstrip(". ")))
+            denial = _error_result(request, DENIED.format(reason=decision.reason.rstrip(". ")))
+            return denial.model_copy(update={"additional_kwargs": {IS_DENIED: True}})
         if not isinstance(decision, Ask) or (decision.remember and call["name"] in context.approved):
             return await handler(request)
         identity = identify_call(call["name"], call["args"], working_directory(request.state))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 from urllib.parse import unquote
 
@@ -29,6 +30,7 @@ from agent.middleware.model_response import (
 from agent.middleware.run_limits import estimate_call
 from agent.middleware.summary_cut import SOURCE, is_from_person
 from agent.models.visible_output import VisibleOutput, replace_message
+from agent.shared.approval_words import IS_DENIED, IS_REJECTED
 from agent.tools.sandbox import NOT_SHOWN, OUTPUTS, find_sandbox, outputs_path, present_files
 
 log = structlog.get_logger(__name__)
@@ -43,9 +45,9 @@ NOTE = (
 )
 NOT_PRESENTED = (
     "Note of the service: people have seen your answer above, but not all files could be presented, as the "
-    "result of present_files says. Present them another way, or write the whole answer again so that it "
-    "is true."
+    "result of present_files says. {remedy} the whole answer again so that it is true."
 )
+ANOTHER_WAY, REFUSED = "Present them another way, or write", "Write"
 MAX_FILES = 1_000
 """A folder with more files holds what a script left, like a folder in it."""
 
@@ -99,8 +101,12 @@ class UnseenFilesMiddleware(AgentMiddleware[Any, Any]):
 
 async def _give_held_answer(held: AIMessage, request: Request, handler: Handler) -> Response:
     """Return the answer that waited, or another one in its place if files could not be presented."""
-    asking = _with_note(request, held, NOT_PRESENTED)
-    if not _has_failed(request.messages) or not _is_affordable(asking):
+    failed = _list_failed(request.messages)
+    # Another way would evade a person's no, or a rule.
+    is_refused = any({IS_REJECTED, IS_DENIED} & one.additional_kwargs.keys() for one in failed)
+    note = NOT_PRESENTED.format(remedy=REFUSED if is_refused else ANOTHER_WAY)
+    asking = _with_note(request, held, note)
+    if not failed or not _is_affordable(asking):
         return ModelResponse(result=[held])
     with VisibleOutput(held.id).watch_attempt() as place:
         response = await _ask_about(asking, handler)
@@ -110,14 +116,11 @@ async def _give_held_answer(held: AIMessage, request: Request, handler: Handler)
     return replace_message(response, place)
 
 
-def _has_failed(messages: Sequence[AnyMessage]) -> bool:
-    """Return whether the last calls have not presented every file."""
-    for message in reversed(messages):
-        if not isinstance(message, ToolMessage):
-            return False
-        if message.status == "error" or NOT_SHOWN in message.text:
-            return True
-    return False
+def _list_failed(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
+    """Return the results of the last calls that have not presented every file."""
+    last = takewhile(lambda one: isinstance(one, ToolMessage), reversed(messages))
+    results = [one for one in last if isinstance(one, ToolMessage)]
+    return [one for one in results if one.status == "error" or NOT_SHOWN in one.text]
 
 
 def _with_note(request: Request, answer: AIMessage, text: str) -> Request:

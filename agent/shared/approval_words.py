@@ -7,6 +7,8 @@ IS_REJECTED = "rejected"
 """Key in the `additional_kwargs` of a tool's result that is true if a person rejected the call; the envelopes
 in the result are theirs.
 """
+IS_DENIED = "denied"
+"""The same, if a rule denied the call."""
 _YES = frozenset(
     {
         *[APPROVE, "approved", "approve here", "always approve", "yes", "ok", "okay"],

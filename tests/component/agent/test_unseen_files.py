@@ -170,6 +170,19 @@ async def test_presenting_is_subject_to_approval_and_the_answer_survives_the_wai
     assert len(agent.model.calls) == 3
 
 
+@pytest.mark.parametrize("denied", [[], ["present_*"]], ids=["by a person", "by a rule"])
+async def test_what_was_refused_is_not_asked_for_another_way(denied: list[str]) -> None:
+    guard = GuardrailMiddleware(provider=AllowlistProvider(ask=["present_files"], denied=denied))
+    steps = write("a.csv"), Script(reply="Attached."), present("a.csv"), Script(reply="Not attached.")
+    agent = Agent(*steps, guardrail=guard)
+    values = await agent.say()
+    if not denied:
+        values = await agent.say(Command(resume="no"))
+    assert values["messages"][-1].text == "Not attached."
+    assert "another way" not in agent.notes[-1]
+    assert "so that it is true" in agent.notes[-1]
+
+
 async def test_what_somebody_writes_meanwhile_is_answered() -> None:
     guard = GuardrailMiddleware(provider=AllowlistProvider(ask=["present_files"]))
     agent = Agent(
@@ -196,6 +209,7 @@ async def test_an_answer_whose_files_could_not_be_presented_is_replaced(names: l
     assert next(one.text for one in agent.model.calls[-1].messages[-2:]) == "Attached."
     assert values["held_answer"] is None
     assert "Attached." not in [one.text for one in values["messages"]]
+    assert "another way" in agent.notes[-1]
 
 
 async def test_the_model_may_present_another_way_instead() -> None:
