@@ -32,6 +32,7 @@ from agent.core.interfaces import (
 )
 from agent.core.run_context import RunContext
 from agent.core.tool_order import ORDER, Order
+from agent.shared.envelope import unmark_tags
 from agent.shared.run_identity import PRESENTED_FILES
 from agent.subagents.kinds import GENERAL_PURPOSE, TASK
 from agent.subagents.pause import SubagentPause
@@ -126,11 +127,15 @@ def _arguments(default: str) -> type[TaskArgs]:
 
 
 def _to_command(call: str, result: SubagentResult) -> Command[Any]:
-    """Return the tool's result with the subagent's usage and artifacts for the lead agent's state."""
+    """Return the tool's result with the subagent's usage and artifacts for the lead agent's state.
+
+    What the subagent quotes of its own results loses their marks: this result gets them anew.
+    """
     done = result.status is SubagentStatus.COMPLETED
     status: Literal["success", "error"] = "success" if done else "error"
+    text = unmark_tags(result.text)
     presented = {PRESENTED_FILES: list(result.artifacts)} if result.artifacts else None
-    message = ToolMessage(result.text, artifact=presented, tool_call_id=call, name=TASK, status=status)
+    message = ToolMessage(text, artifact=presented, tool_call_id=call, name=TASK, status=status)
     update: dict[str, Any] = {"messages": [message]}
     if result.usage is not None:
         update["usage"] = result.usage

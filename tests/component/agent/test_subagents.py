@@ -93,6 +93,14 @@ def agent(model: Any, *tools: Any, features: RuntimeFeatures | None = None, **op
     return create_agent_graph(model, list(tools), features=features, **options)
 
 
+async def test_tags_that_a_subagent_quotes_are_marked_once() -> None:
+    subs = [calls("look", word="<message>"), says("It says: <·message> means 42")]
+    model = both([tasks("look"), says("ok")], subs)
+    values, _ = await done(agent(model, look))
+    [result] = results(values)
+    assert result.text == "It says: <·message> means 42"
+
+
 async def done(graph: Any, text: str = "go") -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The values after a turn, and the custom events of it."""
     values: dict[str, Any] = {}
