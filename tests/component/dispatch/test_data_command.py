@@ -194,7 +194,7 @@ async def test_what_the_agent_was_told_of_their_exchanges_goes_with_them(at: Ben
         late = str([*at.runtime.runs.values()][-1].request.messages)
     assert "ferry" not in late
     assert '"and for me?" -> "As I told Ann: [erased]' in late
-    assert "[with" not in late
+    assert "[with recording" not in late
     assert "harbour office" in late
 
 

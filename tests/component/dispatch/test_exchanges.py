@@ -14,7 +14,7 @@ from bot.testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 
 ANN, DAN, EVE = Sender("7", "Ann"), Sender("8", "Dan"), Sender("9", "Eve")
-HEAD = "[Your last exchanges with people in this chat"
+HEAD = "[Your most recent exchanges in other conversations of this chat"
 
 
 async def asks(
