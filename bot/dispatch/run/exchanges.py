@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import tzinfo
 from itertools import islice, takewhile
 
@@ -46,7 +46,7 @@ async def format_exchanges(
     told = (
         one
         for one in await db.run(list_exchanges, turn, BACK_SECONDS, MAX_CANDIDATES)
-        if not any(map(hidden, one.speakers)) and not label.search(one.answer)
+        if not any(map(hidden, _list_concerned(one, turn.platform))) and not label.search(one.answer)
     )
     # An older exchange than one that can't be labelled would pass for the newest.
     labelled = takewhile(lambda one: _is_labelled(one, turn.platform), told)
@@ -59,6 +59,12 @@ async def format_exchanges(
     await db.run(set_quoted_people, turn.conversation, tuple(people))
     lines = [_format(one, turn.platform, zone) for one in reversed(found)]
     return texts("note_exchanges", said="\n".join(lines))
+
+
+def _list_concerned(one: AnsweredQuestion, platform: str) -> Iterator[Sender]:
+    """Yield who wrote to the bot for an exchange, and whose words it may repeat."""
+    yield from one.speakers
+    yield from (Sender(person.removeprefix(f"{platform}:")) for person in one.people)
 
 
 def _is_labelled(one: AnsweredQuestion, platform: str) -> bool:

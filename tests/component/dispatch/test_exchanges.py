@@ -137,6 +137,17 @@ async def test_what_blocked_people_said_is_not_told(at: Bench, asker: Sender) ->
         assert HEAD not in await asks(at, "hello", "t2")
 
 
+async def test_what_may_repeat_blocked_people_is_not_told(at: Bench) -> None:
+    at.runtime.script = answer_with("ok")
+    async with at.running():
+        await asks(at, "plans", "t1", sender=DAN)
+        await asks(at, "and mine", "t2")
+        at.role = None
+        await at.adapter.hears("/role recording:8 blocked", person="9")
+        await at.rest(3.0)
+        assert HEAD not in await asks(at, "hello", "t3")
+
+
 async def test_an_answer_that_quotes_somebody_by_name_is_not_told(at: Bench) -> None:
     at.runtime.script = answer_with('"Dan" (recording:8) said no')
     async with at.running():
