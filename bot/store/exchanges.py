@@ -49,6 +49,10 @@ LIST_ANSWERED = sql(
 GET_QUOTED_PEOPLE = sql("SELECT quoted_people FROM conversations WHERE id = :id")
 SET_QUOTED_PEOPLE = sql("UPDATE conversations SET quoted_people = :people WHERE id = :id")
 
+CLEAR_QUOTED_PEOPLE = sql(
+    """UPDATE conversations SET quoted_people = '' WHERE id = :id AND quoted_people <> '' AND NOT EXISTS
+    (SELECT 1 FROM turns t WHERE t.conversation_id = :id AND t.thread_id <> '')"""
+)
 
 def list_exchanges(connection: Connection, turn: Turn, back: float, limit: int) -> list[AnsweredQuestion]:
     """Return the newest exchanges in the chat of a turn, newest first, from other conversations whose topics
@@ -80,18 +84,33 @@ def list_exchanges(connection: Connection, turn: Turn, back: float, limit: int) 
     return found[:limit]
 
 
-def set_quoted_people(connection: Connection, conversation: int, people: Sequence[str]) -> None:
-    """Store whose exchanges the agent is told in a conversation."""
-    column = orjson.dumps(list(people)).decode() if people else ""
-    connection.execute(SET_QUOTED_PEOPLE, {"id": conversation, "people": column})
+def add_quoted_people(connection: Connection, conversation: int, people: Sequence[str]) -> None:
+    """Add people whose exchanges the agent is told in a conversation; a second first message, in another
+    thread or after a stop, adds to those of the first.
+    """
+    _set(connection, conversation, list(dict.fromkeys([*_get(connection, conversation), *people])))
 
 
 def drop_quoted_person(connection: Connection, conversation: int, person: str) -> None:
     """Remove a person from those whose exchanges the agent was told in a conversation."""
-    column = connection.execute(GET_QUOTED_PEOPLE, {"id": conversation}).scalar_one_or_none()
-    people = decode_people(column or "")
+    people = _get(connection, conversation)
     if person in people:
-        set_quoted_people(connection, conversation, [one for one in people if one != person])
+        _set(connection, conversation, [one for one in people if one != person])
+
+
+def clear_quoted_people(connection: Connection, conversation: int) -> None:
+    """Remove everybody whose exchanges the agent was told, unless a thread of the conversation is left."""
+    connection.execute(CLEAR_QUOTED_PEOPLE, {"id": conversation})
+
+
+def _get(connection: Connection, conversation: int) -> tuple[str, ...]:
+    column = connection.execute(GET_QUOTED_PEOPLE, {"id": conversation}).scalar_one_or_none()
+    return decode_people(column or "")
+
+
+def _set(connection: Connection, conversation: int, people: Sequence[str]) -> None:
+    column = orjson.dumps(people).decode() if people else ""
+    connection.execute(SET_QUOTED_PEOPLE, {"id": conversation, "people": column})
 
 
 Chain = Sequence[Any]

@@ -26,6 +26,7 @@ from bot.store.connection import (
     sql,
 )
 from bot.store.database import Database
+from bot.store.exchanges import clear_quoted_people
 from bot.store.message_edits import CLEAR_EDITS
 from bot.store.read_models import PARTS_OF_TURNS
 from bot.store.web_sessions import delete_web_access
@@ -153,7 +154,7 @@ DETACH_TURNS = sql(
 # Give a conversation a fresh thread if it is still on this one.
 REPLACE_THREAD = sql(
     """UPDATE conversations SET thread_id = :new, title = '', question = '', asked_by = 0, askers = '',
-    decisions = '', quoted_people = '' WHERE id = :conversation AND thread_id = :thread"""
+    decisions = '' WHERE id = :conversation AND thread_id = :thread"""
 )
 # List queued threads without open chat turns.
 LIST_ABANDONED = sql(
@@ -409,6 +410,7 @@ def _leave(connection: Connection, conversation: int, thread: str, fresh: str, n
     connection.execute(ADD_ABANDONED, {**here, "now": now})
     connection.execute(REPLACE_THREAD, {**here, "new": fresh})
     connection.execute(DETACH_TURNS, here)
+    clear_quoted_people(connection, conversation)
 
 
 async def iterate_written(db: Database, person: PersonKey) -> AsyncIterator[Sequence[WrittenMessage]]:

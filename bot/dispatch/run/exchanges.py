@@ -12,7 +12,7 @@ import orjson
 from bot.dispatch.run.agent_message import format_local_time
 from bot.domain import ChatKind, Sender, Turn, person_of
 from bot.store import Database
-from bot.store.exchanges import AnsweredQuestion, list_exchanges, set_quoted_people
+from bot.store.exchanges import AnsweredQuestion, add_quoted_people, list_exchanges
 from bot.store.record import is_first_turn
 from bot.store.schedules import EVENT
 from bot.texts import Texts
@@ -56,7 +56,7 @@ async def format_exchanges(
     people = dict.fromkeys(
         name for one in found for name in (person_of(turn.platform, one.sender), *one.people)
     )
-    await db.run(set_quoted_people, turn.conversation, tuple(people))
+    await db.run(add_quoted_people, turn.conversation, tuple(people))
     lines = [_format(one, turn.platform, zone) for one in reversed(found)]
     return texts("note_exchanges", said="\n".join(lines))
 

@@ -7,21 +7,24 @@ from pathlib import Path
 from bot.domain import ChatKind, Part, PartKind, PartState, Sender, Turn, TurnState
 from bot.store import Database, open_database
 from bot.store.audit import Actor
-from bot.store.connection import Connection, Statement
+from bot.store.connection import Connection, Statement, sql
 from bot.store.conversations import load_conversation
 from bot.store.exchanges import (
     LIST_ANSWERED,
     MAX_CONVERSATIONS,
     MAX_TURNS,
+    add_quoted_people,
     drop_quoted_person,
     list_exchanges,
-    set_quoted_people,
 )
+from bot.store.interrupts import abandon_interrupt
+from bot.store.retention import PersonKey, erase_person
 from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.turns import PartChange, load_turn, save_turn
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, changed, message
 
 HOUR = 3600.0
+QUOTED = sql("SELECT quoted_people FROM conversations")
 
 
 async def ask(
@@ -93,7 +96,8 @@ async def test_an_answer_given_again_belongs_to_the_question(db: Database) -> No
 
 async def test_people_whose_exchanges_were_told_are_kept_with_the_conversation(db: Database) -> None:
     first = await ask(db, "one", "t1", now=100.0)
-    await db.run(set_quoted_people, first.conversation, ("telegram:8", "telegram:7", "telegram:9"))
+    await db.run(add_quoted_people, first.conversation, ("telegram:8", "telegram:7"))
+    await db.run(add_quoted_people, first.conversation, ("telegram:7", "telegram:9"))
     await answer(db, first, "one!", now=101.0)
     new = await ask(db, "new", "t2", now=102.0)
     [found] = await db.run(list_exchanges, new, HOUR, 3)
@@ -101,6 +105,24 @@ async def test_people_whose_exchanges_were_told_are_kept_with_the_conversation(d
     await db.run(drop_quoted_person, first.conversation, "telegram:8")
     [found] = await db.run(list_exchanges, new, HOUR, 3)
     assert found.people == ("telegram:9",)
+
+
+async def test_people_are_kept_while_a_thread_that_was_told_is_left(db: Database) -> None:
+    """Ben's thread goes with his data; Ann's, which was told an exchange, can be resumed."""
+    first = await ask(db, "one", "t1", now=100.0)
+    await db.run(add_quoted_people, first.conversation, ("telegram:9",))
+    await answer(db, first, "one!", now=101.0)
+    await db.run(abandon_interrupt, first.conversation, "fresh", None, 102.0)
+    moved = await ask(db, "two", "t1", now=103.0, sender=BEN)
+    assert (moved.conversation, moved.thread_id) == (first.conversation, "fresh")
+    await answer(db, moved, "two!", now=104.0)
+    await erase_person(db, PersonKey("telegram", BEN.id), 0.0, 105.0, lambda: "newer")
+    new = await ask(db, "new", "t2", now=106.0)
+    [found] = await db.run(list_exchanges, new, HOUR, 3)
+    assert (found.text, found.people) == ("one", ("telegram:9",))
+    await erase_person(db, PersonKey("telegram", ANN.id), 0.0, 107.0, lambda: "newest")
+    columns = await db.run(lambda connection: connection.execute(QUOTED).all())
+    assert [row[0] for row in columns if row[0]] == []
 
 
 async def test_no_lookup_reads_every_conversation_of_a_chat(tmp_path: Path) -> None:
