@@ -9,11 +9,12 @@ from typing import Any
 
 import orjson
 
-from bot.domain import Part, PartKind, Sender, Turn, TurnMessage, person_of
+from bot.domain import Part, PartKind, Sender, Turn, TurnMessage, TurnState, person_of
 from bot.store.connection import Connection, decode_message, decode_part, sql
 from bot.store.read_models import MESSAGES_OF_TURNS, PARTS_OF_TURNS
 from bot.store.schedules import EVENT
 
+DONE = TurnState.DONE.value
 MAX_CONVERSATIONS, MAX_TURNS = 20, 12
 """Conversations of a chat that are looked at, those active last, and turns of each, the newest."""
 
@@ -33,26 +34,26 @@ class AnsweredQuestion:
     people: tuple[str, ...] = ()
 
 
-# List the newest answered turns in the latest other conversations of a chat, newest first by conversation.
+# List the newest closed turns in the latest other conversations of a chat, the last closed first.
 LIST_ANSWERED = sql(
-    """SELECT t.id, t.conversation_id, t.platform, t.answers, t.repeats, t.created_at, t.finished_at,
-    c.asked_by, c.quoted_people FROM (SELECT id, asked_by, quoted_people FROM conversations
+    """SELECT t.id, t.conversation_id, t.platform, t.state, t.answers, t.repeats, c.asked_by,
+    c.quoted_people FROM (SELECT id, asked_by, quoted_people FROM conversations
     WHERE account = :account AND chat = :chat AND active_at >= :since AND id <> :conversation
     AND member = (SELECT own.member FROM conversations own WHERE own.id = :conversation)
     ORDER BY active_at DESC LIMIT :conversations) c JOIN turns t ON t.conversation_id = c.id
     WHERE t.id IN (SELECT n.id FROM turns n WHERE n.conversation_id = c.id AND n.id < :turn
     ORDER BY n.id DESC LIMIT :turns)
-    AND t.kind = 'chat' AND t.state = 'done' AND t.replaced = 0 AND t.private_topic = 0
+    AND t.kind = 'chat' AND t.replaced = 0 AND t.private_topic = 0
     AND t.created_at >= :since AND t.finished_at > 0 AND t.finished_at <= :before
-    ORDER BY t.conversation_id, t.id DESC"""
+    ORDER BY t.conversation_id, t.finished_at DESC, t.id DESC"""
 )
 GET_QUOTED_PEOPLE = sql("SELECT quoted_people FROM conversations WHERE id = :id")
 SET_QUOTED_PEOPLE = sql("UPDATE conversations SET quoted_people = :people WHERE id = :id")
-
 CLEAR_QUOTED_PEOPLE = sql(
     """UPDATE conversations SET quoted_people = '' WHERE id = :id AND quoted_people <> '' AND NOT EXISTS
     (SELECT 1 FROM turns t WHERE t.conversation_id = :id AND t.thread_id <> '')"""
 )
+
 
 def list_exchanges(connection: Connection, turn: Turn, back: float, limit: int) -> list[AnsweredQuestion]:
     """Return the newest exchanges in the chat of a turn, newest first, from other conversations whose topics
@@ -114,24 +115,21 @@ def _set(connection: Connection, conversation: int, people: Sequence[str]) -> No
 
 
 Chain = Sequence[Any]
-"""Rows of an answered turn and of those whose questions led to it, newest first."""
+"""Rows of an answered turn and of those whose questions led to it, the last closed first."""
 
 
 def _list_chains(rows: Sequence[Any]) -> Iterator[Chain]:
-    """Yield the exchanges among the answered turns of a conversation, which come newest first."""
-    used: set[int] = set()
-    for row in rows:
-        chain = [row]
-        while chain[-1].answers:
-            asked = chain[-1]
-            earlier = (one for one in rows if one.id < asked.id and one.finished_at <= asked.created_at)
-            chain.append(next(earlier, None))
-            if chain[-1] is None:
-                break
-        used_before = row.id in used
-        used |= {one.id for one in chain if one is not None}
-        if not used_before and chain[-1] is not None and row.asked_by != row.id:
-            yield chain
+    """Yield the exchanges among the closed turns of a conversation, the last closed first.
+
+    Runs follow one another, and an answer to a question of the bot comes right after it. It can be accepted
+    before the question, and needn't be answered in turn: the question may have been left or the run stopped.
+    """
+    for start, row in enumerate(rows):
+        if row.asked_by == row.id or (start > 0 and rows[start - 1].answers):
+            continue
+        end = next((n for n in range(start, len(rows)) if not rows[n].answers), None)
+        if end is not None and all(one.state == DONE for one in rows[start : end + 1]):
+            yield rows[start : end + 1]
 
 
 def _read(connection: Connection, chains: Sequence[Chain]) -> Iterator[AnsweredQuestion]:

@@ -17,10 +17,10 @@ from bot.store.exchanges import (
     drop_quoted_person,
     list_exchanges,
 )
-from bot.store.interrupts import abandon_interrupt
+from bot.store.interrupts import abandon_interrupt, open_interrupt
 from bot.store.retention import PersonKey, erase_person
 from bot.store.retries import find_last_answered, repeat_answer
-from bot.store.turns import PartChange, load_turn, save_turn
+from bot.store.turns import Idle, PartChange, Wait, claim_turn, load_turn, save_turn
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, changed, message
 
 HOUR = 3600.0
@@ -123,6 +123,53 @@ async def test_people_are_kept_while_a_thread_that_was_told_is_left(db: Database
     await erase_person(db, PersonKey("telegram", ANN.id), 0.0, 107.0, lambda: "newest")
     columns = await db.run(lambda connection: connection.execute(QUOTED).all())
     assert [row[0] for row in columns if row[0]] == []
+
+
+async def claim(db: Database, conversation: int, now: float) -> Turn:
+    claimed = await db.run(claim_turn, conversation, now)
+    assert not isinstance(claimed, Idle | Wait)
+    assert hasattr(claimed, "turn")
+    turn: Turn = claimed.turn
+    return turn
+
+
+async def work(db: Database, turn: Turn, text: str, *, now: float, asks: str = "") -> None:
+    """Close the claimed turn with an answer, or with a question that has this id."""
+    if asks:
+        await db.run(open_interrupt, turn, asks)
+    await answer(db, turn, text, now=now)
+
+
+async def test_an_answer_that_waited_before_the_question_belongs_to_it(db: Database) -> None:
+    before = await ask(db, "thanks", "t1", now=100.0)
+    await answer(db, before, "you're welcome", now=101.0)
+    asked = await ask(db, "find us a slot", "t1", now=102.0)
+    running = await claim(db, asked.conversation, 103.0)
+    waiting = await ask(db, "for me and Ben", "t1", now=104.0)
+    assert waiting.id != running.id
+    await work(db, running, "Which city?", now=105.0, asks="i1")
+    answering = await claim(db, asked.conversation, 106.0)
+    assert (answering.id, answering.answers) == (waiting.id, "i1")
+    await work(db, answering, "Tuesday at nine", now=107.0)
+    new = await ask(db, "new", "t2", now=108.0)
+    found = await db.run(list_exchanges, new, HOUR, 3)
+    assert [(one.text, one.answer) for one in found] == [
+        ("find us a slot", "Tuesday at nine"),
+        ("thanks", "you're welcome"),
+    ]
+
+
+async def test_a_question_that_was_left_is_no_answer(db: Database) -> None:
+    """Also once the conversation has got another question."""
+    first = await ask(db, "book a table", "t1", now=100.0)
+    await work(db, await claim(db, first.conversation, 101.0), "For when?", now=102.0, asks="i1")
+    await db.run(abandon_interrupt, first.conversation, "fresh", None, 103.0)
+    left = await claim(db, first.conversation, 104.0)
+    await db.run(save_turn, left.id, [], 105.0, state=TurnState.CANCELLED)
+    second = await ask(db, "find a film", "t1", now=106.0)
+    await work(db, await claim(db, second.conversation, 107.0), "Which one?", now=108.0, asks="i2")
+    new = await ask(db, "new", "t2", now=109.0)
+    assert await db.run(list_exchanges, new, HOUR, 3) == []
 
 
 async def test_no_lookup_reads_every_conversation_of_a_chat(tmp_path: Path) -> None:
