@@ -62,6 +62,16 @@ class ErasureReport:
     copies: tuple[tuple[str, float], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """What the bot told the person in a chat: `words` are theirs and its `answers`, `turns` gave these."""
+
+    chat: SharedChat
+    words: PersonWords
+    turns: Sequence[int]
+    answers: Sequence[str]
+
+
 @dataclass(slots=True)
 class _Progress:
     request: ErasureRequest
@@ -129,10 +139,11 @@ class PersonErasure:
         newer = await self._db.run(erasures.list_newer, request.person, request.upto)
         continued = {conversation for conversation, _, _ in newer}
         chats = await self._db.run(erasures.list_shared_chats, request.person, conversations, continued)
-        for chat in chats:
-            await self._erase_chat(progress, chat)
+        answered = [await self._erase_chat(progress, chat) for chat in chats]
         await self._delete_inbox_files(progress)
         open_ = await self._erase_rows(progress)
+        for one in answered:
+            await self._erase_told(progress, one)
         reach(ErasureStep.ROWS_ERASED)
         await self._erase_memory(progress)
         await self._delete_threads(progress)
@@ -171,11 +182,11 @@ class PersonErasure:
         progress.names = tuple(dict.fromkeys([*progress.names, *(one.name for one in said if one.name)]))
         await self._db.run(erasures.save_names, request.id, progress.names)
 
-    async def _erase_chat(self, progress: _Progress, chat: SharedChat) -> None:
+    async def _erase_chat(self, progress: _Progress, chat: SharedChat) -> _Answered:
         """Erase the person from the threads, the memory and the stored answers of a group."""
         words = await self._collect_words(progress, chat)
         conversations, threads = await self._db.run(erasures.list_told, progress.request.person, chat)
-        own, answers = await self._list_answers(progress, chat) if conversations else ((), ())
+        own, answers = await self._list_answers(progress, chat)
         more = replace(words, texts=(*words.texts, *answers))
         for thread in chat.threads:
             theirs = more if thread in threads else words
@@ -190,9 +201,23 @@ class PersonErasure:
             if conversation in conversations:
                 await self._mask_turns(conversation, quoted, person, own)
             await self._mask_turns(conversation, mask, person)
-            await self._db.run(drop_quoted_person, conversation, str(person))
         await self._db.run(mask_record, chat.account, chat.chat, mask, person)
         progress.counts["quotations"] += mask.masked + quoted.masked
+        return _Answered(chat, more, own, answers)
+
+    async def _erase_told(self, progress: _Progress, told: _Answered) -> None:
+        """Erase once more where the agent was told the person's exchanges, and remove the person's labels.
+
+        A run that was about to begin when its thread was erased may have brought them since.
+        """
+        person, mask = progress.request.person, TextMask(told.answers)
+        conversations, threads = await self._db.run(erasures.list_told, person, told.chat)
+        for thread in sorted(threads):
+            await self._ask_agent(progress, "threads", self._runtime.erase_from_thread(thread, told.words))
+        for conversation in sorted(conversations):
+            await self._mask_turns(conversation, mask, person, told.turns)
+            await self._db.run(drop_quoted_person, conversation, str(person))
+        progress.counts["quotations"] += mask.masked
 
     async def _mask_turns(
         self, conversation: int, mask: TextMask, person: PersonKey, spared: Collection[int] = ()

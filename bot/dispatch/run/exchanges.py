@@ -12,6 +12,7 @@ import orjson
 from bot.dispatch.run.agent_message import format_local_time
 from bot.domain import ChatKind, Sender, Turn, person_of
 from bot.store import Database
+from bot.store.erasures import list_open_erasures
 from bot.store.exchanges import AnsweredQuestion, add_quoted_people, list_exchanges
 from bot.store.record import is_first_turn
 from bot.store.schedules import EVENT
@@ -33,8 +34,9 @@ async def format_exchanges(
 ) -> str:
     """Format the bot's last exchanges in a group, for a turn that begins a conversation; "" for none.
 
-    `hidden` tells whose messages are left out. Each line names the people whose words are in it or led to
-    it, and the conversation stores them, so that their erasure finds what the agent makes of it.
+    `hidden` tells whose messages are left out; so are those of people whose erasure is in progress. Each line
+    names the people whose words are in it or led to it, and the conversation stores them, so that their
+    erasure finds what the agent makes of it.
     """
     scheduled = any(message.event_id.startswith(EVENT) for message in turn.messages)
     if turn.address.chat_kind is not ChatKind.GROUP or turn.answers or turn.repeats or scheduled:
@@ -43,19 +45,20 @@ async def format_exchanges(
         return ""
     # How the service names a person beside their words: the answer tells what somebody else said.
     label = re.compile(rf"\({re.escape(turn.platform)}:[^()\s]+\)")
+    erased = {str(one.person) for one in await db.run(list_open_erasures)}
     told = (
         one
         for one in await db.run(list_exchanges, turn, BACK_SECONDS, MAX_CANDIDATES)
-        if not any(map(hidden, _list_concerned(one, turn.platform))) and not label.search(one.answer)
+        if not any(map(hidden, _list_concerned(one, turn.platform)))
+        and not label.search(one.answer)
+        and erased.isdisjoint(_list_people(one, turn.platform))
     )
     # An older exchange than one that can't be labelled would pass for the newest.
     labelled = takewhile(lambda one: _is_labelled(one, turn.platform), told)
     found = list(islice(labelled, MAX_EXCHANGES))
     if not found:
         return ""
-    people = dict.fromkeys(
-        name for one in found for name in (person_of(turn.platform, one.sender), *one.people)
-    )
+    people = dict.fromkeys(name for one in found for name in _list_people(one, turn.platform))
     await db.run(add_quoted_people, turn.conversation, tuple(people))
     lines = [_format(one, turn.platform, zone) for one in reversed(found)]
     return texts("note_exchanges", said="\n".join(lines))
@@ -69,8 +72,13 @@ def _list_concerned(one: AnsweredQuestion, platform: str) -> Iterator[Sender]:
 
 def _is_labelled(one: AnsweredQuestion, platform: str) -> bool:
     """Return True if the line of an exchange can name everybody whom it concerns."""
-    people = (person_of(platform, one.sender), *one.people)
+    people = _list_people(one, platform)
     return len(one.people) <= MAX_PEOPLE and all(_PERSON.fullmatch(person) for person in people)
+
+
+def _list_people(one: AnsweredQuestion, platform: str) -> tuple[str, ...]:
+    """Return everybody whom an exchange concerns, first who asked."""
+    return (person_of(platform, one.sender), *one.people)
 
 
 def _format(one: AnsweredQuestion, platform: str, zone: tzinfo) -> str:

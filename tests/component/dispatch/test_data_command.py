@@ -5,6 +5,7 @@ from __future__ import annotations
 import orjson
 
 from bot.domain import ChatKind
+from bot.faults import ErasureStep, act_at
 from bot.store.audit import Actor, list_audit_entries
 from bot.store.connection import sql
 from bot.store.conversations import list_conversations
@@ -212,6 +213,36 @@ async def test_an_erasure_that_is_repeated_finds_it_too(at: Bench) -> None:
         assert at.retention is not None
         assert await at.retention.resume_erasures()
     assert theirs in dict(at.runtime.erased)[told].texts
+
+
+async def test_exchanges_of_who_is_being_erased_are_told_no_more(at: Bench) -> None:
+    group = {"chat": "group", "kind": ChatKind.GROUP}
+    at.runtime.script = answer_with("The ferry leaves at half past six from pier two.")
+    async with at.running():
+        await says(at, "when does it leave?", topic="t1", **group)
+        at.runtime.down = True
+        await says(at, "/data erase yes")
+        await at.adapter.hears("and for me?", person="8", topic="t2", **group)
+        await at.rest(0.3)
+        at.runtime.down = False
+        await at.until(lambda: len(at.runtime.runs) == 2)
+        await at.rest(0.3)
+    assert "ferry" not in str([*at.runtime.runs.values()][-1].request.messages)
+
+
+async def test_what_began_during_an_erasure_is_erased_at_its_end(at: Bench) -> None:
+    """A note was composed before the request, and its run begins after its thread was erased."""
+    theirs = "The ferry leaves at half past six from pier two."
+    group = {"chat": "group", "kind": ChatKind.GROUP}
+    at.runtime.script = answer_with(theirs)
+    async with at.running():
+        await says(at, "when does it leave?", topic="t1", **group)
+        await says(at, "and for me?", person="8", topic="t2", **group)
+        told = [*at.runtime.runs.values()][-1].request.thread_id
+        with act_at(ErasureStep.THREADS_ERASED, at.runtime.erased.clear):
+            await says(at, "/data erase yes")
+    assert [thread for thread, _ in at.runtime.erased] == [told]
+    assert theirs in at.runtime.erased[0][1].texts
 
 
 async def test_what_is_written_after_the_request_stays(at: Bench) -> None:
