@@ -220,8 +220,11 @@ class RunSession:
         for number in range(MAX_SERVICE_CALLS + MAX_REFUSED):
             call = read_service_call(self._transcript.question)
             if not await self._enters_known_run(call):
-                if call is None or self._runs.stopping.is_set():
+                if call is None:
                     return outcome
+                if self._runs.stopping.is_set():
+                    # The outcome was composed before the stop, and has the call as a question to people.
+                    return self._stopped_outcome()
                 value = (
                     await self._services.answer_call(call, self._clock.now())
                     if number < MAX_SERVICE_CALLS

@@ -239,6 +239,19 @@ class Reading(RecordingAdapter):
         return []
 
 
+@dataclass(slots=True)
+class Searching(ScriptedRuntime):
+    """A runtime that takes its time to find runs."""
+
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    searching: bool = False
+
+    async def find_run(self, thread_id: str, key: str) -> str:
+        self.searching = True
+        await self.gate.wait()
+        return await ScriptedRuntime.find_run(self, thread_id, key)
+
+
 async def stops(at: Bench, **more: Any) -> None:
     await at.adapter.hears("/stop", **more)
     await at.rest(0.5)
@@ -325,3 +338,21 @@ class TestStop:
             at.runtime.down = False
             assert await closed(at) == [TurnState.CANCELLED]
         assert second.cancelled
+
+    async def test_a_stop_while_the_next_run_is_searched_leaves_no_question(self, at: Bench) -> None:
+        runtime = Searching()
+        at.runtime = runtime
+        async with at.running():
+            run = await first_run(at)
+            run.say("first")
+        run.emit(*call())
+        async with at.running():
+            await at.until(lambda: runtime.searching)
+            await stops(at)
+            runtime.gate.set()
+            assert TurnState.CANCELLED in await closed(at, 2)
+            await at.adapter.hears("rather this")
+            await at.until(lambda: "run-2" in runtime.runs)
+        assert any(text.endswith("*(stopped)*") for text in at.adapter.texts())
+        assert asked(at, 2) == ["rather this"]
+        assert runtime.runs["run-2"].request.answers == ""
