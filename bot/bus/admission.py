@@ -81,18 +81,18 @@ class AdmissionPolicy:
         role = self._account.policy.role_of(message.origin)
         if role < Role.MEMBER:
             return self._admit_stranger(message, role)
+        shortened = cut_quotations(message, self._account.limits.characters)
         parsed = self._commands.parse(message.text, mentioned=message.origin.chat_kind is ChatKind.GROUP)
         if parsed is not None and not message.attachments and not message.clicked:
             command = self._commands.get(parsed.name)
             new_thread = command is not None and command.starts_thread
             resume = parsed.number if command is not None and command.resumes_thread else 0
-            return self._make_admission(message, Verdict.COMMAND, new_thread=new_thread, resume=resume)
+            return self._make_admission(shortened, Verdict.COMMAND, new_thread=new_thread, resume=resume)
         refusal = self._refusal(message)
         if refusal:
             return self._make_admission(message, Verdict.NOTICE, notice=refusal)
         budgets = self._account.limits_for(message.origin, role)
         is_admin = self._account.may(message.origin, Permission.DECIDE)
-        shortened = cut_quotations(message, self._account.limits.characters)
         return self._make_admission(shortened, Verdict.CHAT, is_admin=is_admin, budgets=budgets)
 
     def _admit_change(self, happened: InboundChange) -> InboundChange | None:
