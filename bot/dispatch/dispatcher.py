@@ -277,9 +277,9 @@ class Dispatcher:
         )
         self._sessions[turn.conversation] = session
         try:
-            # A person's stop that came after the turn was loaded found no session.
-            if await self._db.run(find_stop, turn.id) is Stopped.ASKED:
-                session.stop()
+            # A stop or a newer message that came after the turn was loaded found no session.
+            if why := await self._db.run(find_stop, turn.id):
+                session.stop(why)
             async with asyncio.TaskGroup() as group:
                 group.create_task(streamer.run(), name=f"frames:{turn.id}")
                 group.create_task(streamer.run_typing(), name=f"typing:{turn.id}")

@@ -10,7 +10,7 @@ import pytest
 
 from agent.shared.envelope import without_envelopes
 from bot.access import Role
-from bot.domain import Attachment, AttachmentKind, ChatKind, TurnState
+from bot.domain import Attachment, AttachmentKind, Busy, ChatKind, TurnState
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.runtime.interface import (
     ArtifactsPresented,
@@ -550,6 +550,20 @@ class TestCommands:
             assert await closed(at) == [TurnState.CANCELLED]
         assert at.adapter.texts() == ["*(stopped)*"]
         assert at.runtime.runs == {}
+
+    async def test_a_newer_message_before_the_turn_has_begun_interrupts_it(self, at: Bench) -> None:
+        """The turn is loaded, and waits for its account."""
+        at.busy = Busy.INTERRUPT
+        at.runtime.script = answer_with("ok")
+        async with at.running(connected=False):
+            await at.adapter.hears("long")
+            await at.rest(0.5)
+            assert at.channel is not None
+            await at.adapter.hears("rather this")
+            at.channel.ready.set()
+            assert sorted(await closed(at, 2)) == [TurnState.CANCELLED, TurnState.DONE]
+        assert len(at.runtime.runs) == 1
+        assert at.adapter.texts()[-1] == "ok"
 
     async def test_new_starts_a_fresh_thread_for_what_comes_after(self, at: Bench) -> None:
         at.runtime.script = answer_with("ok")
