@@ -381,6 +381,10 @@ class HistoryMessage:
     quotations: tuple[Quotation, ...] = ()
 
 
+class PartialHistory(list[HistoryMessage]):
+    """The newest messages of a thread that has older ones, or may have."""
+
+
 Earlier = HistoryMessage
 """Former name of HistoryMessage, for adapters that import it."""
 

@@ -234,7 +234,8 @@ class ReadsThreads(Protocol):
     async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
         """Return what people wrote in a thread before the message `before`, oldest first.
 
-        Returns the newest `limit` messages. Raises DeliveryError.
+        Returns the newest `limit` messages; a PartialHistory if fewer are not all, because the platform also
+        counts others. Raises DeliveryError.
         """
         ...
 

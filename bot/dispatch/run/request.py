@@ -24,6 +24,7 @@ from bot.dispatch.run.agent_message import AgentMessages, RoleOf, render_change,
 from bot.dispatch.run.upload import AttachmentUploader
 from bot.domain import (
     HistoryMessage,
+    PartialHistory,
     Turn,
     TurnMessage,
     thread_message_id,
@@ -61,10 +62,12 @@ LONGEST_SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class EarlierInThread:
-    """The messages of others in a thread, oldest first; not `is_complete` if it may have older ones."""
+    """The messages of others in a thread, oldest first. Nothing is known from before `begins` (s since the
+    epoch; 0.0: nothing is missing).
+    """
 
     messages: Sequence[HistoryMessage]
-    is_complete: bool
+    begins: float
 
 
 async def load_thread_history(turn: Turn, channel: AccountChannel, role_of: RoleOf) -> EarlierInThread | None:
@@ -82,7 +85,10 @@ async def load_thread_history(turn: Turn, channel: AccountChannel, role_of: Role
         return None
     readable = (one for one in found if one.text or one.quotations)
     heard = [one for one in readable if role_of(turn, one.sender) is not Role.BLOCKED]
-    return EarlierInThread(heard, len(found) < MAX_HISTORY_MESSAGES)
+    is_complete = len(found) < MAX_HISTORY_MESSAGES and not isinstance(found, PartialHistory)
+    # Of a page that has nobody's messages, the time of its first one is not known.
+    oldest = found[0].sent_at if found else turn.messages[0].sent_at
+    return EarlierInThread(heard, 0.0 if is_complete else oldest)
 
 
 def message_ids(turn: Turn) -> list[str]:

@@ -154,9 +154,8 @@ class ServiceCalls:
         history = await load_thread_history(self._turn, self._channel, self._role_of)
         if history is None:
             return "unread"
-        begins = 0.0 if history.is_complete or not history.messages else history.messages[0].sent_at
         read = [one for one in history.messages if since < one.sent_at <= until]
-        return _FoundMessages(read, "thread", begins, self._turn.messages[0].sent_at)
+        return _FoundMessages(read, "thread", history.begins, self._turn.messages[0].sent_at)
 
     def _parse_time(self, given: Any, default: float) -> float | None:
         """Return an argument as seconds since the epoch, None if it is no time."""

@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 
 from bot.clock import Clock
-from bot.domain import HistoryMessage, ReplyAddress
+from bot.domain import HistoryMessage, PartialHistory, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.discord.channel_cache import CachedChannel, ChannelCache
 from bot.platforms.discord.errors import DiscordLimited
@@ -103,15 +103,20 @@ class DiscordThreads:
         self._places = places
 
     async def read_history(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
-        """Return earlier messages, oldest first. The starter message is in its channel."""
+        """Return earlier messages, oldest first. The starter message is in its channel.
+
+        Discord counts messages of bots and the system too, which are left out.
+        """
         place = self._places.get(address.topic)
         if place is None:
             raise DeliveryError(DeliveryCategory.NOT_FOUND, "the thread is not known")
         route = Route("GET", "/channels/{channel_id}/messages", channel_id=place.id)
-        params = {"before": before, "limit": str(min(limit, PAGE))}
+        most = min(limit, PAGE)
+        params = {"before": before, "limit": str(most)}
         found = await self._outbound.call(route, posting=False, params=params)
-        read = (self._read(message, place) for message in sort_messages(found))
-        return [one for one in read if one is not None]
+        page = sort_messages(found)
+        read = [one for message in page if (one := self._read(message, place)) is not None]
+        return PartialHistory(read) if len(page) >= most else read
 
     def _read(self, message: Json, place: CachedChannel) -> HistoryMessage | None:
         try:

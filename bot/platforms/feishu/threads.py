@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 
-from bot.domain import HistoryMessage, ReplyAddress, Sender
+from bot.domain import HistoryMessage, PartialHistory, ReplyAddress, Sender
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.contacts import FeishuContacts
@@ -30,15 +30,16 @@ class FeishuThreads:
 
     async def read_history(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
         try:
-            found = await self._list_before(address.topic, before, limit)
+            found, has_older = await self._list_before(address.topic, before, limit)
             by_sender = {get_string(get_object(one, "sender"), "id"): one for one in found}
             senders = await asyncio.gather(*(self._find_sender(*one) for one in by_sender.items()))
         except Malformed as problem:
             raise DeliveryError(DeliveryCategory.UNKNOWN, f"Feishu's answer: {problem}") from None
-        return [*self._convert_messages(reversed(found), {sender.id: sender for sender in senders})]
+        read = self._convert_messages(reversed(found), {sender.id: sender for sender in senders})
+        return PartialHistory(read) if has_older else [*read]
 
-    async def _list_before(self, topic: str, before: str, limit: int) -> list[Json]:
-        """List people's messages in a topic before that message, newest first.
+    async def _list_before(self, topic: str, before: str, limit: int) -> tuple[list[Json], bool]:
+        """List people's messages in a topic before that message, newest first, and whether there may be more.
 
         Feishu accepts no time bounds there, so the topic is read from its end.
         """
@@ -52,7 +53,7 @@ class FeishuThreads:
                 passed = passed or get_string(item, "message_id") == before
             if not page or len(found) >= limit:
                 break
-        return found[:limit]
+        return found[:limit], bool(page) or len(found) > limit
 
     async def _read_page(self, topic: str, page: str) -> tuple[list[Json], str]:
         """Return a page of the topic, and the token of the one before it ("" for none)."""

@@ -15,6 +15,7 @@ from bot.domain import (
     HistoryMessage,
     InboundMessage,
     Origin,
+    PartialHistory,
     Quotation,
     QuotationKind,
     ReplyAddress,
@@ -218,12 +219,13 @@ class Reading(RecordingAdapter):
 
     said: int = 1
     problem: DeliveryError | None = None
+    is_partial: bool = False
 
     async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
         if self.problem is not None:
             raise self.problem
         found = [HistoryMessage(f"m{at}", BEN, f"said {at}", 999_000.0 + at) for at in range(self.said)]
-        return found[-limit:]
+        return PartialHistory(found) if self.is_partial else found[-limit:]
 
 
 async def test_without_a_record_the_thread_is_read_where_the_platform_can(at: Bench) -> None:
@@ -242,6 +244,27 @@ async def test_a_thread_that_is_too_long_is_not_read_from_its_beginning(at: Benc
         [found] = await answered(at, 2)
     assert '"said 50"' in found["lines"][0]
     assert found["begins"] == "1970-01-12 13:30:50"
+
+
+@pytest.mark.parametrize(("said", "begins"), [(2, "1970-01-12 13:30"), (0, "1970-01-12 13:46:40")])
+async def test_a_thread_of_which_a_platform_leaves_messages_out_has_older_ones(
+    at: Bench, said: int, begins: str
+) -> None:
+    at.adapter, at.runtime.script = Reading(said=said, is_partial=True), calling({})
+    async with at.running():
+        await hears(at, "what?", topic="t1", addressed=True)
+        [found] = await answered(at, 2)
+    assert (len(found["lines"]), found["begins"]) == (said, begins)
+
+
+async def test_where_all_that_was_read_is_by_blocked_people_the_beginning_is_told(at: Bench) -> None:
+    at.adapter, at.runtime.script, at.role = Reading(said=150), calling({}), None
+    async with at.running():
+        await at.adapter.hears("/role recording:8 blocked", person="9")
+        await at.rest(3.0)
+        await hears(at, "what?", topic="t1", addressed=True)
+        [found] = await answered(at, 2)
+    assert (found["lines"], found["begins"]) == ([], "1970-01-12 13:30:50")
 
 
 async def test_a_thread_that_could_not_be_read_is_not_said_to_be_silent(at: Bench) -> None:
