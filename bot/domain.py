@@ -142,8 +142,8 @@ class Quotation:
     """Content of somebody else in a message; it never acts with the authority of the message's author.
 
     `author` and `author_id` (in the platform's spelling) are "" where the platform does not tell. `files` are
-    the names of those attachments of the message that belong to the quotation; those of a REPLY stay with the
-    message that is replied to. `sent_at` is 0.0 if unknown.
+    the names of those attachments of the message that belong to the quotation, which come after the author's
+    own; those of a REPLY stay with the message that is replied to. `sent_at` is 0.0 if unknown.
     """
 
     kind: QuotationKind

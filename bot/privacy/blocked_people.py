@@ -25,11 +25,22 @@ class BlockedPeople:
 
     def hide_quoted(self, message: TurnMessage) -> TurnMessage:
         """Return a message without the words and files of blocked people that it quotes."""
-        hidden = [one for one in message.quotations if self._is_theirs(one)]
-        # A reply tells the names of files that stay with the message that it answers.
-        files = {name for one in hidden if one.kind is not QuotationKind.REPLY for name in one.files}
-        attachments = tuple(one for one in message.attachments if one.filename not in files)
+        hidden = self._find_files(message)
+        attachments = tuple(one for at, one in enumerate(message.attachments) if at not in hidden)
         return replace(message, quotations=self._hide(message.quotations), attachments=attachments)
+
+    def _find_files(self, message: TurnMessage) -> set[int]:
+        """Return the positions of the attachments that may be blocked people's. The author's own come first,
+        and can have the same names.
+        """
+        # A reply tells the names of files that stay with the message that it answers.
+        passed_on = [one for one in message.quotations if one.kind is not QuotationKind.REPLY]
+        quoted = [name for one in passed_on for name in one.files]
+        found: set[int] = set()
+        for name in {name for one in passed_on if self._is_theirs(one) for name in one.files}:
+            positions = [at for at, one in enumerate(message.attachments) if one.filename == name]
+            found |= {*positions[-quoted.count(name) :]}
+        return found
 
     def _hide_quotations(self, message: M) -> M:
         return replace(message, quotations=self._hide(message.quotations))
