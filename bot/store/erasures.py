@@ -114,7 +114,12 @@ TOLD_IN = sql(
     AND quoted_people <> ''"""
 )
 TURNS_FOR = sql("SELECT id FROM turns WHERE conversation_id IN :ids AND person = :person", "ids")
-ANSWERS_OF = sql("SELECT content FROM parts WHERE turn_id IN :turns AND kind = 'text'", "turns")
+# Only these are told: a line of the service, such as about a failure, may answer others too.
+ANSWERS_OF = sql(
+    """SELECT p.content FROM parts p JOIN turns t ON t.id = p.turn_id WHERE p.turn_id IN :turns
+    AND p.kind = 'text' AND t.kind = 'chat' AND t.state = 'done'""",
+    "turns",
+)
 CONVERSATIONS_IN = sql(
     "SELECT id, thread_id FROM conversations WHERE account = :account AND chat = :chat ORDER BY id"
 )
@@ -333,7 +338,7 @@ def list_turns_for(connection: Connection, person: PersonKey, chat: SharedChat) 
 
 
 def list_answers(connection: Connection, turns: Sequence[int]) -> list[str]:
-    """Return the texts with which these turns were answered."""
+    """Return the agent's answers to these turns."""
     rows = connection.execute(ANSWERS_OF, {"turns": list(turns)}).all() if turns else ()
     return [row.content for row in rows if row.content]
 

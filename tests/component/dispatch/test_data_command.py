@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import orjson
+import pytest
 
 from bot.domain import ChatKind
+from bot.errors import StoreError
 from bot.faults import ErasureStep, act_at
+from bot.runtime.interface import RunEnded, RunFailed
 from bot.store.audit import Actor, list_audit_entries
 from bot.store.connection import sql
 from bot.store.conversations import list_conversations
 from bot.store.people import RoleGrant, grant_role
 from bot.store.read_models import list_turns
 from bot.store.retention import has_abandoned_threads
-from bot.testing.runtime import answer_with
+from bot.testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 
 DAY = 86_400.0
@@ -199,6 +202,23 @@ async def test_what_the_agent_was_told_of_their_exchanges_goes_with_them(at: Ben
     assert "harbour office" in late
 
 
+async def test_what_the_service_said_to_others_too_stays(at: Bench) -> None:
+    def fails(run: ScriptedRun) -> None:
+        run.emit(RunFailed("ProviderOverloaded", "The provider is overloaded."), RunEnded("error"))
+
+    group = {"chat": "group", "kind": ChatKind.GROUP}
+    async with at.running():
+        at.runtime.script = answer_with("The ferry leaves at half past six from pier two.")
+        await says(at, "when does it leave?", topic="t1", **group)
+        at.runtime.script = fails
+        told = await says(at, "and for me?", person="8", topic="t2", **group)
+        assert "ferry" in str([*at.runtime.runs.values()][-1].request.messages)
+        assert told == await says(at, "and back?", topic="t1", **group)
+        await says(at, "/data erase yes")
+        [turn] = await at.db.run(list_turns, 2)
+    assert [part.content for part in turn.parts] == [told]
+
+
 async def test_an_erasure_that_is_repeated_finds_it_too(at: Bench) -> None:
     theirs = "The ferry leaves at half past six from pier two."
     group = {"chat": "group", "kind": ChatKind.GROUP}
@@ -243,6 +263,35 @@ async def test_what_began_during_an_erasure_is_erased_at_its_end(at: Bench) -> N
             await says(at, "/data erase yes")
     assert [thread for thread, _ in at.runtime.erased] == [told]
     assert theirs in at.runtime.erased[0][1].texts
+
+
+async def test_an_erasure_that_was_interrupted_knows_what_others_were_told(at: Bench) -> None:
+    """Ben's conversation was told of Ann, and answered her; Cleo's was told that answer. The store fails when
+    Ben's has been masked.
+    """
+    theirs = "The ferry leaves at half past six from pier two."
+    fails = """CREATE TRIGGER full_disk BEFORE UPDATE OF quoted_people ON conversations WHEN OLD.id = 2
+    BEGIN SELECT RAISE(ABORT, 'full'); END"""
+    group = {"chat": "group", "kind": ChatKind.GROUP}
+    async with at.running():
+        at.runtime.script = answer_with("From the harbour, as ever.")
+        await says(at, "where does it leave?", topic="t1", **group)
+        await says(at, "and for me?", person="8", topic="t2", **group)
+        at.runtime.script = answer_with(theirs)
+        await says(at, "when does it leave?", topic="t2", **group)
+        at.runtime.script = answer_with(f"As I told Ann: {theirs}")
+        await says(at, "and for me?", person="9", topic="t3", **group)
+        at.runtime.down = True
+        await says(at, "/data erase yes")
+        at.runtime.down = False
+        assert at.retention is not None
+        await at.db.run(lambda connection: connection.execute(sql(fails)))
+        with pytest.raises(StoreError):
+            await at.retention.resume_erasures()
+        await at.db.run(lambda connection: connection.execute(sql("DROP TRIGGER full_disk")))
+        assert await at.retention.resume_erasures()
+        [turn] = await at.db.run(list_turns, 3)
+    assert [part.content for part in turn.parts] == ["As I told Ann: [erased]."]
 
 
 async def test_what_is_written_after_the_request_stays(at: Bench) -> None:
