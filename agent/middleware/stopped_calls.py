@@ -6,8 +6,9 @@ Which calls began is only known in the process that ran them (`agent.middleware.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
@@ -21,20 +22,24 @@ from agent.core.checkpoint_barrier import NESTED
 from agent.core.run_context import RunContext
 from agent.middleware.model_response import Request
 from agent.middleware.tool_order import BegunCalls
+from agent.subagents.kinds import TASK
 
 NOT_RUN = "Not run: the work was stopped before this call began, so it had no effect."
 MAX_CHECKPOINTS = 30
 """Checkpoints that are searched for the step; a run that was stopped at once adds a few."""
 _SAVER, _TASKS, _RESUME = "__pregel_checkpointer", "__pregel_tasks", "__resume__"
 """Keys of a step's config, a checkpoint's values and its writes (langgraph has no public way to them)."""
+_CONTROL = ("__", "branch:")
+"""Beginnings of the names of channels that are not the thread's state."""
+_MESSAGES, _USAGE = "messages", "usage"
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
     """A step that was stopped: the results of its calls by id, and the calls that waited for approval."""
 
-    results: Mapping[str, ToolMessage]
-    undecided: frozenset[str]
+    results: dict[str, ToolMessage] = field(default_factory=dict)
+    undecided: set[str] = field(default_factory=set)
 
 
 async def find_stopped_calls(request: Request, begun_calls: BegunCalls) -> list[AnyMessage]:
@@ -107,18 +112,32 @@ def _list_waiting(found: CheckpointTuple) -> Iterator[str]:
 
 
 def _parse_step(found: CheckpointTuple) -> _Step:
-    results: dict[str, ToolMessage] = {}
-    undecided: set[str] = set()
-    writes = found.pending_writes or ()
-    for _, _, value in writes:
-        for one in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(one, ToolMessage):
-                results[one.tool_call_id] = one
-            elif isinstance(one, Interrupt) and isinstance(one.value, Mapping):
+    step = _Step()
+    tasks: dict[str, list[tuple[str, Any]]] = defaultdict(list)
+    for task, channel, value in found.pending_writes or ():
+        tasks[task].append((channel, value))
+    for writes in tasks.values():
+        _add_results(step, writes)
+        for _, value in writes:
+            for one in value if isinstance(value, list | tuple) else (value,):
                 # A subagent's question names a call of its own.
-                is_approval = one.value.get("type") == "approval"
-                undecided |= {str(one.value.get("call_id"))} if is_approval else set()
-    if any(channel == _RESUME for _, channel, _ in writes):
+                if isinstance(one, Interrupt) and isinstance(one.value, Mapping):
+                    is_approval = one.value.get("type") == "approval"
+                    step.undecided.update([str(one.value.get("call_id"))] if is_approval else ())
+    if any(channel == _RESUME for writes in tasks.values() for channel, _ in writes):
         # Questions that were answered are not told from those that were not.
-        undecided.clear()
-    return _Step(results, frozenset(undecided))
+        step.undecided.clear()
+    return step
+
+
+def _add_results(step: _Step, writes: Iterable[tuple[str, Any]]) -> None:
+    """Add the results of a task, unless they tell of a change to the state that is lost, such as a new plan.
+
+    A subagent's report holds without the files that it presented. Usage is left out: that of the stopped run
+    has it.
+    """
+    state = {channel: value for channel, value in writes if not channel.startswith(_CONTROL)}
+    said = state.get(_MESSAGES)
+    for one in said if isinstance(said, list | tuple) else (said,):
+        if isinstance(one, ToolMessage) and (one.name == TASK or state.keys() <= {_MESSAGES, _USAGE}):
+            step.results[one.tool_call_id] = one

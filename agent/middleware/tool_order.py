@@ -46,8 +46,14 @@ class BegunCalls:
     def __init__(self) -> None:
         self._calls: OrderedDict[tuple[str | None, str | None], set[str]] = OrderedDict()
 
-    def add_answer(self, thread: str | None, answer: str | None) -> set[str]:
-        """Return the ids of the answer's calls that have begun, to be added to."""
+    def add_answer(self, thread: str | None, answer: str | None, *, is_resumed: bool = False) -> set[str]:
+        """Return the ids of the answer's calls that have begun, to be added to.
+
+        An answer that is only known from a resumed step is not remembered: another process may have begun
+        any of its calls.
+        """
+        if is_resumed and (thread, answer) not in self._calls:
+            return set()
         begun = self._calls.setdefault((thread, answer), set())
         while len(self._calls) > MAX_ANSWERS:
             self._calls.popitem(last=False)
@@ -71,15 +77,16 @@ class ToolOrderMiddleware(AgentMiddleware[Any, Any]):
     the chain, so that a waiting call holds nothing and each call that runs is seen.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, begun: BegunCalls = BEGUN) -> None:
         super().__init__()
+        self._begun = begun
         self._steps: dict[_Key, _Step] = {}
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
         """Run the tool when it is its turn."""
         key, step = self._find_step(request)
         call_id = request.tool_call["id"] or ""
-        begun = BEGUN.add_answer(key[0], key[-1])
+        begun = self._begun.add_answer(key[0], key[-1], is_resumed=_is_resumed(request))
         place = step.take_place(call_id) if step else None
         if step is None or place is None:
             begun.add(call_id)
@@ -237,11 +244,15 @@ def _open_calls(request: ToolCallRequest) -> tuple[Sequence[ToolCall], str | Non
     return (), None
 
 
+def _is_resumed(request: ToolCallRequest) -> bool:
+    return (request.runtime.config.get("configurable") or {}).get(_RESUMING) is True
+
+
 async def _read_stored_results(request: ToolCallRequest) -> set[str]:
     """Return the ids of the calls whose results an earlier attempt at the step has stored."""
     configurable = request.runtime.config.get("configurable") or {}
     saver, info = configurable.get(_SAVER), request.runtime.execution_info
-    if configurable.get(_RESUMING) is not True or info is None or not isinstance(saver, BaseCheckpointSaver):
+    if not _is_resumed(request) or info is None or not isinstance(saver, BaseCheckpointSaver):
         return set()
     place = {
         "thread_id": info.thread_id,

@@ -7,17 +7,29 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
+from agent.core.interfaces import SubagentResult, SubagentStatus
+from agent.core.state import merge_usage
 from agent.core.tool_order import Order
 from agent.guardrails import AllowlistProvider
 from agent.middleware.dangling import UNANSWERED, DanglingToolCallMiddleware
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.stopped_calls import NOT_RUN
+from agent.middleware.todo import write_todos
 from agent.middleware.tool_order import BegunCalls, ToolOrderMiddleware
+from agent.subagents.tool import make_task_tool
 from agent.testing import Script, ToolUse
+from agent.testing.subagents import ScriptedSubagents
 from tests.component.agent.test_tool_order import Workshop
 from tests.harness.agents import THREAD, chain, say, says, scripted
+
+GO = {"messages": [HumanMessage("go")]}
+USED = merge_usage(None, {"input_tokens": 70, "output_tokens": 7})
+FOUND = SubagentResult(
+    SubagentStatus.COMPLETED, "found it", usage=USED, artifacts=("/mnt/user-data/outputs/x",)
+)
 
 
 class Stopped:
@@ -30,17 +42,28 @@ class Stopped:
             self.workshop.tool("look", Order.FREE),
             self.workshop.tool("help", Order.BESIDE),
             self.workshop.tool("show", Order.LAST),
+            write_todos,
+            make_task_tool(ScriptedSubagents({"look": FOUND})),
         ]
+        self._tools, self._saver = tools, InMemorySaver()
         model = scripted(Script(tools=uses), says("done"), says("done"))
         first = (ToolOrderMiddleware(), DanglingToolCallMiddleware(**dangling), *middleware)
-        self.graph = chain(model, *first, tools=tools)
+        self.graph = chain(model, *first, tools=tools, checkpointer=self._saver)
 
-    async def stop(self, begun: str = "b", given: Any = None) -> None:
-        """Cancel the run once this call has begun and the results of those that ended are stored."""
-        source = given or {"messages": [HumanMessage("go")]}
-        run = asyncio.create_task(self.graph.ainvoke(source, THREAD))
+    def restart(self) -> None:
+        """Go on in another process."""
+        self.workshop.begun.clear()
+        begun = BegunCalls()
+        first = ToolOrderMiddleware(begun=begun), DanglingToolCallMiddleware(begun=begun)
+        self.graph = chain(scripted(says("done")), *first, tools=self._tools, checkpointer=self._saver)
+
+    async def stop(self, begun: str = "b", given: Any = GO, unlogged: int = 0) -> None:
+        """Cancel the run once this call has begun and the results of those that ended are stored, also of
+        this many `unlogged` ones.
+        """
+        run = asyncio.create_task(self.graph.ainvoke(given, THREAD))
         await self.workshop.event(begun).wait()
-        ended = sum(line.endswith("ends") for line in self.workshop.log)
+        ended = unlogged + sum(line.endswith("ends") for line in self.workshop.log)
         while len([task for task in (await self.graph.aget_state(THREAD)).tasks if task.result]) < ended:
             await asyncio.sleep(0)
         run.cancel()
@@ -107,4 +130,29 @@ async def test_an_approved_call_that_was_stopped_may_have_had_an_effect() -> Non
 async def test_a_process_that_did_not_run_the_step_claims_nothing() -> None:
     at = Stopped(use("a"), use("b"), use("c"), begun=BegunCalls())
     await at.stop()
+    assert await at.results() == {"a": "a done", "b": UNANSWERED, "c": UNANSWERED}
+
+
+async def test_a_result_does_not_tell_of_a_change_that_is_lost() -> None:
+    plan = ToolUse("write_todos", {"todos": [{"content": "Look", "status": "in_progress"}]}, "plan")
+    at = Stopped(plan, use("a"), use("b"))
+    await at.stop(unlogged=1)
+    assert await at.results() == {"plan": UNANSWERED, "a": "a done", "b": UNANSWERED}
+    assert not (await at.graph.aget_state(THREAD)).values.get("todos")
+
+
+async def test_a_report_of_a_subagent_is_kept() -> None:
+    task = ToolUse("task", {"description": "look", "prompt": "look"}, "task")
+    at = Stopped(task, use("a"), use("b"))
+    await at.stop(unlogged=1)
+    assert (await at.graph.aget_state(THREAD)).values["usage"] == USED, "the stopped run reports it"
+    assert await at.results() == {"task": "found it", "a": "a done", "b": UNANSWERED}
+    assert not (await at.graph.aget_state(THREAD)).values["usage"], "the next run does not report it again"
+
+
+async def test_a_process_that_resumed_the_step_does_not_know_what_began_before() -> None:
+    at = Stopped(use("a"), use("b"), use("c"))
+    await at.stop()
+    at.restart()
+    await at.stop(given=None)
     assert await at.results() == {"a": "a done", "b": UNANSWERED, "c": UNANSWERED}
