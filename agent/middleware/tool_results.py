@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,11 +16,15 @@ from langgraph.types import Command
 from agent.middleware.clarification import ask_clarification
 from agent.middleware.model_response import Handler, Request, Response
 from agent.middleware.tool_calls import Result, ToolHandler
-from agent.shared.envelope import mark_tags
+from agent.shared.approval_words import IS_REJECTED
+from agent.shared.envelope import MARK, TAGS, mark_tags
 from agent.tools.budget import CHARACTERS
 from agent.tools.result_content import clean_text, describe_content, read_parts
 from agent.tools.result_files import EMPTY, render_parts
 from agent.tools.sandbox import find_sandbox
+
+_UNMARKED = re.compile(rf"<(?=/?(?:{'|'.join(TAGS)})[\s/>])")
+"""The bracket of a plain tag, which `mark_tags` would have marked; to search for all of them takes long."""
 
 
 class ToolResultMiddleware(AgentMiddleware[Any, Any]):
@@ -30,7 +35,8 @@ class ToolResultMiddleware(AgentMiddleware[Any, Any]):
     Longer text becomes a file, and its beginning and end. Nothing in a result passes for a person's message,
     except for what `ask_clarification` returns: tags are marked, and `ToolArgumentsMiddleware` takes the
     marks out of what the model writes back. Results in other forms, which earlier versions stored, are shown
-    to the model as text: providers reject many of them, and then every request of the thread. Hooks:
+    to the model as text: providers reject many of them, and then every request of the thread. Tags that
+    earlier versions stored without a mark are shown with it, unless they are disguised. Hooks:
     `wrap_tool_call` and `wrap_model_call`; what is stored of earlier results does not change.
     """
 
@@ -84,9 +90,19 @@ def plain_results(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 def _is_plain(message: AnyMessage) -> bool:
     if not isinstance(message, ToolMessage):
         return True
-    return isinstance(message.content, str) and bool(message.content.strip())
+    if not isinstance(message.content, str) or not message.content.strip():
+        return False
+    return _holds_words(message) or not _UNMARKED.search(message.content)
+
+
+def _holds_words(message: AnyMessage) -> bool:
+    """Return whether a result holds a person's message: their answer, or why they rejected a call."""
+    is_answer = isinstance(message, ToolMessage) and message.name == ask_clarification.name
+    return is_answer or bool(message.additional_kwargs.get(IS_REJECTED))
 
 
 def _to_plain(message: AnyMessage) -> AnyMessage:
     text = describe_content(message.content)
+    if not _holds_words(message):
+        text = _UNMARKED.sub(f"<{MARK}", text)
     return message.model_copy(update={"content": text if text.strip() else EMPTY})
