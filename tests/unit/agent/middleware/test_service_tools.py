@@ -119,7 +119,12 @@ def test_a_problem_says_what_to_do(problem: str) -> None:
 
 def test_a_silent_chat_is_said_to_be_silent() -> None:
     rendered = render_messages({**FOUND, "lines": []})
-    assert (
-        rendered
-        == "[No messages of people in this chat from 2026-11-23 05:16 to 2026-11-24 05:16 (Europe/Berlin).]"
-    )
+    period = "from 2026-11-23 05:16 to 2026-11-24 05:16 (Europe/Berlin)"
+    rest = "apart from those that\nyou were given.]"
+    assert rendered == f"[No messages of people in this chat {period}, {rest}"
+
+
+def test_a_thread_is_said_to_be_all_that_was_read() -> None:
+    note = "[The chat is not recorded, so only this thread was read.]"
+    assert note in render_messages({**FOUND, "place": "thread", "lines": []})
+    assert note not in render_messages(FOUND)
