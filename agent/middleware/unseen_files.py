@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -48,6 +49,7 @@ NOT_PRESENTED = (
     "result of present_files says. {remedy} the whole answer again so that it is true."
 )
 ANOTHER_WAY, REFUSED = "Present them another way, or write", "Write"
+_PRINT = re.compile("[0-9a-f]{8}")
 MAX_FILES = 1_000
 """A folder with more files holds what a script left, like a folder in it."""
 
@@ -161,6 +163,9 @@ def find_unseen(files: Mapping[str, int], state: Mapping[str, Any], text: str) -
         # An earlier version has not recorded what its turns left in the folder.
         earlier = messages[: len(messages) - len(turn)]
         known = take_prints(files) if any(isinstance(one, ToolMessage) for one in earlier) else {}
+    elif not all(map(_PRINT.fullmatch, known)):
+        # An earlier version has recorded names.
+        known = take_prints(known)
     shown = set(_presented_paths(turn))
     before = set(state.get("artifacts") or ())
     results = "\n".join(str(one.content) for one in turn if isinstance(one, ToolMessage))

@@ -259,6 +259,13 @@ async def test_the_state_keeps_no_names() -> None:
     assert "a.csv" not in values["outputs"]
 
 
+async def test_files_that_an_earlier_version_recorded_by_name_are_no_question() -> None:
+    agent = Agent(LIST, Script(reply="Here."))
+    await agent.put("a.csv", "deadbeef")
+    await agent.say({"messages": [HumanMessage("go")], "outputs": {"a.csv": 1, "deadbeef": 1}})
+    assert agent.notes == []
+
+
 async def test_a_folder_that_a_script_filled_is_no_question() -> None:
     agent = Agent(LIST, Script(reply="Here."))
     await agent.put(*(f"{number}.csv" for number in range(MAX_FILES + 1)))
