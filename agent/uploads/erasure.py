@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -21,8 +22,6 @@ log = structlog.get_logger(__name__)
 
 LARGEST_TEXT = 5_000_000
 """Files of more bytes are not searched for quotations; a transcript of more is deleted."""
-UNFINISHED = ".erasing"
-"""File with the new content of another one in its folder, until it takes that one's place."""
 WRITTEN_BY_AGENT = ("user-data/workspace", "user-data/outputs", "acp-workspace")
 
 
@@ -101,16 +100,20 @@ def _delete_transcript(name: str, folder: int, size: int) -> bool:
 
 def _replace_file(name: str, folder: int, content: bytes, status: os.stat_result) -> None:
     """Put a file with this content in the place of another one, with its owner and mode. A crash leaves one
-    of them whole.
+    of them whole. The name until then is a new one: any other may be that of a file of the agent.
     """
-    with suppress(FileNotFoundError):
-        os.unlink(UNFINISHED, dir_fd=folder)
+    unfinished = f".erasing-{secrets.token_hex(8)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    with os.fdopen(os.open(UNFINISHED, flags, 0o600, dir_fd=folder), "wb") as file:
-        file.write(content)
-        file.flush()
-        with suppress(PermissionError):
-            os.fchown(file.fileno(), status.st_uid, status.st_gid)
-        os.fchmod(file.fileno(), stat.S_IMODE(status.st_mode))
-        os.fsync(file.fileno())
-    os.replace(UNFINISHED, name, src_dir_fd=folder, dst_dir_fd=folder)
+    try:
+        with os.fdopen(os.open(unfinished, flags, 0o600, dir_fd=folder), "wb") as file:
+            file.write(content)
+            file.flush()
+            with suppress(PermissionError):
+                os.fchown(file.fileno(), status.st_uid, status.st_gid)
+            os.fchmod(file.fileno(), stat.S_IMODE(status.st_mode))
+            os.fsync(file.fileno())
+        os.replace(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError:
+        with suppress(FileNotFoundError):
+            os.unlink(unfinished, dir_fd=folder)
+        raise

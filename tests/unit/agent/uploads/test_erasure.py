@@ -98,5 +98,17 @@ def test_a_crash_leaves_the_whole_file(folders: ThreadFolders, monkeypatch: pyte
     assert [one.name for one in path.parent.iterdir()] == [path.name]
 
 
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_no_other_file_is_in_the_way(folders: ThreadFolders, is_folder: bool) -> None:
+    workspace = folders.make("t", "workspace")
+    (workspace / "a.md").write_text("Note: 4711zebra")
+    other = workspace / ".erasing"
+    other.mkdir() if is_folder else other.write_text("x")
+    done = erase_files(folders, "t", [], SAID)
+    assert (done.masked, done.failed) == (1, 0)
+    assert (workspace / "a.md").read_text() == f"Note: {MASK}"
+    assert sorted(one.name for one in workspace.iterdir()) == [".erasing", "a.md"]
+
+
 def _crash(*_args: object, **_more: object) -> None:
     raise OSError("the machine stopped")
