@@ -159,6 +159,8 @@ class PolicyProvider:
     def asks_for(self, tool: str, /) -> bool:
         """Return whether a person is asked about calls of the tool, by the passport as it was read last."""
         assert self._passport is not None
+        if _check_validity(self._passport, self._now()) is not None:
+            return False
         fitting = [one for one in self._passport.capabilities if matches_any(tool, one.tools)]
         return bool(fitting) and all(one.require_approval for one in fitting)
 

@@ -78,7 +78,9 @@ class NamesAskedTools(Protocol):
     """A provider that knows beforehand which tools wait for a person, so that the model can be told."""
 
     def asks_for(self, tool: str, /) -> bool:
-        """Return whether a person is asked about calls of the tool. It must not block."""
+        """Return whether a person is asked about calls of the tool. It must not block; if it fails, the model
+        is told nothing.
+        """
         ...
 
 

@@ -86,10 +86,8 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
         """Call the model with tools whose descriptions say that people are asked."""
-        if not isinstance(self._provider, NamesAskedTools):
-            return await handler(request)
         names = [tool.name for tool in request.tools if isinstance(tool, BaseTool)]
-        asking = frozenset(filter(self._provider.asks_for, names))
+        asking = self._find_asking(names)
         if not asking:
             return await handler(request)
         look = [f"`{name}`" for name in LOOKING if name in names and name not in asking]
@@ -98,6 +96,18 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
             for tool in request.tools
         ]
         return await handler(request.override(tools=shown))
+
+    def _find_asking(self, names: Sequence[str]) -> frozenset[str]:
+        """Return the tools that the provider says it asks about."""
+        provider = self._provider
+        if not isinstance(provider, NamesAskedTools) or inspect.iscoroutinefunction(provider.asks_for):
+            return frozenset()
+        try:
+            return frozenset(name for name in names if provider.asks_for(name) is True)
+        except Exception as error:  # noqa: BLE001 - supervisor: a description is worth no failed run
+            detail = redact_line(str(error))
+            log.warning("asked_tools_unknown", error=type(error).__name__, detail=detail)
+            return frozenset()
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
         """Run the tool if it is allowed."""

@@ -94,6 +94,16 @@ SHELL = {"id": "shell", "tools": ["bash"], "require_approval": True}
 OTHERS = {"id": "others", "tools": ["*"], "roles": ["admin"]}
 
 
+class Broken(Judge):
+    def asks_for(self, tool: str) -> bool:
+        raise KeyError(tool)
+
+
+class Waiting(Judge):
+    async def asks_for(self, tool: str) -> bool:
+        return True
+
+
 @pytest.mark.parametrize(
     ("provider", "asking"),
     [
@@ -102,6 +112,9 @@ OTHERS = {"id": "others", "tools": ["*"], "roles": ["admin"]}
         (AllowlistProvider(denied=["bash"]), set()),
         (PolicyProvider({"capabilities": [SHELL]}), {"bash"}),
         (PolicyProvider({"capabilities": [SHELL, OTHERS]}), set()),
+        (PolicyProvider({"capabilities": [SHELL], "expires_at": "2020-01-01T00:00:00Z"}), set()),
+        (Broken(Allow()), set()),
+        (Waiting(Allow()), set()),
         (Judge(Ask("Really?")), set()),
     ],
 )
