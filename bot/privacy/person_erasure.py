@@ -212,8 +212,9 @@ class PersonErasure:
         """
         person, mask = progress.request.person, TextMask(told.answers)
         conversations, threads = await self._db.run(erasures.list_told, person, told.chat)
+        words = replace(told.words, spared_ids=await self._list_spared(progress.request))
         for thread in sorted(threads):
-            await self._ask_agent(progress, "threads", self._runtime.erase_from_thread(thread, told.words))
+            await self._ask_agent(progress, "threads", self._runtime.erase_from_thread(thread, words))
         for conversation in sorted(conversations):
             await self._mask_turns(conversation, mask, person, told.turns)
             await self._db.run(drop_quoted_person, conversation, str(person))
@@ -254,7 +255,6 @@ class PersonErasure:
             repeats |= await self._db.run(erasures.list_repeats, turns[start : start + STEP])
         recorded = await self._db.run(erasures.list_recorded_texts, request.person, chat.account, chat.chat)
         quoted = await self._db.run(erasures.list_quoted_texts, request.person, chat)
-        newer = await self._db.run(erasures.list_newer, request.person, request.upto)
         ids = [
             (thread_message_id(turn, one.id), len(one.files))
             for one in said
@@ -265,11 +265,16 @@ class PersonErasure:
         return PersonWords(
             message_ids=tuple(identity for identity, _ in ids),
             authors=(str(request.person),),
-            spared_ids=tuple(thread_message_id(turn, number) for _, turn, number in newer),
+            spared_ids=await self._list_spared(request),
             texts=tuple(dict.fromkeys(filter(None, texts))),
             names=tuple(dict.fromkeys(filter(None, names))),
             upload_keys=tuple(f"{identity}-{number}" for identity, files in ids for number in range(files)),
         )
+
+    async def _list_spared(self, request: ErasureRequest) -> tuple[str, ...]:
+        """Return the ids in agent threads of what the person wrote after the request."""
+        newer = await self._db.run(erasures.list_newer, request.person, request.upto)
+        return tuple(thread_message_id(turn, number) for _, turn, number in newer)
 
     async def _ask_agent(self, progress: _Progress, place: str, answer: Awaitable[Mapping[str, int]]) -> None:
         """Add up what the agent erased. A runtime without the route is reported, not retried."""

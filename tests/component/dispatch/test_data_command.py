@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import orjson
 import pytest
 
 from bot.domain import ChatKind
 from bot.errors import StoreError
 from bot.faults import ErasureStep, act_at
-from bot.runtime.interface import RunEnded, RunFailed
+from bot.runtime.interface import PersonWords, RunEnded, RunFailed
 from bot.store.audit import Actor, list_audit_entries
 from bot.store.connection import sql
 from bot.store.conversations import list_conversations
 from bot.store.people import RoleGrant, grant_role
 from bot.store.read_models import list_turns
 from bot.store.retention import has_abandoned_threads
-from bot.testing.runtime import ScriptedRun, answer_with
+from bot.testing.runtime import ScriptedRun, ScriptedRuntime, answer_with
 from tests.component.dispatch.bench import Bench
 
 DAY = 86_400.0
@@ -292,6 +294,29 @@ async def test_an_erasure_that_was_interrupted_knows_what_others_were_told(at: B
         assert await at.retention.resume_erasures()
         [turn] = await at.db.run(list_turns, 3)
     assert [part.content for part in turn.parts] == ["As I told Ann: [erased]."]
+
+
+async def test_what_is_written_during_an_erasure_is_spared(
+    at: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = {"chat": "group", "kind": ChatKind.GROUP}
+    at.runtime.script = answer_with("The ferry leaves at half past six from pier two.")
+    erase = ScriptedRuntime.erase_from_thread
+
+    async def erase_slowly(runtime: ScriptedRuntime, thread_id: str, words: PersonWords) -> Mapping[str, int]:
+        if not runtime.erased:
+            await says(at, "thanks", topic="t2", **group)
+        return await erase(runtime, thread_id, words)
+
+    async with at.running():
+        await says(at, "when does it leave?", topic="t1", **group)
+        await says(at, "and for me?", person="8", topic="t2", **group)
+        monkeypatch.setattr(ScriptedRuntime, "erase_from_thread", erase_slowly)
+        await says(at, "/data erase yes")
+    assert len(at.runtime.runs) == 3
+    late = [*at.runtime.runs.values()][-1].request
+    last = [words for thread, words in at.runtime.erased if thread == late.thread_id][-1]
+    assert last.spared_ids == tuple(one["id"] for one in late.messages)
 
 
 async def test_what_is_written_after_the_request_stays(at: Bench) -> None:
