@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import structlog
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelResponse
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
 from agent.core.interfaces import SandboxError
@@ -73,9 +73,10 @@ class UnseenFilesMiddleware(AgentMiddleware[Any, Any]):
         """Call the model, and ask it about files if its answer ends the turn."""
         held: AIMessage | None = request.state.get("held_answer")  # type: ignore[assignment]
         if held is not None and isinstance(request.messages[-1], ToolMessage):
-            return with_update(await _give_held_answer(held, request, handler), held_answer=None)
+            given, unstored = await _give_held_answer(held, request, handler)
+            return with_update(given, held_answer=None, **_count_usage(unstored))
         # With a held answer here, somebody wrote in between: the model answers everything anew.
-        dropped = {} if held is None else {"held_answer": None}
+        dropped = {} if held is None else {"held_answer": None, **_count_usage([held])}
         shown = VisibleOutput()
         with shown.watch_attempt():
             response = await handler(request)
@@ -96,26 +97,35 @@ class UnseenFilesMiddleware(AgentMiddleware[Any, Any]):
         chosen = _keep_presenting(asked)
         if chosen is not None:
             return with_update(chosen, **update, held_answer=answer)
-        if asked is not None and (usage := sum_usage(asked.result)):
-            update["usage"] = usage
-        return with_update(response, **update)
+        unstored = [*([held] if held is not None else []), *(asked.result if asked is not None else [])]
+        return with_update(response, **{**update, **_count_usage(unstored)})
 
 
-async def _give_held_answer(held: AIMessage, request: Request, handler: Handler) -> Response:
-    """Return the answer that waited, or another one in its place if files could not be presented."""
+def _count_usage(unstored: Iterable[BaseMessage]) -> dict[str, Any]:
+    """Return the update for answers that are not stored, which nothing else counts."""
+    usage = sum_usage(unstored)
+    return {} if usage is None else {"usage": usage}
+
+
+async def _give_held_answer(
+    held: AIMessage, request: Request, handler: Handler
+) -> tuple[Response, Sequence[BaseMessage]]:
+    """Return the answer that waited, or another one in its place if files could not be presented; and what
+    the model said instead, which is not stored.
+    """
     failed = _list_failed(request.messages)
     # Another way would evade a person's no, or a rule.
     is_refused = any({IS_REJECTED, IS_DENIED} & one.additional_kwargs.keys() for one in failed)
     note = NOT_PRESENTED.format(remedy=REFUSED if is_refused else ANOTHER_WAY)
     asking = _with_note(request, held, note)
     if not failed or not _is_affordable(asking):
-        return ModelResponse(result=[held])
+        return ModelResponse(result=[held]), ()
     with VisibleOutput(held.id).watch_attempt() as place:
         response = await _ask_about(asking, handler)
     answer = get_answer(response) if response is not None else None
     if response is None or answer is None or place is None or not (answer.tool_calls or answer.text.strip()):
-        return ModelResponse(result=[held])
-    return replace_message(response, place)
+        return ModelResponse(result=[held]), response.result if response is not None else ()
+    return replace_message(response, place), [held]
 
 
 def _list_failed(messages: Sequence[AnyMessage]) -> list[ToolMessage]:

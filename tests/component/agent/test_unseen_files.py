@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -228,6 +229,14 @@ async def test_the_model_may_present_another_way_instead() -> None:
 async def test_without_a_better_one_the_answer_stays() -> None:
     agent = Agent(write("a.csv"), Script(reply="Attached."), present("b.csv"), Script(reply=" "))
     assert (await agent.say())["messages"][-1].text == "Attached."
+
+
+@pytest.mark.parametrize("last", ["Not attached.", " "], ids=["replaced", "kept"])
+async def test_the_tokens_of_every_answer_count(last: str) -> None:
+    steps = write("a.csv"), Script(reply="Attached."), present("b.csv"), Script(reply=last)
+    counted = (replace(step, usage=(10**at, 0)) for at, step in enumerate(steps))
+    values = await Agent(*counted).say()
+    assert values["usage"]["input_tokens"] == 1111
 
 
 async def test_nothing_is_asked_at_the_limits_of_a_run() -> None:
