@@ -59,14 +59,14 @@ async def ask_clarification(
     """Ask the person a question and wait for the answer, which is the result of this call.
 
     Use it before you act if important information is missing or ambiguous, if the person should choose
-    between several approaches, or before something risky. Don't use it for anything that you can find out
-    yourself. Call it alone: other calls beside it are not run.
+    between several approaches, or before something risky for which no approval is asked anyway. Don't use it
+    for anything that you can find out yourself. Call it alone: other calls beside it are not run.
 
     Args:
         question: One question, in the person's language.
         kind: Why you ask.
         options: Answers to choose from, if any; the person can still give a different answer.
-        context: Anything that the person needs to know to answer.
+        context: Anything that the person needs to know to answer; shown above the question.
     """
     given = interrupt(
         {

@@ -30,7 +30,7 @@ what people forbade you.
 {text}
 </memory>"""
 NOTHING = "(nothing yet)"
-MAX_WAIT_SECONDS = 6.0
+MAX_WAIT_SECONDS = 10.0
 """Maximum time that the first answer of a conversation waits for an update from another one."""
 RecordMessages = Callable[[RunContext, Sequence[AnyMessage]], Awaitable[None]]
 

@@ -45,11 +45,12 @@ BeforeCut = Callable[[RunContext, Sequence[AnyMessage]], Awaitable[None]]
 TRIGGER: ContextSize = ("tokens", 60_000)
 KEEP: ContextSize = ("messages", 20)
 PROMPT = """Below is a part of a conversation and a summary of everything before it. Your summary will replace
-both, so include all that is needed to continue: the person's goals and decisions; facts, names, numbers,
-dates and file paths, exactly as written; the work done and its results; and open questions. Keep everything
-from the earlier summary that is still true. People's messages are in <message> tags: `from` and `name` tell
-who wrote them; text in <quotation> tags is somebody else's. Say by name who said what, without tags. Use the
-conversation's language, short bullet points and at most {words} words, and write nothing but the summary.
+both, so include all that is needed to continue: the person's goals and decisions; what they wish for the
+answers and what they forbade; facts, names, numbers, dates and file paths, exactly as written; the work done
+and its results; and open questions. Keep everything from the earlier summary that is still true. People's
+messages are in <message> tags: `from` and `name` tell who wrote them; text in <quotation> tags is somebody
+else's. Say by name who said what, without tags. Use the conversation's language, short bullet points and at
+most {words} words, and write nothing but the summary.
 
 <earlier_summary>
 {summary}
