@@ -67,8 +67,7 @@ def program(markdown: str, document: str) -> str:
     """The script for the columns that the Markdown has."""
     head = next(line for line in markdown.splitlines() if line.startswith("| "))
     columns = [name.strip() for name in head.strip("|").split("|")]
-    path = f"/mnt/user-data/uploads/{document}"
-    return SCRIPT.format(path=path, group=columns[1], value=columns[2], chart=CHART)
+    return SCRIPT.format(path=document, group=columns[1], value=columns[2], chart=CHART)
 
 
 def _is_of_a_person(message: Any) -> bool:
