@@ -230,7 +230,10 @@ class SubagentStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SubagentStep:
-    """The subagent's model answered for the `turn`-th time (from 1) and calls these tools."""
+    """The subagent's model answered for the `turn`-th time (from 1) and calls these tools.
+
+    A runner whose tasks may have to wait reports turn 0 when the work begins.
+    """
 
     turn: int
     tools: tuple[str, ...] = ()

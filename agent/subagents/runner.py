@@ -44,6 +44,11 @@ class SubagentProgress:
         self._turns = 0
         self._text = ""
 
+    def begin(self) -> None:
+        """Report that the work begins, or goes on after a question."""
+        if self._on_step is not None:
+            self._on_step(SubagentStep(0))
+
     def update(self, values: Mapping[str, Any]) -> None:
         """Take the next state."""
         self._values = values
@@ -155,6 +160,7 @@ class GraphSubagents:
         work = _Work(task, kind, context, SubagentProgress(on_step), waiting)
         while True:
             async with self._acquire_slot(context.thread_id or task.id):
+                work.progress.begin()
                 result = await self._run_with_timeout(work)
             if waiting is None or not work.questions:
                 return result

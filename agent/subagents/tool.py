@@ -4,7 +4,7 @@ Custom events of the run, `{type, task_id, description, …}`; `task_id` is the 
 
 | type | further fields |
 |---|---|
-| `task_started` | `subagent_type` |
+| `task_started` | `subagent_type`; not before there is a free place |
 | `task_running` | `turn` (from 1), `tools`: names of the tools that it calls now |
 | `task_completed` | |
 | `task_failed`, `task_timed_out` | `error`: the problem in one line |
@@ -80,17 +80,26 @@ def make_task_tool(runner: SubagentRunner) -> BaseTool:
         # The writer looks up its run in the current context, but a subagent runs in its own.
         here = copy_context()
 
-        def report_step(step: SubagentStep) -> None:
-            tools = list(step.tools)
-            event = {"type": "task_running", **about, "turn": step.turn, "tools": tools}
-            here.run(runtime.stream_writer, event)
-
         kind = match_type(subagent_type, [kind.name for kind in runner.kinds])
-        runtime.stream_writer({"type": "task_started", **about, "subagent_type": kind})
+        is_started = False
+
+        def report_start() -> None:
+            nonlocal is_started
+            if not is_started:
+                is_started = True
+                here.run(runtime.stream_writer, {"type": "task_started", **about, "subagent_type": kind})
+
+        def report_step(step: SubagentStep) -> None:
+            report_start()
+            if step.turn:
+                event = {"type": "task_running", **about, "turn": step.turn, "tools": list(step.tools)}
+                here.run(runtime.stream_writer, event)
+
         wanted = SubagentTask(call, description, prompt, kind, max_turns)
         waiting = await SubagentPause.open(runtime, description)
         context = RunContext.of(runtime)  # type: ignore[arg-type]
         result = await runner.run(wanted, context, report_step, waiting)
+        report_start()
         problem = {} if result.status is SubagentStatus.COMPLETED else {"error": _one_line(result.text)}
         runtime.stream_writer({"type": _ENDS[result.status], **about, **problem})
         return _to_command(call, result)

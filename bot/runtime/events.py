@@ -52,6 +52,7 @@ TIME_SIGN = " ⏱"
 # Tools that people see the effect of: the list itself, the question, the file.
 QUESTION = "ask_clarification"
 SHOWN_OTHERWISE = PRESENTING | {QUESTION}
+DELEGATING = "task"
 TITLE_LIMIT = 80
 
 
@@ -73,7 +74,10 @@ def tool_starts(message: Mapping[str, Any]) -> Iterator[ToolProgress]:
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
         if isinstance(call, Mapping) and call.get("id") and call.get("name") not in SHOWN_OTHERWISE:
-            yield ToolProgress(ProgressItem(str(call["id"]), _call_title(call), ProgressState.ACTIVE))
+            # A subagent may have to wait for a free place; an event tells when it begins.
+            waits = call.get("name") == DELEGATING
+            state = ProgressState.PENDING if waits else ProgressState.ACTIVE
+            yield ToolProgress(ProgressItem(str(call["id"]), _call_title(call), state))
 
 
 def tool_end(message: Mapping[str, Any]) -> Iterator[ToolProgress]:

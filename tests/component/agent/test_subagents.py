@@ -174,7 +174,14 @@ async def test_the_prompt_says_how_many_work_at_once_and_that_others_wait() -> N
 async def test_five_are_asked_for_and_all_of_them_run() -> None:
     """Three at once (see below); the other two wait, and none is lost."""
     model = both([tasks("a", "b", "c", "d", "e"), says("All done.")], [says("fine")])
-    values, _ = await done(agent(model, look))
+    values, events = await done(agent(model, look))
+    at_work: set[str] = set()
+    for event in events:
+        if event["type"] == "task_started":
+            at_work.add(event["task_id"])
+        elif event["type"] == "task_completed":
+            at_work.remove(event["task_id"])
+        assert len(at_work) <= 3, "one that waits is not said to have begun"
     assert [one.tool_call_id for one in results(values)] == [f"call-{name}" for name in "abcde"]
     assert {one.text for one in results(values)} == {"fine"}
     assert [len(one.tool_calls) for one in values["messages"] if isinstance(one, AIMessage)] == [5, 0]

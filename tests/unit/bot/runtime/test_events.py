@@ -99,7 +99,7 @@ def chunk(text: Any, *, kind: str = "AIMessageChunk", **metadata: Any) -> list[A
             [
                 MessageText("", "so", remark=True),
                 ToolCall("c2", "task", {"description": "Look  it\nup"}),
-                ToolProgress(ProgressItem("c2", "Look it up", ProgressState.ACTIVE)),
+                ToolProgress(ProgressItem("c2", "Look it up", ProgressState.PENDING)),
             ],
         ),
         (
