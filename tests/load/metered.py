@@ -18,7 +18,8 @@ class MeteredDatabase:
     """See `bot.store.database.Database`.
 
     `statements` and `steps` (of SQLite's machine, so every row that a statement visits counts) grow while
-    `counting`; `seconds` is the time spent in transactions.
+    `counting`; `seconds` is the time spent in transactions. `asked` and `open` say how many were begun and
+    how many go on.
     """
 
     def __init__(self, inner: SqliteDatabase) -> None:
@@ -27,15 +28,20 @@ class MeteredDatabase:
         self.steps = 0
         self.seconds = 0.0
         self.counting = False
+        self.asked = 0
+        self.open = 0
 
     async def run(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """See Database."""
         began = time.perf_counter()
+        self.asked += 1
+        self.open += 1
         try:
             return await self.inner.run(work, *args, **kwargs)
         finally:
+            self.open -= 1
             self.seconds += time.perf_counter() - began
 
     async def close(self) -> None:
