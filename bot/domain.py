@@ -107,10 +107,12 @@ class ReplyAddress:
 
 
 class AttachmentKind(StrEnum):
-    """Kind of a file: image or other."""
+    """Kind of a file: an image, recorded speech, a video, or any other."""
 
     FILE = "file"
     IMAGE = "image"
+    VOICE = "voice"
+    VIDEO = "video"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,23 +129,43 @@ class Attachment:
 
 
 class QuotationKind(StrEnum):
-    """Kind of a quotation: a forwarded message, a quoted part of another message, a shared message, or the
-    message that is replied to.
+    """Kind of the content in a message that is not its author's own words.
+
+    Messages of others: a forwarded message, a quoted part of one, a shared message, the message that is
+    replied to, and the message that the thread grew from. Content with a form of its own: a card of an app,
+    the transcript of a recording, a poll, a checklist, a place, a contact, a sticker, a notice of the
+    platform (a person joined, a call ended), the preview of a link, and content that Roebot can't read.
     """
 
     FORWARD = "forward"
     QUOTE = "quote"
     SHARED = "shared"
     REPLY = "reply"
+    THREAD_START = "thread_start"
+    CARD = "card"
+    TRANSCRIPT = "transcript"
+    POLL = "poll"
+    CHECKLIST = "checklist"
+    LOCATION = "location"
+    CONTACT = "contact"
+    STICKER = "sticker"
+    NOTICE = "notice"
+    PREVIEW = "preview"
+    UNSUPPORTED = "unsupported"
+
+
+CONTEXT_KINDS = frozenset({QuotationKind.REPLY, QuotationKind.THREAD_START, QuotationKind.PREVIEW})
+"""Kinds that come along with a message: its author did not pass them on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
-    """Content of somebody else in a message; it never acts with the authority of the message's author.
+    """Content of a message that is not its author's own words; it never acts with their authority.
 
-    `author` and `author_id` (in the platform's spelling) are "" where the platform does not tell. `files` are
-    the names of those attachments of the message that belong to the quotation, which come after the author's
-    own; those of a REPLY stay with the message that is replied to. `sent_at` is 0.0 if unknown.
+    `bot.content` builds the texts of content with a form of its own. `author` and `author_id` (in the
+    platform's spelling) are "" where the platform does not tell. `files` are the names of those attachments
+    of the message that belong to the quotation, which come after the author's own; those of a REPLY or
+    THREAD_START stay with that message. `sent_at` is 0.0 if unknown.
     """
 
     kind: QuotationKind
@@ -155,8 +177,27 @@ class Quotation:
 
 
 def lacks_own_words(text: str, quotations: tuple[Quotation, ...]) -> bool:
-    """Return whether a message only passes on what others wrote. A reply is not passed on."""
-    return any(one.kind is not QuotationKind.REPLY for one in quotations) and not text.strip()
+    """Return whether a message holds only content that is not its author's own words."""
+    return any(one.kind not in CONTEXT_KINDS for one in quotations) and not text.strip()
+
+
+class MentionKind(StrEnum):
+    """Kind of what a text mentions."""
+
+    PERSON = "person"
+    CHANNEL = "channel"
+    ROLE = "role"
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A person, channel, or role (a group of people) that a text mentions: its name as the text shows it,
+    without `@` or `#`, and its id in the platform's spelling.
+    """
+
+    kind: MentionKind
+    name: str
+    id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +207,10 @@ class InboundMessage:
     - `event_id`: unique within the account, and the same if the platform redelivers the message.
     - `addressed`: the message is meant for the bot (private chat, mention, reply to the bot).
     - `group_key`: the same for all parts of an album or of messages forwarded together.
-    - `unsupported`: the kind of a message that can't be read (voice, sticker …), "" for others.
     - `text`: the author's own words, without the mention of the bot.
-    - `quotations`: what the author forwarded, quoted or shared; none of it is in `text`.
+    - `quotations`: all other content, such as what the author forwarded, a card or a poll; none of it is in
+      `text`.
+    - `mentions`: the people, channels and roles that `text` names, without the bot.
     - `link`: URL of the message on the platform ("" if it has none).
     - `clicked`: a button of the message that it replies to (`reply_to`) was pressed; nothing was written.
     """
@@ -180,15 +222,23 @@ class InboundMessage:
     addressed: bool = True
     attachments: tuple[Attachment, ...] = ()
     group_key: str = ""
-    unsupported: str = ""
     clicked: bool = False
     link: str = ""
     quotations: tuple[Quotation, ...] = ()
+    mentions: tuple[Mention, ...] = ()
 
     @property
     def is_quotation_only(self) -> bool:
         """Return whether the author wrote nothing of their own."""
         return lacks_own_words(self.text, self.quotations)
+
+    @property
+    def unsupported(self) -> str:
+        """Return the name of the content that Roebot can't read, "" if the message has anything else."""
+        own = [one for one in self.quotations if one.kind not in CONTEXT_KINDS]
+        unread = [one.text for one in own if one.kind is QuotationKind.UNSUPPORTED]
+        readable = self.text.strip() or self.attachments or len(unread) < len(own)
+        return unread[0] if unread and not readable else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +248,16 @@ class InboundChange:
     `event_id` is unique within the account. `origin` is that of the message as far as the platform reports
     it: account, chat and message id always; a sender id of "" is unknown. `text` is the new text without the
     mention of the bot, None for a deletion. `at` is the time of the change, in seconds since the epoch.
+    `message` is the edited message if it is meant for the bot, None otherwise: an edit that adds a mention
+    starts a turn. `quotations` are its new quotations, None if they did not change.
     """
 
     event_id: str
     origin: Origin
     text: str | None
     at: float
+    message: InboundMessage | None = None
+    quotations: tuple[Quotation, ...] | None = None
 
 
 InboundEvent = InboundMessage | InboundChange

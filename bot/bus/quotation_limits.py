@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.domain import InboundMessage, Quotation, QuotationKind
+from bot.domain import CONTEXT_KINDS, InboundMessage, Quotation
 
-MAX_REPLY_CHARACTERS = 2000
-"""Maximum number of characters of a message that is replied to: often the conversation has it already."""
+MAX_CONTEXT_CHARACTERS = 2000
+"""Maximum number of characters of content that comes along, such as a message that is replied to: often the
+conversation has it already."""
 
 
 def count_characters(message: InboundMessage) -> int:
     """Return the length of the author's own words, or of what they forwarded without any."""
     if not message.is_quotation_only:
         return len(message.text)
-    return sum(len(one.text) for one in message.quotations if one.kind is not QuotationKind.REPLY)
+    return sum(len(one.text) for one in message.quotations if one.kind not in CONTEXT_KINDS)
 
 
 def cut_quotations(message: InboundMessage, most: int) -> InboundMessage:
-    """Return the message with what it replies to cut to MAX_REPLY_CHARACTERS, and other quotations to what
+    """Return the message with what comes along cut to MAX_CONTEXT_CHARACTERS, and other quotations to what
     its author's words leave of `most` characters.
     """
     room = most - len(message.text)
     quotations: list[Quotation] = []
     for one in message.quotations:
-        is_reply = one.kind is QuotationKind.REPLY
-        text = _cut_text(one.text, MAX_REPLY_CHARACTERS if is_reply else room)
-        room -= 0 if is_reply else len(text)
+        comes_along = one.kind in CONTEXT_KINDS
+        text = _cut_text(one.text, MAX_CONTEXT_CHARACTERS if comes_along else room)
+        room -= 0 if comes_along else len(text)
         quotations.append(replace(one, text=text))
     return replace(message, quotations=tuple(quotations))
 

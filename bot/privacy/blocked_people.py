@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from bot.domain import HistoryMessage, Quotation, QuotationKind, Sender, TurnMessage
+from bot.domain import CONTEXT_KINDS, HistoryMessage, Quotation, Sender, TurnMessage
 from bot.store.record import RecordedMessage
 
 M = TypeVar("M", RecordedMessage, HistoryMessage, RecordedMessage | HistoryMessage)
@@ -34,7 +34,7 @@ class BlockedPeople:
         and can have the same names.
         """
         # A reply tells the names of files that stay with the message that it answers.
-        passed_on = [one for one in message.quotations if one.kind is not QuotationKind.REPLY]
+        passed_on = [one for one in message.quotations if one.kind not in CONTEXT_KINDS]
         quoted = [name for one in passed_on for name in one.files]
         found: set[int] = set()
         for name in {name for one in passed_on if self._is_theirs(one) for name in one.files}:

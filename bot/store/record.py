@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.domain import InboundChange, InboundMessage, Quotation, QuotationKind, Sender, Turn
+from bot.domain import CONTEXT_KINDS, InboundChange, InboundMessage, Quotation, Sender, Turn
 from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.connection import (
     Connection,
@@ -98,7 +98,7 @@ PURGE_CHAT_RECORD = sql("DELETE FROM record WHERE account = :account AND chat = 
 def record_message(connection: Connection, message: InboundMessage) -> None:
     """Record a message; an already recorded one is not changed."""
     origin = message.origin
-    forwarded = (one for one in message.quotations if one.kind is not QuotationKind.REPLY)
+    forwarded = (one for one in message.quotations if one.kind not in CONTEXT_KINDS)
     quoted = {name for quotation in forwarded for name in quotation.files}
     files = [f"[{one.filename}]" for one in message.attachments if one.filename not in quoted]
     text = "\n".join(filter(None, [message.text.strip(), *files]))

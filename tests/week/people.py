@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from bot.content import unsupported
 from bot.domain import (
     Attachment,
     AttachmentKind,
@@ -238,7 +239,7 @@ def _oddly(message: InboundMessage, act: Act) -> InboundMessage:
             files = (Attachment(AttachmentKind.FILE, "notes.txt", "f1", 6),)
             return replace(message, attachments=files, group_key=act.key if act.odd == "album" else "")
         case "voice":
-            return replace(message, text="", unsupported="voice")
+            return replace(message, text="", quotations=(unsupported("voice"),))
         case "empty":
             return replace(message, text="  ")
         case "huge":

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from bot import content
 from bot.core.recent_values import RecentValues
 from bot.domain import (
     Attachment,
@@ -78,8 +79,10 @@ class DiscordInbound:
             addressed=place.guild == "" or self._is_addressed(message, place),
             attachments=(*attachments, *(file for _, files in quoted for file in files)),
             group_key="forwarded" if forwarded else "",
-            unsupported=unsupported,
-            quotations=tuple(quotation for quotation, _ in quoted) or self._quote_replied(message, place),
+            quotations=(
+                *(tuple(quotation for quotation, _ in quoted) or self._quote_replied(message, place)),
+                *([content.unsupported(unsupported)] if unsupported else []),
+            ),
             link=f"https://discord.com/channels/{place.guild}/{place.id}/{snowflake(message, 'id')}"
             if place.guild
             else "",

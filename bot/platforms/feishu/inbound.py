@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bot.content import unsupported
 from bot.domain import (
     ChatKind,
     InboundChange,
@@ -102,6 +103,7 @@ class FeishuInbound:
             quotations = await self._forwarded.read_reply(origin.reply_to)
         elif addressed and _is_broken_reply(message):
             quotations = (mark_unreadable(QuotationKind.REPLY, Malformed("parent_id is no string")),)
+        unread = (unsupported(content.unsupported),) if content.unsupported else ()
         # Feishu pushes a message again under another event id when it reconnects, so its own id counts.
         return InboundMessage(
             event_id=message_id,
@@ -110,8 +112,7 @@ class FeishuInbound:
             sent_at=read_time(message, "create_time"),
             addressed=addressed,
             attachments=content.attachments,
-            unsupported=content.unsupported,
-            quotations=quotations,
+            quotations=(*quotations, *unread),
         )
 
     def _convert_edit(self, header: Json, event: Json, now: float) -> InboundChange | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from bot import content
 from bot.domain import (
     Attachment,
     AttachmentKind,
@@ -127,9 +128,11 @@ class SlackInbound:
             sent_at=float(ts),
             addressed=meant or (follows and mine),
             attachments=attachments,
-            unsupported=unsupported,
             link=self._identity.message_link(chat, ts, root),
-            quotations=read_quotations(event, self._identity.user),
+            quotations=(
+                *read_quotations(event, self._identity.user),
+                *([content.unsupported(unsupported)] if unsupported else []),
+            ),
         )
         return SlackMessage(message, _find_team(event, body), thread=root if follows and not mine else "")
 

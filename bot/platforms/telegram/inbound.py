@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from bot import content
 from bot.core.recent_values import RecentValues
 from bot.domain import (
     Attachment,
@@ -218,10 +219,12 @@ class TelegramInbound:
             text=reading.text,
             sent_at=float(require_int(message, "date")),
             addressed=kind is ChatKind.PRIVATE or self._is_addressed(reading, replied, album),
-            quotations=self._read_quotations(message, files),
+            quotations=(
+                *self._read_quotations(message, files),
+                *([content.unsupported(unsupported)] if unsupported else []),
+            ),
             attachments=attachments,
             group_key=album or _group_forwarded(message),
-            unsupported=unsupported,
             link=_message_link(message),
         )
 

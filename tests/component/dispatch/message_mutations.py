@@ -61,8 +61,8 @@ MESSAGE_MUTATIONS = (
         "forwarded commands",
         "Slack: a shared message is a quotation",
         "bot/platforms/slack/inbound.py",
-        "            quotations=read_quotations(event, self._identity.user),",
-        "            quotations=(),",
+        "                *read_quotations(event, self._identity.user),",
+        "",
         "tests/platforms/slack/test_shared_messages.py::test_a_shared_message_is_a_quotation",
     ),
     Mutation(

@@ -10,9 +10,10 @@ import pytest
 from agent.shared.envelope import QuotedText, parse_envelopes
 from agent.shared.schemas import SkillInfo, SkillList
 from bot.access import Role
-from bot.bus.quotation_limits import MAX_REPLY_CHARACTERS
+from bot.bus.quotation_limits import MAX_CONTEXT_CHARACTERS
 from bot.commands.core_commands import build_registry
 from bot.domain import (
+    CONTEXT_KINDS,
     Attachment,
     AttachmentKind,
     ChatKind,
@@ -77,7 +78,7 @@ async def test_what_is_forwarded_can_be_too_long(at: Bench) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "most"),
-    [(QuotationKind.REPLY, MAX_REPLY_CHARACTERS), (QuotationKind.QUOTE, 100_000 - len("why?"))],
+    [(QuotationKind.REPLY, MAX_CONTEXT_CHARACTERS), (QuotationKind.QUOTE, 100_000 - len("why?"))],
 )
 async def test_a_short_message_about_a_long_one_is_answered(
     at: Bench, kind: QuotationKind, most: int
@@ -107,7 +108,7 @@ async def test_a_request_for_a_skill_about_a_long_message_quotes_it_shortened(at
         await at.until(lambda: at.runtime.runs)
     [run] = at.runtime.runs.values()
     [envelope] = parse_envelopes(run.request.messages[0]["content"])
-    assert [len(one.text) for one in envelope.quotations] == [MAX_REPLY_CHARACTERS]
+    assert [len(one.text) for one in envelope.quotations] == [MAX_CONTEXT_CHARACTERS]
 
 
 async def test_own_words_can_be_too_long(at: Bench) -> None:
@@ -125,7 +126,7 @@ async def test_what_blocked_people_wrote_is_not_read_in_quotations(at: Bench, ki
     at.runtime.script = answer_with("read")
     file = Attachment(AttachmentKind.FILE, "plan.pdf", "gone")
     quoted = [Quotation(kind, "my harbour code", f"P{one}", one, ("plan.pdf",)) for one in ("8", "10")]
-    attachments = () if kind is QuotationKind.REPLY else (file,)
+    attachments = () if kind in CONTEXT_KINDS else (file,)
     async with at.running():
         await at.adapter.hears("/role recording:8 blocked", person="9")
         await closed(at)
@@ -206,5 +207,5 @@ async def test_a_long_message_that_is_replied_to_is_cut(at: Bench) -> None:
         await closed(at)
     [run] = at.runtime.runs.values()
     [envelope] = parse_envelopes(run.request.messages[0]["content"])
-    assert [len(one.text) for one in envelope.quotations] == [MAX_REPLY_CHARACTERS, 5000]
+    assert [len(one.text) for one in envelope.quotations] == [MAX_CONTEXT_CHARACTERS, 5000]
     assert [one.kind for one in envelope.quotations] == list(kinds)

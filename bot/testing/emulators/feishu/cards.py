@@ -18,7 +18,7 @@ from bot.testing.emulators.feishu.errors import (
     refused,
 )
 from bot.testing.emulators.feishu.messages import CARD_LIMIT, check_card, check_tables
-from bot.testing.emulators.feishu.state import Card, elements
+from bot.testing.emulators.feishu.state import CardEntity, elements
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
 LAST_SEQUENCE = 2**31 - 1
@@ -122,20 +122,20 @@ def delayed_update(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     return CallResult({}, message.chat.id, message.id, message.text)
 
 
-def _advance(card: Card, call: FeishuCall) -> None:
+def _advance(card: CardEntity, call: FeishuCall) -> None:
     sequence = call.number("sequence")
     if not card.sequence < sequence <= LAST_SEQUENCE:
         raise refused(*BAD_SEQUENCE)
     card.sequence = sequence
 
 
-def _changed(world: FeishuWorkspace, card: Card) -> CallResult:
+def _changed(world: FeishuWorkspace, card: CardEntity) -> CallResult:
     message = world.messages.get(card.message_id)
     if message is not None:
         message.edits += 1
     return CallResult({}, *_place(world, card), card.text)
 
 
-def _place(world: FeishuWorkspace, card: Card) -> tuple[str, str]:
+def _place(world: FeishuWorkspace, card: CardEntity) -> tuple[str, str]:
     message = world.messages.get(card.message_id)
     return (message.chat.id, message.id) if message is not None else ("", "")

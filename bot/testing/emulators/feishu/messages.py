@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from bot.testing.emulators.api import CallResult
 from bot.testing.emulators.feishu.call import FeishuCall
 from bot.testing.emulators.feishu.errors import CARD_TOO_LONG, TOO_LONG, refused
-from bot.testing.emulators.feishu.state import MERGED, Card, FeishuMessage, elements
+from bot.testing.emulators.feishu.state import MERGED, CardEntity, FeishuMessage, elements
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
 TEXT_LIMIT = 150 * 1024
@@ -63,7 +63,7 @@ def _post(world: FeishuWorkspace, call: FeishuCall, place: Any) -> CallResult:
     return posted(message)
 
 
-def _content(world: FeishuWorkspace, kind: str, content: dict[str, Any], size: int) -> Card | None:
+def _content(world: FeishuWorkspace, kind: str, content: dict[str, Any], size: int) -> CardEntity | None:
     """Check the content of a message; return the card entity it refers to, if any."""
     if size > (TEXT_LIMIT if kind == "text" else CARD_LIMIT):
         raise refused(*TOO_LONG)

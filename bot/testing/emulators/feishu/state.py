@@ -39,7 +39,7 @@ class FeishuResource:
 
 
 @dataclass(slots=True)
-class Card:
+class CardEntity:
     """A card entity. `data` is its card JSON; `streaming_until` is the monotonic end of the streaming mode, 0
     while it is closed."""
 
@@ -70,7 +70,7 @@ class FeishuMessage:
     root_id: str = ""
     parent_id: str = ""
     thread_id: str = ""
-    card: Card | None = None
+    card: CardEntity | None = None
     mentions: list[dict[str, Any]] = field(default_factory=list)
     edits: int = 0
     deleted: bool = False

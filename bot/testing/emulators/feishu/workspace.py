@@ -11,7 +11,7 @@ from bot.testing.emulators.feishu.errors import no_card, no_message, refused
 from bot.testing.emulators.feishu.state import (
     GROUP,
     P2P,
-    Card,
+    CardEntity,
     FeishuChat,
     FeishuMessage,
     FeishuResource,
@@ -35,7 +35,7 @@ class FeishuWorkspace:
         self.people: dict[str, FeishuUser] = {}
         self.chats: dict[str, FeishuChat] = {}
         self.messages: dict[str, FeishuMessage] = {}
-        self.cards: dict[str, Card] = {}
+        self.cards: dict[str, CardEntity] = {}
         self.files: dict[str, FeishuResource] = {}
         self.posted: dict[str, tuple[float, str]] = {}
         self.click_tokens: dict[str, tuple[str, int]] = {}
@@ -94,7 +94,7 @@ class FeishuWorkspace:
             raise no_message()
         return found
 
-    def card(self, card_id: str) -> Card:
+    def card(self, card_id: str) -> CardEntity:
         """Return a card entity. Raises ApiRefusal."""
         found = self.cards.get(card_id)
         if found is None:
@@ -119,15 +119,15 @@ class FeishuWorkspace:
         root = parent.root_id or parent.id
         return {"root_id": root, "parent_id": root if thread else parent.id, "thread_id": thread}
 
-    def make_card(self, data: dict[str, Any]) -> Card:
+    def make_card(self, data: dict[str, Any]) -> CardEntity:
         """Create a card entity, streaming if its configuration says so."""
-        card = Card(f"75{next(self._serial):017d}", data)
+        card = CardEntity(f"75{next(self._serial):017d}", data)
         self.cards[card.id] = card
         config = data.get("config")
         self.stream(card, isinstance(config, dict) and config.get("streaming_mode") is True)
         return card
 
-    def stream(self, card: Card, wanted: bool) -> None:
+    def stream(self, card: CardEntity, wanted: bool) -> None:
         """Open or close the streaming mode; reopening it does not extend its life."""
         if not wanted:
             card.streaming_until = 0.0

@@ -1,0 +1,152 @@
+"""Build the texts of content that is not plain words: cards, polls, places and the like.
+
+Each platform has its own form of these; an adapter reads it into the values here, so that the agent, the chat
+record and digests read the same words for the same content on every platform. Texts are English, since the
+agent reads them. Values that are "" or empty are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bot.domain import Quotation, QuotationKind
+
+MAX_CARD_CHARACTERS = 8000
+"""Maximum length in characters of the text of a card; the rest is cut off."""
+
+
+@dataclass(frozen=True, slots=True)
+class CardLink:
+    """A link or button of a card; `url` is "" for a button without an address."""
+
+    label: str
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CardField:
+    """A named value of a card; `name` may be ""."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A card of an app: what Slack calls blocks and attachments, Discord embeds and components, Feishu
+    interactive cards, Telegram rich messages and buttons.
+
+    `lines` is everything between title and footer in reading order: text in Markdown, fields and links.
+    `author` is the line above the title.
+    """
+
+    title: str = ""
+    url: str = ""
+    author: str = ""
+    lines: Sequence[str | CardField | CardLink] = ()
+    footer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PollOption:
+    """An option of a poll; `votes` is -1 if unknown."""
+
+    text: str
+    votes: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ChecklistTask:
+    """A task of a checklist; `by` is the name of the person who completed it."""
+
+    text: str
+    done: bool = False
+    by: str = ""
+
+
+def link_text(link: CardLink) -> str:
+    """Return a link as Markdown, a button without an address in brackets."""
+    if not link.url:
+        return f"[{link.label}]"
+    return link.url if link.label in ("", link.url) else f"[{link.label}]({link.url})"
+
+
+def card_text(card: Card) -> str:
+    """Return a card as lines of Markdown: author, title, content and footer."""
+    title = link_text(CardLink(card.title, card.url)) if card.title else card.url
+    lines = [card.author, title, *map(_card_line, card.lines), card.footer]
+    text = "\n".join(line for line in (one.strip() for one in lines) if line)
+    return text if len(text) <= MAX_CARD_CHARACTERS else f"{text[: MAX_CARD_CHARACTERS - 1]}…"
+
+
+def _card_line(line: str | CardField | CardLink) -> str:
+    if isinstance(line, CardField):
+        return f"{line.name}: {line.value}" if line.name else line.value
+    return link_text(line) if isinstance(line, CardLink) else line
+
+
+def card(card: Card, files: Iterable[str] = ()) -> Quotation:
+    """Build the content of a card; `files` are the names of those attachments that belong to it."""
+    return Quotation(QuotationKind.CARD, card_text(card), files=tuple(files))
+
+
+def preview(card: Card) -> Quotation:
+    """Build the content of the preview of a link, which the platform added."""
+    return Quotation(QuotationKind.PREVIEW, card_text(card))
+
+
+def poll(question: str, options: Iterable[PollOption], *details: str) -> Quotation:
+    """Build the content of a poll; `details` are facts such as "anonymous" or "closed"."""
+    lines = [f"- {one.text}{_votes(one.votes)}" for one in options]
+    return _build(QuotationKind.POLL, question, *lines, ", ".join(filter(None, details)))
+
+
+def _votes(votes: int) -> str:
+    return "" if votes < 0 else f" ({votes} {'vote' if votes == 1 else 'votes'})"
+
+
+def checklist(title: str, tasks: Iterable[ChecklistTask]) -> Quotation:
+    """Build the content of a checklist."""
+    return _build(QuotationKind.CHECKLIST, title, *map(_task_line, tasks))
+
+
+def _task_line(task: ChecklistTask) -> str:
+    by = f" (done by {task.by})" if task.by else ""
+    return f"- [{'x' if task.done else ' '}] {task.text}{by}"
+
+
+def location(
+    latitude: float, longitude: float, name: str = "", address: str = "", note: str = ""
+) -> Quotation:
+    """Build the content of a place; `note` tells more, such as "live until 14:30"."""
+    return _build(QuotationKind.LOCATION, name, address, f"{latitude:.6g}, {longitude:.6g}", note)
+
+
+def contact(name: str, *details: str) -> Quotation:
+    """Build the content of a contact: a person's name, then telephone numbers and the like."""
+    return _build(QuotationKind.CONTACT, name, *details)
+
+
+def sticker(description: str) -> Quotation:
+    """Build the content of a sticker, with its emoji or name ("" if it has neither)."""
+    return Quotation(QuotationKind.STICKER, description)
+
+
+def transcript(text: str, file: str) -> Quotation:
+    """Build the transcript of a recording that is attached as `file`."""
+    return Quotation(QuotationKind.TRANSCRIPT, text, files=(file,) if file else ())
+
+
+def notice(text: str) -> Quotation:
+    """Build a notice of the platform, such as "Lena Okoro joined the group"."""
+    return Quotation(QuotationKind.NOTICE, text)
+
+
+def unsupported(name: str) -> Quotation:
+    """Build the stand-in for content that Roebot can't read; `name` is the platform's name for it."""
+    return Quotation(QuotationKind.UNSUPPORTED, name)
+
+
+def _build(kind: QuotationKind, *lines: str) -> Quotation:
+    return Quotation(kind, "\n".join(line for line in lines if line))
