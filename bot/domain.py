@@ -25,6 +25,10 @@ class Isolation(StrEnum):
     MEMBER = "member"
 
 
+APP_PREFIX = "app:"
+"""Precedes the id of an app where people and apps are stored alike; no platform's ids begin like that."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sender:
     """Author of a message, in the platform's terms.
@@ -32,6 +36,7 @@ class Sender:
     `belongs` lists their groups as the end of an access entry ("team:T1", "role:9"); `guest`: they are a
     guest of the workspace, or from another organization. `account` is the account on which a person signed in
     to the web console by a link from a chat ("" for everybody else); their `id` is `platform:id` then.
+    `is_bot`: an app, bot or webhook wrote it, not a person.
     """
 
     id: str
@@ -41,6 +46,11 @@ class Sender:
     belongs: tuple[str, ...] = ()
     guest: bool = False
     account: str = ""
+
+    @property
+    def key(self) -> str:
+        """Return the id by which the sender is stored: that of an app never equals a person's."""
+        return f"{APP_PREFIX}{self.id}" if self.is_bot else self.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +73,8 @@ class Origin:
 
 
 def person_of(platform: str, sender: Sender) -> str:
-    """Return a person as `platform:id`, the same in all chats of the platform."""
-    return sender.id if sender.account else f"{platform}:{sender.id}"
+    """Return a person as `platform:id`, an app as `platform:app:id`, the same in all chats there."""
+    return sender.id if sender.account else f"{platform}:{sender.key}"
 
 
 def thread_message_id(turn: int, number: int) -> str:

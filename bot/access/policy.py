@@ -65,7 +65,9 @@ class AccessPolicy:
         return self._rules.default == "pair"
 
     def role_of(self, origin: Origin) -> Role:
-        """Return the role of the sender in that chat."""
+        """Return the role of the sender in that chat. An app has none, whatever is said of people."""
+        if origin.sender.is_bot:
+            return self._role_of_app(origin)
         if (origin.sender.account or origin.platform) in LOCAL_PLATFORMS:
             return Role.OWNER
         if origin.sender.account:
@@ -77,6 +79,13 @@ class AccessPolicy:
         found = max(configured, self._as_everybody(origin), *own)
         blocked = any(self._given.get(entry) is Role.BLOCKED for entry in _place_entries(origin))
         return Role.BLOCKED if blocked and found < Role.ADMIN else found
+
+    def _role_of_app(self, origin: Origin) -> Role:
+        entries = _person_entries(origin)
+        blocked = not entries.isdisjoint(self._rules.blocked) or any(
+            self._given.get(entry) is Role.BLOCKED for entry in entries
+        )
+        return Role.BLOCKED if blocked else Role.STRANGER
 
     def _linked_role(self, origin: Origin) -> Role:
         """Return the role of a caller who signed in by a link: in the console that of the account of the

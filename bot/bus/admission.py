@@ -9,7 +9,15 @@ from bot.access import Permission, Role
 from bot.access.one_time_codes import GOOD_FOR, create_code
 from bot.bus.quotation_limits import count_characters, cut_quotations
 from bot.commands.registry import Registry
-from bot.domain import ChatKind, InboundChange, InboundEvent, InboundMessage, Origin
+from bot.domain import (
+    CONTEXT_KINDS,
+    ChatKind,
+    InboundChange,
+    InboundEvent,
+    InboundMessage,
+    Origin,
+    QuotationKind,
+)
 from bot.store.admission_types import Admission, InboxItem, Notice, RecordOnly, Verdict
 from bot.store.budgets import UsageLimit
 from bot.store.people import Pairing
@@ -18,6 +26,8 @@ from bot.wiring import AccountView
 # Seconds without a further part after which an album or a group of forwarded messages, which arrives as
 # several events, is considered complete.
 ALBUM_HOLD = 0.7
+NOTICES = frozenset({QuotationKind.NOTICE, QuotationKind.PREVIEW})
+"""Kinds of content that the platform itself adds."""
 
 
 def is_click(event: InboundEvent) -> bool:
@@ -76,7 +86,7 @@ class AdmissionPolicy:
 
     def admit_message(self, message: InboundMessage) -> Admission | None:
         """Return what to store for a message; None for one that is not for the bot."""
-        if not message.addressed:
+        if not message.addressed or _is_notice(message):
             return None
         role = self._account.policy.role_of(message.origin)
         if role < Role.MEMBER:
@@ -96,9 +106,13 @@ class AdmissionPolicy:
         return self._make_admission(shortened, Verdict.CHAT, is_admin=is_admin, budgets=budgets)
 
     def _admit_change(self, happened: InboundChange) -> InboundChange | None:
-        """Admit a change. A person without access can delete messages, but not write by editing them."""
+        """Admit a change. A person without access can delete messages, but not write by editing them; nor
+        can an app.
+        """
         if happened.text is None:
             return happened
+        if happened.origin.sender.is_bot:
+            return None
         if happened.origin.sender.id and self._account.policy.role_of(happened.origin) < Role.MEMBER:
             return None
         return replace(happened, text=happened.text[: self._account.limits.characters])
@@ -107,9 +121,10 @@ class AdmissionPolicy:
         """Tell a person without access how to get it, in private chats only: by a pairing code, or once a day
         by the configuration lines to add.
         """
-        if role is Role.BLOCKED or message.origin.chat_kind is not ChatKind.PRIVATE:
+        sender = message.origin.sender
+        if role is Role.BLOCKED or sender.is_bot or message.origin.chat_kind is not ChatKind.PRIVATE:
             return None
-        if message.origin.sender.account:
+        if sender.account:
             # A web console user signed in by a link gets this notice in the chat they came from.
             return None
         if self._account.policy.offers_pairing:
@@ -169,6 +184,13 @@ class AdmissionPolicy:
             recorded=self.is_recorded(message.origin.chat),
             budgets=budgets,
         )
+
+
+def _is_notice(message: InboundMessage) -> bool:
+    """Return whether a message holds only what the platform itself wrote: nobody said anything."""
+    kinds = {one.kind for one in message.quotations}
+    said = message.text.strip() or message.attachments or message.clicked
+    return not said and bool(kinds & NOTICES) and kinds <= NOTICES | CONTEXT_KINDS
 
 
 def _megabytes(size: int) -> str:

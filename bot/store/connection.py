@@ -18,6 +18,7 @@ import orjson
 import sqlalchemy
 
 from bot.domain import (
+    APP_PREFIX,
     Attachment,
     AttachmentKind,
     ChangeNote,
@@ -193,7 +194,7 @@ def decode_address(column: str) -> ReplyAddress:
 
 def encode_sender(sender: Sender) -> str:
     """Return the column value of a sender."""
-    known = [sender.id, sender.name, sender.username]
+    known = [sender.key, sender.name, sender.username]
     more = [list(sender.belongs), sender.guest] if sender.belongs or sender.guest or sender.account else []
     return orjson.dumps([*known, *more, *([sender.account] if sender.account else [])]).decode()
 
@@ -202,7 +203,10 @@ def decode_sender(column: str) -> Sender:
     """Return the sender of a column."""
     written: list[Any] = orjson.loads(column)
     person, name, username, belongs, guest, account = [*written, *UNSAID[len(written) :]]
-    return Sender(person, name, username, belongs=tuple(belongs), guest=guest, account=account)
+    is_bot = person.startswith(APP_PREFIX)
+    return Sender(
+        person.removeprefix(APP_PREFIX), name, username, is_bot, tuple(belongs), guest=guest, account=account
+    )
 
 
 def encode_senders(people: Sequence[Sender]) -> str:

@@ -63,7 +63,7 @@ class PersonKey:
 
     def is_written_by(self, sender: Sender) -> bool:
         """Return whether this is the person of a sender, also in the web console."""
-        return sender.id in (self.id, str(self))
+        return sender.key in (self.id, str(self))
 
     @property
     def parameters(self) -> dict[str, Any]:

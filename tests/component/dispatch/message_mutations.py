@@ -14,6 +14,7 @@ STORED = "tests/contract/store/test_quotations.py"
 TELEGRAM = "tests/platforms/telegram/test_quotations.py"
 QUOTED = "tests/component/dispatch/test_quotations.py"
 STOPPED = "tests/component/dispatch/test_stopped_answers.py"
+APPS = "tests/component/dispatch/test_apps.py"
 OBEYED = "tests/e2e/test_injections.py::test_no_order_of_others_is_followed"
 
 MESSAGE_MUTATIONS = (
@@ -337,5 +338,37 @@ MESSAGE_MUTATIONS = (
         "AND t.replaced = 0 AND t.private_topic = 0",
         "AND t.replaced = 0",
         "tests/component/dispatch/test_exchanges.py::test_of_private_topics_nothing_is_told_elsewhere",
+    ),
+    Mutation(
+        "orders of apps",
+        "an app has no role, whoever has its id",
+        "bot/access/policy.py",
+        "        if origin.sender.is_bot:\n            return self._role_of_app(origin)\n",
+        "",
+        f"{APPS}::test_no_id_and_no_name_makes_an_app_a_person",
+    ),
+    Mutation(
+        "orders of apps",
+        "an app is offered no pairing code",
+        "bot/bus/admission.py",
+        "role is Role.BLOCKED or sender.is_bot or message",
+        "role is Role.BLOCKED or message",
+        f"{APPS}::test_an_app_gets_no_answer",
+    ),
+    Mutation(
+        "orders of apps",
+        "notices of the platform start nothing",
+        "bot/bus/admission.py",
+        "if not message.addressed or _is_notice(message):",
+        "if not message.addressed:",
+        f"{APPS}::test_notices_of_the_platform_start_nothing",
+    ),
+    Mutation(
+        "orders of apps",
+        "an app is stored under an id of its own",
+        "bot/domain.py",
+        'return f"{APP_PREFIX}{self.id}" if self.is_bot else self.id',
+        "return self.id",
+        f"{APPS}::test_an_app_is_known_by_an_id_that_no_person_has",
     ),
 )
