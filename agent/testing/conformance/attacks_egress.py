@@ -85,7 +85,7 @@ except OSError:
     print("no names")
 """
 _LOOK = """
-find / -type s -not -path '/proc/*' 2>/dev/null
+find / '(' -path /proc -o -path /sys ')' -prune -o -type s -print 2>/dev/null
 python3 -c 'import socket; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); \
 s.connect("/opt/roebot-egress/gate"); print("connected")' 2>/dev/null
 awk '$4 == "0A"' /proc/net/tcp | wc -l
