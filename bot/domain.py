@@ -209,6 +209,11 @@ class Mention:
     name: str
     id: str
 
+    @property
+    def label(self) -> str:
+        """Return the name as a text shows it, with its sign."""
+        return f"{'#' if self.kind is MentionKind.CHANNEL else '@'}{self.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class InboundMessage:
@@ -319,7 +324,7 @@ OPEN_STATES = (TurnState.ACCEPTED, TurnState.RUNNING, TurnState.WAITING, TurnSta
 
 @dataclass(frozen=True, slots=True)
 class TurnMessage:
-    """An accepted message of a turn. A deleted one has neither text nor attachments nor quotations."""
+    """An accepted message of a turn. A deleted one has neither text, attachments, quotations nor mentions."""
 
     id: int
     event_id: str
@@ -330,6 +335,7 @@ class TurnMessage:
     attachments: tuple[Attachment, ...] = ()
     deleted: bool = False
     quotations: tuple[Quotation, ...] = ()
+    mentions: tuple[Mention, ...] = ()
 
     @property
     def is_quotation_only(self) -> bool:

@@ -18,6 +18,8 @@ TAGS = (MESSAGE, QUOTATION, SKILL)
 """Tags that only the service writes: escaped texts can't open or close them."""
 MAX_ATTRIBUTE = 120
 """Maximum number of characters of an attribute's value; the rest is cut off."""
+MAX_MENTIONS = 600
+"""Maximum number of characters of the attribute with mentions; the last ones are left out."""
 BRACKETS = "<＜﹤‹〈⟨❬❮˂ᐸ≺"
 """The bracket that opens a tag, and characters that a reader may take for it."""
 MARK = "·"
@@ -34,7 +36,7 @@ _TYPE = re.compile(r"[A-Z][A-Za-z]*>")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟″＂«»", "'") | dict.fromkeys(BRACKETS[1:] + _CLOSERS[1:], "'"))
 _ATTRIBUTE = re.compile(r' ([a-z]+)="([^"<>\n]*)"')
-_FILES = " | "
+_SEPARATOR = " | "
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,18 @@ class QuotedText:
 
 
 @dataclass(frozen=True, slots=True)
+class MentionedName:
+    """A name in a text, with its sign (`@Ann`, `#deploys`), and whose it is, as `platform:id`."""
+
+    name: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class MessageEnvelope:
     """A message for the agent. `person` is its author as `platform:id`; `text` holds their own words only;
-    `time` is when they wrote it, as text in the time zone of the chat.
+    `time` is when they wrote it, as text in the time zone of the chat. `mentions` are the names in the text
+    whose ids the platform told.
     """
 
     person: str
@@ -64,12 +75,15 @@ class MessageEnvelope:
     role: str = ""
     quotations: tuple[QuotedText, ...] = ()
     time: str = ""
+    mentions: tuple[MentionedName, ...] = ()
 
 
 def render_envelope(envelope: MessageEnvelope) -> str:
     """Return a message with its envelope."""
     author = {"from": envelope.person, "name": envelope.name, "role": envelope.role}
-    opening = _open_tag(MESSAGE, {**author, "time": envelope.time})
+    opening = _open_tag(
+        MESSAGE, {**author, "time": envelope.time}, {"mentions": _join_mentions(envelope.mentions)}
+    )
     quoted = [render_quotation(one) for one in envelope.quotations]
     body = [escape_text(envelope.text)] if envelope.text or not quoted else []
     return "\n".join([opening, *body, *quoted, f"</{MESSAGE}>"])
@@ -77,7 +91,7 @@ def render_envelope(envelope: MessageEnvelope) -> str:
 
 def render_quotation(quotation: QuotedText) -> str:
     """Return a quotation in its tags."""
-    files = _FILES.join(name.replace("|", "_") for name in quotation.files)
+    files = _SEPARATOR.join(name.replace("|", "_") for name in quotation.files)
     author = {"kind": quotation.kind, "from": quotation.person, "name": quotation.name}
     opening = _open_tag(QUOTATION, {**author, "time": quotation.time, "files": files})
     return "\n".join([opening, escape_text(quotation.text), f"</{QUOTATION}>"])
@@ -189,9 +203,27 @@ def _fold(char: str) -> str:
     return base.casefold().translate(_LOOKALIKES)
 
 
-def _open_tag(name: str, attributes: Mapping[str, str]) -> str:
-    shown = ((key, escape_attribute(value)) for key, value in attributes.items())
-    return "".join([f"<{name}", *(f' {key}="{value}"' for key, value in shown if value), ">"])
+def _open_tag(name: str, attributes: Mapping[str, str], escaped: Mapping[str, str] | None = None) -> str:
+    shown = {key: escape_attribute(value) for key, value in attributes.items()} | dict(escaped or {})
+    return "".join([f"<{name}", *(f' {key}="{value}"' for key, value in shown.items() if value), ">"])
+
+
+def _join_mentions(mentions: Sequence[MentionedName]) -> str:
+    """Return the escaped value of as many mentions as MAX_MENTIONS allows, each once."""
+    shown: dict[str, None] = {}
+    length = 0
+    for one in mentions:
+        # A colon in a name could make it look like an id.
+        entry = f"{_escape_part(one.name.replace(':', '_'))} ({_escape_part(one.id)})"
+        length += len(entry) + len(_SEPARATOR) if entry not in shown else 0
+        if length > MAX_MENTIONS:
+            break
+        shown[entry] = None
+    return _SEPARATOR.join(shown)
+
+
+def _escape_part(value: str) -> str:
+    return escape_attribute(value.replace("|", "_"))
 
 
 def escape_attribute(value: str) -> str:
@@ -236,7 +268,15 @@ def _split(content: str) -> Iterator[MessageEnvelope | str]:
 
 def _to_envelope(attributes: Attributes, text: str, quotations: Sequence[QuotedText]) -> MessageEnvelope:
     person, name, role, time = (attributes.get(key, "") for key in ("from", "name", "role", "time"))
-    return MessageEnvelope(person, unescape_text(text), name, role, tuple(quotations), time)
+    mentions = tuple(_split_mentions(attributes.get("mentions", "")))
+    return MessageEnvelope(person, unescape_text(text), name, role, tuple(quotations), time, mentions)
+
+
+def _split_mentions(value: str) -> Iterator[MentionedName]:
+    for entry in value.split(_SEPARATOR):
+        name, bracket, identity = entry.removesuffix(")").rpartition(" (")
+        if bracket:
+            yield MentionedName(name, identity)
 
 
 def _read_tag(line: str, name: str) -> Attributes | None:
@@ -257,6 +297,6 @@ def _to_quotation(attributes: Attributes, text: str) -> QuotedText:
         text=unescape_text(text),
         person=attributes.get("from", ""),
         name=attributes.get("name", ""),
-        files=tuple(files.split(_FILES)) if files else (),
+        files=tuple(files.split(_SEPARATOR)) if files else (),
         time=attributes.get("time", ""),
     )

@@ -6,7 +6,8 @@ Case, punctuation and line breaks between the words make no difference, nor do J
 paraphrase is not recognised.
 
 The labels that the service puts before quoted messages are masked as well: `"Name" (platform:id)` with the
-JSON string behind it, and `(forward "Name"`. Elsewhere a name stays, because many people can have it.
+JSON string behind it, `(forward "Name"`, and `@Name (platform:id)` among the mentions of a message. Elsewhere
+a name stays, because many people can have it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from agent.shared.envelope import QuotedText, escape_text, mark_tags, render_quotation
+from agent.shared.envelope import MAX_ATTRIBUTE, QuotedText, escape_text, mark_tags, render_quotation
 from agent.shared.escaped_text import Edit, apply_edits, edit_views, iterate_views
 
 MASK = "[erased]"
@@ -39,6 +40,7 @@ _KINDS = ("forward", "quote", "shared", "reply")
 _SENTENCE = re.compile(r".*?(?:[.!?。！？\n]\s*|\Z)", re.DOTALL)
 """A sentence with the space behind it, so that what stays is unchanged: lists, `1.5`, `a.txt`."""
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
+_MENTION = rf'(?<=["| ])@[^|"<>\n]{{0,{MAX_ATTRIBUTE * len("&quot;")}}}'
 _GAP = 12
 """Largest number of other characters between two words of a passage."""
 
@@ -184,6 +186,7 @@ def _list_labels(authors: Iterable[str], names: Iterable[str]) -> Iterator[tuple
         yield mark, re.compile(rf"\[{label}[^\"\n]*{_STRING}[^\"\n]*{_STRING}\]"), f"[{masked}]"
         yield mark, re.compile(rf"{label}:? {_STRING}"), f'{masked} "{MASK}"'
         yield mark, re.compile(label), masked
+        yield mark, re.compile(f"{_MENTION} {re.escape(mark)}"), f"@{MASK} ({MASK})"
     for name, kind in product(names, _KINDS):
         for label, masked in zip(_list_forms(kind, name), _list_forms(kind, MASK), strict=True):
             yield label, re.compile(re.escape(label)), masked

@@ -73,7 +73,8 @@ class AdmissionPolicy:
         """Return whether the message is a group command whose answer only its author may see."""
         if message.origin.chat_kind is not ChatKind.GROUP:
             return False
-        return self._commands.answers_alone(message.text, self._account.policy.role_of(message.origin))
+        role = self._account.policy.role_of(message.origin)
+        return self._commands.answers_alone(message.text, role, message.mentions)
 
     def _should_record(self, origin: Origin) -> bool:
         """Return whether messages from there are recorded even if they are not addressed to the bot."""
@@ -92,7 +93,8 @@ class AdmissionPolicy:
         if role < Role.MEMBER:
             return self._admit_stranger(message, role)
         shortened = cut_quotations(message, self._account.limits.characters)
-        parsed = self._commands.parse(message.text, mentioned=message.origin.chat_kind is ChatKind.GROUP)
+        is_group = message.origin.chat_kind is ChatKind.GROUP
+        parsed = self._commands.parse(message.text, mentioned=is_group, mentions=message.mentions)
         if parsed is not None and not message.attachments and not message.clicked:
             command = self._commands.get(parsed.name)
             new_thread = command is not None and command.starts_thread

@@ -155,14 +155,36 @@ async def _tokens(call: Invocation, thread_id: str) -> list[str]:
 
 
 _ADMIN_COMMANDS = (
-    Command("allow", allow, argument="[WHO]", most_words=1, permission=Permission.GRANT),
-    Command("revoke", revoke, argument="WHO", most_words=1, permission=Permission.GRANT),
-    Command("role", role, argument="[WHO] [ROLE]", most_words=2, permission=Permission.GRANT, private=True),
+    Command("allow", allow, argument="[WHO]", most_words=1, permission=Permission.GRANT, takes_person=True),
+    Command("revoke", revoke, argument="WHO", most_words=1, permission=Permission.GRANT, takes_person=True),
+    Command(
+        "role",
+        role,
+        argument="[WHO] [ROLE]",
+        most_words=2,
+        permission=Permission.GRANT,
+        private=True,
+        takes_person=True,
+    ),
     Command("pair", pair, argument="[CODE] [ROLE]", most_words=3, permission=Permission.GRANT, private=True),
     Command(
-        "budget", budget, argument="[WHO] [LIMIT]", most_words=3, permission=Permission.LIMIT, private=True
+        "budget",
+        budget,
+        argument="[WHO] [LIMIT]",
+        most_words=3,
+        permission=Permission.LIMIT,
+        private=True,
+        takes_person=True,
     ),
-    Command("audit", audit, argument="[WHO]", most_words=1, permission=Permission.AUDIT, private=True),
+    Command(
+        "audit",
+        audit,
+        argument="[WHO]",
+        most_words=1,
+        permission=Permission.AUDIT,
+        private=True,
+        takes_person=True,
+    ),
     Command("accounts", accounts, permission=Permission.ACCOUNTS, private=True),
     Command("restart", restart, argument="ACCOUNT", most_words=1, permission=Permission.ACCOUNTS),
     Command("reload", reload, permission=Permission.CONFIGURE),

@@ -10,8 +10,9 @@ from typing import Literal, Protocol
 
 from bot.access import Caller, Permission, Role, Target
 from bot.access.permissions import RULES
+from bot.commands.mentioned import insert_ids
 from bot.config import Rejected, Reloaded
-from bot.domain import ChatKind, Origin, Turn, TurnKind
+from bot.domain import ChatKind, Mention, Origin, Turn, TurnKind
 from bot.platforms.base import CommandHint
 from bot.privacy.retention import RetentionJob
 from bot.runtime.interface import TokenUsage
@@ -205,6 +206,8 @@ class Command:
     name, or its arguments too. Commands for admins are always recorded, with arguments."""
     changes_bare: bool = False
     """It changes something without arguments too."""
+    takes_person: bool = False
+    """Its first argument can be a person, also as a mention in its message."""
     slow: bool = False
     """It waits for the agent, so that typing is shown."""
 
@@ -288,9 +291,9 @@ class Registry:
         """Return the commands that the role allows."""
         return [command for command in self._commands.values() if role >= command.role]
 
-    def answers_alone(self, text: str, role: Role) -> bool:
+    def answers_alone(self, text: str, role: Role, mentions: Sequence[Mention] = ()) -> bool:
         """Return True if the answer to a command in a group is visible to the caller only."""
-        parsed = self.parse(text, mentioned=True)
+        parsed = self.parse(text, mentioned=True, mentions=mentions)
         command = self.get(parsed.name) if parsed else None
         return parsed is not None and command is not None and command.answers_alone(role, parsed.words)
 
@@ -299,7 +302,7 @@ class Registry:
         if turn.kind is not TurnKind.COMMAND or turn.address.chat_kind is not ChatKind.GROUP:
             return ""
         asked = next(iter(turn.messages), None)
-        alone = asked is not None and self.answers_alone(asked.text, roles(turn))
+        alone = asked is not None and self.answers_alone(asked.text, roles(turn), asked.mentions)
         return asked.sender.id if asked is not None and alone else ""
 
     def nearest(self, name: str, more: Sequence[str] = ()) -> list[str]:
@@ -310,22 +313,29 @@ class Registry:
         """Return the entries of a platform's native command menu."""
         return [CommandHint(name, texts(f"cmd_{name}")) for name in self._commands]
 
-    def parse(self, text: str, *, mentioned: bool) -> Parsed | None:
+    def parse(self, text: str, *, mentioned: bool, mentions: Sequence[Mention] = ()) -> Parsed | None:
         """Parse a message as a command; return None if it is none.
 
         `/name words` is always a command, known or not. A plain "stop" in one of the supported languages is
         one too; so is a known name after a mention, alone or with its arguments (see `Command.is_meant`).
-        "approve 12" is a command anywhere.
+        "approve 12" is a command anywhere. In the words of a command that takes a person, ids stand for the
+        people whom its message mentions.
         """
         text = text.strip()
         if match := NAME.fullmatch(text):
-            return Parsed(match["name"].lower(), tuple((match["rest"] or "").split()))
+            name = match["name"].lower()
+            return Parsed(name, tuple(self._with_ids(name, match["rest"] or "", mentions).split()))
         words = text.lower().split()
         if len(words) == 1 and (plain := PLAIN.get(words[0].rstrip(_AFTER_A_WORD))):
             return Parsed(plain, ())
         written = WORD.fullmatch(text)
         command = self._commands.get(written["name"].lower()) if written else None
         rest = ((written and written["rest"]) or "").strip()
+        rest = rest if command is None else self._with_ids(command.name, rest, mentions)
         if command is None or not (command.is_numbered(rest) or (mentioned and command.is_meant(rest))):
             return None
         return Parsed(command.name, tuple(rest.lstrip("".join(COLONS)).split()))
+
+    def _with_ids(self, name: str, rest: str, mentions: Sequence[Mention]) -> str:
+        command = self._commands.get(name)
+        return insert_ids(rest, mentions) if command is not None and command.takes_person else rest

@@ -415,7 +415,7 @@ class Dispatcher:
     async def _run_command(self, turn: Turn, channel: AccountChannel) -> Result:
         texts = self._texts_for(turn)
         message = turn.messages[0]
-        parsed = self._commands.parse(message.text, mentioned=True)
+        parsed = self._commands.parse(message.text, mentioned=True, mentions=message.mentions)
         name = parsed.name if parsed else ""
         words = parsed.words if parsed else ()
         call = Invocation(turn, name, words, self._role_in(turn), texts, self._services, self._commands)

@@ -23,6 +23,8 @@ from bot.domain import (
     AttachmentKind,
     ChangeNote,
     ChatKind,
+    Mention,
+    MentionKind,
     Part,
     PartKind,
     PartState,
@@ -255,6 +257,24 @@ def decode_quotations(column: str) -> tuple[Quotation, ...]:
     )
 
 
+MOST_MENTIONS = 50
+"""Maximum number of mentions stored with a message."""
+
+
+def encode_mentions(mentions: Sequence[Mention]) -> str:
+    """Return the column value of the first MOST_MENTIONS mentions ("" for none)."""
+    if not mentions:
+        return ""
+    rows = [[one.kind.value, one.name, one.id] for one in mentions[:MOST_MENTIONS]]
+    return orjson.dumps(rows).decode()
+
+
+def decode_mentions(column: str) -> tuple[Mention, ...]:
+    """Return the mentions of a column."""
+    rows = orjson.loads(column) if column else []
+    return tuple(Mention(MentionKind(kind), name, identity) for kind, name, identity in rows)
+
+
 def encode_words(words: Sequence[str]) -> str:
     """Return the column value of words, also for none ("" means "not set")."""
     return orjson.dumps(list(words)).decode()
@@ -297,6 +317,7 @@ def decode_message(row: Any) -> TurnMessage:
         attachments=decode_attachments(row.attachments),
         deleted=bool(row.deleted),
         quotations=decode_quotations(row.quotations),
+        mentions=decode_mentions(row.mentions),
     )
 
 

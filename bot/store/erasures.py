@@ -19,6 +19,7 @@ from bot.store.connection import (
     OPEN,
     Connection,
     decode_attachments,
+    decode_mentions,
     decode_quotations,
     decode_sender,
     decode_senders,
@@ -134,15 +135,15 @@ RECORDED_IN = sql(
     f"""SELECT i.text, i.sender FROM record i WHERE i.account = :account AND i.chat = :chat
     AND {WRITTEN_BY}"""
 )
-# What may quote a person, by the chat where somebody did: `:mark` is their id as JSON.
+# What may quote or mention a person, by the chat where somebody did: `:mark` is their id as JSON.
 QUOTED_IN_RECORDS = sql(
-    f"""SELECT account, chat, quotations FROM record WHERE account IN {PLATFORM_ACCOUNTS}
-    AND quotations LIKE :mark"""
+    f"""SELECT account, chat, quotations, mentions FROM record WHERE account IN {PLATFORM_ACCOUNTS}
+    AND (quotations LIKE :mark OR mentions LIKE :mark)"""
 )
 QUOTED_IN_MESSAGES = sql(
-    """SELECT c.id, c.account, c.chat, c.chat_kind, i.quotations FROM inbound i
+    """SELECT c.id, c.account, c.chat, c.chat_kind, i.quotations, i.mentions FROM inbound i
     JOIN turns t ON t.id = i.turn_id JOIN conversations c ON c.id = t.conversation_id
-    WHERE i.turn_id > 0 AND c.platform = :platform AND i.quotations LIKE :mark"""
+    WHERE i.turn_id > 0 AND c.platform = :platform AND (i.quotations LIKE :mark OR i.mentions LIKE :mark)"""
 )
 # What others forwarded or quoted in a chat, in its record and in its conversations.
 QUOTED_IN_RECORD = sql(
@@ -162,8 +163,8 @@ OPEN_TURNS = sql(
 )
 # Messages without a turn, or deleted by their author.
 ANONYMIZE_LEFTOVERS = sql(
-    f"""UPDATE inbound SET text = '', attachments = '', quotations = '', sender = :nobody, message_id = '',
-    deleted = 1 WHERE id IN (SELECT i.id FROM inbound i WHERE i.id > :after AND i.id <= :upto
+    f"""UPDATE inbound SET text = '', attachments = '', quotations = '', mentions = '', sender = :nobody,
+    message_id = '', deleted = 1 WHERE id IN (SELECT i.id FROM inbound i WHERE i.id > :after AND i.id <= :upto
     AND (i.turn_id <= 0 OR i.deleted = 1) AND {WRITTEN_BY})"""
 )
 # Reminders and other notices repeat texts of the person, and no message of theirs belongs to them.
@@ -301,7 +302,9 @@ def list_shared_chats(
 def _list_quoting_chats(
     connection: Connection, person: PersonKey, own: Collection[int]
 ) -> set[tuple[str, str]]:
-    """Return account and chat where others quoted the person; `own` are conversations that end anyway."""
+    """Return account and chat where others quoted or mentioned the person; `own` are conversations that end
+    anyway.
+    """
     given = {"platform": person.platform, "mark": f"%{orjson.dumps(person.id).decode()}%"}
     recorded = connection.execute(QUOTED_IN_RECORDS, given).all()
     sent = [row for row in connection.execute(QUOTED_IN_MESSAGES, given).all() if row.id not in own]
@@ -309,6 +312,7 @@ def _list_quoting_chats(
         (row.account, row.chat)
         for row in [*recorded, *sent]
         if any(one.author_id == person.id for one in decode_quotations(row.quotations))
+        or any(one.id == person.id for one in decode_mentions(row.mentions))
     }
 
 

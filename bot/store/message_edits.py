@@ -45,10 +45,10 @@ HOLD_TURN = sql(
     """UPDATE turns SET size = size - :gone WHERE id = :id AND state = 'accepted' AND repeats = 0
     RETURNING size, address"""
 )
-# Delete the text, attachments and quotations of a message, and mark it deleted.
+# Delete the text, attachments, quotations and mentions of a message, and mark it deleted.
 CLEAR_INBOUND = sql(
-    "UPDATE inbound SET text = '', attachments = '', quotations = '', deleted = 1, changed_at = :at"
-    " WHERE id = :id"
+    """UPDATE inbound SET text = '', attachments = '', quotations = '', mentions = '', deleted = 1,
+    changed_at = :at WHERE id = :id"""
 )
 CLEAR_EDITS = sql("UPDATE changes SET old_text = '', new_text = '' WHERE inbound_id = :inbound")
 # Find the newest message of a turn that is not deleted.

@@ -24,9 +24,10 @@ SAVE_PART = sql(
 )
 # Insert a message unless its event is known; returns its id.
 ADD_INBOUND = sql(
-    """INSERT INTO inbound (account, event_id, message_id, sender, text, attachments, quotations, group_key,
-    sent_at, accepted_at) VALUES (:account, :event_id, :message_id, :sender, :text, :attachments, :quotations,
-    :group_key, :sent_at, :now) ON CONFLICT (account, event_id) DO NOTHING RETURNING id"""
+    """INSERT INTO inbound (account, event_id, message_id, sender, text, attachments, quotations, mentions,
+    group_key, sent_at, accepted_at) VALUES (:account, :event_id, :message_id, :sender, :text, :attachments,
+    :quotations, :mentions, :group_key, :sent_at, :now)
+    ON CONFLICT (account, event_id) DO NOTHING RETURNING id"""
 )
 # Make a message part of a turn.
 SET_INBOUND_TURN = sql("UPDATE inbound SET turn_id = :turn WHERE id = :id")

@@ -1,4 +1,6 @@
-"""Mask quotations of an erased person in what others wrote, in answers, and in the audit log."""
+"""Mask quotations and mentions of an erased person in what others wrote, and quotations in answers and in the
+audit log.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,15 @@ from typing import Any
 import orjson
 
 from agent.shared.text_masking import MASK, TextMask
+from bot.domain import MentionKind
 from bot.store.audit_chain import mask_events
 from bot.store.connection import (
     Connection,
     Statement,
+    decode_mentions,
     decode_quotations,
     decode_sender,
+    encode_mentions,
     encode_quotations,
     sql,
 )
@@ -29,17 +34,24 @@ SET_PART = sql("UPDATE parts SET content = :text WHERE turn_id = :turn AND posit
 STEPS_IN = sql("SELECT id, steps FROM turns WHERE id IN :turns AND steps <> ''", "turns")
 SET_STEPS = sql("UPDATE turns SET steps = :text WHERE id = :id")
 MESSAGES_IN = sql(
-    "SELECT id, sender, text, quotations FROM inbound WHERE turn_id IN :turns AND deleted = 0", "turns"
+    "SELECT id, sender, text, quotations, mentions FROM inbound WHERE turn_id IN :turns AND deleted = 0",
+    "turns",
 )
-SET_MESSAGE = sql("UPDATE inbound SET text = :text, quotations = :quotations WHERE id = :id")
+SET_MESSAGE = sql(
+    "UPDATE inbound SET text = :text, quotations = :quotations, mentions = :mentions WHERE id = :id"
+)
 CHANGES_IN = sql(
     """SELECT h.id, h.old_text, h.new_text, i.sender FROM changes h JOIN inbound i ON i.id = h.inbound_id
     WHERE h.conversation_id = :conversation"""
 )
 SET_CHANGE = sql("UPDATE changes SET old_text = :old, new_text = :new WHERE id = :id")
 CLEAR_TITLE = sql("UPDATE conversations SET title = '' WHERE id = :id")
-RECORD_IN = sql("SELECT id, sender, text, quotations FROM record WHERE account = :account AND chat = :chat")
-SET_RECORD = sql("UPDATE record SET text = :text, quotations = :quotations WHERE id = :id")
+RECORD_IN = sql(
+    "SELECT id, sender, text, quotations, mentions FROM record WHERE account = :account AND chat = :chat"
+)
+SET_RECORD = sql(
+    "UPDATE record SET text = :text, quotations = :quotations, mentions = :mentions WHERE id = :id"
+)
 AUDIT_AFTER = sql(
     "SELECT id, person, name, subject, detail FROM audit WHERE id > :after ORDER BY id LIMIT :limit"
 )
@@ -97,8 +109,10 @@ def _mask_message(
     if person.is_written_by(decode_sender(row.sender)):
         return
     text, quotations = mask.apply(row.text), _mask_quotations(row.quotations, mask, person)
-    if (text, quotations) != (row.text, row.quotations):
-        connection.execute(update, {"id": row.id, "text": text, "quotations": quotations})
+    mentions = _remove_mentions(row.mentions, person)
+    if (text, quotations, mentions) != (row.text, row.quotations, row.mentions):
+        masked = {"text": text, "quotations": quotations, "mentions": mentions}
+        connection.execute(update, {"id": row.id, **masked})
 
 
 def _mask_quotations(column: str, mask: TextMask, person: PersonKey) -> str:
@@ -111,6 +125,13 @@ def _mask_quotations(column: str, mask: TextMask, person: PersonKey) -> str:
         is_named = not one.author_id and one.author in mask.names
         masked.append(replace(one, text=mask.apply(one.text), author=MASK if is_named else one.author))
     return encode_quotations(masked)
+
+
+def _remove_mentions(column: str, person: PersonKey) -> str:
+    """Remove the person's id; their name stays in the text, because many people can have it."""
+    mentions = decode_mentions(column)
+    others = [one for one in mentions if one.kind is not MentionKind.PERSON or one.id != person.id]
+    return column if len(others) == len(mentions) else encode_mentions(others)
 
 
 def mask_audit(

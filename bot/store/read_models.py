@@ -66,8 +66,8 @@ LIST_TURNS_ON_ACCOUNTS = sql(
 # List all turns, newest first.
 LIST_TURNS = sql(f"SELECT {TURN_VIEW} FROM turns WHERE id < :before ORDER BY id DESC LIMIT :limit")
 MESSAGES_OF_TURNS = sql(
-    """SELECT turn_id, id, event_id, message_id, sender, text, attachments, quotations, sent_at, deleted
-    FROM inbound WHERE turn_id IN :turns AND turn_id > 0 ORDER BY id""",
+    """SELECT turn_id, id, event_id, message_id, sender, text, attachments, quotations, mentions,
+    sent_at, deleted FROM inbound WHERE turn_id IN :turns AND turn_id > 0 ORDER BY id""",
     "turns",
 )
 PARTS_OF_TURNS = sql(

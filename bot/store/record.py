@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.domain import CONTEXT_KINDS, InboundChange, InboundMessage, Quotation, Sender, Turn
+from bot.domain import CONTEXT_KINDS, InboundChange, InboundMessage, Mention, Quotation, Sender, Turn
 from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.connection import (
     Connection,
+    decode_mentions,
     decode_quotations,
     decode_sender,
+    encode_mentions,
     encode_quotations,
     encode_sender,
     sql,
@@ -33,6 +35,7 @@ class RecordedMessage:
     sent_at: float
     link: str
     quotations: tuple[Quotation, ...] = ()
+    mentions: tuple[Mention, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +50,9 @@ class RecordedChat:
 
 # Insert a message into the record unless it is there.
 ADD_RECORDED = sql(
-    """INSERT INTO record (account, chat, topic, private_topic, message_id, sender, text, quotations, sent_at,
-    link) VALUES (:account, :chat, :topic, :private_topic, :message_id, :sender, :text, :quotations, :sent_at,
-    :link)
+    """INSERT INTO record (account, chat, topic, private_topic, message_id, sender, text, quotations,
+    mentions, sent_at, link) VALUES (:account, :chat, :topic, :private_topic, :message_id, :sender, :text,
+    :quotations, :mentions, :sent_at, :link)
     ON CONFLICT (account, chat, message_id) DO NOTHING"""
 )
 # Replace the text of a recorded message.
@@ -59,7 +62,7 @@ UPDATE_RECORDED = sql(
 DELETE_RECORDED = sql(
     "DELETE FROM record WHERE account = :account AND chat = :chat AND message_id = :message_id"
 )
-RECORD_COLUMNS = "id, message_id, topic, sender, text, quotations, sent_at, link"
+RECORD_COLUMNS = "id, message_id, topic, sender, text, quotations, mentions, sent_at, link"
 # List the newest recorded messages of a chat in a period that the readers of a topic can read.
 LIST_RECORDED = sql(
     f"""SELECT {RECORD_COLUMNS} FROM record WHERE account = :account AND chat = :chat AND sent_at > :since
@@ -117,6 +120,7 @@ def record_message(connection: Connection, message: InboundMessage) -> None:
             "quotations": encode_quotations(
                 [replace(one, text=one.text[:LONGEST]) for one in message.quotations]
             ),
+            "mentions": encode_mentions(message.mentions),
             "sent_at": message.sent_at,
             "link": message.link,
         },
@@ -212,7 +216,14 @@ def is_first_turn(connection: Connection, turn: Turn) -> bool:
 
 def _decode(row: Any) -> RecordedMessage:
     sender = decode_sender(row.sender)
-    quotations = decode_quotations(row.quotations)
     return RecordedMessage(
-        row.id, row.message_id, row.topic, sender, row.text, row.sent_at, row.link, quotations
+        row.id,
+        row.message_id,
+        row.topic,
+        sender,
+        row.text,
+        row.sent_at,
+        row.link,
+        decode_quotations(row.quotations),
+        decode_mentions(row.mentions),
     )

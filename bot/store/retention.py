@@ -188,10 +188,10 @@ COUNT_OPEN_MESSAGES = sql(
     f"""SELECT COUNT(*) FROM turns t JOIN inbound i ON i.turn_id = t.id
     WHERE t.state IN {OPEN} AND i.turn_id > 0 AND i.deleted = 0 AND i.id <= :upto AND {WRITTEN_BY}"""
 )
-# Delete the text, attachments, quotations and sender of a message.
+# Delete the text, attachments, quotations, mentions and sender of a message.
 ANONYMIZE_MESSAGE = sql(
-    """UPDATE inbound SET text = '', attachments = '', quotations = '', sender = :nobody, message_id = '',
-    deleted = 1 WHERE id = :id"""
+    """UPDATE inbound SET text = '', attachments = '', quotations = '', mentions = '', sender = :nobody,
+    message_id = '', deleted = 1 WHERE id = :id"""
 )
 # Check whether a turn has messages that are not deleted.
 OTHERS_IN_TURN = sql("SELECT 1 FROM inbound WHERE turn_id = :turn AND turn_id > 0 AND deleted = 0 LIMIT 1")

@@ -437,6 +437,7 @@ def _open(connection: Connection, one: DueRun, event: str, now: float) -> Opened
             "text": one.text,
             "attachments": "",
             "quotations": "",
+            "mentions": "",
             "group_key": "",
             "sent_at": now,
             "now": now,

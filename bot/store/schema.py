@@ -176,6 +176,7 @@ inbound = Table(
     Column("text", Text, nullable=False, server_default=""),
     _text("attachments"),
     Column("quotations", Text, nullable=False, server_default=""),
+    Column("mentions", Text, nullable=False, server_default=""),
     _text("group_key"),
     _time("sent_at"),
     _time("accepted_at"),
@@ -399,6 +400,7 @@ record = Table(
     _text("sender"),
     Column("text", Text, nullable=False, server_default=""),
     Column("quotations", Text, nullable=False, server_default=""),
+    Column("mentions", Text, nullable=False, server_default=""),
     _time("sent_at"),
     _text("link"),
     UniqueConstraint("account", "chat", "message_id"),
@@ -474,7 +476,7 @@ erasures = Table(
 forgotten = Table("forgotten", metadata, Column("account", String, primary_key=True), _number("turn_id"))
 
 
-REVISIONS = tuple(f"{number:04}" for number in range(1, 27))
+REVISIONS = tuple(f"{number:04}" for number in range(1, 28))
 HEAD = REVISIONS[-1]
 VERSION_TABLE = "alembic_version"
 _versions = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))

@@ -23,8 +23,8 @@ class Steerable:
 
 # List the messages of a conversation that wait for a turn.
 LIST_WAITING = sql(
-    """SELECT i.id, i.event_id, i.message_id, i.sender, i.text, i.attachments, i.quotations, i.sent_at,
-    i.deleted, t.thread_id, t.answers, t.ready_at FROM inbound i JOIN turns t ON t.id = i.turn_id
+    """SELECT i.id, i.event_id, i.message_id, i.sender, i.text, i.attachments, i.quotations, i.mentions,
+    i.sent_at, i.deleted, t.thread_id, t.answers, t.ready_at FROM inbound i JOIN turns t ON t.id = i.turn_id
     WHERE t.conversation_id = :conversation AND t.kind = 'chat' AND t.state = 'accepted' AND i.turn_id > 0
     ORDER BY i.id"""
 )

@@ -139,8 +139,8 @@ CONVERSATION_SETTINGS = sql(
 )
 GET_TURN = sql(f"SELECT {TURN_COLUMNS} FROM turns WHERE id = :id")
 TURN_MESSAGES = sql(
-    """SELECT id, event_id, message_id, sender, text, attachments, quotations, sent_at, deleted FROM inbound
-    WHERE turn_id = :turn AND turn_id > 0 ORDER BY id"""
+    """SELECT id, event_id, message_id, sender, text, attachments, quotations, mentions, sent_at, deleted
+    FROM inbound WHERE turn_id = :turn AND turn_id > 0 ORDER BY id"""
 )
 TURN_PARTS = sql(
     """SELECT position, kind, state, content, filename, platform_id, repeated, choices FROM parts

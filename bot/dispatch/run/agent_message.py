@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, tzinfo
 from typing import Any
 
 import orjson
 import structlog
 
-from agent.shared.envelope import MessageEnvelope, QuotedText, escape_text, render_envelope
+from agent.shared.envelope import MentionedName, MessageEnvelope, QuotedText, escape_text, render_envelope
 from agent.shared.run_identity import REQUESTED_SKILL, SCHEDULED, SENDER
 from agent.shared.schemas import SkillInfo
 from bot.access import Role
@@ -20,6 +20,7 @@ from bot.dispatch.run.upload import AttachmentUploader
 from bot.domain import (
     ChangeNote,
     ChatKind,
+    Mention,
     Quotation,
     Sender,
     Stopped,
@@ -122,8 +123,15 @@ class AgentMessages:
                 role=self._role_of(turn, message.sender).name.lower(),
                 quotations=tuple(self._quoted_text(one) for one in message.quotations),
                 time=format_local_time(message.sent_at, self._zone),
+                mentions=tuple(self._list_mentions(message.mentions, words)),
             )
         )
+
+    def _list_mentions(self, mentions: Iterable[Mention], words: str) -> Iterator[MentionedName]:
+        """Yield the mentions that an edit, or the name of a requested skill, has left in the text."""
+        for one in mentions:
+            if one.label in words:
+                yield MentionedName(one.label, f"{self._uploader.turn.platform}:{one.id}")
 
     def _quoted_text(self, quotation: Quotation) -> QuotedText:
         author = quotation.author_id

@@ -86,8 +86,8 @@ MESSAGE_MUTATIONS = (
         "forged names",
         "a name cannot end its attribute",
         ENVELOPE,
-        "((key, escape_attribute(value)) for key, value in attributes.items())",
-        "attributes.items()",
+        "{key: escape_attribute(value) for key, value in attributes.items()}",
+        "dict(attributes)",
         f"{ESCAPED}::test_a_name_is_no_role",
     ),
     Mutation(

@@ -12,8 +12,9 @@ from tests.contract.store.test_schema import empty
 NEW_COLUMNS = (
     "ALTER TABLE conversations DROP COLUMN quoted_people",
     *(f"ALTER TABLE {table} DROP COLUMN private_topic" for table in ("turns", "record")),
+    *(f"ALTER TABLE {table} DROP COLUMN mentions" for table in ("inbound", "record")),
 )
-"""Statements that remove what this migration and the one behind it add."""
+"""Statements that remove what this migration and the ones behind it add."""
 PLATFORMS = {1: "discord", 2: "slack"}
 
 

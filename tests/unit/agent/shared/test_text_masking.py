@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.shared.envelope import QuotedText, render_quotation
+from agent.shared.envelope import (
+    MentionedName,
+    MessageEnvelope,
+    QuotedText,
+    parse_envelopes,
+    render_envelope,
+    render_quotation,
+)
 from agent.shared.text_masking import MASK, WHOLE_LETTERS, TextMask, mask_sentences
 
 SAID = "My sister Paula moved to a flat near the harbour, code 4711zebra."
@@ -186,3 +193,19 @@ def test_a_quotation_that_only_has_a_name_loses_it() -> None:
     assert TextMask([], [], ["\u200b"]).apply(shown) == shown
     other = render_quotation(QuotedText("forward", "hi", "telegram:2", "Ann"))
     assert TextMask([], [], ["Ann"]).apply(other) == other
+
+
+def test_mentions_of_the_author_are_masked_in_envelopes() -> None:
+    named = (
+        MentionedName('@Ann "A" & co', "telegram:1"),
+        MentionedName("@Ann", "telegram:11"),
+        MentionedName("#ann", "telegram:-7"),
+    )
+    said = render_envelope(MessageEnvelope("telegram:2", "hi", mentions=named))
+    for text in (said, json.dumps({"said": said})):
+        shown = TextMask([], ["telegram:1"]).apply(text)
+        assert shown.count(MASK) == 2
+        assert "telegram:1)" not in shown
+        assert "@Ann (telegram:11) | #ann (telegram:-7)" in shown
+    [found] = parse_envelopes(TextMask([], ["telegram:1"]).apply(said))
+    assert found.mentions == (MentionedName(f"@{MASK}", MASK), *named[1:])

@@ -1,0 +1,84 @@
+"""Mentions in the store: kept with their message and in the record, until the person is erased."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agent.shared.text_masking import TextMask
+from bot.domain import ChatKind, InboundMessage, Mention, MentionKind
+from bot.store import Database, erasures
+from bot.store.admission_types import RecordOnly
+from bot.store.connection import MOST_MENTIONS
+from bot.store.quotation_masking import mask_record, mask_turns
+from bot.store.read_models import list_turns
+from bot.store.record import list_recorded
+from bot.store.retention import PersonKey
+from bot.store.turns import Begin, Resume, claim_turn, load_turn
+
+from .inbound_messages import ANN, BEN, accept, admission, changed, message
+
+ANN_HERE = PersonKey("telegram", ANN.id)
+NAMED = (
+    Mention(MentionKind.PERSON, "Ann", ANN.id),
+    Mention(MentionKind.PERSON, "Anna", f"{ANN.id}0"),
+    Mention(MentionKind.CHANNEL, "deploys", ANN.id),
+    Mention(MentionKind.ROLE, "ops", "9"),
+)
+
+
+def naming(text: str = "ask @Ann", **more: object) -> InboundMessage:
+    return replace(message(text, sender=BEN, **more), mentions=NAMED)  # type: ignore[arg-type]
+
+
+async def test_mentions_come_back_with_their_message(db: Database) -> None:
+    [accepted] = await accept(db, admission(naming()))
+    begun = await db.run(claim_turn, accepted.conversation, 101.0)
+    assert isinstance(begun, Begin)
+    assert begun.turn.messages[0].mentions == NAMED
+    resumed = await db.run(load_turn, accepted.turn)
+    assert isinstance(resumed, Resume)
+    assert resumed.turn.messages[0].mentions == NAMED
+    [view] = await db.run(list_turns, accepted.conversation)
+    assert view.messages[0].mentions == NAMED
+
+
+async def test_the_record_keeps_them(db: Database) -> None:
+    said = naming(chat="g", kind=ChatKind.GROUP)
+    await accept(db, RecordOnly(said))
+    [kept] = await db.run(list_recorded, "tg", "g", 0.0, 1e12)
+    assert kept.mentions == NAMED
+
+
+async def test_a_message_keeps_a_limited_number(db: Database) -> None:
+    many = tuple(
+        Mention(MentionKind.PERSON, f"n{number}", str(number)) for number in range(MOST_MENTIONS + 9)
+    )
+    [accepted] = await accept(db, admission(replace(message(), mentions=many)))
+    [view] = await db.run(list_turns, accepted.conversation)
+    assert view.messages[0].mentions == many[:MOST_MENTIONS]
+
+
+async def test_a_deleted_message_loses_them(db: Database) -> None:
+    said = naming()
+    [accepted] = await accept(db, admission(said), changed(said, None))
+    [view] = await db.run(list_turns, accepted.conversation)
+    assert view.messages[0].mentions == ()
+
+
+async def test_an_erased_persons_id_is_removed_from_what_others_wrote(db: Database) -> None:
+    [accepted] = await accept(db, admission(naming(chat="g", kind=ChatKind.GROUP), recorded=True))
+    await db.run(mask_turns, accepted.conversation, 0, TextMask([]), ANN_HERE)
+    await db.run(mask_record, "tg", "g", TextMask([]), ANN_HERE)
+    [view] = await db.run(list_turns, accepted.conversation)
+    [kept] = await db.run(list_recorded, "tg", "g", 0.0, 1e12)
+    assert view.messages[0].mentions == kept.mentions == NAMED[1:]
+    assert view.messages[0].text == "ask @Ann", "many people can have a name"
+
+
+async def test_chats_in_which_they_are_only_mentioned_are_listed(db: Database) -> None:
+    await accept(db, admission(naming(chat="g", kind=ChatKind.GROUP)))
+    await accept(db, RecordOnly(naming(chat="other", kind=ChatKind.GROUP)))
+    other = replace(message("see", sender=BEN, chat="no", kind=ChatKind.GROUP), mentions=NAMED[1:2])
+    await accept(db, admission(other))
+    chats = await db.run(erasures.list_shared_chats, ANN_HERE, [], ())
+    assert [one.chat for one in chats] == ["g", "other"]
