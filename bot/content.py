@@ -74,7 +74,7 @@ def link_text(link: CardLink) -> str:
 
 def card_text(card: Card) -> str:
     """Return a card as lines of Markdown: author, title, content and footer."""
-    title = link_text(CardLink(card.title, card.url)) if card.title else card.url
+    title = link_text(CardLink(card.title, card.url)) if card.url else card.title
     lines = [card.author, title, *map(_card_line, card.lines), card.footer]
     text = "\n".join(line for line in (one.strip() for one in lines) if line)
     return text if len(text) <= MAX_CARD_CHARACTERS else f"{text[: MAX_CARD_CHARACTERS - 1]}…"
@@ -120,7 +120,12 @@ def location(
     latitude: float, longitude: float, name: str = "", address: str = "", note: str = ""
 ) -> Quotation:
     """Build the content of a place; `note` tells more, such as "live until 14:30"."""
-    return _build(QuotationKind.LOCATION, name, address, f"{latitude:.6g}, {longitude:.6g}", note)
+    return _build(QuotationKind.LOCATION, name, address, f"{_degrees(latitude)}, {_degrees(longitude)}", note)
+
+
+def _degrees(value: float) -> str:
+    """Return degrees with up to six decimals, which is 0.1 m."""
+    return f"{value:.6f}".rstrip("0").rstrip(".")
 
 
 def contact(name: str, *details: str) -> Quotation:
@@ -146,6 +151,16 @@ def notice(text: str) -> Quotation:
 def unsupported(name: str) -> Quotation:
     """Build the stand-in for content that Roebot can't read; `name` is the platform's name for it."""
     return Quotation(QuotationKind.UNSUPPORTED, name)
+
+
+def inline_text(quotation: Quotation) -> str:
+    """Return content as it stands within the text of the message that is quoted with it."""
+    if quotation.kind is QuotationKind.STICKER:
+        return f"[sticker {quotation.text}]" if quotation.text else "[sticker]"
+    if quotation.kind is QuotationKind.UNSUPPORTED:
+        by = f" of {quotation.author}" if quotation.author else ""
+        return f"[unsupported: {quotation.text}{by}]"
+    return quotation.text
 
 
 def _build(kind: QuotationKind, *lines: str) -> Quotation:
