@@ -17,8 +17,9 @@ from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.connection import AccountHealth, ConnectedAdapter
 from bot.platforms.telegram.errors import TelegramRefused, guard_logs, refused_token, without_token
 from bot.platforms.telegram.files import TelegramFiles
+from bot.platforms.telegram.formatted_text import TelegramIdentity
 from bot.platforms.telegram.http import TelegramClient
-from bot.platforms.telegram.inbound import TelegramIdentity, TelegramInbound
+from bot.platforms.telegram.inbound import TelegramInbound
 from bot.platforms.telegram.inline_keyboard import MAX_CHOICES, TelegramClickAnswers
 from bot.platforms.telegram.outbound import TelegramOutbound, is_private
 from bot.platforms.telegram.polling import POLL_SECONDS, TelegramPoller

@@ -21,17 +21,17 @@ MESSAGE_MUTATIONS = (
     Mutation(
         "forwarded commands",
         "Telegram: a forwarded text is not the forwarder's",
-        "bot/platforms/telegram/inbound.py",
-        "others = is_by_others(message)",
-        "others = False",
+        "bot/platforms/telegram/message_reading.py",
+        "    if is_by_others(message):",
+        "    if False:",
         f"{TELEGRAM}::test_a_forward_names_its_author",
     ),
     Mutation(
         "forwarded commands",
         "Telegram: a changed forward does not become own words",
         "bot/platforms/telegram/inbound.py",
-        ' or sender.get("is_bot") or is_by_others(message):',
-        ' or sender.get("is_bot"):',
+        "now = self._build_message(update, message, kind)",
+        "now = self._build_message(update, {**message, 'forward_origin': None}, kind)",
         f"{TELEGRAM}::test_a_changed_forward_does_not_become_the_forwarders_words",
     ),
     Mutation(

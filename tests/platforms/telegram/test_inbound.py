@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from telegram import Update
 
-from bot.domain import AttachmentKind, ChatKind, InboundMessage
+from bot.domain import AttachmentKind, ChatKind, InboundMessage, QuotationKind
 from bot.platforms.payload import Malformed
 from bot.platforms.telegram.adapter import TelegramAdapter
-from bot.platforms.telegram.inbound import ChatMigration, TelegramIdentity, TelegramInbound, read_text
+from bot.platforms.telegram.formatted_text import TelegramIdentity, read_text
+from bot.platforms.telegram.inbound import ChatMigration, TelegramInbound
 from bot.testing.emulators.telegram import TelegramEmulator
 from tests.harness.profile import examples
 
@@ -130,23 +131,31 @@ def test_a_document_and_its_name() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["voice", "sticker"])
-def test_what_cannot_be_read_is_named(name: str) -> None:
+def test_a_recording_is_a_file() -> None:
+    message = convert("voice")
+    [attachment] = message.attachments
+    assert (attachment.kind, attachment.mime) == (AttachmentKind.VOICE, "audio/ogg")
+    assert attachment.filename.startswith("voice_") and attachment.filename.endswith(".ogg")
+    assert (message.text, message.quotations) == ("", ())
+
+
+def test_a_sticker_is_its_emoji() -> None:
+    message = convert("sticker")
+    assert [one.kind for one in message.quotations] == [QuotationKind.STICKER]
+    assert (message.text, message.attachments, message.unsupported) == ("", (), "")
+
+
+@pytest.mark.parametrize("name", ["service_new_member", "linked_channel_post", "channel_post"])
+def test_what_is_meant_for_nobody_is_heard_all_the_same(name: str) -> None:
     message = convert(name)
-    assert message.unsupported == name and message.text == "" and message.attachments == ()
+    assert not message.addressed
+    assert message.text or message.quotations
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "service_new_member",
-        "other_bot",
-        "linked_channel_post",
-        "channel_post",
-    ],
-)
-def test_what_is_no_message_for_us(name: str) -> None:
-    assert convert(name) is None
+def test_another_bot_may_address_this_one() -> None:
+    message = convert("other_bot")
+    assert message.addressed
+    assert message.origin.sender.is_bot
 
 
 def test_the_stop_button_of_a_draft_is_a_command() -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from bot.bus.admission import ALBUM_HOLD
 from bot.domain import ChatKind, InboundChange
-from bot.platforms.telegram.inbound import TelegramIdentity, TelegramInbound
+from bot.platforms.telegram.formatted_text import TelegramIdentity
+from bot.platforms.telegram.inbound import TelegramInbound
 
 from .conftest import Running, eventually
 
@@ -47,13 +48,12 @@ def test_an_edit_says_what_the_message_says_now() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"text": None, "location": {"latitude": 1.0, "longitude": 2.0, "live_period": 60}},
-        {"from": {"id": 5, "is_bot": True, "first_name": "Other"}},
+        {"from": {"id": US.id, "is_bot": True, "first_name": "Roebot"}},
         {"from": None},
-        {"chat": {"id": -1, "type": "channel"}},
+        {"chat": {"id": -1, "type": "of next year"}},
     ],
 )
-def test_what_is_no_edit_by_a_person(changes: dict[str, Any]) -> None:
+def test_what_is_no_edit_of_a_message(changes: dict[str, Any]) -> None:
     update = edited(**changes)
     update["edited_message"] = {key: value for key, value in update["edited_message"].items() if value}
     assert TelegramInbound("tg", US).convert(update) is None

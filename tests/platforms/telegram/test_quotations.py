@@ -6,8 +6,17 @@ from typing import Any
 
 import pytest
 
-from bot.domain import ChatDescription, ChatKind, InboundMessage, Quotation, QuotationKind, ReplyAddress
-from bot.platforms.telegram.inbound import TelegramIdentity, TelegramInbound
+from bot.domain import (
+    ChatDescription,
+    ChatKind,
+    InboundChange,
+    InboundMessage,
+    Quotation,
+    QuotationKind,
+    ReplyAddress,
+)
+from bot.platforms.telegram.formatted_text import TelegramIdentity
+from bot.platforms.telegram.inbound import TelegramInbound
 from bot.platforms.unreadable import UNREADABLE
 
 from .conftest import Running
@@ -76,7 +85,7 @@ REPLIED = {"message_id": 4, "from": EVE, "chat": {"id": 7, "type": "private"}, "
     [
         ({"text": "/allow\nnow"}, "/allow\nnow", ()),
         ({"document": {"file_id": "f", "file_name": "plan.pdf"}, "caption": "see"}, "see", ("plan.pdf",)),
-        ({"voice": {"file_id": "f", "duration": 3}}, "[voice]", ()),
+        ({"voice": {"file_id": "f", "duration": 3}}, "[voice message]", ("voice_4.ogg",)),
     ],
 )
 def test_a_reply_to_somebody_else_comes_with_their_message(
@@ -102,7 +111,11 @@ def test_what_the_bot_said_is_in_its_conversation() -> None:
 def test_a_topic_is_no_message_that_is_replied_to() -> None:
     first = {**REPLIED, "forum_topic_created": {"name": "plans"}}
     found = converted(text="hi", reply_to_message=first, is_topic_message=True, message_thread_id=4)
-    assert found.quotations == ()
+    assert found.origin.reply_to == ""
+    started = 'Eve Moss created the topic "plans"'
+    assert found.quotations == (
+        Quotation(QuotationKind.THREAD_START, started, "Eve Moss", "9", sent_at=60.0),
+    )
 
 
 def test_a_reply_to_another_chat_quotes_it() -> None:
@@ -129,7 +142,10 @@ def test_a_changed_forward_does_not_become_the_forwarders_words() -> None:
         "text": "/allow",
         "forward_origin": {"type": "user", "sender_user": EVE, "date": 1},
     }
-    assert TelegramInbound("tg", US).convert({"update_id": 1, "edited_message": message}) is None
+    change = TelegramInbound("tg", US).convert({"update_id": 1, "edited_message": message})
+    assert isinstance(change, InboundChange)
+    assert change.text == ""
+    assert change.quotations == (Quotation(QuotationKind.FORWARD, "/allow", "Eve Moss", "9", sent_at=1.0),)
 
 
 async def test_a_forward_to_a_group_does_not_call_the_bot(running: Running) -> None:

@@ -1,0 +1,79 @@
+"""Names and ids of people, bots and chats.
+
+A message can be sent in the name of a chat: by an anonymous admin of a group (`sender_chat` is the group), or
+as a channel. Its `from` is then an account of Telegram that everybody shares, such as GroupAnonymousBot, so
+the sender is the chat: its id is negative (core.telegram.org/api/bots/ids), and no rule for a person covers
+it.
+"""
+
+from __future__ import annotations
+
+from bot.domain import Sender
+from bot.platforms.payload import Json, get_int, get_object, get_string, require_int, require_object
+
+
+def read_sender(message: Json) -> Sender:
+    """Return the sender of a message. Raises Malformed."""
+    chat = get_object(message, "sender_chat")
+    signature = get_string(message, "author_signature")
+    if chat:
+        return Sender(str(require_int(chat, "id")), _add_detail(chat_name(chat), signature))
+    if message.get("from") is None and get_string(require_object(message, "chat"), "type") == "channel":
+        channel = require_object(message, "chat")
+        return Sender(str(require_int(channel, "id")), _add_detail(chat_name(channel), signature))
+    person = require_object(message, "from")
+    name = _add_detail(user_name(person), get_string(message, "sender_tag"))
+    return person_sender(person, name)
+
+
+def person_sender(person: Json, name: str = "") -> Sender:
+    """Return a `User` as a sender, with a `name` other than their own if it is not "". Raises Malformed."""
+    return Sender(
+        id=str(require_int(person, "id")),
+        name=name or user_name(person),
+        username=get_string(person, "username"),
+        is_bot=person.get("is_bot") is True,
+    )
+
+
+def read_author(message: Json) -> tuple[str, str]:
+    """Return the name and id of the author of a quoted message, "" where unknown. Raises Malformed."""
+    chat = get_object(message, "sender_chat")
+    if chat:
+        return _add_detail(chat_name(chat), get_string(message, "author_signature")), read_id(chat)
+    user = get_object(message, "from")
+    return user_name(user), read_id(user)
+
+
+def read_origin(origin: Json) -> tuple[str, str]:
+    """Return the name and id of a MessageOrigin: a user, a hidden user (name only), a chat or a channel.
+    Raises Malformed.
+    """
+    if user := get_object(origin, "sender_user"):
+        return user_name(user), read_id(user)
+    chat = get_object(origin, "sender_chat") or get_object(origin, "chat")
+    if not chat:
+        return get_string(origin, "sender_user_name"), ""
+    return _add_detail(chat_name(chat), get_string(origin, "author_signature")), read_id(chat)
+
+
+def user_name(user: Json) -> str:
+    """Return the full name of a `User`, `SharedUser` or `Contact`; else the username with its `@`."""
+    names = (get_string(user, "first_name"), get_string(user, "last_name"))
+    username = get_string(user, "username")
+    return " ".join(filter(None, names)) or (f"@{username}" if username else "")
+
+
+def chat_name(chat: Json) -> str:
+    """Return the title of a `Chat`, or the name of the person whose private chat it is."""
+    return get_string(chat, "title") or user_name(chat)
+
+
+def read_id(owner: Json) -> str:
+    """Return the id of a user or chat, "" if it has none."""
+    number = get_int(owner, "id")
+    return str(number) if number else ""
+
+
+def _add_detail(name: str, detail: str) -> str:
+    return f"{name} ({detail})" if name and detail else name or detail
