@@ -10,7 +10,7 @@ from bot.testing.emulators.base import Emulator, Handler
 from bot.testing.emulators.limits import RateLimits
 from bot.testing.emulators.server import Receive, Scope, Send
 from bot.testing.emulators.telegram.api import BotApi
-from bot.testing.emulators.telegram.people import TelegramPeople
+from bot.testing.emulators.telegram.members import TelegramMembers
 from bot.testing.emulators.telegram.state import TelegramMessage
 from bot.testing.emulators.telegram.updates import TelegramUpdates
 from bot.testing.emulators.telegram.wire import seen, view
@@ -21,13 +21,13 @@ from bot.testing.emulators.transcript import FrameKind
 class TelegramEmulator(Emulator):
     """One emulated bot account. `scale` shortens the periods of limits, `rich` adds methods of Bot API 10.1.
 
-    `people` performs the actions of people.
+    `people` performs the actions of people and apps.
     """
 
     TITLE: ClassVar[str] = "Telegram"
     PORT: ClassVar[int] = 8081
     OPTIONS: ClassVar[tuple[str, ...]] = ("token", "rich")
-    people: TelegramPeople
+    people: TelegramMembers
     api: BotApi
     rate_limits: RateLimits
 
@@ -46,7 +46,7 @@ class TelegramEmulator(Emulator):
         self.world = TelegramWorkspace()
         self.queue = TelegramUpdates()
         self.rate_limits = RateLimits(scale=scale, enabled=limits)
-        self.people = TelegramPeople(self.world, self.queue.put, self._record)
+        self.people = TelegramMembers(self.world, self.queue.put, self._record)
         self.api = BotApi(
             self.world,
             self.queue,

@@ -71,12 +71,13 @@ class TelegramPeople:
         filename: str = "",
         mime: str = "",
         album: str = "",
+        media_fields: dict[str, Any] | None = None,
         extra: dict[str, Any] | None = None,
     ) -> TelegramMessage:
         """Send a message as a person; `chat` 0 is their private chat. Commands and mentions get entities.
 
-        `media` names a kind of the Bot API (photo, document, voice, sticker, location …) and `data` its
-        bytes; `extra` is merged into the message (forwards and the like).
+        `media` names a kind of the Bot API (photo, document, voice, sticker, location …), `data` its bytes
+        and `media_fields` its other fields; `extra` is merged into the message (forwards and the like).
         """
         sender = self._world.user(user, name)
         place = self._place(sender, chat)
@@ -87,14 +88,14 @@ class TelegramPeople:
             sender,
             text=text,
             entities=found,
-            media=self._media(media, data, filename, mime) if media else None,
+            media=self._media(media, data, filename, mime, media_fields or {}) if media else None,
             reply_to=answered or self._topic_root(place, topic),
             album=album,
+            extra=extra or {},
             **self._world.thread_of(place, topic, answered),
         )
-        wire = {**message_wire(message), **(extra or {})}
         self._record(message, "says")
-        self._deliver("message", wire)
+        self._deliver("message", message_wire(message))
         return message
 
     def says_many(self, messages: Sequence[dict[str, Any]]) -> list[TelegramMessage]:
@@ -230,8 +231,8 @@ class TelegramPeople:
     def _topic_root(self, place: TelegramChat, topic: int) -> TelegramMessage | None:
         return place.messages.get(topic) if topic and place.is_forum else None
 
-    def _media(self, kind: str, data: bytes, filename: str, mime: str) -> Media:
-        extra = _EXTRA.get(kind, {})
+    def _media(self, kind: str, data: bytes, filename: str, mime: str, fields: dict[str, Any]) -> Media:
+        extra = {**_EXTRA.get(kind, {}), **fields}
         if kind in _WITHOUT_FILE:
             return Media(kind, None, extra)
         name = filename or f"{kind}.{'jpg' if kind == 'photo' else 'bin'}"

@@ -78,7 +78,7 @@ class Edit:
 
 @dataclass(slots=True)
 class TelegramMessage:
-    """A message; `text` is the caption if there is media."""
+    """A message; `text` is the caption if there is media, `extra` are further fields of its `Message`."""
 
     id: int
     chat: TelegramChat
@@ -97,6 +97,7 @@ class TelegramMessage:
     edits: list[Edit] = field(default_factory=list)
     deleted: bool = False
     service: dict[str, Any] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -29,12 +29,14 @@ def message_wire(message: TelegramMessage, *, nested: bool = False) -> dict[str,
         wire["reply_markup"] = message.markup
     wire.update(_content(message))
     wire.update(message.service)
+    wire.update(message.extra)
     return wire
 
 
 def _content(message: TelegramMessage) -> dict[str, Any]:
     if message.rich:
-        return {"rich_message": {"blocks": [], "markdown": message.text}}
+        blocks = [{"type": "paragraph", "text": part} for part in message.text.split("\n\n")]
+        return {"rich_message": {"blocks": blocks}}
     text, entities = ("caption", "caption_entities") if message.media else ("text", "entities")
     content: dict[str, Any] = {}
     if message.media:
