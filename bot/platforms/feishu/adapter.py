@@ -130,14 +130,14 @@ class FeishuAdapter(ConnectedAdapter[FeishuSession]):
                 address = ReplyAddress(self.name, origin.chat, origin.chat_kind, origin.topic)
                 streams.queue_choice(origin.reply_to, click.text, address)
 
-            forwarded = FeishuForwarded(client, people, identity.open_id)
+            forwarded = FeishuForwarded(people, identity.open_id)
             inbound = FeishuInbound(self.name, identity, people, forwarded)
             events = FeishuEventHandler(
                 self.name, inbound, context.inbox, context.clock, health, on_choice, streams.note_recall
             )
             self.counts = events.counts
             receiver = self._make_receiver(client, events, context, health)
-            files, threads = FeishuFiles(client, outbound), FeishuThreads(client, identity, people)
+            files, threads = FeishuFiles(client, outbound), FeishuThreads(client, identity, people, forwarded)
             yield FeishuSession(outbound, files, threads, streams, receiver, credentials, people)
         finally:
             await client.close()

@@ -1,9 +1,11 @@
-"""Looks up what events omit, with bounded caches: people's names, and authors of replied-to messages."""
+"""Looks up what events omit, with bounded caches: names of people, apps and groups, and messages."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 from urllib.parse import quote
 
 import structlog
@@ -13,9 +15,11 @@ from bot.core.recent_values import RecentValues
 from bot.domain import ChatDescription
 from bot.platforms.chat_descriptions import ChatDescriptions
 from bot.platforms.feishu.client import FeishuClient
-from bot.platforms.feishu.errors import FeishuError
-from bot.platforms.payload import Json
+from bot.platforms.feishu.errors import FeishuError, FeishuRefused
+from bot.platforms.feishu.mentions import FeishuNames
+from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string
 
+T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 ASK_SECONDS = 0.8
@@ -25,6 +29,13 @@ PAUSE = 300.0
 REMEMBERED = 4096
 KNOWN_SECONDS = 3600.0
 """Lifetime of a cached person (s)."""
+MAX_PEOPLE = 20
+"""Number of people whose names are looked up for one message."""
+MAX_GROUPS = 5
+IN_FULL = {"card_msg_content_type": "user_card_content", "with_sender_name": "true"}
+"""Query of im-v1 message/get and list for cards as their apps sent them, and names of apps."""
+_UNKNOWN_PERSON = frozenset({41050, 99992361})
+"""The app may not see this person, or the id is that of another app; it may see others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +76,7 @@ class FeishuContacts:
         self._known: RecentValues[FeishuPerson] = RecentValues(REMEMBERED)
         self._chats: RecentValues[str] = RecentValues(REMEMBERED)
         self._own: RecentValues[bool] = RecentValues(REMEMBERED)
+        self._apps: RecentValues[str] = RecentValues(REMEMBERED)
         self._groups = ChatDescriptions(clock)
         self._silent_until = 0.0
 
@@ -82,6 +94,9 @@ class FeishuContacts:
                     "GET", f"contact/v3/users/{quote(open_id, safe='')}", query=query
                 )
         except (FeishuError, TimeoutError) as problem:
+            if isinstance(problem, FeishuRefused) and problem.code in _UNKNOWN_PERSON:
+                self._known.put(open_id, FeishuPerson(asked_at=now))
+                return FeishuPerson()
             self._silent_until = now + PAUSE
             log.info("feishu.person_unknown", reason=str(problem) or "no answer in time")
             return FeishuPerson(known.name if known is not None else "")
@@ -89,6 +104,35 @@ class FeishuContacts:
         found = read_person(user if isinstance(user, dict) else {}, now)
         self._known.put(open_id, found)
         return found
+
+    async def read_named(self, read: Callable[[FeishuNames], T]) -> T:
+        """Call `read` with no names, and once more with those that it asks for. Raises what `read` raises."""
+        asked = FeishuNames()
+        found = read(asked)
+        people, groups = [*asked.missing_people][:MAX_PEOPLE], [*asked.missing_groups][:MAX_GROUPS]
+        if not people and not groups:
+            return found
+        known, described = await asyncio.gather(
+            asyncio.gather(*map(self.find_person, people)), asyncio.gather(*map(self.describe_chat, groups))
+        )
+        names = {open_id: one.name for open_id, one in zip(people, known, strict=True)}
+        titles = {chat: one.title for chat, one in zip(groups, described, strict=True)}
+        return read(FeishuNames(names, titles))
+
+    async def find_app_name(self, open_id: str, message_id: str) -> str:
+        """Return the name of the app that sent a message, "" where it can't be read in time."""
+        known = self._apps.get(open_id)
+        if known is not None:
+            return known
+        try:
+            async with asyncio.timeout(ASK_SECONDS):
+                [sent, *_] = await self.fetch_messages(message_id) or [{}]
+            name = get_string(get_object(sent, "sender"), "sender_name")
+        except (FeishuError, TimeoutError, Malformed) as problem:
+            log.info("feishu.app_unknown", reason=str(problem) or "no answer in time")
+            return ""
+        self._apps.put(open_id, name)
+        return name
 
     async def describe_chat(self, chat: str) -> ChatDescription:
         """Return the name of a group as far as Feishu answers in time (im-v1 chat/get, which needs the scope
@@ -116,36 +160,36 @@ class FeishuContacts:
             return known
         try:
             async with asyncio.timeout(ASK_SECONDS):
-                found = await self.find_message(message_id)
-        except TimeoutError:
+                await self.fetch_messages(message_id)
+        except (FeishuError, TimeoutError, Malformed):
             return False
-        return found is not None and self._is_by_bot(found)
+        return self._own.get(message_id) is True
 
-    async def find_others_message(self, message_id: str) -> Json | None:
-        """Return a message as the API describes it; None for the bot's own, and where it can't be read."""
-        if self._own.get(message_id):
-            return None
-        found = await self.find_message(message_id)
-        return None if found is None or self._is_by_bot(found) else found
+    def is_known_own(self, message_id: str) -> bool:
+        """Return True for a message that is known to be the bot's own."""
+        return self._own.get(message_id) is True
 
-    async def find_message(self, message_id: str) -> Json | None:
-        """Return a message as the API describes it, None where it can't be read."""
-        try:
-            answer = await self._client.call("GET", f"im/v1/messages/{quote(message_id, safe='')}")
-        except FeishuError:
-            return None
-        items = answer.data.get("items")
-        found = items[0] if isinstance(items, list) and items and isinstance(items[0], dict) else {}
-        self._own.put(message_id, self._is_by_bot(found))
-        return found
+    async def fetch_messages(self, message_id: str) -> list[Json]:
+        """Return a message as the API describes it and, behind it, those that it contains. Raises
+        FeishuError, or Malformed.
+        """
+        path = f"im/v1/messages/{quote(message_id, safe='')}"
+        answer = await self._client.call("GET", path, query=IN_FULL)
+        items = get_objects(answer.data, "items")
+        self._own.put(message_id, bool(items) and self.is_by_bot(items[0]))
+        return items
 
-    def _is_by_bot(self, message: Json) -> bool:
+    def is_by_bot(self, message: Json) -> bool:
+        """Return whether the bot sent a message of the API."""
         sender = message.get("sender")
-        return (
-            isinstance(sender, dict)
-            and sender.get("sender_type") == "app"
-            and sender.get("id") in self._bot_ids
+        sender = sender if isinstance(sender, dict) else {}
+        return not self._bot_ids.isdisjoint(
+            one for one in (sender.get("id"), sender.get("open_bot_id")) if isinstance(one, str)
         )
+
+    def is_bot(self, identity: str) -> bool:
+        """Return whether an id is that of the bot or its app."""
+        return identity in self._bot_ids
 
     def note_private_chat(self, open_id: str, chat: str) -> None:
         """Record the p2p chat of a person."""

@@ -23,11 +23,6 @@ _IMAGES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif", "imag
 _TYPES = {"pdf": "pdf", "doc": "doc", "docx": "doc", "xls": "xls", "xlsx": "xls", "ppt": "ppt", "pptx": "ppt"}
 
 
-def resource_ref(message_id: str, key: str) -> str:
-    """Build the `ref` of an attachment."""
-    return f"{message_id}/{key}"
-
-
 class FeishuFiles:
     """Sends and fetches files for one account."""
 

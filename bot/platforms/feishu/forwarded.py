@@ -1,7 +1,8 @@
 """Fetches the messages that somebody forwarded together (`merge_forward`), and those that they reply to.
 
 The event holds none of them: `GET im/v1/messages/:id` returns the message and, behind it, those that it
-contains, each with `upper_message_id`. Their files can't be downloaded (im-v1 message-resource/get).
+contains, each with `upper_message_id`; a forward within a forward has its own among them. Their files can't
+be downloaded (im-v1 message-resource/get).
 
 A message that is forwarded alone arrives like one that the person wrote: nothing in the event or the API
 tells it apart.
@@ -10,31 +11,35 @@ tells it apart.
 from __future__ import annotations
 
 import asyncio
-from urllib.parse import quote
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
 import structlog
 
 from bot.domain import Quotation, QuotationKind
-from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.contacts import ASK_SECONDS, FeishuContacts
-from bot.platforms.feishu.content import MERGED, read_content, read_time, to_event_form
+from bot.platforms.feishu.content import read_content, read_time, to_event_form
 from bot.platforms.feishu.errors import FeishuError
-from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string
+from bot.platforms.feishu.mentions import FeishuNames
+from bot.platforms.feishu.senders import read_author
+from bot.platforms.payload import Json, Malformed, get_string
 from bot.platforms.unreadable import mark_unreadable
 
 log = structlog.get_logger(__name__)
 
 UNREAD = Quotation(QuotationKind.FORWARD, "[Merged and Forwarded Message]")
 """Stands for messages that could not be fetched, with the words that Feishu puts in their place."""
+UNAVAILABLE = "[message not available]"
+"""Text of a message that is replied to and could not be fetched."""
+RECALLED = "[recalled message]"
 MAX_MESSAGES = 100
 """Number of messages that Feishu forwards together at most."""
 
 
 class FeishuForwarded:
-    """Fetches forwarded messages for one account. `bot` is the bot's open id."""
+    """Fetches messages that others contain or reply to, for one account. `bot` is the bot's open id."""
 
-    def __init__(self, client: FeishuClient, people: FeishuContacts, bot: str) -> None:
-        self._client = client
+    def __init__(self, people: FeishuContacts, bot: str) -> None:
         self._people = people
         self._bot = bot
 
@@ -42,38 +47,77 @@ class FeishuForwarded:
         """Return the messages that a message contains; UNREAD where Feishu does not answer in time."""
         try:
             async with asyncio.timeout(ASK_SECONDS):
-                answer = await self._client.call("GET", f"im/v1/messages/{quote(message_id, safe='')}")
-            found = [one for one in get_objects(answer.data, "items") if one.get("upper_message_id")]
+                items = await self._people.fetch_messages(message_id)
+            contained = list(_walk(items, message_id))
         except (FeishuError, TimeoutError, Malformed) as problem:
             log.info("feishu.forward_unread", reason=str(problem) or "no answer in time")
             return (UNREAD,)
-        kept = [one for one in found if one.get("msg_type") != MERGED][:MAX_MESSAGES]
-        return tuple(await asyncio.gather(*(self._read(one) for one in kept))) or (UNREAD,)
+        return await self._read_all(contained, QuotationKind.FORWARD) or (UNREAD,)
 
-    async def read_reply(self, message_id: str) -> tuple[Quotation, ...]:
-        """Return the message of somebody else that is replied to; nothing where Feishu does not answer in
-        time. The bot's own are in its conversation.
+    async def read_context(self, replied: str, start: str) -> tuple[Quotation, ...]:
+        """Return the message that is replied to and, before it, the one that its chain of replies grew from.
+        Where the bot took part in the chain, its conversation has the start.
         """
+        if start in ("", replied) or self._people.is_known_own(replied):
+            return await self.read_reply(replied)
+        begun, answered = await asyncio.gather(self.read_start(start), self.read_reply(replied))
+        return (*begun, *answered)
+
+    async def read_start(self, message_id: str) -> tuple[Quotation, ...]:
+        """Return the message of somebody else that a topic or a chain of replies grew from, if it can be
+        read.
+        """
+        found = await self.read_reply(message_id, QuotationKind.THREAD_START)
+        return tuple(one for one in found if one.author_id)
+
+    async def read_reply(
+        self, message_id: str, kind: QuotationKind = QuotationKind.REPLY
+    ) -> tuple[Quotation, ...]:
+        """Return the message of somebody else that is replied to, and those that it contains. The bot's own
+        are in its conversation.
+        """
+        if self._people.is_known_own(message_id):
+            return ()
         try:
             async with asyncio.timeout(ASK_SECONDS):
-                found = await self._people.find_others_message(message_id)
-                read = await self._read(found, QuotationKind.REPLY) if found else None
-        except TimeoutError:
-            log.info("feishu.reply_unread", reason="no answer in time")
+                items = await self._people.fetch_messages(message_id)
+            contained = list(_walk(items, message_id))
+        except (FeishuError, TimeoutError, Malformed) as problem:
+            log.info("feishu.reply_unread", reason=str(problem) or "no answer in time")
+            return (Quotation(kind, UNAVAILABLE),)
+        if not items or self._people.is_known_own(message_id):
             return ()
-        return (read,) if read is not None and (read.text or read.files) else ()
+        return await self._read_all([items[0], *contained], kind)
 
-    async def _read(self, message: Json, kind: QuotationKind = QuotationKind.FORWARD) -> Quotation:
+    async def _read_all(self, messages: Sequence[Json], kind: QuotationKind) -> tuple[Quotation, ...]:
+        found = await self._people.read_named(
+            lambda names: tuple(self._read(one, kind, names) for one in messages)
+        )
+        return tuple(one for one in found if one.text or one.files)
+
+    def _read(self, message: Json, kind: QuotationKind, names: FeishuNames) -> Quotation:
         try:
-            content = read_content(to_event_form(message), self._bot)
-            sender = get_object(message, "sender")
-            author = get_string(sender, "id")
+            name, author = read_author(message, names)
             sent_at = read_time(message, "create_time")
+            if message.get("deleted") is True:
+                return Quotation(kind, RECALLED, name, author, sent_at=sent_at)
+            content = read_content(to_event_form(message), self._bot, names)
         except Malformed as problem:
             return mark_unreadable(kind, problem)
-        is_person = get_string(sender, "sender_type") == "user"
-        name = (await self._people.find_person(author)).name if is_person and author else ""
-        text = content.text or (f"[{content.unsupported}]" if content.unsupported else "")
-        text = UNREAD.text if content.forwarded else text
         files = tuple(one.filename for one in content.attachments)
-        return Quotation(kind, text, name, author, files, sent_at)
+        return Quotation(kind, content.quoted_text, name, author, files, sent_at)
+
+
+def _walk(items: Sequence[Json], root: str) -> Iterator[Json]:
+    """Yield the messages that a message contains, each before its own. Raises Malformed."""
+    contained: dict[str, list[Json]] = defaultdict(list)
+    for item in items:
+        if upper := get_string(item, "upper_message_id"):
+            contained[upper].append(item)
+    waiting = contained.pop(root, [])[::-1]
+    for _ in range(MAX_MESSAGES):
+        if not waiting:
+            return
+        item = waiting.pop()
+        yield item
+        waiting += contained.pop(get_string(item, "message_id"), [])[::-1]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 
-from bot.content import unsupported
+from bot.content import notice
 from bot.domain import (
     ChatKind,
     InboundChange,
@@ -16,8 +18,10 @@ from bot.domain import (
 )
 from bot.platforms.feishu.cards import SAY
 from bot.platforms.feishu.contacts import FeishuContacts, FeishuPerson
-from bot.platforms.feishu.content import FeishuContent, read_content, read_time
+from bot.platforms.feishu.content import CARD, FeishuContent, read_content, read_time
 from bot.platforms.feishu.forwarded import FeishuForwarded
+from bot.platforms.feishu.notices import ADDED, LEFT, RENAMED, read_notice
+from bot.platforms.feishu.senders import APPS, build_belongs
 from bot.platforms.payload import Json, Malformed, get_object, get_string, require_string
 from bot.platforms.unreadable import mark_unreadable
 
@@ -26,8 +30,11 @@ EDITED, RECALLED = "im.message.updated_v1", "im.message.recalled_v1"
 CLICK = "card.action.trigger"
 MENU = "application.bot.menu_v6"
 ENTERED = "im.chat.access_event.bot_p2p_chat_entered_v1"
-EVENTS = (MESSAGE, EDITED, RECALLED, CLICK, MENU, ENTERED)
+NOTICES = (ADDED, LEFT, RENAMED)
+EVENTS = (MESSAGE, EDITED, RECALLED, CLICK, MENU, ENTERED, *NOTICES)
 """What the app subscribes to."""
+Convert = Callable[[Json, Json, float], Awaitable[InboundMessage | InboundChange | None]]
+"""Converts header and event, at a time."""
 _KINDS = {"p2p": ChatKind.PRIVATE, "group": ChatKind.GROUP, "topic_group": ChatKind.GROUP}
 
 
@@ -49,61 +56,57 @@ class FeishuInbound:
         self._account = account
         self._identity = identity
         self._people = people
+        self._converters: dict[str, Convert] = {
+            MESSAGE: self._convert_message,
+            EDITED: self._convert_edit,
+            RECALLED: self._convert_recall,
+            CLICK: self._convert_click,
+            MENU: self._convert_menu,
+            **dict.fromkeys(NOTICES, self._convert_notice),
+        }
 
     async def convert(self, payload: Json, now: float) -> InboundMessage | InboundChange | None:
         """Convert an event to a message or change; None for events without effect. Raises Malformed."""
         header, event = get_object(payload, "header"), get_object(payload, "event")
         kind = require_string(header, "event_type")
-        if kind == MESSAGE:
-            return await self._convert_message(header, event)
-        if kind in (EDITED, RECALLED):
-            return (
-                self._convert_recall(header, event, now)
-                if kind == RECALLED
-                else self._convert_edit(header, event, now)
-            )
-        if kind == CLICK:
-            return await self._convert_click(header, event, now)
-        if kind == MENU:
-            return await self._convert_menu(header, event, now)
+        convert = self._converters.get(kind)
         if kind == ENTERED:
             self._note_private_chat(event)
-        return None
+        return await convert(header, event, now) if convert is not None else None
 
-    async def _convert_message(self, header: Json, event: Json) -> InboundMessage | None:
+    async def _convert_message(self, header: Json, event: Json, now: float) -> InboundMessage | None:
+        del now
         message, sender = get_object(event, "message"), get_object(event, "sender")
-        chat_kind = _KINDS.get(get_string(message, "chat_type"))
-        if chat_kind is None or get_string(sender, "sender_type") != "user":
+        if get_string(message, "chat_type") not in _KINDS or not self._is_heard(sender):
             return None
-        content = read_content(message, self._identity.open_id)
+        content = await self._read_content(message)
         if content == FeishuContent():
             return None
-        open_id, chat = (
-            require_string(get_object(sender, "sender_id"), "open_id"),
-            require_string(message, "chat_id"),
-        )
-        if chat_kind is ChatKind.PRIVATE:
-            self._people.note_private_chat(open_id, chat)
+        return await self._build_message(header, event, content)
+
+    def _is_heard(self, sender: Json) -> bool:
+        """Return whether a person or another app is the sender."""
+        kind = get_string(sender, "sender_type")
+        if kind in APPS:
+            return not self._people.is_bot(get_string(get_object(sender, "sender_id"), "open_id"))
+        return kind == "user"
+
+    async def _read_content(self, message: Json) -> FeishuContent:
+        read = partial(read_content, message, self._identity.open_id)
+        return await self._people.read_named(read)
+
+    async def _build_message(self, header: Json, event: Json, content: FeishuContent) -> InboundMessage:
+        message, described = get_object(event, "message"), get_object(event, "sender")
         message_id = require_string(message, "message_id")
-        origin = Origin(
-            account=self._account,
-            platform="feishu",
-            chat=chat,
-            chat_kind=chat_kind,
-            message_id=message_id,
-            sender=self._build_sender(header, sender, open_id, await self._people.find_person(open_id)),
-            topic=get_string(message, "thread_id"),
-            reply_to=_find_replied(message),
+        sender = await self._find_sender(header, described, message_id)
+        origin = self._build_origin(message, sender)
+        if origin.chat_kind is ChatKind.PRIVATE:
+            self._people.note_private_chat(sender.id, origin.chat)
+        addressed = not content.is_notice and (
+            origin.chat_kind is ChatKind.PRIVATE
+            or (content.named and (sender.is_bot or _is_own_words(message)))
+            or await self._is_reply_to_bot(message)
         )
-        addressed = chat_kind is ChatKind.PRIVATE or content.named or await self._is_reply_to_bot(message)
-        quotations: tuple[Quotation, ...] = ()
-        if content.forwarded:
-            quotations = await self._forwarded.read_quotations(message_id)
-        elif addressed and origin.reply_to:
-            quotations = await self._forwarded.read_reply(origin.reply_to)
-        elif addressed and _is_broken_reply(message):
-            quotations = (mark_unreadable(QuotationKind.REPLY, Malformed("parent_id is no string")),)
-        unread = (unsupported(content.unsupported),) if content.unsupported else ()
         # Feishu pushes a message again under another event id when it reconnects, so its own id counts.
         return InboundMessage(
             event_id=message_id,
@@ -112,26 +115,72 @@ class FeishuInbound:
             sent_at=read_time(message, "create_time"),
             addressed=addressed,
             attachments=content.attachments,
-            quotations=(*quotations, *unread),
+            quotations=(*await self._find_quotations(message, content, addressed), *content.quotations),
+            mentions=content.mentions,
         )
 
-    def _convert_edit(self, header: Json, event: Json, now: float) -> InboundChange | None:
-        """Convert an edit; its event holds the current message in the form of a new one."""
-        message, sender = get_object(event, "message"), get_object(event, "sender")
-        if not message.get("content") or get_string(sender, "sender_type") not in ("", "user"):
-            return None
-        content = read_content(message, self._identity.open_id)
-        person = get_string(get_object(sender, "sender_id"), "open_id")
-        at = read_time(message, "update_time") or now
-        origin = self._build_origin(message, self._build_sender(header, sender, person))
-        return InboundChange(require_string(header, "event_id"), origin, content.text, at)
+    async def _find_quotations(
+        self, message: Json, content: FeishuContent, addressed: bool
+    ) -> tuple[Quotation, ...]:
+        """Fetch the messages of others that a message contains or replies to."""
+        if content.forwarded:
+            return await self._forwarded.read_quotations(require_string(message, "message_id"))
+        if addressed and (replied := _find_replied(message)):
+            return await self._forwarded.read_context(replied, _find_start(message))
+        if addressed and _is_broken_reply(message):
+            return (mark_unreadable(QuotationKind.REPLY, Malformed("parent_id is no string")),)
+        return ()
 
-    def _convert_recall(self, header: Json, event: Json, now: float) -> InboundChange:
+    async def _convert_edit(self, header: Json, event: Json, now: float) -> InboundChange | None:
+        """Convert an edit; its event holds the current message in the form of a new one."""
+        message, described = get_object(event, "message"), get_object(event, "sender")
+        is_anonymous = not get_string(described, "sender_type")
+        if not message.get("content") or not (is_anonymous or self._is_heard(described)):
+            return None
+        content = await self._read_content(message)
+        at = read_time(message, "update_time") or now
+        open_id = get_string(get_object(described, "sender_id"), "open_id")
+        whole = None
+        if open_id and not is_anonymous and get_string(message, "chat_type") in _KINDS:
+            whole = await self._build_message(header, event, content)
+        sender = whole.origin.sender if whole else self._build_sender(header, described, open_id)
+        return InboundChange(
+            require_string(header, "event_id"),
+            self._build_origin(message, sender),
+            content.text,
+            at,
+            whole if whole is not None and whole.addressed else None,
+            content.quotations or None,
+        )
+
+    async def _convert_recall(self, header: Json, event: Json, now: float) -> InboundChange:
         """Whoever took it back: the event names neither its author nor the kind of the chat."""
         at = read_time(event, "recall_time") or now
         return InboundChange(
             require_string(header, "event_id"), self._build_origin(event, Sender("")), None, at
         )
+
+    async def _convert_notice(self, header: Json, event: Json, now: float) -> InboundMessage | None:
+        actor = get_string(get_object(event, "operator_id"), "open_id")
+        text = read_notice(require_string(header, "event_type"), event, actor)
+        if not text or not actor:
+            return None
+        event_id, person = require_string(header, "event_id"), await self._people.find_person(actor)
+        described = {"tenant_key": event.get("operator_tenant_key")}
+        sender = self._build_sender(header, described, actor, person)
+        origin = self._build_origin({**event, "message_id": event_id}, sender)
+        sentence = notice(f"{person.name or 'Somebody'} {text}")
+        return InboundMessage(event_id, origin, "", now, addressed=False, quotations=(sentence,))
+
+    async def _find_sender(self, header: Json, described: Json, message_id: str) -> Sender:
+        """Build the sender of an event, with the name as far as Feishu tells it in time."""
+        open_id = require_string(get_object(described, "sender_id"), "open_id")
+        if get_string(described, "sender_type") not in APPS:
+            return self._build_sender(header, described, open_id, await self._people.find_person(open_id))
+        name = await self._people.find_app_name(open_id, message_id)
+        tenant = get_string(described, "tenant_key")
+        guest = bool(tenant) and tenant != get_string(header, "tenant_key")
+        return Sender(open_id, name, is_bot=True, belongs=build_belongs(tenant), guest=guest)
 
     @staticmethod
     def _build_sender(
@@ -140,14 +189,20 @@ class FeishuInbound:
         """Build the sender: `described` names their organization, the header that of the app."""
         tenant = get_string(described, "tenant_key")
         known = person or FeishuPerson()
-        departments = tuple(f"department:{one}" for one in known.departments)
-        belongs = (*((f"team:{tenant}",) if tenant else ()), *departments)
+        belongs = build_belongs(tenant, known.departments)
         return Sender(open_id, known.name, belongs=belongs, guest=tenant != get_string(header, "tenant_key"))
 
-    def _build_origin(self, message: Json, person: Sender) -> Origin:
-        kind = _KINDS.get(get_string(message, "chat_type"), ChatKind.GROUP)
-        chat, message_id = require_string(message, "chat_id"), require_string(message, "message_id")
-        return Origin(self._account, "feishu", chat, kind, message_id, person)
+    def _build_origin(self, message: Json, sender: Sender) -> Origin:
+        return Origin(
+            account=self._account,
+            platform="feishu",
+            chat=require_string(message, "chat_id"),
+            chat_kind=_KINDS.get(get_string(message, "chat_type"), ChatKind.GROUP),
+            message_id=require_string(message, "message_id"),
+            sender=sender,
+            topic=get_string(message, "thread_id"),
+            reply_to=_find_replied(message),
+        )
 
     async def _is_reply_to_bot(self, message: Json) -> bool:
         parent = "" if _is_broken_reply(message) else get_string(message, "parent_id")
@@ -192,12 +247,23 @@ class FeishuInbound:
         self._people.note_private_chat(open_id, require_string(event, "chat_id"))
 
 
+def _is_own_words(message: Json) -> bool:
+    """Return whether the sender wrote the content: a card that a person passes on is another app's."""
+    return get_string(message, "message_type") != CARD
+
+
 def _find_replied(message: Json) -> str:
     """Return the message that this one answers. In a topic every message answers the first one, so ""."""
     parent = "" if _is_broken_reply(message) else get_string(message, "parent_id")
     if get_string(message, "thread_id") and parent == message.get("root_id"):
         return ""
     return parent
+
+
+def _find_start(message: Json) -> str:
+    """Return the message that a chain of replies grew from. A topic has a history, which holds it."""
+    root = message.get("root_id")
+    return root if isinstance(root, str) and not message.get("thread_id") else ""
 
 
 def _is_broken_reply(message: Json) -> bool:

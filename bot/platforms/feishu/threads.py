@@ -3,43 +3,56 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
-from bot.domain import HistoryMessage, PartialHistory, ReplyAddress, Sender
+from bot.domain import HistoryMessage, PartialHistory, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.feishu.client import FeishuClient
-from bot.platforms.feishu.contacts import FeishuContacts
-from bot.platforms.feishu.content import read_content, read_time, to_event_form
+from bot.platforms.feishu.contacts import IN_FULL, FeishuContacts, FeishuPerson
+from bot.platforms.feishu.content import FeishuContent, read_content, read_time, to_event_form
 from bot.platforms.feishu.errors import FeishuError, delivery_error
-from bot.platforms.feishu.forwarded import UNREAD
+from bot.platforms.feishu.forwarded import UNREAD, FeishuForwarded
 from bot.platforms.feishu.inbound import FeishuIdentity
+from bot.platforms.feishu.mentions import FeishuNames
+from bot.platforms.feishu.senders import APPS, build_sender, read_author
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string, require_string
 
 PAGE = 50
 """Messages: the most that Feishu gives out at once."""
 MOST_PAGES = 6
+MAX_FORWARDS = 5
+"""Number of forwards in a topic whose messages are fetched, the newest first."""
 
 
 class FeishuThreads:
     """The topics of one account."""
 
-    def __init__(self, client: FeishuClient, identity: FeishuIdentity, people: FeishuContacts) -> None:
+    def __init__(
+        self,
+        client: FeishuClient,
+        identity: FeishuIdentity,
+        people: FeishuContacts,
+        forwarded: FeishuForwarded,
+    ) -> None:
         self._client = client
         self._identity = identity
         self._people = people
+        self._forwarded = forwarded
 
     async def read_history(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
         try:
             found, has_older = await self._list_before(address.topic, before, limit)
-            by_sender = {get_string(get_object(one, "sender"), "id"): one for one in found}
-            senders = await asyncio.gather(*(self._find_sender(*one) for one in by_sender.items()))
+            history = await self._convert_messages(found[::-1])
         except Malformed as problem:
             raise DeliveryError(DeliveryCategory.UNKNOWN, f"Feishu's answer: {problem}") from None
-        read = self._convert_messages(reversed(found), {sender.id: sender for sender in senders})
-        return PartialHistory(read) if has_older else [*read]
+        if not has_older:
+            return history
+        return PartialHistory(await self._add_start(history, found))
 
     async def _list_before(self, topic: str, before: str, limit: int) -> tuple[list[Json], bool]:
-        """List people's messages in a topic before that message, newest first, and whether there may be more.
+        """List the messages of others in a topic before that message, newest first, and whether there may be
+        more.
 
         Feishu accepts no time bounds there, so the topic is read from its end.
         """
@@ -48,7 +61,7 @@ class FeishuThreads:
         for _ in range(MOST_PAGES):
             items, page = await self._read_page(topic, page)
             for item in items:
-                if passed and _is_by_person(item):
+                if passed and self._is_by_others(item):
                     found.append(item)
                 passed = passed or get_string(item, "message_id") == before
             if not page or len(found) >= limit:
@@ -58,7 +71,7 @@ class FeishuThreads:
     async def _read_page(self, topic: str, page: str) -> tuple[list[Json], str]:
         """Return a page of the topic, and the token of the one before it ("" for none)."""
         query = {"container_id_type": "thread", "container_id": topic, "sort_type": "ByCreateTimeDesc"}
-        query |= {"page_size": str(PAGE), **({"page_token": page} if page else {})}
+        query |= {"page_size": str(PAGE), **IN_FULL, **({"page_token": page} if page else {})}
         try:
             answer = await self._client.call("GET", "im/v1/messages", query=query)
         except FeishuError as problem:
@@ -66,33 +79,60 @@ class FeishuThreads:
         following = get_string(answer.data, "page_token") if answer.data.get("has_more") is True else ""
         return get_objects(answer.data, "items"), following
 
-    async def _find_sender(self, open_id: str, message: Json) -> Sender:
-        sender = get_object(message, "sender")
-        person, tenant = await self._people.find_person(open_id), get_string(sender, "tenant_key")
-        departments = tuple(f"department:{one}" for one in person.departments)
-        belongs = (*((f"team:{tenant}",) if tenant else ()), *departments)
-        return Sender(open_id, person.name or get_string(sender, "sender_name"), belongs=belongs)
+    def _is_by_others(self, message: Json) -> bool:
+        """Return True where a person or another app wrote the message and has not recalled it."""
+        is_sent = bool(get_string(get_object(message, "sender"), "id")) and not self._people.is_by_bot(
+            message
+        )
+        return is_sent and message.get("deleted") is not True and bool(get_string(message, "message_id"))
 
-    def _convert_messages(
-        self, messages: Iterator[Json], senders: dict[str, Sender]
-    ) -> Iterator[HistoryMessage]:
+    async def _convert_messages(self, messages: Sequence[Json]) -> list[HistoryMessage]:
         """Convert the readable messages."""
-        for message in messages:
-            try:
-                content = read_content(to_event_form(message), self._identity.open_id)
-                at = read_time(message, "create_time")
-                link = get_string(message, "message_app_link")
-            except Malformed:
-                continue
-            sender = senders[get_string(get_object(message, "sender"), "id")]
-            quotations = (UNREAD,) if content.forwarded else ()
-            yield HistoryMessage(
-                require_string(message, "message_id"), sender, content.text, at, link, quotations
-            )
+        people = {get_string(get_object(one, "sender"), "id"): one for one in messages}
+        asked = [one for one, message in people.items() if _is_by_person(message)]
+        known = await asyncio.gather(*map(self._people.find_person, asked))
+        persons = dict(zip(asked, known, strict=True))
+        read = await self._people.read_named(
+            lambda names: [self._convert(one, persons, names) for one in messages]
+        )
+        found = [one for one in read if one is not None]
+        forwards = [message.message_id for message, content in found if content.forwarded][-MAX_FORWARDS:]
+        fetched = await asyncio.gather(*map(self._forwarded.read_quotations, forwards))
+        contained = dict(zip(forwards, fetched, strict=True))
+        return [
+            replace(message, quotations=contained.get(message.message_id, (UNREAD,)))
+            if content.forwarded
+            else message
+            for message, content in found
+        ]
+
+    def _convert(
+        self, message: Json, persons: dict[str, FeishuPerson], names: FeishuNames
+    ) -> tuple[HistoryMessage, FeishuContent] | None:
+        """Convert a message, None where it can't be read."""
+        person = persons.get(get_string(get_object(message, "sender"), "id"), FeishuPerson())
+        known = FeishuNames({get_string(get_object(message, "sender"), "id"): person.name})
+        sender = build_sender(message, read_author(message, known), person)
+        try:
+            content = read_content(to_event_form(message), self._identity.open_id, names)
+            at, link = read_time(message, "create_time"), get_string(message, "message_app_link")
+        except Malformed:
+            return None
+        files = [f"[{one.filename}]" for one in content.attachments]
+        text = "\n".join(filter(None, [content.text, *files]))
+        message_id = require_string(message, "message_id")
+        return HistoryMessage(message_id, sender, text, at, link, content.quotations), content
+
+    async def _add_start(
+        self, history: Sequence[HistoryMessage], found: Sequence[Json]
+    ) -> Sequence[HistoryMessage]:
+        """Add the message that the topic grew from to the oldest one, where the history does not reach it."""
+        root = next((one for one in (get_string(one, "root_id") for one in found) if one), "")
+        if not history or not root or any(one.message_id == root for one in history):
+            return history
+        start = await self._forwarded.read_start(root)
+        return [replace(history[0], quotations=(*start, *history[0].quotations)), *history[1:]]
 
 
 def _is_by_person(message: Json) -> bool:
-    """Return True where a person wrote the message and has not recalled it."""
-    sender = get_object(message, "sender")
-    is_person = get_string(sender, "sender_type") == "user" and bool(get_string(sender, "id"))
-    return is_person and message.get("deleted") is not True and bool(get_string(message, "message_id"))
+    return get_string(get_object(message, "sender"), "sender_type") not in APPS

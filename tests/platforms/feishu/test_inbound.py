@@ -9,6 +9,7 @@ import pytest
 from bot.domain import AttachmentKind, ChatKind, InboundMessage
 from bot.platforms.feishu.cards import SAY
 from bot.testing.emulators.feishu import FeishuEmulator
+from bot.testing.emulators.feishu.state import TENANT
 
 from .conftest import ADA, BEN, Running, eventually, group, says
 
@@ -105,11 +106,22 @@ async def test_a_reply_to_an_old_message_of_the_bot_is_asked_for(
     assert running.calls("message.get") == 1
 
 
-async def test_the_bot_itself_and_other_bots_are_not_heard(
-    running: Running, emulator: FeishuEmulator
-) -> None:
+async def test_other_apps_are_heard_as_such(running: Running, emulator: FeishuEmulator) -> None:
     place = emulator.people.make_group("team")
-    emulator.people.other_bot_says("hello", chat=place)
+    for _ in range(2):
+        emulator.people.other_bot_says("hello", chat=place)
+    messages = await running.shelf.until(2)
+    assert [(message.text, message.addressed) for message in messages] == [("hello", True)] * 2
+    sender = messages[0].origin.sender
+    assert (sender.name, sender.is_bot, sender.guest) == ("Other", True, False)
+    assert sender.belongs == (f"team:{TENANT}",)
+    assert running.calls("message.get") == 1
+
+
+async def test_the_bot_does_not_hear_itself(running: Running, emulator: FeishuEmulator) -> None:
+    place = emulator.people.make_group("team")
+    own = emulator.world.add(emulator.world.chats[place], emulator.world.bot, "text", {"text": "@Roebot hi"})
+    emulator.inject(emulator.envelopes.message(own))
     emulator.people.says("@Roebot real", chat=place)
     assert (await one(running)).text == "real"
     assert running.adapter.counts.ignored == 1
@@ -155,7 +167,7 @@ async def test_a_rich_text_keeps_its_meaning(running: Running, emulator: FeishuE
     said = emulator.people.says(kind="post", content=content)
     message = await one(running)
     assert message.text == (
-        "Report\nsee [this](https://example.org)\nhttps://example.org\n\n"
+        "Report\nsee [this](https://example.org)\nhttps://example.org\n:SMILE:\n"
         "\n```python\nprint(1)\n```\n\n\n---\n**bold**@all"
     )
     [picture] = message.attachments
@@ -181,7 +193,8 @@ async def test_a_rich_text_by_language(running: Running, emulator: FeishuEmulato
     [
         ("image", AttachmentKind.IMAGE, ".png"),
         ("file", AttachmentKind.FILE, "note.txt"),
-        ("media", AttachmentKind.FILE, "note.txt"),
+        ("media", AttachmentKind.VIDEO, "note.txt"),
+        ("audio", AttachmentKind.VOICE, ".ogg"),
     ],
 )
 async def test_files(
@@ -195,7 +208,7 @@ async def test_files(
     assert message.text == ""
 
 
-@pytest.mark.parametrize("kind", ["audio", "sticker", "share_chat", "location"])
+@pytest.mark.parametrize("kind", ["hologram", "share_user", "share_chat", "location", "system"])
 async def test_what_cannot_be_read_is_named(running: Running, emulator: FeishuEmulator, kind: str) -> None:
     emulator.people.says(kind=kind, content={"file_key": "x"})
     message = await one(running)

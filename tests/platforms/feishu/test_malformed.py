@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from typing import Any
 
 import pytest
@@ -46,7 +47,7 @@ def offline() -> FeishuInbound:
     clock = ManualClock()
     client = FeishuClient("cli_1", "s", "http://127.0.0.1:1", clock, lambda reason: None)
     people = FeishuContacts(client, clock, frozenset({"ou_bot"}))
-    forwarded = FeishuForwarded(client, people, "ou_bot")
+    forwarded = FeishuForwarded(people, "ou_bot")
     return FeishuInbound("fs", FeishuIdentity("ou_bot", "Bot"), people, forwarded)
 
 
@@ -99,8 +100,9 @@ async def test_broken_messages_are_malformed(path: str, value: Any) -> None:
     ("path", "value"),
     [
         ("event.message.chat_type", "new_kind"),
-        ("event.sender.sender_type", "app"),
+        ("event.sender.sender_type", "hologram"),
         ("event.sender.sender_type", None),
+        ("event.sender", {"sender_id": {"open_id": "ou_bot"}, "sender_type": "bot"}),
         ("event.message.content", "{}"),
         ("header.event_type", "something.new_v9"),
     ],
@@ -162,6 +164,8 @@ KINDS = [
     "card.action.trigger",
     "application.bot.menu_v6",
     "im.chat.access_event.bot_p2p_chat_entered_v1",
+    "im.chat.member.user.added_v1",
+    "im.chat.updated_v1",
 ]
 
 
@@ -178,7 +182,21 @@ def test_no_value_anywhere_is_a_crash(path: str, value: Any) -> None:
 @given(
     kind=st.sampled_from(KINDS),
     event=st.dictionaries(
-        st.sampled_from(["operator", "action", "context", "event_key", "operator_id", "chat_id", "message"]),
+        st.sampled_from(
+            [
+                *[
+                    "operator",
+                    "action",
+                    "context",
+                    "event_key",
+                    "operator_id",
+                    "chat_id",
+                    "message",
+                    "users",
+                    "after_change",
+                ]
+            ]
+        ),
         JSON,
     ),
 )
@@ -186,6 +204,57 @@ def test_no_event_is_a_crash(kind: str, event: dict[str, Any]) -> None:
     payload = {"header": {"event_id": "e", "event_type": kind}, "event": event}
     with contextlib.suppress(Malformed):
         asyncio.run(offline().convert(payload, 1.0))
+
+
+ELEMENTS = st.fixed_dictionaries(
+    {"tag": st.sampled_from(["button", "div", "form", "table", "chart", "select_static", "overflow", "at"])},
+    optional=dict.fromkeys(
+        [
+            "text",
+            "content",
+            "title",
+            "elements",
+            "columns",
+            "rows",
+            "options",
+            "fields",
+            "extra",
+            "behaviors",
+            "chart_spec",
+            "href",
+        ],
+        JSON,
+    ),
+)
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(
+    kind=st.sampled_from(["interactive", "todo", "vote", "calendar", "system", "location", "share_user"]),
+    content=st.dictionaries(
+        st.sampled_from(
+            ["title", "elements", "user_dsl", "header", "body", "summary", "options", "template", "latitude"]
+        ),
+        JSON | st.lists(ELEMENTS | st.lists(ELEMENTS, max_size=2), max_size=3),
+    ),
+)
+def test_content_of_any_form_is_kept(kind: str, content: dict[str, Any]) -> None:
+    event = changed("event.message.message_type", kind)
+    event["event"]["message"] |= {"content": json.dumps(content)}
+    message = asyncio.run(offline().convert(event, 1.0))
+    assert isinstance(message, InboundMessage)
+    assert [one.kind for one in message.quotations] != []
+
+
+def test_a_card_of_any_depth_is_read() -> None:
+    card: dict[str, Any] = {"tag": "markdown", "content": "deep"}
+    for _ in range(100):
+        card = {"tag": "form", "elements": [card, {"tag": "markdown", "content": "line"}]}
+    event = changed("event.message.message_type", "interactive")
+    event["event"]["message"] |= {"content": json.dumps({"body": {"elements": [card]}})}
+    message = asyncio.run(offline().convert(event, 1.0))
+    assert isinstance(message, InboundMessage)
+    assert message.quotations[0].text.startswith("line\nline")
 
 
 @given(st.binary(max_size=60))

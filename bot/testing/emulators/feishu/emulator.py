@@ -49,6 +49,7 @@ class FeishuEmulator(Emulator):
         self.app_id = app_id
         self.app_secret = app_secret
         self.world = FeishuWorkspace(scale=scale, monotonic=monotonic)
+        self.world.bot.app_id = app_id
         self.rate_limits = RateLimits(scale=scale, enabled=limits)
         self.credentials = Credentials(app_id, app_secret)
         self.pushes = Pushes(self.world)

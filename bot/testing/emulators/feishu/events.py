@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from bot.testing.emulators.feishu.state import TENANT, FeishuMessage, FeishuUser
+from bot.testing.emulators.feishu.state import TENANT, FeishuChat, FeishuMessage, FeishuUser
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
 
@@ -69,6 +69,17 @@ class Envelopes:
             {"chat_id": chat_id, "operator_id": ids(person), "last_message_id": ""},
         )
 
+    def joined(self, chat: FeishuChat, actor: FeishuUser, person: FeishuUser) -> dict[str, Any]:
+        """`im.chat.member.user.added_v1`."""
+        user = {"name": person.name, "tenant_key": person.tenant, "user_id": ids(person)}
+        event = {**_group(chat, actor), "name": chat.title, "users": [user]}
+        return self.wrap("im.chat.member.user.added_v1", event)
+
+    def renamed(self, chat: FeishuChat, actor: FeishuUser, before: str) -> dict[str, Any]:
+        """`im.chat.updated_v1`."""
+        changes = {"before_change": {"name": before}, "after_change": {"name": chat.title}}
+        return self.wrap("im.chat.updated_v1", {**_group(chat, actor), **changes})
+
     def recalled(self, message: FeishuMessage) -> dict[str, Any]:
         """`im.message.recalled_v1`."""
         event = {
@@ -80,6 +91,15 @@ class Envelopes:
         return self.wrap("im.message.recalled_v1", event)
 
 
+def _group(chat: FeishuChat, actor: FeishuUser) -> dict[str, Any]:
+    return {
+        "chat_id": chat.id,
+        "operator_id": ids(actor),
+        "external": False,
+        "operator_tenant_key": actor.tenant,
+    }
+
+
 def ids(person: FeishuUser) -> dict[str, str]:
     """Return the ids of a person as events have them."""
     return {"open_id": person.open_id, "union_id": f"on_{person.open_id}", "user_id": ""}
@@ -89,7 +109,7 @@ def _content(message: FeishuMessage) -> dict[str, Any]:
     """Build the sender and message of an event, as they are now."""
     sender = {
         "sender_id": ids(message.sender),
-        "sender_type": "app" if message.sender.is_bot else "user",
+        "sender_type": "bot" if message.sender.is_bot else "user",
         "tenant_key": message.sender.tenant,
     }
     wire: dict[str, Any] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -139,9 +139,24 @@ def delete(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
 def get(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`GET im/v1/messages/:id`: the message, and behind it those that it contains."""
     message = world.message(call.args[0])
-    contained = message.content.get("contains", []) if message.kind == MERGED else []
-    inner = [{**message_wire(world.messages[one]), "upper_message_id": message.id} for one in contained]
-    return CallResult({"items": [message_wire(message), *inner]})
+    inner = [{**_read(one, call), "upper_message_id": upper} for one, upper in _contained(world, message)]
+    return CallResult({"items": [_read(message, call), *inner]})
+
+
+def _contained(world: FeishuWorkspace, message: FeishuMessage) -> Iterator[tuple[FeishuMessage, str]]:
+    """Yield the messages that were forwarded together, each with the id of the one that contains it."""
+    for one in message.content.get("contains", []) if message.kind == MERGED else []:
+        yield world.messages[one], message.id
+        yield from _contained(world, world.messages[one])
+
+
+def _read(message: FeishuMessage, call: FeishuCall) -> dict[str, Any]:
+    """Return a message with what the query asks for: names of senders, cards as they were sent."""
+    full = call.query.get("card_msg_content_type") == "user_card_content"
+    wire = message_wire(message, full=full)
+    if call.query.get("with_sender_name") == "true" and message.sender.is_bot:
+        wire["sender"]["sender_name"] = message.sender.name
+    return wire
 
 
 def history(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
@@ -161,7 +176,7 @@ def history(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
         found.reverse()
     start = int(call.query.get("page_token") or 0)
     shown, more = found[start : start + size], len(found) > start + size
-    items = [message_wire(one) for one in shown]
+    items = [_read(one, call) for one in shown]
     return CallResult({"items": items, "has_more": more, "page_token": str(start + size) if more else ""})
 
 
@@ -200,9 +215,13 @@ def posted(message: FeishuMessage, *, committed: bool = True) -> CallResult:
     return CallResult(message_wire(message), message.chat.id, message.id, message.text, committed=committed)
 
 
-def message_wire(message: FeishuMessage) -> dict[str, Any]:
-    """Build a message as the API returns it."""
-    sender_kind, id_kind = ("app", "app_id") if message.sender.is_bot else ("user", "open_id")
+def message_wire(message: FeishuMessage, *, full: bool = False) -> dict[str, Any]:
+    """Build a message as the API returns it; `full` gives cards as they were sent."""
+    sender: dict[str, str] = {"id": message.sender.open_id, "id_type": "open_id", "sender_type": "user"}
+    if message.sender.is_bot:
+        sender = {"id": message.sender.app_id, "id_type": "app_id", "sender_type": "app"}
+        sender["open_bot_id"] = message.sender.open_id
+    body = message.api_content(full=full)
     return {
         "message_id": message.id,
         "root_id": message.root_id,
@@ -211,14 +230,9 @@ def message_wire(message: FeishuMessage) -> dict[str, Any]:
         "msg_type": message.kind,
         "create_time": str(message.created),
         "chat_id": message.chat.id,
-        "sender": {
-            "id": message.sender.open_id,
-            "id_type": id_kind,
-            "sender_type": sender_kind,
-            "tenant_key": message.sender.tenant,
-        },
+        "sender": {**sender, "tenant_key": message.sender.tenant},
         "mentions": [{**one, "id": one["id"]["open_id"], "id_type": "open_id"} for one in message.mentions],
-        "body": {"content": message.wire_content},
+        "body": {"content": "This message was recalled" if message.deleted else body},
         "deleted": message.deleted,
         "updated": message.edits > 0,
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.testing.emulators.feishu.events import Envelopes, ids
 from bot.testing.emulators.feishu.pushes import Push
-from bot.testing.emulators.feishu.state import MERGED, FeishuChat, FeishuMessage, FeishuUser
+from bot.testing.emulators.feishu.state import MERGED, FeishuChat, FeishuMessage
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
 ADA = "ou_ada0000000000000001"
@@ -53,8 +53,8 @@ class FeishuPeople:
         """Send a message as a person; `chat` "" is their chat with the bot. `@<name>` of the bot or a person
         and `@all` become mentions.
 
-        `kind` is text, post (each line a paragraph), image, file, media, audio or sticker; `content` is the
-        content of any other kind. `in_thread` replies in a topic.
+        `kind` is text, post (each line a paragraph), image, file, media, audio, sticker or location (of that
+        name); `content` is the content of any other kind. `in_thread` replies in a topic.
         """
         sender = self._world.person(user, name)
         place = self._world.chats[chat] if chat else self._world.private(sender)
@@ -78,7 +78,16 @@ class FeishuPeople:
         elsewhere = self._world.group("Elsewhere")
         contained = [self._world.add(elsewhere, writer, "text", {"text": text}) for text in texts]
         chosen = [one.id for one in contained]
-        return self.says(kind=MERGED, content={"contains": chosen}, **message)
+        return self.forwards_together(chosen, **message)
+
+    def forwards_together(self, message_ids: Sequence[str], **message: Any) -> FeishuMessage:
+        """Forward messages together, forwards among them; `message` are further arguments of `says`."""
+        return self.says(kind=MERGED, content={"contains": [*message_ids]}, **message)
+
+    def forwards_one(self, message_id: str, **message: Any) -> FeishuMessage:
+        """Forward one message: it arrives as if the person had written it."""
+        one = self._world.message(message_id)
+        return self.says(kind=one.kind, content=one.sent_card, **message)
 
     def says_many(self, messages: Sequence[dict[str, Any]]) -> list[FeishuMessage]:
         """Send several messages without a pause; each is a dict of arguments of `says`."""
@@ -86,10 +95,29 @@ class FeishuPeople:
 
     def other_bot_says(self, text: str, *, chat: str) -> FeishuMessage:
         """Send a message that mentions the bot, as another app in a group."""
-        bot = FeishuUser("ou_otherbot00000000001", "Other", is_bot=True)
-        plain, mentions = self._mentions(f"@{self._world.bot.name} {text}")
-        message = self._world.add(self._world.chats[chat], bot, "text", {"text": plain}, mentions=mentions)
-        self._deliver(self._envelopes.message(message))
+        return self.app_says(f"@{self._world.bot.name} {text}", app="Other", chat=chat)
+
+    def app_says(
+        self,
+        text: str = "",
+        *,
+        app: str,
+        chat: str,
+        card: dict[str, Any] | None = None,
+        reply_to: str = "",
+        in_thread: bool = False,
+    ) -> FeishuMessage:
+        """Send a text or a card as another app in a group. Only one that mentions the bot comes as an
+        event; a card does by `mentions` in it (`@<name>` in `text`, which is not shown).
+        """
+        sender, place = self._world.app(app), self._world.chats[chat]
+        plain, mentions = self._mentions(text)
+        kind, content = ("text", {"text": plain}) if card is None else ("interactive", card)
+        where = self._where(reply_to, in_thread)
+        message = self._world.add(place, sender, kind, content, mentions=mentions, **where)
+        self._record(message, "app_says")
+        if any(one["id"]["open_id"] == self._world.bot.open_id for one in mentions):
+            self._deliver(self._envelopes.message(message))
         return message
 
     def clicks(self, message_id: str, value: Any, *, user: str = ADA) -> Push:
@@ -133,6 +161,18 @@ class FeishuPeople:
         """Return the id of a person's chat with the bot."""
         return self._world.private(self._world.person(user)).id
 
+    def joins(self, user: str, name: str, *, chat: str, added_by: str = "") -> Push:
+        """Join a group, or be added to it by somebody."""
+        person = self._world.person(user, name)
+        actor = self._world.person(added_by) if added_by else person
+        return self._deliver(self._envelopes.joined(self._world.chats[chat], actor, person))
+
+    def renames(self, chat: str, title: str, *, user: str = ADA) -> Push:
+        """Give a group another name."""
+        place = self._world.chats[chat]
+        before, place.title = place.title, title
+        return self._deliver(self._envelopes.renamed(place, self._world.person(user), before))
+
     def removes_bot(self, chat: str) -> None:
         """Remove the bot from a group."""
         self._world.chats[chat].barred = (230002, "The bot can not be outside the group.")
@@ -168,7 +208,11 @@ class FeishuPeople:
             return {"image_key": self._world.store("img", filename or "image.png", data or PIXEL).key}
         if kind in ("file", "media", "audio"):
             stored = self._world.store("file", filename or f"{kind}.bin", data or b"content")
+            if kind == "audio":
+                return {"file_key": stored.key, "duration": 7000}
             return {"file_key": stored.key, "file_name": stored.name}
+        if kind == "location":
+            return {"name": text, "longitude": "13.4050", "latitude": "52.5200"}
         if kind == "post":
             return {"title": "", "content": [_paragraph(line, mentions) for line in text.split("\n")]}
         return {"file_key": "sticker"} if kind == "sticker" else {"text": text}

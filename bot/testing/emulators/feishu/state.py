@@ -14,19 +14,24 @@ GROUP = "group"
 MERGED = "merge_forward"
 MERGED_CONTENT = "Merged and Forwarded Message"
 """What Feishu writes in place of the content of messages that were forwarded together."""
+UPGRADE = "请升级至最新版本客户端，以查看内容"
+"""What Feishu writes in place of a card that it doesn't simplify."""
 TENANT = "emulatedtenant"
 """Organization of the app."""
 
 
 @dataclass(slots=True)
 class FeishuUser:
-    """A person or a bot; `open_id` is its id for apps, `tenant` its organization."""
+    """A person or a bot; `open_id` is its id for apps, `tenant` its organization. `app_id` is that of the
+    app which the bot belongs to.
+    """
 
     open_id: str
     name: str
     is_bot: bool = False
     tenant: str = TENANT
     departments: list[str] = field(default_factory=list)
+    app_id: str = ""
 
 
 @dataclass(slots=True)
@@ -77,8 +82,23 @@ class FeishuMessage:
 
     @property
     def wire_content(self) -> str:
-        """The `content` of the wire: JSON, except for messages that were forwarded together."""
-        return MERGED_CONTENT if self.kind == MERGED else orjson.dumps(self.content).decode()
+        """The `content` of events: JSON, except for messages that were forwarded together."""
+        if self.kind == MERGED:
+            return MERGED_CONTENT
+        if self.kind == "interactive":
+            return _dump({**simplify(self.sent_card), "user_dsl": _dump(self.sent_card)})
+        return _dump(self.content)
+
+    @property
+    def sent_card(self) -> dict[str, Any]:
+        """The card as its app sent it."""
+        return self.card.data if self.card is not None else self.content
+
+    def api_content(self, *, full: bool) -> str:
+        """Return the `content` that the API returns; cards are simplified there unless asked for in `full`."""
+        if self.kind != "interactive":
+            return self.wire_content
+        return _dump(self.sent_card if full else simplify(self.sent_card))
 
     @property
     def text(self) -> str:
@@ -99,6 +119,21 @@ class FeishuChat:
     title: str
     barred: tuple[int, str] | None = None
     messages: dict[str, FeishuMessage] = field(default_factory=dict)
+
+
+def _dump(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def simplify(card: dict[str, Any]) -> dict[str, Any]:
+    """Return a card as Feishu shows it to apps: its title, and a request to upgrade in place of the rest."""
+    header = card.get("header")
+    title = header.get("title") if isinstance(header, dict) else None
+    image = {"tag": "img", "image_key": "img_v3_0000_upgradenotice"}
+    return {
+        "title": title.get("content") if isinstance(title, dict) else None,
+        "elements": [[image, {"tag": "text", "text": UPGRADE}, {"tag": "text", "text": ""}]],
+    }
 
 
 def elements(data: dict[str, Any]) -> list[dict[str, Any]]:

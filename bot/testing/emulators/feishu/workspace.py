@@ -31,8 +31,9 @@ class FeishuWorkspace:
     def __init__(self, *, scale: float = 1.0, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.scale = scale
         self.monotonic = monotonic
-        self.bot = FeishuUser("ou_bot0000000000000001", BOT_NAME, is_bot=True)
+        self.bot = FeishuUser("ou_bot0000000000000001", BOT_NAME, is_bot=True, app_id=DEFAULT_APP_ID)
         self.people: dict[str, FeishuUser] = {}
+        self.apps: dict[str, FeishuUser] = {}
         self.chats: dict[str, FeishuChat] = {}
         self.messages: dict[str, FeishuMessage] = {}
         self.cards: dict[str, CardEntity] = {}
@@ -52,6 +53,15 @@ class FeishuWorkspace:
             known = self.people[open_id] = FeishuUser(open_id, name or f"Person {open_id[-4:]}")
         elif name:
             known.name = name
+        return known
+
+    def app(self, name: str) -> FeishuUser:
+        """Return the bot of another app, created on first use."""
+        known = self.apps.get(name)
+        if known is None:
+            number = len(self.apps) + 1
+            known = FeishuUser(f"ou_app{number:016}", name, is_bot=True, app_id=f"cli_another{number:09}")
+            self.apps[name] = known
         return known
 
     def private(self, person: FeishuUser) -> FeishuChat:
@@ -143,6 +153,6 @@ class FeishuWorkspace:
 
     def reset(self) -> None:
         """Clear everything but the bot."""
-        for held in (self.people, self.chats, self.messages, self.cards, self.files, self.posted):
+        for held in (self.people, self.apps, self.chats, self.messages, self.cards, self.files, self.posted):
             held.clear()
         self.click_tokens.clear()

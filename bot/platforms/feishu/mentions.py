@@ -1,0 +1,88 @@
+"""Resolves the names that a message needs: mentions by their placeholders, people and groups by their ids."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from bot.domain import Mention, MentionKind
+from bot.platforms.payload import Json, get_object, get_objects, get_string, require_string
+
+EVERYONE = "@_all"
+"""The placeholder of a mention of everybody in the group."""
+SOMEBODY = "somebody"
+
+
+class FeishuNames:
+    """Names of people and groups by id. Ids that were asked for in vain are collected, so that they can be
+    looked up and the message be read again.
+    """
+
+    def __init__(
+        self, people: Mapping[str, str] | None = None, groups: Mapping[str, str] | None = None
+    ) -> None:
+        self._people = people or {}
+        self._groups = groups or {}
+        self.missing_people: dict[str, None] = {}
+        self.missing_groups: dict[str, None] = {}
+
+    def find_person(self, open_id: str) -> str:
+        """Return the name of a person, "" if it is not known."""
+        if open_id and open_id not in self._people:
+            self.missing_people[open_id] = None
+        return self._people.get(open_id, "")
+
+    def find_group(self, chat: str) -> str:
+        """Return the name of a group, "" if it is not known."""
+        if chat and chat not in self._groups:
+            self.missing_groups[chat] = None
+        return self._groups.get(chat, "")
+
+
+class FeishuMentions:
+    """The placeholders of one message (`@_user_1`) and whom they mean. `named` says that the bot is among
+    them; `listed` are the others.
+    """
+
+    def __init__(self, message: Json, bot: str, names: FeishuNames) -> None:
+        self.named = False
+        self.listed: tuple[Mention, ...] = ()
+        self._known = names
+        self._names: dict[str, str] = {}
+        for mention in get_objects(message, "mentions"):
+            self._add(mention, bot)
+        keys = sorted(self._names, key=len, reverse=True)
+        choices = "|".join([*map(re.escape, keys), r"@_user_\d+", EVERYONE])
+        self._pattern = re.compile(f"({choices})( ?)")
+
+    def _add(self, mention: Json, bot: str) -> None:
+        key = require_string(mention, "key")
+        open_id = get_string(get_object(mention, "id"), "open_id")
+        name = get_string(mention, "name") or SOMEBODY
+        if key == EVERYONE:
+            self._names[key] = "@all"
+        elif open_id == bot:
+            self.named, self._names[key] = True, ""
+        else:
+            self._names[key] = f"@{name}"
+            one = Mention(MentionKind.PERSON, name, open_id)
+            self.listed += (one,) if open_id and one not in self.listed else ()
+
+    def resolve(self, text: str) -> str:
+        """Replace placeholders by names, and remove the bot's own."""
+        return self._pattern.sub(self._replace, text).strip()
+
+    def _replace(self, found: re.Match[str]) -> str:
+        name = self.find(found[1])
+        return f"{name}{found[2]}" if name else ""
+
+    def find(self, key: str, shown: str = "") -> str:
+        """Return the text for a mention by its placeholder or by an id; "" for the bot's own. `shown` is its
+        name as the message has it.
+        """
+        if key in self._names:
+            return self._names[key]
+        if key in (EVERYONE, "all"):
+            return "@all"
+        known = shown or ("" if key.startswith("@") else self._known.find_person(key))
+        return f"@{known or SOMEBODY}"

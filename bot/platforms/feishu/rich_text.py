@@ -1,0 +1,152 @@
+"""Reads rich texts (`post`): paragraphs of nodes, or Markdown.
+
+Nodes: open.larkoffice.com, im-v1, "Message content" of events. `content_v2` holds the same message as
+Markdown, where Feishu has it; `content` is flat then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from bot.content import CardLink, link_text
+from bot.domain import Attachment
+from bot.platforms.feishu.attachments import file_attachment, image_attachment, video_attachment
+from bot.platforms.feishu.markup import clean_markup
+from bot.platforms.feishu.mentions import FeishuMentions
+from bot.platforms.payload import Json, Malformed, get_object, get_string, get_strings, require_string
+
+_LANGUAGES = ("zh_cn", "en_us")
+"""The languages that are read where a rich text comes in several; otherwise its first one is."""
+_BODIES = ("content_v2", "content")
+_STYLES = {"bold": "**", "italic": "*", "lineThrough": "~~"}
+_PICTURE = re.compile(r"!\[([^\]\n]{0,200})\]\((img_[^)\s]{1,300})\)")
+
+
+@dataclass(slots=True)
+class RichText:
+    """A rich text that is being read: the files among its lines."""
+
+    message_id: str
+    mentions: FeishuMentions
+    attachments: list[Attachment] = field(default_factory=list)
+
+    def attach(self, file: Attachment) -> str:
+        """Note a file; it has no place in the text."""
+        self.attachments.append(file)
+        return ""
+
+
+def read_rich_text(
+    content: Json, message_id: str, mentions: FeishuMentions
+) -> tuple[str, tuple[Attachment, ...]]:
+    """Return the text and the files of a rich text. Raises Malformed."""
+    chosen = _choose_language(content)
+    reading = RichText(message_id, mentions)
+    lines = [get_string(chosen, "title"), *(_read_paragraph(one, reading) for one in _paragraphs(chosen))]
+    return "\n".join(lines).strip(), tuple(reading.attachments)
+
+
+def _choose_language(content: Json) -> Json:
+    """Return the object with the paragraphs: a rich text may hold one for each language."""
+    if any(key in content for key in _BODIES):
+        return content
+    chosen = [key for key in _LANGUAGES if key in content]
+    found = [get_object(content, key) for key in chosen]
+    found += [one for key, one in content.items() if key not in chosen and isinstance(one, dict)]
+    filled = (one for one in found if any(one.get(key) for key in _BODIES))
+    return next(filled, found[0] if found else content)
+
+
+def _paragraphs(content: Json) -> list[list[Json]]:
+    paragraphs = content.get("content_v2") or content.get("content")
+    if not isinstance(paragraphs, list):
+        raise Malformed("content is no list")
+    for paragraph in paragraphs:
+        if not isinstance(paragraph, list) or not all(isinstance(node, dict) for node in paragraph):
+            raise Malformed("a paragraph is no list of objects")
+    return paragraphs
+
+
+def _read_paragraph(paragraph: list[Json], reading: RichText) -> str:
+    return "".join(_NODES.get(get_string(node, "tag"), _unknown_text)(node, reading) for node in paragraph)
+
+
+def _styled_text(node: Json, reading: RichText) -> str:
+    del reading
+    text = get_string(node, "text")
+    words = text.strip()
+    if not words:
+        return text
+    marks = "".join(_STYLES.get(one, "") for one in get_strings(node, "style"))
+    before, _, after = text.partition(words)
+    return f"{before}{marks}{words}{marks[::-1]}{after}"
+
+
+def _markdown_text(node: Json, reading: RichText) -> str:
+    def name_picture(found: re.Match[str]) -> str:
+        picture = image_attachment(reading.message_id, found[2])
+        reading.attach(picture)
+        return f"[{found[1] or 'image'}: {picture.filename}]"
+
+    return clean_markup(_PICTURE.sub(name_picture, get_string(node, "text")), reading.mentions)
+
+
+def _link_text(node: Json, reading: RichText) -> str:
+    del reading
+    text, href = get_string(node, "text"), get_string(node, "href")
+    return link_text(CardLink(text, href)) if href else text
+
+
+def _mention_text(node: Json, reading: RichText) -> str:
+    return reading.mentions.find(get_string(node, "user_id"), get_string(node, "user_name"))
+
+
+def _code_text(node: Json, reading: RichText) -> str:
+    del reading
+    return f"\n```{get_string(node, 'language').lower()}\n{get_string(node, 'text')}\n```\n"
+
+
+def _rule_text(node: Json, reading: RichText) -> str:
+    del node, reading
+    return "\n---\n"
+
+
+def _emoji_text(node: Json, reading: RichText) -> str:
+    del reading
+    emoji = get_string(node, "emoji_type")
+    return f":{emoji}:" if emoji else ""
+
+
+def _attach_image(node: Json, reading: RichText) -> str:
+    return reading.attach(image_attachment(reading.message_id, require_string(node, "image_key")))
+
+
+def _attach_video(node: Json, reading: RichText) -> str:
+    return reading.attach(video_attachment(reading.message_id, node))
+
+
+def _attach_file(node: Json, reading: RichText) -> str:
+    return reading.attach(file_attachment(reading.message_id, node))
+
+
+def _unknown_text(node: Json, reading: RichText) -> str:
+    """Return the words of a node of a kind that was not known when this was written."""
+    del reading
+    key = next((one for one in ("text", "content") if isinstance(node.get(one), str)), "text")
+    return get_string(node, key) if isinstance(node.get(key), str) else ""
+
+
+_NODES: dict[str, Callable[[Json, RichText], str]] = {
+    "text": _styled_text,
+    "md": _markdown_text,
+    "a": _link_text,
+    "at": _mention_text,
+    "code_block": _code_text,
+    "hr": _rule_text,
+    "emotion": _emoji_text,
+    "img": _attach_image,
+    "media": _attach_video,
+    "file": _attach_file,
+}

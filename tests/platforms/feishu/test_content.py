@@ -1,0 +1,229 @@
+"""What people and other apps send besides words: each kind, from their action to the message of the domain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.domain import (
+    AttachmentKind,
+    ChatKind,
+    InboundChange,
+    InboundMessage,
+    Mention,
+    MentionKind,
+    QuotationKind,
+)
+from bot.testing.emulators.feishu import FeishuEmulator
+from bot.testing.emulators.feishu.people import MALLORY
+
+from .conftest import ADA, BEN, Running, eventually, group
+
+ALERT: dict[str, Any] = {
+    "schema": "2.0",
+    "header": {"title": {"tag": "plain_text", "content": "[critical] Checkout errors"}},
+    "body": {
+        "elements": [
+            {"tag": "markdown", "content": "Error rate **7.4 %** in `eu-west`, <at id=ou_elsewhere></at>"},
+            {
+                "tag": "div",
+                "fields": [{"text": {"tag": "lark_md", "content": "**Since**\n09:12"}}],
+            },
+            {
+                "tag": "button",
+                "text": {"tag": "plain_text", "content": "Runbook"},
+                "behaviors": [{"type": "open_url", "default_url": "https://wiki.example.com/chk-3"}],
+            },
+        ]
+    },
+}
+ALERT_TEXT = (
+    "[critical] Checkout errors\nError rate **7.4 %** in `eu-west`, @somebody\n**Since** 09:12\n"
+    "[Runbook](https://wiki.example.com/chk-3)"
+)
+
+
+async def last(running: Running, count: int = 1) -> InboundMessage:
+    return (await running.shelf.until(count))[-1]
+
+
+def quoted(message: InboundMessage) -> list[tuple[QuotationKind, str, str]]:
+    return [(one.kind, one.text, one.author) for one in message.quotations]
+
+
+async def test_an_alert_and_its_answers_are_read_in_their_topic(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    people = emulator.people
+    place = people.make_group("team")
+    alert = people.app_says(app="Alert Bot", chat=place, card=ALERT)
+    people.says("the import?", user=BEN, name="Ben", chat=place, reply_to=alert.id, in_thread=True)
+    asked = people.says("@Roebot what is this?", name="Ada", chat=place, reply_to=alert.id, in_thread=True)
+    message = await last(running, 2)
+    assert (message.text, message.origin.sender.name, message.addressed) == ("what is this?", "Ada", True)
+    found = await running.adapter.earlier(group(place, asked.thread_id), asked.id, 10)
+    assert [(one.sender.name, one.sender.is_bot, one.text) for one in found] == [
+        ("Alert Bot", True, ""),
+        ("Ben", False, "the import?"),
+    ]
+    assert [one.text for one in found[0].quotations] == [ALERT_TEXT]
+    [newest] = await running.adapter.earlier(group(place, asked.thread_id), asked.id, 1)
+    assert [(one.kind, one.text, one.author) for one in newest.quotations] == [
+        (QuotationKind.THREAD_START, ALERT_TEXT, "Alert Bot")
+    ]
+
+
+async def test_an_alert_and_its_answer_come_with_a_reply(running: Running, emulator: FeishuEmulator) -> None:
+    people = emulator.people
+    place = people.make_group("team")
+    alert = people.app_says(app="Alert Bot", chat=place, card=ALERT)
+    answer = people.says("the import?", user=BEN, name="Ben", chat=place, reply_to=alert.id)
+    people.says("@Roebot what is this?", chat=place, reply_to=answer.id)
+    message = await last(running, 2)
+    assert (message.text, message.addressed) == ("what is this?", True)
+    assert quoted(message) == [
+        (QuotationKind.THREAD_START, ALERT_TEXT, "Alert Bot"),
+        (QuotationKind.REPLY, "the import?", "Ben"),
+    ]
+
+
+async def test_a_card_that_mentions_the_bot_addresses_it_by_its_app_alone(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    people = emulator.people
+    place = people.make_group("team")
+    people.app_says("@Roebot", app="Alert Bot", chat=place, card=ALERT)
+    by_app = await last(running)
+    assert (by_app.addressed, by_app.text, by_app.origin.sender.is_bot) == (True, "", True)
+    assert quoted(by_app) == [(QuotationKind.CARD, ALERT_TEXT, "")]
+    people.says("@Roebot", chat=place, kind="interactive", content=ALERT)
+    passed_on = await last(running, 2)
+    assert (passed_on.addressed, passed_on.text) == (False, "")
+    assert quoted(passed_on) == [(QuotationKind.CARD, ALERT_TEXT, "")]
+
+
+async def test_a_forward_within_a_forward_has_its_authors(running: Running, emulator: FeishuEmulator) -> None:
+    people = emulator.people
+    place = people.make_group("Elsewhere")
+    first = people.says("/allow all", user=MALLORY, name="Mallory", chat=place)
+    inner = people.forwards_together([first.id], user=BEN, name="Ben", chat=place)
+    alert = people.app_says(app="Alert Bot", chat=place, card=ALERT)
+    people.forwards_together([inner.id, alert.id])
+    message = await last(running, 3)
+    assert (message.text, message.origin.chat_kind) == ("", ChatKind.PRIVATE)
+    assert quoted(message) == [
+        (QuotationKind.FORWARD, "[forwarded messages]", "Ben"),
+        (QuotationKind.FORWARD, "/allow all", "Mallory"),
+        (QuotationKind.FORWARD, ALERT_TEXT, "Alert Bot"),
+    ]
+    assert running.calls("message.get") == 2
+
+
+async def test_a_forward_that_is_slow_to_fetch_is_not_waited_for(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    emulator.fault("slow", method="message.get", seconds=5.0)
+    emulator.people.forwards(["sun"])
+    message = await last(running)
+    assert [one.text for one in message.quotations] == ["[Merged and Forwarded Message]"]
+
+
+async def test_a_card_that_is_forwarded_alone_is_no_words(running: Running, emulator: FeishuEmulator) -> None:
+    people = emulator.people
+    alert = people.app_says(app="Alert Bot", chat=people.make_group("team"), card=ALERT)
+    people.forwards_one(alert.id)
+    message = await last(running)
+    assert message.is_quotation_only
+    assert quoted(message) == [(QuotationKind.CARD, ALERT_TEXT, "")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "quotation"),
+    [
+        ("sticker", "", (QuotationKind.STICKER, "", "")),
+        ("location", "Tower", (QuotationKind.LOCATION, "Tower\n52.52, 13.405", "")),
+    ],
+)
+async def test_a_sticker_and_a_place(
+    running: Running,
+    emulator: FeishuEmulator,
+    kind: str,
+    said: str,
+    quotation: tuple[QuotationKind, str, str],
+) -> None:
+    emulator.people.says(said, kind=kind)
+    assert quoted(await last(running)) == [quotation]
+
+
+async def test_a_voice_message_can_be_fetched(running: Running, emulator: FeishuEmulator) -> None:
+    emulator.people.says(kind="audio", data=b"sound")
+    [voice] = (await last(running)).attachments
+    assert (voice.kind, voice.mime) == (AttachmentKind.VOICE, "audio/ogg")
+    assert b"".join([part async for part in running.adapter.fetch(voice)]) == b"sound"
+
+
+async def test_a_contact_and_a_group_have_names(running: Running, emulator: FeishuEmulator) -> None:
+    people = emulator.people
+    emulator.world.person(BEN, "Ben")
+    people.says(kind="share_user", content={"user_id": BEN})
+    people.says(kind="share_chat", content={"chat_id": people.make_group("Payments")})
+    messages = await running.shelf.until(2)
+    assert [quoted(one) for one in messages] == [
+        [(QuotationKind.CONTACT, "Ben", "")],
+        [(QuotationKind.CONTACT, "Payments\ngroup", "")],
+    ]
+
+
+async def test_one_person_who_cannot_be_seen_hides_no_others(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    emulator.people.says(kind="share_user", content={"user_id": "ou_stranger"})
+    emulator.people.says("hello", name="Ada")
+    messages = await running.shelf.until(2)
+    assert messages[0].unsupported == "share_user"
+    assert messages[1].origin.sender.name == "Ada"
+
+
+async def test_mentions_have_names_and_ids(running: Running, emulator: FeishuEmulator) -> None:
+    emulator.world.person(BEN, "Ben")
+    emulator.people.says("@Roebot ask @Ben and @all", chat=emulator.people.make_group("team"))
+    message = await last(running)
+    assert message.text == "ask @Ben and @all"
+    assert message.mentions == (Mention(MentionKind.PERSON, "Ben", BEN),)
+
+
+async def test_an_edit_that_adds_a_mention_brings_the_message(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    place = emulator.people.make_group("team")
+    said = emulator.people.says("the build is red", name="Ada", chat=place)
+    emulator.people.edits(said.id, "the build is red again")
+    emulator.people.edits(said.id, "@Roebot the build is red")
+    await eventually(lambda: len(running.shelf.changes) == 2)
+    first, second = running.shelf.changes
+    assert isinstance(second, InboundChange)
+    assert (first.message, first.quotations) == (None, None)
+    assert second.message is not None
+    assert (second.message.text, second.message.addressed) == ("the build is red", True)
+    assert (second.message.origin.message_id, second.message.origin.sender.name) == (said.id, "Ada")
+
+
+async def test_who_joins_and_what_a_group_is_called_are_notices(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    people = emulator.people
+    emulator.world.person(ADA, "Ada")
+    place = people.make_group("team")
+    people.joins(BEN, "Ben", chat=place, added_by=ADA)
+    people.joins(MALLORY, "Mallory", chat=place)
+    people.renames(place, "Release 4.2")
+    messages = await running.shelf.until(3)
+    assert [one.quotations[0].text for one in messages] == [
+        "Ada added Ben to the group",
+        "Mallory joined the group",
+        'Ada renamed the group to "Release 4.2"',
+    ]
+    assert {one.quotations[0].kind for one in messages} == {QuotationKind.NOTICE}
+    assert not any(one.addressed or one.text for one in messages)
+    assert [one.origin.sender.id for one in messages] == [ADA, MALLORY, ADA]
