@@ -1,4 +1,4 @@
-"""What people and other apps send besides words: each kind, from their action to the message of the domain."""
+"""What people and other apps send besides words, from their action to the message of the domain."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class FeishuMessage:
         return self.card.data if self.card is not None else self.content
 
     def api_content(self, *, full: bool) -> str:
-        """Return the `content` that the API returns; cards are simplified there unless asked for in `full`."""
+        """Return the `content` of the API; cards are simplified there unless asked for in `full`."""
         if self.kind != "interactive":
             return self.wire_content
         return _dump(self.sent_card if full else simplify(self.sent_card))
