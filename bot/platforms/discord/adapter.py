@@ -27,8 +27,10 @@ from bot.platforms.discord.errors import DiscordLimited
 from bot.platforms.discord.files import DiscordFiles
 from bot.platforms.discord.gateway import GatewayClient, HeartbeatWatchdog
 from bot.platforms.discord.history import DiscordBackfill, DiscordThreads
-from bot.platforms.discord.inbound import DiscordIdentity, DiscordInbound
+from bot.platforms.discord.inbound import DiscordInbound
 from bot.platforms.discord.interactions import CommandUses
+from bot.platforms.discord.lookups import DiscordLookups
+from bot.platforms.discord.names import DiscordIdentity, KnownNames
 from bot.platforms.discord.outbound import DiscordOutbound
 from bot.platforms.discord.receiver import DiscordCounts, DiscordReceiver
 from bot.platforms.discord.rest import DiscordRest, Route
@@ -67,7 +69,9 @@ class DiscordSession:
         self._credentials = CredentialWatch(lambda _: refused_token(name))
         rest.on_unauthorized = self._credentials.report
         self.places = places = ChannelCache(identity.id)
-        inbound = DiscordInbound(name, identity, places)
+        known = KnownNames(places)
+        inbound = DiscordInbound(name, identity, known)
+        lookups = DiscordLookups(rest, known, context.clock)
         stored, threads, asks = read_cursor(cursor)
         for thread in threads:
             inbound.note_own_thread(thread)
@@ -77,13 +81,13 @@ class DiscordSession:
         signs = ChoiceMarkers()
         clicks = DiscordClickAnswers(rest, signs)
         self.receiver = DiscordReceiver(
-            name, inbound, places, gaps, self.asks, clicks, context, health, stored
+            name, inbound, places, lookups, gaps, self.asks, clicks, context, health, stored
         )
         self.outbound = DiscordOutbound(
             name, identity.id, rest, self.asks, signs, health, context.clock, previews=previews
         )
         self.files = DiscordFiles(rest, self.outbound)
-        self.threads = DiscordThreads(self.outbound, inbound, places)
+        self.threads = DiscordThreads(self.outbound, inbound, places, lookups)
         self.watch = HeartbeatWatchdog(context.clock, health, self.asks)
         self.client = GatewayClient(rest, self.receiver.event_readers, self.watch.note_lost, context.clock)
 

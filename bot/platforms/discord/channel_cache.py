@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from bot.domain import ChatDescription
 from bot.platforms.discord.snowflake import optional_snowflake, snowflake
-from bot.platforms.payload import Json, Malformed, get_int, get_object, get_objects, get_string
+from bot.platforms.payload import Json, Malformed, get_int, get_object, get_objects, get_string, get_strings
 
 DM, GROUP_DM = 1, 3
 PRIVATE_THREAD = 12
@@ -16,7 +17,10 @@ THREADS = frozenset({10, 11, PRIVATE_THREAD})
 
 @dataclass(frozen=True, slots=True)
 class CachedChannel:
-    """A channel or thread; `parent` and `owner` are those of a thread, `newest` its last message."""
+    """A channel or thread; `parent` and `owner` are those of a thread, `newest` its last message.
+
+    `tags` are the ids of the tags of a forum's post, `tag_names` the tags that a forum has, by id.
+    """
 
     id: str
     type: int
@@ -25,6 +29,8 @@ class CachedChannel:
     owner: str = ""
     newest: int = 0
     name: str = ""
+    tags: tuple[str, ...] = ()
+    tag_names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def thread(self) -> bool:
@@ -42,6 +48,8 @@ def read_channel(channel: Json, guild: str = "") -> CachedChannel:
         optional_snowflake(channel, "owner_id"),
         int(optional_snowflake(channel, "last_message_id") or 0),
         get_string(channel, "name"),
+        tuple(get_strings(channel, "applied_tags")),
+        {snowflake(tag, "id"): get_string(tag, "name") for tag in get_objects(channel, "available_tags")},
     )
 
 
@@ -52,7 +60,8 @@ class ChannelCache:
         self._me = me
         self._places: dict[str, CachedChannel] = {}
         self._guilds: dict[str, set[str]] = {}
-        self._roles: dict[str, str] = {}
+        self._own_roles: dict[str, str] = {}
+        self._roles: dict[str, dict[str, str]] = {}
         self._names: dict[str, str] = {}
 
     def get(self, channel: str) -> CachedChannel | None:
@@ -61,7 +70,15 @@ class ChannelCache:
 
     def find_bot_role(self, guild: str) -> str:
         """Return the role that stands for the bot alone ("" if none): people mention it for the bot."""
-        return self._roles.get(guild, "")
+        return self._own_roles.get(guild, "")
+
+    def find_role(self, guild: str, role: str) -> str:
+        """Return the name of a role ("" if unknown)."""
+        return self._roles.get(guild, {}).get(role, "")
+
+    def knows_roles(self, guild: str) -> bool:
+        """Return whether the roles of a server were reported."""
+        return bool(self._roles.get(guild))
 
     def describe_channel(self, channel: str) -> ChatDescription:
         """Return the name of a channel with that of its server. Who can read it is not known."""
@@ -88,14 +105,27 @@ class ChannelCache:
         self._guilds[guild] = set()
         self._names[guild] = get_string(data, "name")
         for role in get_objects(data, "roles"):
-            if get_object(role, "tags").get("bot_id") == self._me:
-                self._roles[guild] = snowflake(role, "id")
+            self.put_role(guild, role)
         for channel in (*get_objects(data, "channels"), *get_objects(data, "threads")):
             self.put_channel(channel, guild)
         return guild
 
+    def put_role(self, guild: str, role: Json) -> None:
+        """Add or update a role of a server."""
+        number = snowflake(role, "id")
+        self._roles.setdefault(guild, {})[number] = get_string(role, "name")
+        if get_object(role, "tags").get("bot_id") == self._me:
+            self._own_roles[guild] = number
+
+    def drop_role(self, guild: str, role: str) -> None:
+        """Forget a deleted role."""
+        self._roles.get(guild, {}).pop(role, None)
+        if self._own_roles.get(guild) == role:
+            del self._own_roles[guild]
+
     def drop_guild(self, guild: str) -> None:
         """Forget a server that the bot has left."""
+        self._own_roles.pop(guild, None)
         self._roles.pop(guild, None)
         self._names.pop(guild, None)
         for channel in self._guilds.pop(guild, set()):

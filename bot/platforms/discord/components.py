@@ -64,11 +64,19 @@ def pressed_label(message: Json, pressed: str) -> str:
     """Return the label of the pressed button of a message, "" where unknown. Raises Malformed."""
     if pressed != STOP and not pressed.startswith(_PREFIX):
         return ""
+    button = find_component(message, pressed)
+    return get_string(button, "label") if button.get("type") == _BUTTON else ""
+
+
+def find_component(message: Json, name: str) -> Json:
+    """Return the usable component of a message with this `custom_id`, empty where there is none. Raises
+    Malformed.
+    """
     for row in get_objects(message, "components"):
-        for button in get_objects(row, "components"):
-            if get_string(button, "custom_id") == pressed and not button.get("disabled"):
-                return get_string(button, "label")
-    return ""
+        for one in get_objects(row, "components"):
+            if get_string(one, "custom_id") == name and not one.get("disabled"):
+                return one
+    return {}
 
 
 def list_button_ids(message: Json) -> list[str]:

@@ -11,6 +11,7 @@ import orjson
 
 from bot.domain import Attachment, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
+from bot.platforms.discord.attachments import list_files
 from bot.platforms.discord.manifest import MANIFEST
 from bot.platforms.discord.outbound import (
     DiscordOutbound,
@@ -21,7 +22,6 @@ from bot.platforms.discord.outbound import (
 )
 from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord
-from bot.platforms.discord.snapshots import list_files
 from bot.platforms.http import limit_size, printable_name
 from bot.platforms.payload import Json, Malformed
 

@@ -13,6 +13,8 @@ from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.discord.channel_cache import CachedChannel, ChannelCache
 from bot.platforms.discord.errors import DiscordLimited
 from bot.platforms.discord.inbound import DiscordInbound
+from bot.platforms.discord.lookups import DiscordLookups
+from bot.platforms.discord.notices import THREAD_STARTER
 from bot.platforms.discord.outbound import DiscordOutbound
 from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord
@@ -54,15 +56,15 @@ class DiscordBackfill:
             after = int(page[-1]["id"])
         log.warning("discord.gap_too_long", account=self._account, channel=place.id)
 
-    async def fetch_channel(self, channel: str, guild: str) -> CachedChannel:
-        """Fetch a channel that the gateway did not report; a plain text channel where that fails."""
+    async def fetch_channel(self, channel: str, guild: str, kind: int = 0) -> CachedChannel:
+        """Fetch a channel that the gateway did not report; one of this type where that fails."""
         answer = await self._call_patiently(Route("GET", "/channels/{channel_id}", channel_id=channel))
         try:
             if isinstance(answer, dict):
                 return self._places.put_channel(answer, guild)
         except Malformed:
             pass
-        return CachedChannel(channel, 0, guild)
+        return CachedChannel(channel, kind, guild)
 
     async def _call_patiently(self, route: Any, **options: Any) -> Any:
         """Return the answer after up to TRIES attempts; None where Discord refuses or does not answer."""
@@ -97,15 +99,23 @@ def sort_messages(found: Any) -> list[Json]:
 class DiscordThreads:
     """Reads the history of a thread in which somebody addressed the bot."""
 
-    def __init__(self, outbound: DiscordOutbound, inbound: DiscordInbound, places: ChannelCache) -> None:
+    def __init__(
+        self,
+        outbound: DiscordOutbound,
+        inbound: DiscordInbound,
+        places: ChannelCache,
+        lookups: DiscordLookups,
+    ) -> None:
         self._outbound = outbound
         self._inbound = inbound
         self._places = places
+        self._lookups = lookups
 
     async def read_history(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
-        """Return earlier messages, oldest first. The starter message is in its channel.
+        """Return earlier messages of people and apps, oldest first. If some are left out, the first is
+        what the thread grew from.
 
-        Discord counts messages of bots and the system too, which are left out.
+        Discord counts the bot's messages too, which are left out.
         """
         place = self._places.get(address.topic)
         if place is None:
@@ -115,8 +125,31 @@ class DiscordThreads:
         params = {"before": before, "limit": str(most)}
         found = await self._outbound.call(route, posting=False, params=params)
         page = sort_messages(found)
-        read = [one for message in page if (one := self._read(message, place)) is not None]
-        return PartialHistory(read) if len(page) >= most else read
+        is_partial = len(page) >= most
+        start = await self._find_start(place, page) if is_partial else []
+        await self._lookups.prepare((message, place) for message in (*start, *page))
+        read = [one for message in (*start, *page) if (one := self._read(message, place)) is not None]
+        return PartialHistory(read) if is_partial else read
+
+    async def _find_start(self, place: CachedChannel, page: list[Json]) -> list[Json]:
+        """Return the message that a thread grew from, which has the thread's id, unless the page has it.
+
+        A forum's post begins with a message of its own; any other thread with one of its channel.
+        """
+        if any(one.get("id") == place.id or one.get("type") == THREAD_STARTER for one in page):
+            return []
+        for channel in (place.id, place.parent):
+            route = Route(
+                "GET", "/channels/{channel_id}/messages/{message_id}", channel_id=channel,
+                message_id=place.id,
+            )  # fmt: skip
+            try:
+                found = await self._outbound.call(route, posting=False)
+            except DeliveryError:
+                continue
+            if isinstance(found, dict):
+                return [found] if channel == place.id else [as_starter(found, place.id)]
+        return []
 
     def _read(self, message: Json, place: CachedChannel) -> HistoryMessage | None:
         try:
@@ -126,6 +159,20 @@ class DiscordThreads:
         if one is None:
             return None
         origin = one.origin
-        return HistoryMessage(
-            origin.message_id, origin.sender, one.text, one.sent_at, one.link, one.quotations
-        )
+        quoted = {name for quotation in one.quotations for name in quotation.files}
+        files = [f"[{file.filename}]" for file in one.attachments if file.filename not in quoted]
+        text = "\n".join(filter(None, (one.text, *files)))
+        return HistoryMessage(origin.message_id, origin.sender, text, one.sent_at, one.link, one.quotations)
+
+
+def as_starter(message: Json, thread: str) -> Json:
+    """Return a message of a channel as the first entry of the thread that grew from it."""
+    author = message.get("author")
+    reference = {"message_id": message.get("id")}
+    return {
+        "id": thread,
+        "type": THREAD_STARTER,
+        "author": author,
+        "message_reference": reference,
+        "referenced_message": message,
+    }

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, replace
-from datetime import datetime
+import hashlib
+from dataclasses import replace
+
+import orjson
 
 from bot import content
 from bot.core.recent_values import RecentValues
 from bot.domain import (
     Attachment,
-    AttachmentKind,
     ChatKind,
     InboundChange,
     InboundMessage,
@@ -19,10 +19,30 @@ from bot.domain import (
     QuotationKind,
     Sender,
 )
-from bot.platforms.discord.channel_cache import PRIVATE_THREAD, CachedChannel, ChannelCache
-from bot.platforms.discord.components import STOP, DiscordClick, pressed_label
-from bot.platforms.discord.snapshots import list_files, list_snapshots, read_embeds
-from bot.platforms.discord.snowflake import optional_snowflake, snowflake, snowflake_time
+from bot.platforms.discord.attachments import read_attachments
+from bot.platforms.discord.channel_cache import PRIVATE_THREAD, CachedChannel
+from bot.platforms.discord.contents import quote, read_contents
+from bot.platforms.discord.names import (
+    DiscordIdentity,
+    KnownNames,
+    MessageNames,
+    account_name,
+    is_forward,
+    list_snapshots,
+    one_line,
+    refers_to,
+)
+from bot.platforms.discord.notices import (
+    COMMAND_USED,
+    CONTEXT_COMMAND,
+    PINNED,
+    REPLY,
+    THREAD_STARTER,
+    WRITTEN,
+    read_notice,
+)
+from bot.platforms.discord.snowflake import snowflake, snowflake_time
+from bot.platforms.discord.times import parse_time
 from bot.platforms.payload import (
     Json,
     Malformed,
@@ -34,127 +54,84 @@ from bot.platforms.payload import (
 )
 from bot.platforms.unreadable import mark_unreadable
 
-DEFAULT, REPLY, THREAD_STARTER = 0, 19, 21
-"""Message types (docs.discord.com/developers/resources/message#message-object-message-types)."""
-VOICE = 1 << 13
-FORWARD = 1
+GUEST = 1 << 4
+"""Flag of a member who may enter a voice channel only
+(docs.discord.com/developers/resources/guild#guild-member-object-guild-member-flags)."""
+NO_PREVIEWS = 1 << 2
+"""Flag SUPPRESS_EMBEDS of a message."""
 OURS = 200
-_USER, _ROLE = re.compile(r"<@!?(\d+)>"), re.compile(r"<@&(\d+)>")
-
-
-@dataclass(frozen=True, slots=True)
-class DiscordIdentity:
-    """The bot's own id and name."""
-
-    id: str
-    name: str
+DELETED, NOT_LOADED = "[deleted message]", "[a message that can't be read]"
+"""Texts in place of a message that is replied to."""
 
 
 class DiscordInbound:
-    """Converts messages for one account. `ours` are the threads that grew from a message of the bot."""
+    """Converts messages for one account. `own_threads` are those that grew from a message of the bot."""
 
-    def __init__(self, account: str, identity: DiscordIdentity, places: ChannelCache) -> None:
+    def __init__(self, account: str, identity: DiscordIdentity, known: KnownNames) -> None:
         self.own_threads: RecentValues[bool] = RecentValues(OURS)
         self._account = account
         self._identity = identity
-        self._places = places
+        self._known = known
 
     def convert(self, message: Json, place: CachedChannel) -> InboundMessage | None:
-        """Convert a message; None for one that is not from a person. Raises Malformed."""
+        """Convert a message of a person or an app, or a notice; None for the bot's own. Raises Malformed."""
         author = get_object(message, "author")
         kind = get_int(message, "type")
-        if kind == THREAD_STARTER:
-            self._note_starter(message, place)
-        if kind not in (DEFAULT, REPLY) or author.get("bot") or "webhook_id" in message:
+        if kind == THREAD_STARTER and self._grew_from_own(message):
+            self.note_own_thread(place.id)
             return None
-        text = self._read_text(message, place)
-        attachments, unsupported = _read_attachments(message, place), _find_unsupported(message)
-        forwarded = _is_forward(message)
-        quoted = self._read_snapshots(message, place) if forwarded else []
-        return InboundMessage(
-            event_id=snowflake(message, "id"),
-            origin=self._build_origin(message, place, author, "" if forwarded else _find_answered(message)),
-            text=text,
-            sent_at=snowflake_time(snowflake(message, "id")),
-            addressed=place.guild == "" or self._is_addressed(message, place),
-            attachments=(*attachments, *(file for _, files in quoted for file in files)),
-            group_key="forwarded" if forwarded else "",
-            quotations=(
-                *(tuple(quotation for quotation, _ in quoted) or self._quote_replied(message, place)),
-                *([content.unsupported(unsupported)] if unsupported else []),
-            ),
-            link=f"https://discord.com/channels/{place.guild}/{place.id}/{snowflake(message, 'id')}"
-            if place.guild
-            else "",
-        )
+        if snowflake(author, "id") == self._identity.id:
+            return None
+        names = self.names_in(message, place)
+        if kind in WRITTEN:
+            return self._convert_written(message, place, names)
+        if kind == THREAD_STARTER:
+            return self._build(message, place, self._quote(QuotationKind.THREAD_START, message, names))
+        told = _read_notice(message, names)
+        pinned = self._quote(QuotationKind.REPLY, message, names, place) if kind == PINNED else ()
+        return self._build(message, place, (told, *pinned))
 
-    def convert_edit(self, message: Json, place: CachedChannel) -> InboundChange | None:
-        """Convert the new text of a person's message; None for changes of others. Raises Malformed.
+    def convert_edit(self, message: Json, place: CachedChannel, now: float) -> InboundChange | None:
+        """Convert what a message says now; None for the bot's own. Raises Malformed.
 
-        Discord sends the same event when it adds a link preview: then no edit time is given.
+        Discord sends the same event when it adds or removes a preview or counts the votes of a poll, but
+        without an edit time; and it sends it for pins and the like, which change nothing that is read.
         """
-        author = get_object(message, "author")
-        edited = get_string(message, "edited_timestamp")
+        edited, flags = get_string(message, "edited_timestamp"), get_int(message, "flags")
         kind = get_int(message, "type")
-        written = kind in (DEFAULT, REPLY) and author and not author.get("bot")
-        if not edited or not written or "webhook_id" in message or "content" not in message:
+        if kind not in WRITTEN or "content" not in message or not message.get("author"):
+            return None
+        changes = edited or message.get("embeds") or message.get("poll") or flags & NO_PREVIEWS
+        if not changes and kind not in (COMMAND_USED, CONTEXT_COMMAND):
+            return None
+        found = self.convert(message, place)
+        if found is None:
             return None
         return InboundChange(
-            event_id=f"{snowflake(message, 'id')}:{edited}",
-            origin=self._build_origin(message, place, author, ""),
-            text=self._read_text(message, place),
-            at=_parse_time(edited),
+            event_id=f"{found.event_id}:{edited}:{_digest(found)}",
+            origin=found.origin,
+            text=found.text,
+            at=parse_time(edited) if edited else now,
+            message=found if edited and found.addressed else None,
+            quotations=found.quotations,
         )
 
     def convert_deletion(self, number: str, place: CachedChannel, now: float) -> InboundChange:
         """Convert a deletion; Discord does not say whose message it was."""
-        origin = self._build_origin({"id": number}, place, {"id": "0"}, "")
+        origin = self.build_origin({"id": number}, place, {"id": "0"})
         return InboundChange(f"{number}:deleted", replace(origin, sender=Sender("")), None, now)
 
-    def convert_click(self, interaction: Json, place: CachedChannel) -> DiscordClick:
-        """Convert a click on a choice or the stop button. Raises Malformed.
-
-        The label is read from the message in the event, so it is known after a restart too.
-        """
-        member = get_object(interaction, "member")
-        person = get_object(member, "user") or get_object(interaction, "user")
-        pressed = get_object(interaction, "message")
-        number, token = snowflake(interaction, "id"), get_string(interaction, "token")
-        name = get_string(get_object(interaction, "data"), "custom_id")
-        label = pressed_label(pressed, name)
-        if not label or not person or person.get("bot"):
-            return DiscordClick(number, token, None)
-        question = snowflake(pressed, "id")
-        origin = self._build_origin({"id": question, "member": member}, place, person, question)
-        text, chosen = ("/stop", False) if name == STOP else (label, True)
-        return DiscordClick(
-            number, token, InboundMessage(number, origin, text, snowflake_time(number), clicked=chosen)
-        )
-
-    def convert_command(self, interaction: Json, place: CachedChannel) -> InboundMessage | None:
-        """Convert a use of one of our commands to a written message. Raises Malformed."""
-        member = get_object(interaction, "member")
-        author = get_object(member, "user") or get_object(interaction, "user")
-        data = get_object(interaction, "data")
-        name = get_string(data, "name")
-        if not name or not author:
-            return None
-        words = [str(option.get("value", "")) for option in get_objects(data, "options")]
-        interaction = {**interaction, "member": member}
-        return InboundMessage(
-            event_id=snowflake(interaction, "id"),
-            origin=self._build_origin(interaction, place, author, ""),
-            text=" ".join([f"/{name}", *(word for word in words if word)]),
-            sent_at=snowflake_time(snowflake(interaction, "id")),
-        )
+    def names_in(self, message: Json, place: CachedChannel) -> MessageNames:
+        """Return the names for the ids in a message."""
+        return MessageNames(self._known, self._identity, place.guild, message)
 
     def note_own_thread(self, thread: str) -> None:
         """Record a thread that belongs to the bot."""
         self.own_threads.put(thread, True)
 
-    def _build_origin(self, event: Json, place: CachedChannel, author: Json, reply_to: str) -> Origin:
+    def build_origin(self, event: Json, place: CachedChannel, author: Json, reply_to: str = "") -> Origin:
+        """Return where a message or an interaction is from. Raises Malformed."""
         member = get_object(event, "member")
-        name = get_string(member, "nick") or _read_name(author)
         thread = place.thread and bool(place.parent)
         return Origin(
             account=self._account,
@@ -164,105 +141,154 @@ class DiscordInbound:
             message_id=snowflake(event, "id"),
             sender=Sender(
                 snowflake(author, "id"),
-                name,
+                one_line(get_string(member, "nick") or account_name(author)),
                 get_string(author, "username"),
+                is_bot=bool(author.get("bot") or author.get("system") or "webhook_id" in event),
                 belongs=tuple(f"role:{role}" for role in get_strings(member, "roles")),
+                guest=bool(get_int(member, "flags") & GUEST),
             ),
             topic=place.id if thread else "",
             private_topic=thread and place.type == PRIVATE_THREAD,
             reply_to=reply_to,
         )
 
+    def _convert_written(self, message: Json, place: CachedChannel, names: MessageNames) -> InboundMessage:
+        own = names.read_own(get_string(message, "content"))
+        files = read_attachments(message, f"{place.id}/{snowflake(message, 'id')}")
+        forwarded = self._read_snapshots(message, place, names) if is_forward(message) else []
+        answered = self._quote(QuotationKind.REPLY, message, names, place) if not forwarded else ()
+        built = self._build(
+            message,
+            place,
+            (
+                *self._quote_title(message, place, names),
+                *answered,
+                *(quotation for quotation, _ in forwarded),
+                *read_contents(message, names),
+            ),
+        )
+        return replace(
+            built,
+            text=own.text,
+            mentions=own.mentions,
+            addressed=place.guild == "" or self._is_addressed(message, place),
+            attachments=(*files, *(file for _, inner in forwarded for file in inner)),
+            group_key="forwarded" if forwarded else "",
+        )
+
+    def _build(
+        self, message: Json, place: CachedChannel, quotations: tuple[Quotation, ...]
+    ) -> InboundMessage:
+        """Return a message without words of its author, which is not for the bot."""
+        number = snowflake(message, "id")
+        answered = _find_answered(message) if get_int(message, "type") in (REPLY, CONTEXT_COMMAND) else ""
+        link = f"https://discord.com/channels/{place.guild}/{place.id}/{number}"
+        return InboundMessage(
+            event_id=number,
+            origin=self.build_origin(message, place, get_object(message, "author"), answered),
+            text="",
+            sent_at=snowflake_time(number),
+            addressed=False,
+            quotations=quotations,
+            link=link if place.guild else "",
+        )
+
     def _read_snapshots(
-        self, message: Json, place: CachedChannel
+        self, message: Json, place: CachedChannel, names: MessageNames
     ) -> list[tuple[Quotation, tuple[Attachment, ...]]]:
-        """Return the forwarded messages with their files. Discord does not tell who wrote them
-        (docs.discord.com/developers/resources/message#message-snapshot-object), and their sender can't add
-        words in the same message.
+        """Return the forwarded messages with their files. Discord does not tell who wrote them, but in which
+        channel; and their sender can't add words in the same message.
         """
         found: list[tuple[Quotation, tuple[Attachment, ...]]] = []
         try:
+            source = names.channel(get_string(get_object(message, "message_reference"), "channel_id"))
             for inner in list_snapshots(message):
-                files = _read_attachments({**inner, "id": message.get("id")}, place)
-                text = self._read_text(inner, place) or read_embeds(inner)
-                quotation = Quotation(QuotationKind.FORWARD, text, files=tuple(one.filename for one in files))
-                found.append((quotation, files))
+                files = read_attachments(inner, f"{place.id}/{snowflake(message, 'id')}")
+                quotation = quote(QuotationKind.FORWARD, {**inner, "author": None}, names)
+                found.append((replace(quotation, author=f"#{source}" if source else ""), files))
         except Malformed as problem:
             found.append((mark_unreadable(QuotationKind.FORWARD, problem), ()))
         return found or [(Quotation(QuotationKind.FORWARD, ""), ())]
 
-    def _quote_replied(self, message: Json, place: CachedChannel) -> tuple[Quotation, ...]:
+    def _quote(
+        self, kind: QuotationKind, message: Json, names: MessageNames, place: CachedChannel | None = None
+    ) -> tuple[Quotation, ...]:
+        """Return the message that a message refers to, unless it is the bot's: the conversation has it."""
         try:
-            return self._read_replied(message, place)
+            replied = self._find_referred(message, place)
+            if replied is None:
+                return ()
+            if not replied:
+                gone = message.get("referenced_message", ...) is None
+                return (Quotation(kind, DELETED if gone else NOT_LOADED),)
+            if get_object(replied, "author").get("id") == self._identity.id:
+                return ()
+            quotation = quote(kind, replied, names)
         except Malformed as problem:
-            return (mark_unreadable(QuotationKind.REPLY, problem),)
+            return (mark_unreadable(kind, problem),)
+        return (quotation,) if quotation.text or quotation.files else ()
 
-    def _read_replied(self, message: Json, place: CachedChannel) -> tuple[Quotation, ...]:
-        """Return the message of somebody else that is replied to. The bot's own are in its conversation, and
-        a deleted one is not told (docs.discord.com/developers/resources/message#message-object). Raises
-        Malformed.
+    def _find_referred(self, message: Json, place: CachedChannel | None) -> Json | None:
+        """Return the message that a message refers to, empty where it is gone or was not found, and None
+        where it refers to nothing. Raises Malformed.
         """
-        optional_snowflake(get_object(message, "message_reference"), "message_id")
+        number = refers_to(message, place.id if place is not None else "")
         replied = get_object(message, "referenced_message")
-        author = get_object(replied, "author")
-        if get_int(message, "type") != REPLY or not author or author.get("id") == self._identity.id:
+        if get_int(message, "type") not in (REPLY, PINNED, THREAD_STARTER, CONTEXT_COMMAND):
+            return None
+        if not replied and not number and "referenced_message" not in message:
+            return None
+        return replied or self._known.messages.get(number) or {}
+
+    def _quote_title(self, message: Json, place: CachedChannel, names: MessageNames) -> tuple[Quotation, ...]:
+        """Return title and tags of a forum's post with its first message, which has the post's id."""
+        if not place.thread or message.get("id") != place.id:
             return ()
-        contained = [replied, *list_snapshots(replied)]
-        texts = [self._read_text(one, place) or read_embeds(one) for one in contained]
-        kind = _find_unsupported(replied)
-        text = "\n".join(filter(None, texts)) or (f"[{kind}]" if kind else "")
-        files = tuple(get_string(file, "filename") for file in list_files(replied))
-        if not text and not files:
-            return ()
-        name, number = _read_name(author), snowflake(replied, "id")
-        author_id = snowflake(author, "id")
-        return (Quotation(QuotationKind.REPLY, text, name, author_id, files, snowflake_time(number)),)
+        forum = self._known.find_channel(place.parent)
+        known = forum.tag_names if forum is not None else {}
+        tags = ", ".join(filter(None, (known.get(tag, "") for tag in place.tags)))
+        text = "\n".join(filter(None, (one_line(place.name), f"Tags: {tags}" if tags else "")))
+        return (Quotation(QuotationKind.THREAD_START, text),) if text else ()
 
     def _is_addressed(self, message: Json, place: CachedChannel) -> bool:
+        """Return whether the author's own words or the place mean the bot; a mention in a card does not."""
         me = self._identity.id
         own_thread = place.thread and (place.owner == me or place.id in self.own_threads)
-        if _is_forward(message):
+        if is_forward(message):
             return own_thread  # a mention in it calls the bot in the name of its author
-        if any(user.get("id") == me for user in get_objects(message, "mentions")):
+        text = get_string(message, "content")
+        in_text = f"<@{me}>" in text or f"<@!{me}>" in text
+        if in_text and any(user.get("id") == me for user in get_objects(message, "mentions")):
             return True
-        role = self._places.find_bot_role(place.guild)
-        if role and role in get_strings(message, "mention_roles"):
+        role = self._known.places.find_bot_role(place.guild)
+        if role and f"<@&{role}>" in text and role in get_strings(message, "mention_roles"):
             return True
         if get_int(message, "type") == REPLY and _find_answered_author(message) == me:
             return True
         return own_thread
 
-    def _note_starter(self, message: Json, place: CachedChannel) -> None:
-        """Record a thread that grew from one of the bot's messages."""
-        first = get_object(get_object(message, "referenced_message"), "author")
-        if first.get("id") == self._identity.id:
-            self.note_own_thread(place.id)
-
-    def _read_text(self, message: Json, place: CachedChannel) -> str:
-        """Return the text without the bot's name, and with other people's names in place of their ids."""
-        text = get_string(message, "content")
-        if "<@" not in text:
-            return text
-        names = {
-            str(user.get("id")): get_string(user, "global_name") or get_string(user, "username")
-            for user in get_objects(message, "mentions")
-        }
-        role, me = self._places.find_bot_role(place.guild), self._identity.id
-        text = _ROLE.sub(lambda found: "" if found[1] == role else found[0], text)
-        text = _USER.sub(lambda found: "" if found[1] == me else f"@{names.get(found[1]) or found[1]}", text)
-        return text.lstrip(" ,:\n").rstrip()
+    def _grew_from_own(self, message: Json) -> bool:
+        return _find_answered_author(message) == self._identity.id
 
 
-def _is_forward(message: Json) -> bool:
-    """Return whether a message only holds others; what it refers to is checked where it is read."""
-    reference = message.get("message_reference")
-    return isinstance(reference, dict) and reference.get("type") == FORWARD
+def _read_notice(message: Json, names: MessageNames) -> Quotation:
+    try:
+        notice = read_notice(message, names)
+    except Malformed as problem:
+        return mark_unreadable(QuotationKind.NOTICE, problem)
+    return content.notice(notice) if notice else content.unsupported(f"message of type {message['type']}")
+
+
+def _digest(message: InboundMessage) -> str:
+    """Return a short value that differs with the content of a message."""
+    said = orjson.dumps([message.text, [[one.kind, one.text] for one in message.quotations]])
+    return hashlib.blake2b(said, digest_size=8).hexdigest()
 
 
 def _find_answered(message: Json) -> str:
     """Return the id of the message that is replied to, "" if there is none or it can't be read."""
     try:
-        return optional_snowflake(get_object(message, "message_reference"), "message_id")
+        return refers_to(message)
     except Malformed:
         return ""
 
@@ -271,45 +297,5 @@ def _find_answered_author(message: Json) -> str:
     """Return the id of the author of the message that is replied to, "" if it can't be read."""
     try:
         return get_string(get_object(get_object(message, "referenced_message"), "author"), "id")
-    except Malformed:
-        return ""
-
-
-def _read_name(user: Json) -> str:
-    return get_string(user, "global_name") or get_string(user, "username")
-
-
-def _parse_time(timestamp: str) -> float:
-    """Parse an ISO 8601 time to epoch seconds. Raises Malformed."""
-    try:
-        return datetime.fromisoformat(timestamp).timestamp()
-    except ValueError:
-        raise Malformed("edited_timestamp is no time") from None
-
-
-def _read_attachments(message: Json, place: CachedChannel) -> tuple[Attachment, ...]:
-    if get_int(message, "flags") & VOICE:
-        return ()
-    where = f"{place.id}/{snowflake(message, 'id')}"
-    return tuple(_build_attachment(file, where) for file in get_objects(message, "attachments"))
-
-
-def _build_attachment(file: Json, where: str) -> Attachment:
-    mime = get_string(file, "content_type").partition(";")[0]
-    kind = AttachmentKind.IMAGE if mime.startswith("image/") else AttachmentKind.FILE
-    number_, name = snowflake(file, "id"), get_string(file, "filename")
-    return Attachment(kind, name or f"file_{number_}", f"{where}/{number_}", get_int(file, "size", -1), mime)
-
-
-def _find_unsupported(message: Json) -> str:
-    if get_int(message, "flags") & VOICE:
-        return "voice"
-    if message.get("poll") is not None:
-        return "poll"
-    has_text = bool(message.get("content") or message.get("attachments"))
-    if message.get("sticker_items") and not has_text:
-        return "sticker"
-    try:
-        return next(filter(None, map(_find_unsupported, list_snapshots(message))), "")
     except Malformed:
         return ""

@@ -27,8 +27,18 @@ from bot.platforms.discord.gateway import Reader
 from bot.platforms.discord.history import DiscordBackfill
 from bot.platforms.discord.inbound import DiscordInbound
 from bot.platforms.discord.interactions import CommandUses
+from bot.platforms.discord.lookups import DiscordLookups
 from bot.platforms.discord.snowflake import optional_snowflake, snowflake, snowflake_at
-from bot.platforms.payload import Json, Malformed, get_objects, get_string, get_strings
+from bot.platforms.discord.uses import COMPONENT, DiscordUses
+from bot.platforms.payload import (
+    Json,
+    Malformed,
+    get_int,
+    get_objects,
+    get_string,
+    get_strings,
+    require_object,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -38,9 +48,6 @@ BATCH = 100
 OVERLAP = 10.0
 """Seconds before the last stored message from which a gap is read: channels are not in step."""
 STORE_PAUSE, LONGEST_PAUSE = 0.5, 15.0
-APPLICATION_COMMAND, COMPONENT = 2, 3
-"""Types of an interaction
-(docs.discord.com/developers/interactions/receiving-and-responding#interaction-object-interaction-type)."""
 _QUEUED = ("MESSAGE_UPDATE", "MESSAGE_DELETE", "INTERACTION_CREATE")
 
 
@@ -81,6 +88,7 @@ class DiscordReceiver:
         account: str,
         inbound: DiscordInbound,
         places: ChannelCache,
+        lookups: DiscordLookups,
         gaps: DiscordBackfill,
         asks: CommandUses,
         clicks: DiscordClickAnswers,
@@ -91,7 +99,9 @@ class DiscordReceiver:
         self.counts = DiscordCounts()
         self._account = account
         self._inbound = inbound
+        self._uses = DiscordUses(inbound)
         self._places = places
+        self._lookups = lookups
         self._gaps = gaps
         self._asks = asks
         self._clicks = clicks
@@ -121,6 +131,9 @@ class DiscordReceiver:
             "THREAD_UPDATE": self._guard(self._on_channel),
             "THREAD_DELETE": self._guard(self._places.drop_channel),
             "THREAD_LIST_SYNC": self._guard(self._places.sync_threads),
+            "GUILD_ROLE_CREATE": self._guard(self._on_role),
+            "GUILD_ROLE_UPDATE": self._guard(self._on_role),
+            "GUILD_ROLE_DELETE": self._guard(self._on_role_deleted),
             "MESSAGE_CREATE": self._guard(self._on_message),
             "MESSAGE_DELETE_BULK": self._guard(self._on_bulk_delete),
             **{name: self._guard(self._queue_reader(name)) for name in _QUEUED},
@@ -189,6 +202,12 @@ class DiscordReceiver:
     def _on_channel(self, data: Json) -> None:
         self._places.put_channel(data)
 
+    def _on_role(self, data: Json) -> None:
+        self._places.put_role(snowflake(data, "guild_id"), require_object(data, "role"))
+
+    def _on_role_deleted(self, data: Json) -> None:
+        self._places.drop_role(snowflake(data, "guild_id"), snowflake(data, "role_id"))
+
     def _on_message(self, data: Json) -> None:
         self._places.note_message(snowflake(data, "channel_id"), snowflake(data, "id"))
         self._enqueue(_Event("MESSAGE_CREATE", data))
@@ -223,12 +242,10 @@ class DiscordReceiver:
         batch: list[InboundEvent] = []
         used: list[str | DiscordClick] = []
         seen = self._cursor.seen
-        while self._queue and len(batch) < BATCH:
-            head = self._queue[0]
-            if isinstance(head, _Fill):
-                break
-            self._queue.popleft()
-            seen = max(seen, await self._convert(head, batch, used))
+        taken = [found for event in self._take_events() if (found := await self._find_place(event))]
+        await self._lookups.prepare((event.data, place) for event, place in taken)
+        for event, place in taken:
+            seen = max(seen, self._convert(event, place, batch, used))
         refused = await self._store(batch, seen)
         for interaction in used:
             if not isinstance(interaction, DiscordClick):
@@ -240,11 +257,32 @@ class DiscordReceiver:
         if batch:
             reach(Step.ACKNOWLEDGED)
 
-    async def _convert(self, event: _Event, batch: list[InboundEvent], used: list[str | DiscordClick]) -> int:
+    def _take_events(self) -> list[_Event]:
+        """Take the next events of the queue, up to the next gap."""
+        taken: list[_Event] = []
+        while self._queue and len(taken) < BATCH and isinstance(head := self._queue[0], _Event):
+            taken.append(head)
+            self._queue.popleft()
+        return taken
+
+    async def _find_place(self, event: _Event) -> tuple[_Event, CachedChannel] | None:
+        """Return an event with its channel, None if it can't be read."""
+        try:
+            return event, await self._find_channel(event.data)
+        except Malformed as error:
+            self._count_malformed(error)
+            return None
+
+    def _convert(
+        self,
+        event: _Event,
+        place: CachedChannel,
+        batch: list[InboundEvent],
+        used: list[str | DiscordClick],
+    ) -> int:
         """Add what an event says; the id up to which messages are known by it (0 where it is no message)."""
         try:
             number = int(snowflake(event.data, "id"))
-            place = await self._find_channel(event.data)
             found = self._convert_event(event, place, used)
         except Malformed as error:
             self._count_malformed(error)
@@ -264,21 +302,19 @@ class DiscordReceiver:
         if event.name == "MESSAGE_CREATE":
             return self._inbound.convert(event.data, place)
         if event.name == "MESSAGE_UPDATE":
-            return self._inbound.convert_edit(event.data, place)
+            return self._inbound.convert_edit(event.data, place, self._clock.now())
         if event.name == "MESSAGE_DELETE":
             return self._inbound.convert_deletion(snowflake(event.data, "id"), place, self._clock.now())
         if event.data.get("type") == COMPONENT:
-            click = self._inbound.convert_click(event.data, place)
+            click = self._uses.convert_click(event.data, place)
             used.append(click)
             return click.message
-        command = self._convert_command(event.data, place)
+        command = self._convert_use(event.data, place)
         used.extend([command.event_id] if command else [])
         return command
 
-    def _convert_command(self, data: Json, place: CachedChannel) -> InboundMessage | None:
-        if data.get("type") != APPLICATION_COMMAND:
-            return None
-        found = self._inbound.convert_command(data, place)
+    def _convert_use(self, data: Json, place: CachedChannel) -> InboundMessage | None:
+        found = self._uses.convert_use(data, place)
         if found is not None:
             self._asks.add(
                 found.event_id, get_string(data, "token"), place.id, alone=self._inbox.alone(found)
@@ -290,7 +326,8 @@ class DiscordReceiver:
         channel, guild = snowflake(data, "channel_id"), optional_snowflake(data, "guild_id")
         if not guild:
             return CachedChannel(channel, 1)
-        return self._places.get(channel) or await self._gaps.fetch_channel(channel, guild)
+        kind = get_int(data, "channel_type")
+        return self._places.get(channel) or await self._gaps.fetch_channel(channel, guild, kind)
 
     async def _store(self, batch: Sequence[InboundEvent], seen: int) -> Mapping[str, str]:
         """Persist; while that fails nothing goes on, and the account says so. The clicks that count for
@@ -326,6 +363,7 @@ class DiscordReceiver:
             if place.guild and place.newest <= since:
                 continue
             async for page in self._gaps.read_pages(place, since):
+                await self._lookups.prepare((message, place) for message in page)
                 await self._store(self._convert_page(page, place), self._cursor.seen)
                 self._read_to = max(self._read_to, int(page[-1]["id"]))
         self._waiting.discard(fill.guild)

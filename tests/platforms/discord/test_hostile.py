@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from bot.domain import Live
 from bot.platforms.discord.channel_cache import CachedChannel, ChannelCache
-from bot.platforms.discord.inbound import DiscordIdentity, DiscordInbound
+from bot.platforms.discord.inbound import DiscordInbound
+from bot.platforms.discord.names import DiscordIdentity, KnownNames
 from bot.platforms.payload import Malformed
 from bot.testing.emulators.discord import DiscordEmulator
 from tests.harness.profile import examples
@@ -63,7 +64,7 @@ def changed(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
 @settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.differing_executors])
 @given(st.sampled_from(paths(MESSAGE)), JSON)
 def test_a_message_is_read_or_refused_whatever_is_in_it(path: tuple[Any, ...], value: Any) -> None:
-    inbound = DiscordInbound("dc", DiscordIdentity(ME, "Roebot"), ChannelCache(ME))
+    inbound = DiscordInbound("dc", DiscordIdentity(ME, "Roebot"), KnownNames(ChannelCache(ME)))
     place = CachedChannel("1573896422934183937", 0, "1573896422934183936")
     try:
         message = inbound.convert(changed(path, value), place)

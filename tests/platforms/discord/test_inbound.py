@@ -123,23 +123,25 @@ async def test_a_role_that_stands_for_the_bot_counts_as_its_name(running: Runnin
     assert (message.text, message.addressed) == ("hi", True)
 
 
-async def test_other_bots_and_the_bot_itself_are_ignored(running: Running, shelf: Shelf) -> None:
+async def test_apps_are_told_apart_and_the_bot_itself_is_ignored(running: Running, shelf: Shelf) -> None:
     chat = running.emulator.people.make_group()
-    running.emulator.people.says(f"{me(running.emulator)} hi", chat=chat, user=99, is_bot=True)
+    running.emulator.people.says(f"{me(running.emulator)} hi", chat=chat, user=99, name="CI", is_bot=True)
     running.emulator.people.says("hook", chat=chat, extra={"webhook_id": "5"})
     await running.adapter.send(says("mine", group(chat)))
     running.emulator.people.says("human", chat=chat)
-    await shelf.until(1)
-    assert shelf.texts == ["human"]
-    assert running.adapter.counts.ignored == 3
+    app, hook, human = await shelf.until(3)
+    assert shelf.texts == ["hi", "hook", "human"]
+    assert (app.origin.sender.is_bot, app.origin.sender.name, app.addressed) == (True, "CI", True)
+    assert (hook.origin.sender.is_bot, hook.addressed) == (True, False)
+    assert not human.origin.sender.is_bot
+    assert running.adapter.counts.ignored == 1
 
 
-async def test_system_messages_are_ignored(running: Running, shelf: Shelf) -> None:
-    chat = running.emulator.people.make_group()
-    running.emulator.people.says("joined", chat=chat, kind=7)
-    running.emulator.people.says("after", chat=chat)
-    await shelf.until(1)
-    assert shelf.texts == ["after"]
+async def test_a_notice_is_not_for_the_bot(running: Running, shelf: Shelf) -> None:
+    running.emulator.people.says("", name="Ada", kind=7)
+    [message] = await shelf.until(1)
+    assert message.quotations == (Quotation(QuotationKind.NOTICE, "Ada joined the server"),)
+    assert (message.text, message.addressed) == ("", False)
 
 
 async def test_files_come_with_their_names_and_sizes(running: Running, shelf: Shelf) -> None:
@@ -155,19 +157,37 @@ async def test_files_come_with_their_names_and_sizes(running: Running, shelf: Sh
 
 
 @pytest.mark.parametrize(
-    ("extra", "kind"),
+    ("extra", "name"),
     [
-        ({"flags": 1 << 13}, "voice"),
-        ({"poll": {"question": {"text": "?"}}}, "poll"),
-        ({"sticker_items": [{"id": "1", "name": "hi"}]}, "sticker"),
+        ({"components": [{"type": 99}]}, "component of type 99"),
+        ({"type": 99}, "message of type 99"),
     ],
 )
 async def test_what_cannot_be_read_is_named(
-    running: Running, shelf: Shelf, extra: dict[str, object], kind: str
+    running: Running, shelf: Shelf, extra: dict[str, object], name: str
 ) -> None:
     running.emulator.people.says("", extra=extra)
     [message] = await shelf.until(1)
-    assert message.unsupported == kind
+    assert message.unsupported == name
+
+
+@pytest.mark.parametrize(
+    ("part", "kind"),
+    [
+        ({"embeds": [{"type": "rich", "title": 5}]}, QuotationKind.CARD),
+        ({"components": [{"type": 1, "components": "rain"}]}, QuotationKind.CARD),
+        ({"poll": {"question": {"text": "?"}, "expiry": "soon"}}, QuotationKind.POLL),
+        ({"sticker_items": [{"name": []}]}, QuotationKind.STICKER),
+        ({"type": 46, "embeds": "rain"}, QuotationKind.NOTICE),
+    ],
+)
+async def test_a_part_that_cannot_be_read_leaves_the_rest(
+    running: Running, shelf: Shelf, part: dict[str, object], kind: QuotationKind
+) -> None:
+    running.emulator.people.says("look", extra=part)
+    [message] = await shelf.until(1)
+    assert message.quotations == (Quotation(kind, UNREADABLE),)
+    assert message.text == ("" if "type" in part else "look")
 
 
 async def test_a_forwarded_message_is_read(running: Running, shelf: Shelf) -> None:
@@ -182,7 +202,13 @@ async def test_a_forwarded_message_is_read(running: Running, shelf: Shelf) -> No
 async def test_the_files_of_a_forward_are_fetched_from_its_snapshot(running: Running, shelf: Shelf) -> None:
     running.emulator.people.forwards("/allow", filename="a.bin", data=b"abc" * 1000)
     [message] = await shelf.until(1)
-    assert message.quotations == (Quotation(QuotationKind.FORWARD, "/allow", files=("a.bin",)),)
+    [quotation] = message.quotations
+    assert (quotation.kind, quotation.text, quotation.files) == (
+        QuotationKind.FORWARD,
+        "/allow",
+        ("a.bin",),
+    )
+    assert quotation.sent_at == 1_795_597_200.0
     [attachment] = message.attachments
     assert b"".join([chunk async for chunk in running.adapter.fetch(attachment)]) == b"abc" * 1000
 

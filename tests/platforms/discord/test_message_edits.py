@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain import ChatKind
+from bot.domain import ChatKind, Quotation, QuotationKind
 from bot.platforms.discord.cursor import read_cursor
 from bot.testing.emulators.discord.people import PERSON
 
@@ -76,13 +76,37 @@ async def test_what_comes_twice_is_one_change(running: Running, shelf: Shelf) ->
     await eventually(lambda: shelf.duplicates == 2)
 
 
-async def test_the_preview_of_a_link_is_no_edit(running: Running, shelf: Shelf) -> None:
+async def test_the_preview_of_a_link_changes_no_words(running: Running, shelf: Shelf) -> None:
     chat = running.emulator.people.dm()
-    said = running.emulator.people.says("see https://example.org/")
+    said = running.emulator.people.says("see https://example.org/a")
+    running.emulator.people.previews(chat, said.id)
     running.emulator.people.previews(chat, said.id)
     running.emulator.people.says("next")
     await shelf.until(2)
-    assert shelf.changes == []
+    [change] = shelf.changes
+    assert (change.text, change.message) == ("see https://example.org/a", None)
+    assert change.quotations == (Quotation(QuotationKind.PREVIEW, "[Example](https://example.org/)"),)
+    assert shelf.duplicates == 1
+
+
+async def test_an_edit_that_adds_a_mention_calls_the_bot(running: Running, shelf: Shelf) -> None:
+    people = running.emulator.people
+    chat = people.make_group()
+    said = people.says("restart it", chat=chat)
+    people.edits(chat, said.id, f"{me(running)} restart it")
+    await eventually(lambda: shelf.changes)
+    [change] = shelf.changes
+    assert change.message is not None
+    assert (change.message.event_id, change.message.text) == (str(said.id), "restart it")
+    assert change.message.addressed
+
+
+async def test_an_edit_without_the_bots_name_calls_nobody(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.make_group()
+    said = running.emulator.people.says("one", chat=chat)
+    running.emulator.people.edits(chat, said.id, "two")
+    await eventually(lambda: shelf.changes)
+    assert shelf.changes[0].message is None
 
 
 async def test_the_bots_own_edits_are_none(running: Running, shelf: Shelf) -> None:

@@ -19,17 +19,18 @@ async def test_what_people_wrote_before_is_read_in_order(running: Running, shelf
     people.says("pizza", user=902, name="Ben", chat=thread)
     people.says("beep", user=903, name="Bot", chat=thread, is_bot=True)
     asked = people.says(f"{me(running)} what was it?", user=901, chat=thread)
-    [message] = [one for one in await shelf.until(3) if one.addressed]
+    [message] = [one for one in await shelf.until(4) if one.addressed]
     assert message.origin.topic == str(thread)
     people.says("later", user=902, chat=thread)
     address = group(chat, thread)
     found = await running.adapter.earlier(address, str(asked.id), 10)
-    assert [(one.sender.name, one.text) for one in found] == [("Ann", "lunch?"), ("Ben", "pizza")]
+    said = [(one.sender.name, one.text, one.sender.is_bot) for one in found]
+    assert said == [("Ann", "lunch?", False), ("Ben", "pizza", False), ("Bot", "beep", True)]
     assert found[0].link.startswith("https://discord.com/channels/")
     assert not isinstance(found, PartialHistory)
     full = await running.adapter.earlier(address, str(asked.id), 2)
-    assert [one.text for one in full] == ["pizza"]
-    assert isinstance(full, PartialHistory), "Discord counts the bot's message too"
+    assert [one.text for one in full] == ["pizza", "beep"]
+    assert isinstance(full, PartialHistory)
 
 
 async def test_a_thread_that_is_not_known_cannot_be_read(running: Running) -> None:

@@ -125,6 +125,7 @@ class DiscordPeople:
         message = self._world.channels[chat].messages[message_id]
         message.edits.append(message.text)
         message.text, message.edited_at = text, self._world.wall()
+        message.mentions = self._world.mentioned(text)
         self._record(message, "edits")
         self._emit("MESSAGE_UPDATE", message_wire(message, event=True))
         return message

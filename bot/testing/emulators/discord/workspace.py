@@ -96,13 +96,17 @@ class DiscordWorkspace:
         self, channel: DiscordChatChannel, sender: DiscordUser, text: str = "", **content: Any
     ) -> DiscordMessage:
         """Add a message to a channel; mentions are read from its text."""
-        mentioned = [self.user(int(found)) for found in dict.fromkeys(_MENTION.findall(text))]
+        mentioned = self.mentioned(text)
         message = DiscordMessage(self.snowflake(), channel, sender, text, mentions=mentioned, **content)
         replied = message.reply_to
         if replied is not None and replied.sender is not sender and replied.sender not in mentioned:
             message.mentions.append(replied.sender)
         channel.messages[message.id] = message
         return message
+
+    def mentioned(self, text: str) -> list[DiscordUser]:
+        """Return whom a text mentions."""
+        return [self.user(int(found)) for found in dict.fromkeys(_MENTION.findall(text))]
 
     def store(self, name: str, mime: str, data: bytes) -> DiscordFile:
         """Store a file; its URL has a signature, as Discord's do."""

@@ -1,0 +1,179 @@
+"""What people do with the bot's commands, buttons, menus and forms becomes messages of theirs.
+
+Source: docs.discord.com/developers/interactions/receiving-and-responding#interaction-object.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.domain import InboundMessage, Mention, MentionKind, QuotationKind
+from bot.platforms.discord.attachments import read_attachments
+from bot.platforms.discord.channel_cache import CachedChannel
+from bot.platforms.discord.components import STOP, DiscordClick, find_component, pressed_label
+from bot.platforms.discord.contents import quote
+from bot.platforms.discord.inbound import DiscordInbound
+from bot.platforms.discord.names import NO_ROLE, NOBODY, NOWHERE, MessageNames
+from bot.platforms.discord.snowflake import snowflake, snowflake_time
+from bot.platforms.payload import Json, Malformed, get_int, get_object, get_objects, get_string, get_strings
+from bot.platforms.unreadable import mark_unreadable
+
+COMMAND, COMPONENT, FORM = 2, 3, 5
+"""Types of an interaction (#interaction-object-interaction-type)."""
+ON_PERSON, ON_MESSAGE = 2, 3
+"""Types of a command
+(…/interactions/application-commands#application-command-object-application-command-types)."""
+_NESTED = frozenset({1, 2})
+_USER, _CHANNEL, _ROLE, _MENTIONABLE, _FILE = 6, 7, 8, 9, 11
+"""Types of an option (…#application-command-object-application-command-option-type)."""
+_STRING_MENU, _FILES = 3, 19
+_MENUS = {5: _USER, 6: _ROLE, 7: _MENTIONABLE, 8: _CHANNEL, _FILES: _FILE}
+"""Types of components whose values are ids, with the type of an option that has such values."""
+_OWN_OPTION = "text"
+
+
+class DiscordUses:
+    """Converts interactions for one account."""
+
+    def __init__(self, inbound: DiscordInbound) -> None:
+        self._inbound = inbound
+
+    def convert_click(self, interaction: Json, place: CachedChannel) -> DiscordClick:
+        """Convert a click on a choice or the stop button, or a choice in a menu. Raises Malformed.
+
+        The label is read from the message in the event, so it is known after a restart too.
+        """
+        person, member = _read_user(interaction), get_object(interaction, "member")
+        pressed, data = get_object(interaction, "message"), get_object(interaction, "data")
+        number, token = snowflake(interaction, "id"), get_string(interaction, "token")
+        name = get_string(data, "custom_id")
+        label = pressed_label(pressed, name) or self._read_choice(interaction, place)
+        if not label or not person or person.get("bot"):
+            return DiscordClick(number, token, None)
+        question = snowflake(pressed, "id")
+        origin = self._inbound.build_origin({"id": question, "member": member}, place, person, question)
+        text, chosen = ("/stop", False) if name == STOP else (label, True)
+        return DiscordClick(
+            number, token, InboundMessage(number, origin, text, snowflake_time(number), clicked=chosen)
+        )
+
+    def convert_use(self, interaction: Json, place: CachedChannel) -> InboundMessage | None:
+        """Convert a use of one of our commands, or a form, to a written message. Raises Malformed."""
+        author, data = _read_user(interaction), get_object(interaction, "data")
+        kind = get_int(interaction, "type")
+        if not author or kind not in (COMMAND, FORM) or not (kind == FORM or get_string(data, "name")):
+            return None
+        words = _Words(self._names(interaction, place), data)
+        number = snowflake(interaction, "id")
+        built = InboundMessage(
+            event_id=number,
+            origin=self._inbound.build_origin(interaction, place, author),
+            text=words.read_form() if kind == FORM else words.read_command(),
+            sent_at=snowflake_time(number),
+            mentions=tuple(words.mentions),
+        )
+        return self._add_target(built, data, place, words.names)
+
+    def _add_target(
+        self, built: InboundMessage, data: Json, place: CachedChannel, names: MessageNames
+    ) -> InboundMessage:
+        """Return the message with the one that the command was used on, and its files."""
+        targets = get_object(get_object(data, "resolved"), "messages")
+        number = get_string(data, "target_id")
+        if get_int(data, "type") != ON_MESSAGE or number not in targets:
+            return built
+        try:
+            target = get_object(targets, number)
+            quotation = quote(QuotationKind.SHARED, target, names)
+            files = read_attachments(target, f"{place.id}/{snowflake(target, 'id')}")
+        except Malformed as problem:
+            return replace(built, quotations=(mark_unreadable(QuotationKind.SHARED, problem),))
+        return replace(built, quotations=(quotation,), attachments=files)
+
+    def _read_choice(self, interaction: Json, place: CachedChannel) -> str:
+        """Return what was chosen in a menu of the message, "" if it has no such menu. Raises Malformed."""
+        data = get_object(interaction, "data")
+        menu = find_component(get_object(interaction, "message"), get_string(data, "custom_id"))
+        kind, values = get_int(menu, "type"), get_strings(data, "values")
+        if kind == _STRING_MENU:
+            labels = {
+                get_string(one, "value"): get_string(one, "label") for one in get_objects(menu, "options")
+            }
+            return ", ".join(filter(None, (labels.get(value, "") for value in values)))
+        words = _Words(self._names(interaction, place), data)
+        return ", ".join(words.name(_MENUS[kind], value) for value in values) if kind in _MENUS else ""
+
+    def _names(self, interaction: Json, place: CachedChannel) -> MessageNames:
+        data = get_object(interaction, "data")
+        return self._inbound.names_in({**interaction, "resolved": data.get("resolved")}, place)
+
+
+class _Words:
+    """Builds the text of an interaction from its data; `mentions` are whom and what the text names."""
+
+    def __init__(self, names: MessageNames, data: Json) -> None:
+        self.names = names
+        self.mentions: dict[Mention, None] = {}
+        self._data = data
+
+    def read_command(self) -> str:
+        """Return a command as somebody would write it, or the name of one used on a message or a person."""
+        name, kind = get_string(self._data, "name"), get_int(self._data, "type", 1)
+        if kind == ON_MESSAGE:
+            return name
+        if kind == ON_PERSON:
+            return f"{name} {self.name(_USER, get_string(self._data, 'target_id'))}"
+        return " ".join([f"/{name}", *filter(None, self._read_options(self._data))])
+
+    def read_form(self) -> str:
+        """Return the values of a form, each with the id of its field."""
+        return "\n".join(
+            f"{get_string(field, 'custom_id')}: {', '.join(self._read_field(field))}"
+            for row in get_objects(self._data, "components")
+            for field in (get_object(row, "component"), *get_objects(row, "components"))
+            if field.get("custom_id")
+        )
+
+    def name(self, kind: int, value: str) -> str:
+        """Return the name behind the value of an option or a menu, which is an id."""
+        if kind == _FILE:
+            file = get_object(get_object(get_object(self._data, "resolved"), "attachments"), value)
+            return get_string(file, "filename") or "file"
+        if kind == _CHANNEL:
+            return self._mention(MentionKind.CHANNEL, self.names.channel(value), value, f"#{NOWHERE}")
+        role = self.names.role(value) if kind in (_ROLE, _MENTIONABLE) else ""
+        if role or kind == _ROLE:
+            return self._mention(MentionKind.ROLE, role, value, f"@{NO_ROLE}")
+        return self._mention(MentionKind.PERSON, self.names.person(value), value, f"@{NOBODY}")
+
+    def _mention(self, kind: MentionKind, name: str, number: str, unknown: str) -> str:
+        if not name:
+            return unknown
+        self.mentions[Mention(kind, name, number)] = None
+        return f"{'#' if kind is MentionKind.CHANNEL else '@'}{name}"
+
+    def _read_options(self, parent: Json) -> list[str]:
+        found: list[str] = []
+        for option in get_objects(parent, "options"):
+            name, kind, value = get_string(option, "name"), get_int(option, "type"), option.get("value")
+            if kind in _NESTED:
+                found += [name, *self._read_options(option)]
+            elif kind in (_USER, _CHANNEL, _ROLE, _MENTIONABLE, _FILE):
+                found.append(f"{name}: {self.name(kind, str(value))}")
+            elif name == _OWN_OPTION:
+                found.append(str(value or ""))
+            else:
+                found.append(f"{name}: {str(value).lower() if isinstance(value, bool) else value}")
+        return found
+
+    def _read_field(self, field: Json) -> list[str]:
+        kind = get_int(field, "type")
+        values = get_strings(field, "values")
+        if kind in _MENUS:
+            return [self.name(_MENUS[kind], value) for value in values]
+        return values or [str(field.get("value") or "")]
+
+
+def _read_user(interaction: Json) -> Json:
+    """Return the person of an interaction. Raises Malformed."""
+    return get_object(get_object(interaction, "member"), "user") or get_object(interaction, "user")
