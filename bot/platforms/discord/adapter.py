@@ -69,8 +69,8 @@ class DiscordSession:
         self._credentials = CredentialWatch(lambda _: refused_token(name))
         rest.on_unauthorized = self._credentials.report
         self.places = places = ChannelCache(identity.id)
-        known = KnownNames(places)
-        inbound = DiscordInbound(name, identity, known)
+        known = KnownNames(identity, places)
+        inbound = DiscordInbound(name, known)
         lookups = DiscordLookups(rest, known, context.clock)
         stored, threads, asks = read_cursor(cursor)
         for thread in threads:

@@ -23,7 +23,6 @@ from bot.platforms.discord.attachments import read_attachments
 from bot.platforms.discord.channel_cache import PRIVATE_THREAD, CachedChannel
 from bot.platforms.discord.contents import quote, read_contents
 from bot.platforms.discord.names import (
-    DiscordIdentity,
     KnownNames,
     MessageNames,
     account_name,
@@ -67,10 +66,10 @@ DELETED, NOT_LOADED = "[deleted message]", "[a message that can't be read]"
 class DiscordInbound:
     """Converts messages for one account. `own_threads` are those that grew from a message of the bot."""
 
-    def __init__(self, account: str, identity: DiscordIdentity, known: KnownNames) -> None:
+    def __init__(self, account: str, known: KnownNames) -> None:
         self.own_threads: RecentValues[bool] = RecentValues(OURS)
         self._account = account
-        self._identity = identity
+        self._me = known.bot.id
         self._known = known
 
     def convert(self, message: Json, place: CachedChannel) -> InboundMessage | None:
@@ -80,7 +79,7 @@ class DiscordInbound:
         if kind == THREAD_STARTER and self._grew_from_own(message):
             self.note_own_thread(place.id)
             return None
-        if snowflake(author, "id") == self._identity.id:
+        if snowflake(author, "id") == self._me:
             return None
         names = self.names_in(message, place)
         if kind in WRITTEN:
@@ -118,12 +117,13 @@ class DiscordInbound:
 
     def convert_deletion(self, number: str, place: CachedChannel, now: float) -> InboundChange:
         """Convert a deletion; Discord does not say whose message it was."""
+        self._known.messages.pop(number)
         origin = self.build_origin({"id": number}, place, {"id": "0"})
         return InboundChange(f"{number}:deleted", replace(origin, sender=Sender("")), None, now)
 
     def names_in(self, message: Json, place: CachedChannel) -> MessageNames:
         """Return the names for the ids in a message."""
-        return MessageNames(self._known, self._identity, place.guild, message)
+        return MessageNames(self._known, place.guild, message)
 
     def note_own_thread(self, thread: str) -> None:
         """Record a thread that belongs to the bot."""
@@ -132,6 +132,7 @@ class DiscordInbound:
     def build_origin(self, event: Json, place: CachedChannel, author: Json, reply_to: str = "") -> Origin:
         """Return where a message or an interaction is from. Raises Malformed."""
         member = get_object(event, "member")
+        known = "" if member else self._known.find_person(place.guild, get_string(author, "id"))
         thread = place.thread and bool(place.parent)
         return Origin(
             account=self._account,
@@ -141,7 +142,7 @@ class DiscordInbound:
             message_id=snowflake(event, "id"),
             sender=Sender(
                 snowflake(author, "id"),
-                one_line(get_string(member, "nick") or account_name(author)),
+                known or one_line(get_string(member, "nick") or account_name(author)),
                 get_string(author, "username"),
                 is_bot=bool(author.get("bot") or author.get("system") or "webhook_id" in event),
                 belongs=tuple(f"role:{role}" for role in get_strings(member, "roles")),
@@ -221,7 +222,7 @@ class DiscordInbound:
             if not replied:
                 gone = message.get("referenced_message", ...) is None
                 return (Quotation(kind, DELETED if gone else NOT_LOADED),)
-            if get_object(replied, "author").get("id") == self._identity.id:
+            if get_object(replied, "author").get("id") == self._me:
                 return ()
             quotation = quote(kind, replied, names)
         except Malformed as problem:
@@ -238,7 +239,8 @@ class DiscordInbound:
             return None
         if not replied and not number and "referenced_message" not in message:
             return None
-        return replied or self._known.messages.get(number) or {}
+        was_found = self._known.messages.get(number) if "referenced_message" not in message else None
+        return replied or was_found or {}
 
     def _quote_title(self, message: Json, place: CachedChannel, names: MessageNames) -> tuple[Quotation, ...]:
         """Return title and tags of a forum's post with its first message, which has the post's id."""
@@ -252,7 +254,7 @@ class DiscordInbound:
 
     def _is_addressed(self, message: Json, place: CachedChannel) -> bool:
         """Return whether the author's own words or the place mean the bot; a mention in a card does not."""
-        me = self._identity.id
+        me = self._me
         own_thread = place.thread and (place.owner == me or place.id in self.own_threads)
         if is_forward(message):
             return own_thread  # a mention in it calls the bot in the name of its author
@@ -268,7 +270,7 @@ class DiscordInbound:
         return own_thread
 
     def _grew_from_own(self, message: Json) -> bool:
-        return _find_answered_author(message) == self._identity.id
+        return _find_answered_author(message) == self._me
 
 
 def _read_notice(message: Json, names: MessageNames) -> Quotation:

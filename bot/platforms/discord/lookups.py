@@ -106,6 +106,7 @@ class DiscordLookups:
     def _find_mentioned(self, message: Json, guild: str) -> Iterator[tuple[str, LookUp]]:
         """Yield the lookups of the channels, roles and people whose ids texts have."""
         people = {get_string(user, "id") for one in contained_messages(message) for user in _users_of(one)}
+        people.add(self._known.bot.id)
         numbers: dict[str, set[str]] = {"channel": set(_channels_of(message)), "role": set(), "person": set()}
         for text in _texts_of(message):
             for found in MENTIONED.finditer(text):

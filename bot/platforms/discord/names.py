@@ -66,7 +66,8 @@ class KnownNames:
     Nicknames are learned from what people write, since the list of members is a privileged intent.
     """
 
-    def __init__(self, places: ChannelCache) -> None:
+    def __init__(self, bot: DiscordIdentity, places: ChannelCache) -> None:
+        self.bot = bot
         self.places = places
         self.channels: RecentValues[CachedChannel] = RecentValues(MOST_CHANNELS)
         self.messages: RecentValues[Json] = RecentValues(MOST_MESSAGES)
@@ -103,9 +104,8 @@ class MessageNames:
     Channels of other servers have no name here: not everybody in the chat can see them.
     """
 
-    def __init__(self, known: KnownNames, bot: DiscordIdentity, guild: str, message: Json) -> None:
+    def __init__(self, known: KnownNames, guild: str, message: Json) -> None:
         self._known = known
-        self._bot = bot
         self._guild = guild
         self._people: dict[str, str] = {}
         self._channels: dict[str, str] = {}
@@ -135,7 +135,7 @@ class MessageNames:
 
     def read(self, text: str) -> str:
         """Return a text of somebody else without ids; the bot is named in it like anybody."""
-        return self._replace(text, f"@{self._bot.name}").text
+        return self._replace(text, f"@{self._known.bot.name}").text
 
     def read_own(self, text: str) -> ReadableText:
         """Return the author's own words without ids and without the bot's name."""
@@ -150,7 +150,7 @@ class MessageNames:
         named: list[bool] = []
 
         def stand_in(found: re.Match[str]) -> str:
-            if found["person"] == self._bot.id or (own_role and found["role"] == own_role):
+            if found["person"] == self._known.bot.id or (own_role and found["role"] == own_role):
                 named.append(True)
                 return bot
             mention = self._find_mention(found)

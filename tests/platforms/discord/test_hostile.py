@@ -64,7 +64,7 @@ def changed(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
 @settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.differing_executors])
 @given(st.sampled_from(paths(MESSAGE)), JSON)
 def test_a_message_is_read_or_refused_whatever_is_in_it(path: tuple[Any, ...], value: Any) -> None:
-    inbound = DiscordInbound("dc", DiscordIdentity(ME, "Roebot"), KnownNames(ChannelCache(ME)))
+    inbound = DiscordInbound("dc", KnownNames(DiscordIdentity(ME, "Roebot"), ChannelCache(ME)))
     place = CachedChannel("1573896422934183937", 0, "1573896422934183936")
     try:
         message = inbound.convert(changed(path, value), place)

@@ -114,6 +114,8 @@ ROUTES = (
     _route("deleteMessage", "DELETE", _CHANNEL + "/messages/{message}", FrameKind.DELETE),
     _route("startThread", "POST", _CHANNEL + "/messages/{message}/threads"),
     _route("typing", "POST", _CHANNEL + "/typing", FrameKind.TYPING),
+    _route("getRoles", "GET", "/guilds/{guild}/roles"),
+    _route("getMember", "GET", "/guilds/{guild}/members/{user}"),
     _route("putCommands", "PUT", "/applications/{app}/commands"),
     _route("getCommands", "GET", "/applications/{app}/commands"),
     _route("callback", "POST", "/interactions/{interaction}/{token}/callback", free=True),

@@ -17,7 +17,7 @@ from bot.testing.emulators.discord.messages import Messages
 from bot.testing.emulators.discord.misbehaviour import Misbehaviour
 from bot.testing.emulators.discord.people import DiscordPeople
 from bot.testing.emulators.discord.state import DiscordMessage
-from bot.testing.emulators.discord.wire import channel_wire, seen, view
+from bot.testing.emulators.discord.wire import channel_wire, member_of, roles_wire, seen, view
 from bot.testing.emulators.discord.workspace import DEFAULT_TOKEN, DiscordWorkspace
 from bot.testing.emulators.server import Receive, Scope, Send
 from bot.testing.emulators.transcript import FrameKind
@@ -126,6 +126,10 @@ class DiscordEmulator(Misbehaviour, Emulator):
             "deleteMessage": messages.delete,
             "startThread": messages.start_thread,
             "typing": messages.typing,
+            "getRoles": lambda call: CallResult(roles_wire(self.world.guild(call.number("guild")))),
+            "getMember": lambda call: CallResult(
+                member_of(self.world, call.number("guild"), call.number("user"))
+            ),
             "putCommands": interactions.put_commands,
             "getCommands": interactions.get_commands,
             "callback": interactions.callback,

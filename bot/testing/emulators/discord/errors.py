@@ -44,6 +44,16 @@ def unknown_channel() -> DiscordApiError:
     return DiscordApiError(404, 10003, "Unknown Channel")
 
 
+def unknown_guild() -> DiscordApiError:
+    """No such server, or the bot is not in it."""
+    return DiscordApiError(404, 10004, "Unknown Guild")
+
+
+def unknown_member() -> DiscordApiError:
+    """No such person in the server."""
+    return DiscordApiError(404, 10007, "Unknown Member")
+
+
 def unknown_message() -> DiscordApiError:
     """No such message, or it was deleted."""
     return DiscordApiError(404, 10008, "Unknown Message")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bot.testing.emulators.discord.components import BUTTON, custom_id
+from bot.testing.emulators.discord.contents import FORWARD, PERSON, RichActions
 from bot.testing.emulators.discord.messages import Emit
 from bot.testing.emulators.discord.state import (
     DEFAULT,
@@ -29,15 +30,14 @@ from bot.testing.emulators.discord.wire import (
 )
 from bot.testing.emulators.discord.workspace import FIRST_PERSON, DiscordWorkspace
 
-PERSON = FIRST_PERSON + 1001
+__all__ = ["PERSON", "DiscordPeople"]
+
 SOURCE = FIRST_PERSON + 7000
 """Channel from which messages are forwarded; the bot is not in it."""
-FORWARD = 1
-"""Type of a reference (docs.discord.com/developers/resources/message#message-reference-types)."""
 Record = Callable[[DiscordMessage, str], None]
 
 
-class DiscordPeople:
+class DiscordPeople(RichActions):
     """Performs actions and sends the events that a bot would get; `record` writes the transcript."""
 
     def __init__(self, world: DiscordWorkspace, emit: Emit, record: Record) -> None:
@@ -59,18 +59,23 @@ class DiscordPeople:
         mime: str = "",
         is_bot: bool = False,
         kind: int = DEFAULT,
+        id_: int = 0,
         extra: dict[str, Any] | None = None,
     ) -> DiscordMessage:
         """Send a message as a person or another bot; `chat` 0 is their DM. `<@id>` mentions somebody.
 
-        `files` holds objects with `filename`, `data` and `mime`; `extra` is merged into the message.
+        `files` holds objects with `filename`, `data`, `mime` and `about` (further fields of the attachment);
+        `extra` is merged into the message.
         """
         sender = self._world.user(user, name, is_bot=is_bot)
         place = self._world.channels[chat] if chat else self._world.private(sender)
         given = [*files, {"filename": filename, "data": data, "mime": mime}] if filename else files
         stored = [
             self._world.store(
-                file["filename"], file.get("mime") or "application/octet-stream", _bytes(file["data"])
+                file["filename"],
+                file.get("mime") or "application/octet-stream",
+                _bytes(file["data"]),
+                file.get("about"),
             )
             for file in given
         ]
@@ -83,6 +88,7 @@ class DiscordPeople:
             reply_to=replied,
             files=stored,
             extra=dict(extra or {}),
+            id_=id_,
         )
         self._record(message, "says")
         self._emit("MESSAGE_CREATE", message_wire(message, event=True))
@@ -171,16 +177,8 @@ class DiscordPeople:
         self, command: str, words: str = "", *, user: int = PERSON, name: str = "", chat: int = 0
     ) -> int:
         """Use an application command of the bot; return the id of the interaction."""
-        person = self._world.user(user, name)
-        place = self._world.channels[chat] if chat else self._world.private(person)
-        number, token = self._world.snowflake(), secrets.token_urlsafe(24)
-        self._world.interactions[token] = Interaction(
-            number, token, place, person, command, self._world.wall()
-        )
         options = [{"name": "text", "type": 3, "value": words}] if words else []
-        data = {"id": self._command_id(command), "name": command, "type": 1, "options": options}
-        self._emit("INTERACTION_CREATE", self._interaction(number, token, person, place, data))
-        return number
+        return self._interact(chat, user, {"name": command, "type": 1, "options": options}, name)
 
     def dm(self, user: int = PERSON, name: str = "") -> int:
         """Return the id of a person's DM channel with the bot."""
@@ -237,6 +235,17 @@ class DiscordPeople:
         channel.deleted = True
         event = "THREAD_DELETE" if channel.parent else "CHANNEL_DELETE"
         self._emit(event, channel_wire(channel))
+
+    def _interact(self, chat: int, user: int, data: dict[str, Any], name: str = "") -> int:
+        person, command = self._world.user(user, name), data["name"]
+        place = self._world.channels[chat] if chat else self._world.private(person)
+        number, token = self._world.snowflake(), secrets.token_urlsafe(24)
+        self._world.interactions[token] = Interaction(
+            number, token, place, person, command, self._world.wall()
+        )
+        wire = {"id": self._command_id(command), **data}
+        self._emit("INTERACTION_CREATE", self._interaction(number, token, person, place, wire))
+        return number
 
     def _interaction(
         self, number: int, token: str, person: DiscordUser, place: DiscordChatChannel, data: dict[str, Any]

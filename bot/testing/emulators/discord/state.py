@@ -27,6 +27,10 @@ class DiscordUser:
     is_bot: bool = False
     roles: list[int] = field(default_factory=list)
     """Roles of the user in every server."""
+    nick: str = ""
+    """Nickname in every server."""
+    is_guest: bool = False
+    """Whether the user is a guest of every server."""
 
     def wire(self) -> dict[str, Any]:
         """The user object."""
@@ -44,23 +48,27 @@ class DiscordUser:
 
 @dataclass(slots=True)
 class Guild:
-    """A server; `present` is set if the bot is in it, `available` if Discord can serve it."""
+    """A server; `present` is set if the bot is in it, `available` if Discord can serve it; `roles` are role
+    objects besides @everyone.
+    """
 
     id: int
     name: str
     present: bool = True
     available: bool = True
+    roles: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class DiscordFile:
-    """An attachment's content."""
+    """An attachment's content; `about` holds further fields, such as `description`."""
 
     id: int
     name: str
     mime: str
     data: bytes = field(repr=False)
     url: str = ""
+    about: dict[str, Any] = field(default_factory=dict)
 
     def wire(self) -> dict[str, Any]:
         """The attachment object."""
@@ -71,6 +79,7 @@ class DiscordFile:
             "size": len(self.data),
             "url": self.url,
             "proxy_url": self.url,
+            **self.about,
         }
 
 
@@ -97,7 +106,8 @@ class DiscordMessage:
 
 @dataclass(slots=True)
 class DiscordChatChannel:
-    """A channel; `parent` is set for threads, `person` for a DM.
+    """A channel; `parent` is set for threads, `person` for a DM. `tags` are those that a forum has, by id,
+    `applied` those of a post.
 
     `barred` is the error code and text for the bot's calls (0 if it may read and write).
     """
@@ -112,6 +122,8 @@ class DiscordChatChannel:
     archived: bool = False
     deleted: bool = False
     barred: tuple[int, str] = (0, "")
+    tags: dict[int, str] = field(default_factory=dict)
+    applied: list[int] = field(default_factory=list)
     messages: dict[int, DiscordMessage] = field(default_factory=dict)
 
     @property

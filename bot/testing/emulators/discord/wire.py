@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
 from bot.testing.emulators.discord.components import labels
+from bot.testing.emulators.discord.errors import unknown_member
 from bot.testing.emulators.discord.state import (
     DM,
     EPHEMERAL,
+    FORUM,
     THREADS,
     DiscordChatChannel,
     DiscordMessage,
@@ -17,6 +20,8 @@ from bot.testing.emulators.discord.state import (
 )
 from bot.testing.emulators.discord.workspace import EPOCH_MS, DiscordWorkspace
 
+GUEST = 1 << 4
+"""Flag of a member (docs.discord.com/developers/resources/guild#guild-member-object-guild-member-flags)."""
 ALL_PERMISSIONS = 0x7FFFFFFFFFFFFF
 
 
@@ -40,8 +45,8 @@ def message_wire(message: DiscordMessage, *, nested: bool = False, event: bool =
         "edited_timestamp": _iso(message.edited_at) if message.edited_at else None,
         "tts": False,
         "mention_everyone": False,
-        "mentions": [user.wire() for user in message.mentions],
-        "mention_roles": [],
+        "mentions": [_mention(message, user, event=event) for user in message.mentions],
+        "mention_roles": re.findall(r"<@&(\d+)>", message.text),
         "attachments": [file.wire() for file in message.files],
         "embeds": [],
         "components": message.components,
@@ -62,6 +67,12 @@ def message_wire(message: DiscordMessage, *, nested: bool = False, event: bool =
     if event:
         wire["channel_type"] = message.channel.type
     return {**wire, **message.extra}
+
+
+def _mention(message: DiscordMessage, user: DiscordUser, *, event: bool) -> dict[str, Any]:
+    """Build a mentioned user; events in servers have their member object too."""
+    guild = message.channel.guild
+    return {**user.wire(), "member": member_wire(guild, user)} if event and guild else user.wire()
 
 
 def _reference(message: DiscordMessage) -> dict[str, Any]:
@@ -85,7 +96,8 @@ def channel_wire(channel: DiscordChatChannel) -> dict[str, Any]:
     if channel.guild is not None:
         wire["guild_id"] = str(channel.guild.id)
     if channel.parent is None:
-        return {**wire, "position": 0, "permission_overwrites": [], "topic": None}
+        wire |= {"position": 0, "permission_overwrites": [], "topic": None}
+        return {**wire, "available_tags": _tags(channel)} if channel.type == FORUM else wire
     wire |= {
         "parent_id": str(channel.parent.id),
         "owner_id": str(channel.owner),
@@ -98,8 +110,14 @@ def channel_wire(channel: DiscordChatChannel) -> dict[str, Any]:
             "locked": False,
             "create_timestamp": timestamp(channel.id),
         },
+        "applied_tags": [str(tag) for tag in channel.applied],
     }
     return wire
+
+
+def _tags(forum: DiscordChatChannel) -> list[dict[str, Any]]:
+    unset = {"moderated": False, "emoji_id": None, "emoji_name": None}
+    return [{"id": str(number), "name": name, **unset} for number, name in forum.tags.items()]
 
 
 def member_wire(guild: Guild, user: DiscordUser) -> dict[str, Any]:
@@ -107,16 +125,25 @@ def member_wire(guild: Guild, user: DiscordUser) -> dict[str, Any]:
     wire: dict[str, Any] = {
         "roles": [str(role) for role in user.roles],
         "joined_at": timestamp(guild.id),
-        "nick": None,
-        "flags": 0,
+        "nick": user.nick or None,
+        "flags": GUEST if user.is_guest else 0,
     }
     return wire | {"deaf": False, "mute": False}
 
 
-def _everyone(guild: Guild) -> dict[str, Any]:
+def member_of(world: DiscordWorkspace, guild: int, user: int) -> dict[str, Any]:
+    """Build the member object of a person in a server. Raises DiscordApiError 404 for somebody unknown."""
+    found = world.users.get(user)
+    if found is None:
+        raise unknown_member()
+    return {**member_wire(world.guild(guild), found), "user": found.wire()}
+
+
+def role_wire(number: int, name: str) -> dict[str, Any]:
+    """Build a role object."""
     return {
-        "id": str(guild.id),
-        "name": "@everyone",
+        "id": str(number),
+        "name": name,
         "color": 0,
         "colors": {"primary_color": 0, "secondary_color": None, "tertiary_color": None},
         "hoist": False,
@@ -128,6 +155,11 @@ def _everyone(guild: Guild) -> dict[str, Any]:
     }
 
 
+def roles_wire(guild: Guild) -> list[dict[str, Any]]:
+    """Build the roles of a server; that of everybody has the server's id."""
+    return [role_wire(guild.id, "@everyone"), *guild.roles]
+
+
 def guild_wire(world: DiscordWorkspace, guild: Guild) -> dict[str, Any]:
     """Build the guild object of GUILD_CREATE."""
     return {
@@ -135,7 +167,7 @@ def guild_wire(world: DiscordWorkspace, guild: Guild) -> dict[str, Any]:
         "name": guild.name,
         "icon": None,
         "owner_id": str(world.bot.id),
-        "roles": [_everyone(guild)],
+        "roles": roles_wire(guild),
         "emojis": [],
         "stickers": [],
         "features": [],

@@ -12,6 +12,7 @@ from bot.testing.emulators.discord.errors import (
     DiscordApiError,
     missing_access,
     unknown_channel,
+    unknown_guild,
     unknown_message,
 )
 from bot.testing.emulators.discord.state import (
@@ -93,11 +94,19 @@ class DiscordWorkspace:
         return self._keep(DiscordChatChannel(self.snowflake(), DM, "", person=person))
 
     def add(
-        self, channel: DiscordChatChannel, sender: DiscordUser, text: str = "", **content: Any
+        self,
+        channel: DiscordChatChannel,
+        sender: DiscordUser,
+        text: str = "",
+        *,
+        id_: int = 0,
+        **content: Any,
     ) -> DiscordMessage:
         """Add a message to a channel; mentions are read from its text."""
         mentioned = self.mentioned(text)
-        message = DiscordMessage(self.snowflake(), channel, sender, text, mentions=mentioned, **content)
+        message = DiscordMessage(
+            id_ or self.snowflake(), channel, sender, text, mentions=mentioned, **content
+        )
         replied = message.reply_to
         if replied is not None and replied.sender is not sender and replied.sender not in mentioned:
             message.mentions.append(replied.sender)
@@ -108,11 +117,13 @@ class DiscordWorkspace:
         """Return whom a text mentions."""
         return [self.user(int(found)) for found in dict.fromkeys(_MENTION.findall(text))]
 
-    def store(self, name: str, mime: str, data: bytes) -> DiscordFile:
+    def store(self, name: str, mime: str, data: bytes, about: dict[str, Any] | None = None) -> DiscordFile:
         """Store a file; its URL has a signature, as Discord's do."""
         number = self.snowflake()
         path = f"/attachments/1/{number}/{name}"
-        file = DiscordFile(number, name, mime, data, f"{self.base}{path}?ex=1&is=1&hm={number:x}")
+        file = DiscordFile(
+            number, name, mime, data, f"{self.base}{path}?ex=1&is=1&hm={number:x}", about or {}
+        )
         self.files[f"/attachments/1/{number}"] = file
         return file
 
@@ -127,6 +138,13 @@ class DiscordWorkspace:
         if code:
             raise DiscordApiError(403, code, reason)
         return channel
+
+    def guild(self, guild_id: int) -> Guild:
+        """Return a server that the bot is in. Raises DiscordApiError 404."""
+        guild = self.guilds.get(guild_id)
+        if guild is None or not guild.present:
+            raise unknown_guild()
+        return guild
 
     def message(self, channel: DiscordChatChannel, message_id: int) -> DiscordMessage:
         """Return a message that was not deleted. Raises ApiRefusal 404."""
