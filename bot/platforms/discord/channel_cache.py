@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from bot.domain import ChatDescription
 from bot.platforms.discord.snowflake import optional_snowflake, snowflake
-from bot.platforms.payload import Json, Malformed, get_int, get_object, get_objects, get_string, get_strings
+from bot.platforms.payload import (
+    Json,
+    Malformed,
+    get_int,
+    get_object,
+    get_objects,
+    get_string,
+    get_strings,
+    require_object,
+)
 
 DM, GROUP_DM = 1, 3
 PRIVATE_THREAD = 12
@@ -64,6 +73,22 @@ class ChannelCache:
         self._roles: dict[str, dict[str, str]] = {}
         self._names: dict[str, str] = {}
 
+    @property
+    def event_readers(self) -> Mapping[str, Callable[[Json], object]]:
+        """Return the handlers of the gateway's events about channels and roles; they raise Malformed."""
+        return {
+            "CHANNEL_CREATE": self.put_channel,
+            "CHANNEL_UPDATE": self.put_channel,
+            "CHANNEL_DELETE": self.drop_channel,
+            "THREAD_CREATE": self.put_channel,
+            "THREAD_UPDATE": self.put_channel,
+            "THREAD_DELETE": self.drop_channel,
+            "THREAD_LIST_SYNC": self.sync_threads,
+            "GUILD_ROLE_CREATE": self._on_role,
+            "GUILD_ROLE_UPDATE": self._on_role,
+            "GUILD_ROLE_DELETE": self._drop_role,
+        }
+
     def get(self, channel: str) -> CachedChannel | None:
         """Return a channel, None where the gateway did not report it."""
         return self._places.get(channel)
@@ -117,8 +142,11 @@ class ChannelCache:
         if get_object(role, "tags").get("bot_id") == self._me:
             self._own_roles[guild] = number
 
-    def drop_role(self, guild: str, role: str) -> None:
-        """Forget a deleted role."""
+    def _on_role(self, data: Json) -> None:
+        self.put_role(snowflake(data, "guild_id"), require_object(data, "role"))
+
+    def _drop_role(self, data: Json) -> None:
+        guild, role = snowflake(data, "guild_id"), snowflake(data, "role_id")
         self._roles.get(guild, {}).pop(role, None)
         if self._own_roles.get(guild) == role:
             del self._own_roles[guild]

@@ -157,7 +157,7 @@ class DiscordInbound:
         own = names.read_own(get_string(message, "content"))
         files = read_attachments(message, f"{place.id}/{snowflake(message, 'id')}")
         forwarded = self._read_snapshots(message, place, names) if is_forward(message) else []
-        answered = self._quote(QuotationKind.REPLY, message, names, place) if not forwarded else ()
+        answered = () if forwarded else self._quote_replied(message, place, names)
         built = self._build(
             message,
             place,
@@ -211,6 +211,20 @@ class DiscordInbound:
             found.append((mark_unreadable(QuotationKind.FORWARD, problem), ()))
         return found or [(Quotation(QuotationKind.FORWARD, ""), ())]
 
+    def _quote_replied(
+        self, message: Json, place: CachedChannel, names: MessageNames
+    ) -> tuple[Quotation, ...]:
+        """Return the message that is replied to, after the one to which that replies if it was looked up."""
+        replied = message.get("referenced_message")
+        above: tuple[Quotation, ...] = ()
+        if isinstance(replied, dict) and replied.get("type") == REPLY:
+            number = _find_answered(replied, place.id)
+            found = self._known.messages.get(number)
+            if found is not None:
+                asked = {"type": REPLY, "message_reference": {}, "referenced_message": found}
+                above = self._quote(QuotationKind.REPLY, asked, names)
+        return (*above, *self._quote(QuotationKind.REPLY, message, names, place))
+
     def _quote(
         self, kind: QuotationKind, message: Json, names: MessageNames, place: CachedChannel | None = None
     ) -> tuple[Quotation, ...]:
@@ -256,11 +270,10 @@ class DiscordInbound:
         """Return whether the author's own words or the place mean the bot; a mention in a card does not."""
         me = self._me
         own_thread = place.thread and (place.owner == me or place.id in self.own_threads)
-        if is_forward(message):
-            return own_thread  # a mention in it calls the bot in the name of its author
         text = get_string(message, "content")
-        in_text = f"<@{me}>" in text or f"<@!{me}>" in text
-        if in_text and any(user.get("id") == me for user in get_objects(message, "mentions")):
+        is_named = f"<@{me}>" in text or f"<@!{me}>" in text
+        # Discord also lists whom a card or a forwarded message mentions.
+        if is_named and any(user.get("id") == me for user in get_objects(message, "mentions")):
             return True
         role = self._known.places.find_bot_role(place.guild)
         if role and f"<@&{role}>" in text and role in get_strings(message, "mention_roles"):
@@ -287,10 +300,10 @@ def _digest(message: InboundMessage) -> str:
     return hashlib.blake2b(said, digest_size=8).hexdigest()
 
 
-def _find_answered(message: Json) -> str:
+def _find_answered(message: Json, channel: str = "") -> str:
     """Return the id of the message that is replied to, "" if there is none or it can't be read."""
     try:
-        return refers_to(message)
+        return refers_to(message, channel)
     except Malformed:
         return ""
 

@@ -92,11 +92,17 @@ class DiscordLookups:
             yield from self._find_mentioned(message, place.guild)
 
     def _find_referred(self, message: Json, place: CachedChannel) -> Iterator[tuple[str, LookUp]]:
-        """Yield the lookup of a message that Discord refers to but did not send along."""
+        """Yield the lookups of messages that Discord refers to but left out: the one that is replied to, and
+        for a question to the bot the one above it.
+        """
         kind, number = get_int(message, "type"), refers_to(message, place.id)
         is_missing = "referenced_message" not in message and kind in (REPLY, PINNED, CONTEXT_COMMAND)
         if number and is_missing:
             yield f"message:{number}", lambda: self._fetch_message(place.id, number)
+        replied = get_object(message, "referenced_message")
+        above = refers_to(replied, place.id) if get_int(replied, "type") == REPLY else ""
+        if above and f"<@{self._known.bot.id}>" in get_string(message, "content"):
+            yield f"message:{above}", lambda: self._fetch_message(place.id, above)
 
     def _find_tags(self, message: Json, place: CachedChannel) -> Iterator[tuple[str, LookUp]]:
         """Yield the lookup of the forum whose tags its post has; its first message has the post's id."""

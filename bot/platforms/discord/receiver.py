@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -37,7 +37,6 @@ from bot.platforms.payload import (
     get_objects,
     get_string,
     get_strings,
-    require_object,
 )
 
 log = structlog.get_logger(__name__)
@@ -124,16 +123,7 @@ class DiscordReceiver:
             "RESUMED": self._guard(lambda data: None),
             "GUILD_CREATE": self._guard(self._on_guild),
             "GUILD_DELETE": self._guard(self._on_guild_deleted),
-            "CHANNEL_CREATE": self._guard(self._on_channel),
-            "CHANNEL_UPDATE": self._guard(self._on_channel),
-            "CHANNEL_DELETE": self._guard(self._places.drop_channel),
-            "THREAD_CREATE": self._guard(self._on_channel),
-            "THREAD_UPDATE": self._guard(self._on_channel),
-            "THREAD_DELETE": self._guard(self._places.drop_channel),
-            "THREAD_LIST_SYNC": self._guard(self._places.sync_threads),
-            "GUILD_ROLE_CREATE": self._guard(self._on_role),
-            "GUILD_ROLE_UPDATE": self._guard(self._on_role),
-            "GUILD_ROLE_DELETE": self._guard(self._on_role_deleted),
+            **{name: self._guard(read) for name, read in self._places.event_readers.items()},
             "MESSAGE_CREATE": self._guard(self._on_message),
             "MESSAGE_DELETE_BULK": self._guard(self._on_bulk_delete),
             **{name: self._guard(self._queue_reader(name)) for name in _QUEUED},
@@ -161,7 +151,7 @@ class DiscordReceiver:
             async with asyncio.timeout(seconds):
                 await self._idle.wait()
 
-    def _guard(self, read: Reader) -> Reader:
+    def _guard(self, read: Callable[[Json], object]) -> Reader:
         def reader(data: Json) -> None:
             self.counts.events += 1
             self._health.mark_live()
@@ -198,15 +188,6 @@ class DiscordReceiver:
         self._places.drop_guild(guild)
         self._waiting.discard(guild)
         log.info("discord.removed", account=self._account, guild=guild)
-
-    def _on_channel(self, data: Json) -> None:
-        self._places.put_channel(data)
-
-    def _on_role(self, data: Json) -> None:
-        self._places.put_role(snowflake(data, "guild_id"), require_object(data, "role"))
-
-    def _on_role_deleted(self, data: Json) -> None:
-        self._places.drop_role(snowflake(data, "guild_id"), snowflake(data, "role_id"))
 
     def _on_message(self, data: Json) -> None:
         self._places.note_message(snowflake(data, "channel_id"), snowflake(data, "id"))

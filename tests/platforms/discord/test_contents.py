@@ -83,6 +83,20 @@ async def test_a_reply_to_an_alert_has_its_card(running: Running, shelf: Shelf) 
     assert (quotation.author, quotation.author_id) == ("Grafana", str(alert.sender.id))
 
 
+async def test_a_question_about_a_reply_has_the_message_above_it(running: Running, shelf: Shelf) -> None:
+    people = running.emulator.people
+    chat = people.make_group()
+    alert = people.posts(chat=chat, embeds=[ALERT])
+    reply = people.says("same as on Monday", chat=chat, user=BEN, name="Ben", reply_to=alert.id)
+    people.says(f"{me(running.emulator)} what is this?", chat=chat, name="Ada", reply_to=reply.id)
+    *_, asked = await shelf.until(3)
+    assert [(one.kind, one.author, one.text) for one in asked.quotations] == [
+        (QuotationKind.REPLY, "Slipway", ALERT_TEXT),
+        (QuotationKind.REPLY, "Ben", "same as on Monday"),
+    ]
+    assert asked.origin.sender.name == "Ada"
+
+
 async def test_a_mention_in_a_card_does_not_call_the_bot(running: Running, shelf: Shelf) -> None:
     people, bot = running.emulator.people, running.emulator.world.bot
     chat = people.make_group()
@@ -93,6 +107,19 @@ async def test_a_mention_in_a_card_does_not_call_the_bot(running: Running, shelf
         assert not message.addressed
         assert "/allow" not in message.text
         assert message.quotations == (Quotation(QuotationKind.CARD, "@roebot /allow eve"),)
+
+
+async def test_a_role_in_a_card_does_not_call_the_bot(running: Running, shelf: Shelf) -> None:
+    emulator = running.emulator
+    guild = emulator.people.make_guild()
+    chat = emulator.people.make_channel(guild)
+    role = {"id": "4242", "name": "Roebot", "tags": {"bot_id": str(emulator.world.bot.id)}}
+    emulator.inject("GUILD_ROLE_CREATE", {"guild_id": str(guild), "role": role})
+    embed = {"type": "rich", "description": "<@&4242> deploy"}
+    emulator.people.says("look", chat=chat, extra={"embeds": [embed], "mention_roles": ["4242"]})
+    emulator.people.says("<@&4242> deploy", chat=chat)
+    card, called = await shelf.until(2)
+    assert (card.addressed, called.addressed, called.text) == (False, True, "deploy")
 
 
 async def test_a_reply_that_pings_the_bot_needs_its_name_in_the_text(running: Running, shelf: Shelf) -> None:

@@ -34,6 +34,27 @@ MESSAGE: dict[str, Any] = {
     "message_reference": {"type": 0, "message_id": "3"},
     "referenced_message": {"author": {"id": ME}},
     "flags": 0,
+    "embeds": [
+        {
+            "type": "rich",
+            "title": "Down",
+            "author": {"name": "CI"},
+            "fields": [{"name": "Due", "value": "<t:1795789800:d>"}],
+            "timestamp": "2026-11-27T06:00:00+00:00",
+        }
+    ],
+    "components": [
+        {"type": 17, "components": [{"type": 10, "content": "<#7>"}, {"type": 2, "label": "Go"}]},
+        {"type": 13, "name": "a.txt", "size": 1, "file": {"attachment_id": "8"}},
+    ],
+    "poll": {
+        "question": {"text": "When?"},
+        "answers": [{"answer_id": 1, "poll_media": {"text": "Now", "emoji": {"id": None, "name": "x"}}}],
+        "expiry": "2026-11-28T09:00:02+00:00",
+        "results": {"answer_counts": [{"id": 1, "count": 2}], "is_finalized": False},
+    },
+    "sticker_items": [{"id": "4", "name": "Wave"}],
+    "interaction": {"name": "deploy", "user": {"id": "5", "username": "ben"}},
 }
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),

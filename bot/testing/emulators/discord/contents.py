@@ -5,12 +5,11 @@ The payloads have the shapes that docs.discord.com/developers/resources/message 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.testing.emulators.discord.messages import Emit
+from bot.testing.emulators.discord.people import FORWARD, PERSON, DiscordPeople
 from bot.testing.emulators.discord.state import (
     PINNED,
     PUBLIC_THREAD,
@@ -18,12 +17,9 @@ from bot.testing.emulators.discord.state import (
     DiscordMessage,
 )
 from bot.testing.emulators.discord.wire import channel_wire, message_wire, role_wire
-from bot.testing.emulators.discord.workspace import FIRST_PERSON, DiscordWorkspace
+from bot.testing.emulators.discord.workspace import FIRST_PERSON
 
-PERSON = FIRST_PERSON + 1001
 APP = FIRST_PERSON + 5001
-FORWARD = 1
-"""Type of a reference (docs.discord.com/developers/resources/message#message-reference-types)."""
 JOINED = 7
 IS_VOICE, IS_FORWARD, HAS_COMPONENTS, HAS_THREAD = 1 << 13, 1 << 14, 1 << 15, 1 << 5
 """Flags of messages (…/resources/message#message-object-message-flags)."""
@@ -31,15 +27,8 @@ _COPIED = ("content", "embeds", "attachments", "timestamp", "edited_timestamp", 
 _COPIED_IF_ANY = ("mentions", "mention_roles", "sticker_items")
 
 
-class RichActions(ABC):
-    """Actions on top of `says`."""
-
-    _world: DiscordWorkspace
-    _emit: Emit
-
-    @abstractmethod
-    def says(self, text: str = "", **message: Any) -> DiscordMessage:
-        """Send a message; see `DiscordPeople.says`."""
+class DiscordTeam(DiscordPeople):
+    """People and apps of a server, with everything that they can post."""
 
     def posts(
         self,
@@ -198,7 +187,3 @@ class RichActions(ABC):
             "resolved": {"messages": {str(message_id): target}},
         }
         return self._interact(chat, user, data)
-
-    @abstractmethod
-    def _interact(self, chat: int, user: int, data: dict[str, Any], name: str = "") -> int:
-        """Send an interaction with a command; return its id."""

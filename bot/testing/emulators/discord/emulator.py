@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 from bot.testing.emulators.api import CallResult
 from bot.testing.emulators.base import Emulator, Handler
 from bot.testing.emulators.discord.api import CDN, PREFIX, MethodHandler, RestApi
+from bot.testing.emulators.discord.contents import DiscordTeam
 from bot.testing.emulators.discord.gateway import HEARTBEAT_SECONDS, Gateway
 from bot.testing.emulators.discord.interactions import Interactions
 from bot.testing.emulators.discord.limits import DiscordLimits
 from bot.testing.emulators.discord.messages import Messages
 from bot.testing.emulators.discord.misbehaviour import Misbehaviour
-from bot.testing.emulators.discord.people import DiscordPeople
 from bot.testing.emulators.discord.state import DiscordMessage
 from bot.testing.emulators.discord.wire import channel_wire, member_of, roles_wire, seen, view
 from bot.testing.emulators.discord.workspace import DEFAULT_TOKEN, DiscordWorkspace
@@ -34,7 +34,7 @@ class DiscordEmulator(Misbehaviour, Emulator):
     TITLE: ClassVar[str] = "Discord"
     PORT: ClassVar[int] = 8084
     SERVER_ERROR: ClassVar[str] = "500: Internal Server Error"
-    people: DiscordPeople
+    people: DiscordTeam
     api: RestApi
     rate_limits: DiscordLimits
 
@@ -58,7 +58,7 @@ class DiscordEmulator(Misbehaviour, Emulator):
         messages = Messages(self.world, self.gateway.emit)
         self.interactions = Interactions(self.world, messages, self.gateway.emit)
         self.interactions.scale = scale
-        self.people = DiscordPeople(self.world, self.gateway.emit, self._record)
+        self.people = DiscordTeam(self.world, self.gateway.emit, self._record)
         self.api = RestApi(
             self.world,
             self._handlers(messages, self.interactions),

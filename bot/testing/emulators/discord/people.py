@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bot.testing.emulators.discord.components import BUTTON, custom_id
-from bot.testing.emulators.discord.contents import FORWARD, PERSON, RichActions
 from bot.testing.emulators.discord.messages import Emit
 from bot.testing.emulators.discord.state import (
     DEFAULT,
@@ -30,14 +29,15 @@ from bot.testing.emulators.discord.wire import (
 )
 from bot.testing.emulators.discord.workspace import FIRST_PERSON, DiscordWorkspace
 
-__all__ = ["PERSON", "DiscordPeople"]
-
+PERSON = FIRST_PERSON + 1001
 SOURCE = FIRST_PERSON + 7000
 """Channel from which messages are forwarded; the bot is not in it."""
+FORWARD = 1
+"""Type of a reference (docs.discord.com/developers/resources/message#message-reference-types)."""
 Record = Callable[[DiscordMessage, str], None]
 
 
-class DiscordPeople(RichActions):
+class DiscordPeople:
     """Performs actions and sends the events that a bot would get; `record` writes the transcript."""
 
     def __init__(self, world: DiscordWorkspace, emit: Emit, record: Record) -> None:
