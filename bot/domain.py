@@ -101,7 +101,7 @@ class IsolationPolicy:
     def conversation_key(self, origin: Origin, chain: str = "") -> ConversationKey:
         """Return the key of `origin`; `chain` is the root of the reply chain it belongs to ("" if none)."""
         topic = "" if self.isolation is Isolation.CHAT else (origin.topic or chain)
-        member = origin.sender.id if self.isolation is Isolation.MEMBER else ""
+        member = origin.sender.key if self.isolation is Isolation.MEMBER else ""
         return ConversationKey(origin.account, origin.chat, topic, member)
 
 

@@ -27,6 +27,7 @@ from bot.domain import (
 from bot.privacy.chat_record import RecordSettings
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database
+from bot.store.app_budget import AppBudget
 from bot.store.approval_rules import ApprovalRules, ApprovalsBy
 from bot.store.budgets import UsageLimit
 from bot.texts import Texts, texts_for
@@ -84,8 +85,8 @@ class MessageLimits:
 @dataclass(frozen=True)
 class AccountView:
     """Settings of one account. `rules` are its access rules as they take effect, `own_rules` those that it
-    overrides; `retention_days` is 0 for unlimited. An account that is not configured has the defaults, and
-    admits nobody.
+    overrides; `retention_days` is 0 for unlimited; `app_budget` is None if no app may start turns. An account
+    that is not configured has the defaults, and admits nobody.
     """
 
     name: str
@@ -104,6 +105,7 @@ class AccountView:
     retention_days: int = 0
     configured: bool = True
     approvals: ApprovalRules = field(default_factory=ApprovalRules)
+    app_budget: AppBudget | None = None
     permissions: PermissionPolicy = field(default_factory=lambda: PermissionPolicy(dict, _no_policy))
 
     def isolation_of(self, message: InboundMessage) -> IsolationPolicy:
@@ -206,7 +208,7 @@ class Core:
         view = self._views[name] = AccountView(
             name,
             found.platform,
-            AccessPolicy(rules, self.people, self.role_on_home_account),
+            AccessPolicy(rules, self.people, self.role_on_home_account, found.apps),
             texts_for(found.locale, found.platform),
             self.recorded,
             self.budgets,
@@ -220,6 +222,7 @@ class Core:
             retention_days=config.kept_days(name),
             permissions=self.permissions,
             approvals=_approval_rules(config.approvals),
+            app_budget=AppBudget(found.app_turns, found.app_minutes * 60.0) if found.apps else None,
         )
         return view
 

@@ -12,7 +12,7 @@ from langchain_core.messages.tool import ToolCall
 
 from agent.core.interfaces import MemoryScope
 from agent.shared.approval_words import IS_REJECTED, is_plain_no
-from agent.shared.envelope import escape_attribute, parse_envelopes, plain_text, render_envelope
+from agent.shared.envelope import APP, escape_attribute, parse_envelopes, plain_text, render_envelope
 from agent.shared.run_identity import SCHEDULED, SENDER
 from agent.uploads.inline_images import list_file_names
 
@@ -113,18 +113,21 @@ def filter_for_scope(messages: Iterable[BaseMessage], scope: MemoryScope) -> lis
     """Return the messages that may enter the memory of the scope.
 
     A person's memory takes neither messages by other people nor the answers to them. No memory takes the text
-    of a schedule or messages that only quote others, nor the answers to them.
+    of a schedule, messages of apps or messages that only quote others, nor the answers to them.
     """
     kept, is_taken = [], True
     for message in messages:
         if isinstance(message, HumanMessage):
-            has_words = bool(plain_text(message.text).strip()) and not message.additional_kwargs.get(
-                SCHEDULED
-            )
+            is_automatic = message.additional_kwargs.get(SCHEDULED) or _is_by_app(message)
+            has_words = bool(plain_text(message.text).strip()) and not is_automatic
             is_taken = has_words and (scope.kind != "person" or _author_of(message, scope.key) == scope.key)
         if is_taken:
             kept.append(message)
     return kept
+
+
+def _is_by_app(message: BaseMessage) -> bool:
+    return any(one.role == APP for one in parse_envelopes(message.text))
 
 
 def _author_of(message: BaseMessage, default: str) -> str:

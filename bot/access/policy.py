@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from types import MappingProxyType
 
-from bot.config import AccessConfig, AccessEntry
+from bot.config import AccessConfig, AccessEntry, AppRule
 from bot.domain import ChatKind, Origin, Sender, Turn
 
 # The web console and the terminal use the service's own port, which authenticates callers.
@@ -46,7 +46,8 @@ class AccessPolicy:
 
     The highest role counts, unless the person is blocked. A configured owner cannot be blocked by a grant,
     and blocking a whole group or workspace in the chat does not affect its admins. A caller who signed in to
-    the web console by a link has the role of the account of the link (`linked`).
+    the web console by a link has the role of the account of the link (`linked`). No rule for people covers
+    an app, whatever its id and its name: one that `apps` lists is a member, all others have no access.
     """
 
     def __init__(
@@ -54,10 +55,12 @@ class AccessPolicy:
         rules: AccessConfig,
         given: Mapping[AccessEntry, Role] = NOBODY,
         linked: Callable[[Sender], Role] = lambda _sender: Role.STRANGER,
+        apps: Sequence[AppRule] = (),
     ) -> None:
         self._rules = rules
         self._given = given
         self._linked = linked
+        self._apps = apps
 
     @property
     def offers_pairing(self) -> bool:
@@ -65,7 +68,7 @@ class AccessPolicy:
         return self._rules.default == "pair"
 
     def role_of(self, origin: Origin) -> Role:
-        """Return the role of the sender in that chat. An app has none, whatever is said of people."""
+        """Return the role of the sender in that chat."""
         if origin.sender.is_bot:
             return self._role_of_app(origin)
         if (origin.sender.account or origin.platform) in LOCAL_PLATFORMS:
@@ -85,7 +88,17 @@ class AccessPolicy:
         blocked = not entries.isdisjoint(self._rules.blocked) or any(
             self._given.get(entry) is Role.BLOCKED for entry in entries
         )
-        return Role.BLOCKED if blocked else Role.STRANGER
+        if blocked:
+            return Role.BLOCKED
+        return Role.STRANGER if self.rule_of_app(origin) is None else Role.MEMBER
+
+    def rule_of_app(self, origin: Origin) -> AppRule | None:
+        """Return the rule by which an app may start turns in that chat, None if it may not."""
+        ids, chats = _person_entries(origin), _entry_names(origin, origin.chat)
+        for rule in self._apps:
+            if origin.sender.is_bot and rule.id in ids and (not rule.chats or chats.intersection(rule.chats)):
+                return rule
+        return None
 
     def _linked_role(self, origin: Origin) -> Role:
         """Return the role of a caller who signed in by a link: in the console that of the account of the

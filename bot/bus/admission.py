@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import structlog
+
 from bot.access import Permission, Role
 from bot.access.one_time_codes import GOOD_FOR, create_code
 from bot.bus.quotation_limits import count_characters, cut_quotations
@@ -22,6 +24,8 @@ from bot.store.admission_types import Admission, InboxItem, Notice, RecordOnly, 
 from bot.store.budgets import UsageLimit
 from bot.store.people import Pairing
 from bot.wiring import AccountView
+
+log = structlog.get_logger(__name__)
 
 # Seconds without a further part after which an album or a group of forwarded messages, which arrives as
 # several events, is considered complete.
@@ -71,7 +75,7 @@ class AdmissionPolicy:
 
     def is_private_command(self, message: InboundMessage) -> bool:
         """Return whether the message is a group command whose answer only its author may see."""
-        if message.origin.chat_kind is not ChatKind.GROUP:
+        if message.origin.chat_kind is not ChatKind.GROUP or message.origin.sender.is_bot:
             return False
         role = self._account.policy.role_of(message.origin)
         return self._commands.answers_alone(message.text, role, message.mentions)
@@ -87,8 +91,13 @@ class AdmissionPolicy:
 
     def admit_message(self, message: InboundMessage) -> Admission | None:
         """Return what to store for a message; None for one that is not for the bot."""
-        if not message.addressed or _is_notice(message):
+        if _is_notice(message):
             return None
+        if message.origin.sender.is_bot:
+            return self._admit_app(message)
+        return self._admit_person(message) if message.addressed else None
+
+    def _admit_person(self, message: InboundMessage) -> Admission | None:
         role = self._account.policy.role_of(message.origin)
         if role < Role.MEMBER:
             return self._admit_stranger(message, role)
@@ -107,6 +116,20 @@ class AdmissionPolicy:
         is_admin = self._account.may(message.origin, Permission.DECIDE)
         return self._make_admission(shortened, Verdict.CHAT, is_admin=is_admin, budgets=budgets)
 
+    def _admit_app(self, message: InboundMessage) -> Admission | None:
+        """Admit the message of an app that may start turns; it gives no commands and gets no notices."""
+        rule = self._account.policy.rule_of_app(message.origin)
+        role = self._account.policy.role_of(message.origin)
+        if rule is None or role < Role.MEMBER or message.clicked:
+            if message.addressed:
+                _log_ignored(message)
+            return None
+        if (rule.mention and not message.addressed) or self._refusal(message) is not None:
+            return None
+        shortened = cut_quotations(message, self._account.limits.characters)
+        budgets = self._account.limits_for(message.origin, role)
+        return self._make_admission(shortened, Verdict.CHAT, budgets=budgets)
+
     def _admit_change(self, happened: InboundChange) -> InboundChange | None:
         """Admit a change. A person without access can delete messages, but not write by editing them; nor
         can an app.
@@ -124,7 +147,7 @@ class AdmissionPolicy:
         by the configuration lines to add.
         """
         sender = message.origin.sender
-        if role is Role.BLOCKED or sender.is_bot or message.origin.chat_kind is not ChatKind.PRIVATE:
+        if role is Role.BLOCKED or message.origin.chat_kind is not ChatKind.PRIVATE:
             return None
         if sender.account:
             # A web console user signed in by a link gets this notice in the chat they came from.
@@ -185,7 +208,15 @@ class AdmissionPolicy:
             hold_seconds=ALBUM_HOLD if message.group_key else 0.0,
             recorded=self.is_recorded(message.origin.chat),
             budgets=budgets,
+            app_budget=account.app_budget,
         )
+
+
+def _log_ignored(message: InboundMessage) -> None:
+    """Log the id of an app that addressed the bot, which an admin needs to list it."""
+    origin = message.origin
+    app = f"{origin.platform}:{origin.sender.id}"
+    log.info("app_ignored", account=origin.account, chat=origin.chat, app=app, name=origin.sender.name)
 
 
 def _is_notice(message: InboundMessage) -> bool:

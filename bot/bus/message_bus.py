@@ -18,7 +18,7 @@ from bot.clock import Clock
 from bot.domain import InboundChange, InboundEvent, InboundMessage, Origin, TurnKind
 from bot.faults import Step, reach
 from bot.store import Database
-from bot.store.admission_types import Accepted, Refusal
+from bot.store.admission_types import Accepted, AppLimited, Refusal
 from bot.store.chat_migration import migrate_chat
 from bot.store.database import urgent
 from bot.store.inbox import accept_batch, load_cursor
@@ -210,6 +210,8 @@ class MessageBus:
         for change in [found for found in batch if isinstance(found, InboundChange)]:
             for follower in self._followers:
                 follower(change)
+        for limited in (one for one in taken if isinstance(one, AppLimited)):
+            log.warning("app_limit_reached", account=account, chat=limited.chat, app=limited.person)
         if accepted:
             log.info("accepted", account=account, turns=[turn.turn for turn in accepted])
         return refused | {one.event_id: one.text for one in taken if isinstance(one, Refusal)}

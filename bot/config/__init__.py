@@ -2,7 +2,7 @@
 
 from agent.config.errors import ConfigError, ConfigErrors, ConfigWarning
 from agent.config.models import CheckpointerConfig, LimitsConfig, LoggingConfig, ModelEntry
-from bot.config.access import AccessConfig, AccessEntry, AccessOverrides
+from bot.config.access import AccessConfig, AccessEntry, AccessOverrides, AppRule
 from bot.config.accounts import (
     AccountConfig,
     DiscordAccount,
@@ -30,6 +30,7 @@ __all__ = [
     "AccessEntry",
     "AccessOverrides",
     "AccountConfig",
+    "AppRule",
     "ApprovalsConfig",
     "CheckpointerConfig",
     "Config",

@@ -11,7 +11,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from agent.config.reader import describe_type
-from agent.config.types import ManyIds, Section
+from agent.config.types import ManyIds, Section, Switch
 
 # What an id may stand for besides a person or a chat: a workspace or organization, a Discord role, a Slack
 # user group, a Feishu department.
@@ -93,6 +93,19 @@ class AccessConfig(Section):
     guests: bool = Field(
         False,
         description='true: "everyone" includes workspace guests and people from other organizations.',
+    )
+
+
+class AppRule(Section):
+    """An app, bot or webhook of others whose messages may start turns. It counts as a member."""
+
+    id: AccessEntry = Field(
+        description="Id of the app, as platform:id or account:id; the log event `app_ignored` names it."
+    )
+    chats: Entries = Field((), description="Chats in which the app may start turns; empty: every chat.")
+    mention: Switch = Field(
+        True,
+        description="true: only messages that mention the bot or reply to it start a turn; false: all do.",
     )
 
 

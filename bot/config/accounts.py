@@ -18,8 +18,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from agent.config.reader import choice_message
-from agent.config.types import Days, Number, OneId, Secret, Section, Switch, Text, Url
-from bot.config.access import AccessOverrides
+from agent.config.types import Count, Days, Number, OneId, Secret, Section, Switch, Text, Url
+from bot.config.access import AccessOverrides, AppRule
 
 ACCOUNT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 """Pattern of account names, which appear in URLs, stored rows and access entries."""
@@ -74,6 +74,16 @@ class AccountConfig(Section):
         default_factory=AccessOverrides,
         description="Access settings that override `access` for this account.",
     )
+    apps: tuple[AppRule, ...] = Field(
+        (), description="Apps, bots and webhooks of others whose messages may start turns."
+    )
+    app_turns: Count = Field(
+        5,
+        le=1000,
+        description="Maximum number of turns that apps start in a chat within `app_minutes`, counted anew "
+        "when a person writes to the bot.",
+    )
+    app_minutes: Count = Field(10, le=60, description="Period of `app_turns`, in minutes.")
     retention_days: Days | None = Field(
         None, description="Days to keep this account's messages; 0: forever; null: retention.days."
     )

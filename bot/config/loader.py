@@ -93,6 +93,12 @@ def _entries(config: Config) -> Iterator[tuple[KeyPath, AccessEntry]]:
         for field in ("owners", "admins", "members", "blocked", "groups"):
             for index, entry in enumerate(getattr(access, field) or ()):
                 yield (*path, field, index), entry
+    for name, account in config.channels.items():
+        for index, rule in enumerate(account.apps):
+            path = ("channels", name, "apps", index)
+            yield (*path, "id"), rule.id
+            for number, entry in enumerate(rule.chats):
+                yield (*path, "chats", number), entry
 
 
 def _complaint(config: Config, path: KeyPath, entry: AccessEntry) -> str | None:
@@ -105,6 +111,8 @@ def _complaint(config: Config, path: KeyPath, entry: AccessEntry) -> str | None:
         own = config.channels[str(path[1])]
         if entry.scope not in {own.name, own.platform}:
             return f"expected an entry for this account, such as {own.name}:id"
+    if "apps" in path:
+        return f"expected the id of an app or a chat after {entry.scope}:" if entry.kind else None
     return _wrong_id(kind, str(path[-2]), entry)
 
 

@@ -15,6 +15,7 @@ from bot.domain import (
     ReplyAddress,
     TurnKind,
 )
+from bot.store.app_budget import AppBudget
 from bot.store.approval_rules import ApprovalRules
 from bot.store.budgets import UsageLimit
 from bot.store.people import Pairing
@@ -50,6 +51,7 @@ class Admission:
     - `is_admin`: the author may decide approvals of other people's work; `approvals`: who may decide.
     - `hold_seconds`: how long the turn stays open for further parts of an album.
     - `recorded`: the chat is recorded.
+    - `app_budget`: the limit of the turns that apps start; None if no app may.
     """
 
     message: InboundMessage
@@ -69,6 +71,12 @@ class Admission:
     resume: int = 0
     hold_seconds: float = 0.0
     recorded: bool = False
+    app_budget: AppBudget | None = None
+
+    @property
+    def is_by_app(self) -> bool:
+        """Return whether an app wrote the message: it starts a turn or is recorded, but is never notified."""
+        return self.message.origin.sender.is_bot
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +112,12 @@ class Refusal:
 
     event_id: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AppLimited:
+    """The limit of the turns that apps start in a chat was reached: by the app with this `person` key."""
+
+    chat: str
+    person: str
+    name: str

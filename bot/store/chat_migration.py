@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bot.store.app_budget import scope_of_apps
 from bot.store.budgets import scope_of_chat
 from bot.store.connection import OPEN, Connection, decode_address, encode_address, sql
 from bot.store.message_edits import SET_ADDRESS
@@ -115,6 +116,7 @@ def migrate_chat(connection: Connection, account: str, old: str, new: str) -> No
     for scope in dict.fromkeys(filter(None, (account, platform))):
         for statement in MOVE_ENTRY:
             connection.execute(statement, {"old": f"{scope}:{old}", "new": f"{scope}:{new}"})
-    meters = {"old": scope_of_chat(account, old), "new": scope_of_chat(account, new)}
-    for statement in MOVE_METERS:
-        connection.execute(statement, meters)
+    for scope_of in (scope_of_chat, scope_of_apps):
+        meters = {"old": scope_of(account, old), "new": scope_of(account, new)}
+        for statement in MOVE_METERS:
+            connection.execute(statement, meters)

@@ -159,7 +159,7 @@ def _build(
     answer = "\n\n".join(part.content for part in parts if part.kind is PartKind.TEXT and part.content)
     is_scheduled = any(one.event_id.startswith(EVENT) for one in everything)
     asked = said[0]
-    if not answer or is_scheduled or len({one.sender.id for one in asked}) > 1:
+    if not answer or is_scheduled or len({one.sender.key for one in asked}) > 1:
         return
     asker = person_of(last.platform, asked[0].sender)
     others = [person_of(last.platform, one.sender) for one in everything]

@@ -10,7 +10,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.domain import Busy, InboundChange, InboundEvent, InboundMessage, Stopped, TurnKind
-from bot.store.admission_types import Accepted, Admission, InboxItem, Notice, RecordOnly, Refusal, Verdict
+from bot.store.admission_types import (
+    Accepted,
+    Admission,
+    AppLimited,
+    InboxItem,
+    Notice,
+    RecordOnly,
+    Refusal,
+    Verdict,
+)
+from bot.store.app_budget import (
+    count_app_turn,
+    is_app_budget_left,
+    log_exhausted,
+    restart_app_budget,
+)
 from bot.store.approval_rules import ApprovalsBy, is_question
 from bot.store.audit import AuditEvent, actor_of, record_event
 from bot.store.budgets import count_message, find_refusal
@@ -62,14 +77,16 @@ SAVE_CURSOR = sql(
 )
 GET_CURSOR = sql("SELECT cursor FROM accounts WHERE account = :account")
 FIND_EVENT = sql("SELECT id FROM inbound WHERE account = :account AND event_id = :event_id")
-# Add a message to the newest turn that still waits on this thread, if the queue limit allows.
+# Add a message to the newest turn that still waits on this thread, if the queue limit allows; never to an
+# app's, whose role people don't have, and which answers nothing in their name.
 JOIN_TURN = sql(
     """UPDATE turns SET size = size + 1,
     ready_at = CASE WHEN :ready_at > ready_at THEN :ready_at ELSE ready_at END, address = :address,
     private_topic = CASE WHEN :private_topic > 0 THEN 1 ELSE private_topic END
     WHERE id = (SELECT MAX(w.id) FROM turns w WHERE w.conversation_id = :conversation AND w.kind = 'chat'
     AND w.state = 'accepted' AND w.answers = '') AND state = 'accepted' AND repeats = 0
-    AND thread_id = :thread_id AND size < :limit RETURNING id"""
+    AND thread_id = :thread_id AND size < :limit AND NOT EXISTS (SELECT 1 FROM inbound i
+    WHERE i.turn_id = turns.id AND i.turn_id > 0 AND i.sender LIKE '["app:%') RETURNING id"""
 )
 # Record a once-a-day notice; returns no row if one was sent after `before`.
 CLAIM_NOTICE = sql(
@@ -91,15 +108,17 @@ def accept_batch(
     cursor: str,
     now: float,
     queue_limit: int,
-) -> list[Accepted | Refusal]:
+) -> list[Accepted | Refusal | AppLimited]:
     """Store a batch in order, and the receive cursor ("" keeps it). Duplicates are dropped."""
-    taken: list[Accepted | Refusal] = []
+    taken: list[Accepted | Refusal | AppLimited] = []
     for one in admitted:
         if isinstance(one, RecordOnly):
             _record(connection, one.event)
         elif isinstance(one, InboundChange):
             apply_edit(connection, one, now)
             apply_change(connection, one)
+        elif one.is_by_app:
+            taken += _accept_app(connection, one, now, queue_limit)
         elif (refusal := _reject_click(connection, one, queue_limit)) is not None:
             taken.append(refusal)
         else:
@@ -146,6 +165,8 @@ def _accept_one(connection: Connection, admission: Admission, now: float, queue_
     inbound = None if told is None else _store(connection, told.message, now)
     if told is None or inbound is None:
         return []
+    if told.app_budget is not None and told.verdict is not Verdict.NOTICE:
+        restart_app_budget(connection, told.message)
     place = route_message(connection, told, now)
     opened = _open(connection, told, place, now, queue_limit)
     turn, refused = opened.turn, opened.refused
@@ -158,6 +179,36 @@ def _accept_one(connection: Connection, admission: Admission, now: float, queue_
     here = (place.conversation, kind, place.address)
     taken = [Accepted(turn, *here, refused, opened.interrupts, opened.steers)]
     return [*taken, *_notify_waiting(connection, told, place, opened.waits, now)] if opened.waits else taken
+
+
+def _accept_app(
+    connection: Connection, admission: Admission, now: float, queue_limit: int
+) -> list[Accepted | AppLimited]:
+    """Open a turn for the message of an app; it interrupts, joins and answers nothing. Where a limit is
+    reached the message is only recorded: a notice would be the next message of a loop of bots.
+    """
+    message, budget = admission.message, admission.app_budget
+    event = {"account": message.origin.account, "event_id": message.event_id}
+    if budget is None or connection.execute(FIND_EVENT, event).first():
+        return []
+    if admission.recorded:
+        record_message(connection, message)
+    if not is_app_budget_left(connection, budget, message, now):
+        by = actor_of(message.origin, "")
+        limited = AppLimited(by.chat, by.person, by.name)
+        return [limited] if log_exhausted(connection, budget, message, now) else []
+    if find_refusal(connection, admission.budgets, now):
+        return []
+    place = route_message(connection, admission, now)
+    queued = connection.execute(COUNT_QUEUED, {"conversation": place.conversation}).scalar_one()
+    inbound = None if queued >= queue_limit else _store(connection, message, now)
+    if inbound is None:
+        return []
+    turn = _add_turn(connection, admission, place, TurnKind.CHAT, now)
+    connection.execute(SET_INBOUND_TURN, {"turn": turn, "id": inbound})
+    count_message(connection, admission.budgets, now)
+    count_app_turn(connection, message, now)
+    return [Accepted(turn, place.conversation, TurnKind.CHAT, place.address)]
 
 
 def _record(connection: Connection, event: InboundEvent) -> None:

@@ -64,8 +64,8 @@ class Approval:
         link of another account on the platform.
         """
         sender, platform = message.origin.sender, message.origin.platform
-        known = sender.id.removeprefix(f"{platform}:") if sender.account else sender.id
-        return sender.id in self.people or known in self.people
+        known = sender.id.removeprefix(f"{platform}:") if sender.account else sender.key
+        return sender.key in self.people or known in self.people
 
     def is_for_here(self, text: str) -> bool:
         """Check whether this text grants a tool in the conversation."""
@@ -181,7 +181,7 @@ def decode_approval(row: Any) -> Approval | None:
     """Return the open approval of a conversation's row, None if there is none."""
     if not row.question or not row.decisions:
         return None
-    people = [person.id for person in decode_senders(row.askers)]
+    people = [person.key for person in decode_senders(row.askers)]
     return Approval(people, decode_choices(row.decisions), decode_grant_offer(row.remembered))
 
 
@@ -200,7 +200,7 @@ def open_interrupt(
     allows. The requesters are the authors
     of the turn's messages; for a turn that answers an interrupt, the requesters of that one.
     """
-    wrote = {message.sender.id: message.sender for message in turn.messages}
+    wrote = {message.sender.key: message.sender for message in turn.messages}
     people = turn.askers or tuple(wrote.values())
     values = {
         "question": question,
@@ -324,7 +324,7 @@ def decide_approval(
     row, message = found[0], command.messages[-1]
     approval, words = decode_approval(row), decode_choices(row.decisions)
     if approval is None or not rules.may_decide(
-        is_requester=message.sender.id in approval.people, is_admin=is_admin
+        is_requester=message.sender.key in approval.people, is_admin=is_admin
     ):
         return DecisionOutcome.FOREIGN, 0
     refusal = _refuse_word(given.word, approval, is_admin=is_admin, rules=rules)

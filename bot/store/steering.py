@@ -48,13 +48,13 @@ def load_steerable(connection: Connection, turn: Turn, now: float) -> Steerable:
     """Return the messages that wait behind a turn, up to the first that may not join it, which keeps their
     order.
     """
-    people = {person.id for person in (*(message.sender for message in turn.messages), *turn.askers)}
+    people = {person.key for person in (*(message.sender for message in turn.messages), *turn.askers)}
     found: list[TurnMessage] = []
     for row in connection.execute(LIST_WAITING, {"conversation": turn.conversation}).all():
         if row.deleted:
             continue
         message = decode_message(row)
-        if message.sender.id not in people or not _may_join(row, message, turn):
+        if message.sender.is_bot or message.sender.key not in people or not _may_join(row, message, turn):
             break
         if row.ready_at > now:
             return Steerable(tuple(found), row.ready_at - now)

@@ -127,6 +127,11 @@ NEXT_TURN = sql(
     AND state IN {OPEN} ORDER BY CASE WHEN state <> 'accepted' THEN 0 WHEN answers <> '' THEN 1 ELSE 2 END,
     id LIMIT 1"""
 )
+# List the turns that wait behind another one.
+LATER_TURNS = sql(
+    f"""SELECT {TURN_COLUMNS} FROM turns WHERE conversation_id = :conversation AND kind = 'chat'
+    AND state = 'accepted' AND answers = '' AND repeats = 0 AND id > :id ORDER BY id LIMIT 20"""
+)
 # Start an accepted turn with the conversation's settings.
 START_TURN = sql(
     """UPDATE turns SET state = 'running', model = :model, plan = :plan, agent = :agent,
@@ -189,16 +194,18 @@ def claim_turn(connection: Connection, conversation: int, now: float) -> Claim:
         return Retry(row.id)
     if row.ready_at > now:
         return Wait(row.ready_at - now)
-    return _begin(connection, row)
+    return _begin(connection, row, now)
 
 
-def _begin(connection: Connection, row: Any) -> Begin | Wait | Idle:
+def _begin(connection: Connection, row: Any, now: float) -> Begin | Wait | Idle:
     settings = connection.execute(CONVERSATION_SETTINGS, {"id": row.conversation_id}).one()
     model = settings.model or row.model
     # An ordinary run would discard an open interrupt, so the next turn answers it.
     question = settings.question if settings.thread_id == row.thread_id and not row.repeats else ""
     if question and not row.answers and _needs_own_words(connection, row, settings):
-        return Idle()
+        row = _find_answer(connection, row, settings, now)
+        if row is None:
+            return Idle()
     answers = question or row.answers
     chosen = {"model": model, "plan": settings.plan, "agent": settings.agent, "answers": answers}
     if connection.execute(START_TURN, {"id": row.id, **chosen}).first() is None:
@@ -222,6 +229,15 @@ def _begin(connection: Connection, row: Any) -> Begin | Wait | Idle:
     return Begin(replace(turn, state=TurnState.RUNNING, model=model, plan=plan, agent=agent, answers=answers))
 
 
+def _find_answer(connection: Connection, row: Any, settings: Any, now: float) -> Any:
+    """Return the next turn that answers an open question, past turns of apps; None if there is none."""
+    if decode_approval(settings) is not None:
+        return None
+    behind = connection.execute(LATER_TURNS, {"conversation": row.conversation_id, "id": row.id}).all()
+    ready = (one for one in behind if one.ready_at <= now and one.thread_id == settings.thread_id)
+    return next((one for one in ready if not _needs_own_words(connection, one, settings)), None)
+
+
 def _needs_own_words(connection: Connection, row: Any, settings: Any) -> bool:
     """Return whether a turn can't answer the open interrupt: an approval takes decisions only, and what
     others wrote answers no question, so it waits for words of its author.
@@ -229,7 +245,7 @@ def _needs_own_words(connection: Connection, row: Any, settings: Any) -> bool:
     if decode_approval(settings) is not None:
         return True
     left = [message for message in _load_messages(connection, row.id) if not message.deleted]
-    return bool(left) and all(message.is_quotation_only for message in left)
+    return bool(left) and all(message.is_quotation_only or message.sender.is_bot for message in left)
 
 
 def load_turn(connection: Connection, turn: int) -> Resume | None:

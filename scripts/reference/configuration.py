@@ -129,6 +129,8 @@ def _channels(definitions: Json) -> Iterable[str]:
         if own:
             yield f"### `channels.{platform}`"
             yield _table(own)
+    yield "### `channels.*.apps[]`"
+    yield _table(definitions["AppRule"]["properties"])
     yield "### `channels.*.access`"
     yield _table(definitions["AccessOverrides"]["properties"])
 

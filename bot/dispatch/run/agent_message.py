@@ -10,7 +10,14 @@ from typing import Any
 import orjson
 import structlog
 
-from agent.shared.envelope import MentionedName, MessageEnvelope, QuotedText, escape_text, render_envelope
+from agent.shared.envelope import (
+    APP,
+    MentionedName,
+    MessageEnvelope,
+    QuotedText,
+    escape_text,
+    render_envelope,
+)
 from agent.shared.run_identity import REQUESTED_SKILL, SCHEDULED, SENDER
 from agent.shared.schemas import SkillInfo
 from bot.access import Role
@@ -91,7 +98,8 @@ class AgentMessages:
         """Return a message with this id in the agent's format. Raises RuntimeUnreachable."""
         turn = self._uploader.turn
         message = self._blocked.hide_quoted(message)
-        skill, words = await self._skills.resolve_request(message.text)
+        is_app = message.sender.is_bot
+        skill, words = (None, message.text) if is_app else await self._skills.resolve_request(message.text)
         note = self._texts("note_skill", name=skill.name, path=skill.path) if skill else ""
         files, lost = await self._upload_files(message, identity)
         text = self._render(message, words)
@@ -120,7 +128,7 @@ class AgentMessages:
                 person=person_of(turn.platform, message.sender),
                 text=words,
                 name=message.sender.name,
-                role=self._role_of(turn, message.sender).name.lower(),
+                role=APP if message.sender.is_bot else self._role_of(turn, message.sender).name.lower(),
                 quotations=tuple(self._quoted_text(one) for one in message.quotations),
                 time=format_local_time(message.sent_at, self._zone),
                 mentions=tuple(self._list_mentions(message.mentions, words)),

@@ -16,7 +16,16 @@ from bot.access import Role
 from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import MessageBus
 from bot.commands.core_commands import build_registry
-from bot.config import AccessConfig, AccessEntry, AccountConfig, Config, LoadedConfig, Rejected, Reloaded
+from bot.config import (
+    AccessConfig,
+    AccessEntry,
+    AccountConfig,
+    AppRule,
+    Config,
+    LoadedConfig,
+    Rejected,
+    Reloaded,
+)
 from bot.config.models import ApprovalsConfig, BudgetsConfig
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.pacing import AccountChannel, RateGovernor
@@ -63,6 +72,8 @@ class Bench:
     """The language of answers to commands."""
     budgets: BudgetsConfig = field(default_factory=BudgetsConfig)
     approvals: ApprovalsConfig = field(default_factory=ApprovalsConfig)
+    apps: tuple[AppRule, ...] = ()
+    """The apps that may start turns: at most 3 in a chat within 10 minutes."""
     kept_days: int = 0
     page: str = "https://bot.example.org"
     retention: RetentionJob | None = None
@@ -88,6 +99,8 @@ class Bench:
             locale=self.locale,
             model=self.model or None,
             retention_days=self.kept_days,
+            apps=self.apps,
+            app_turns=3,
         )
         return base.model_copy(
             update={

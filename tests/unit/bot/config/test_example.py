@@ -16,7 +16,7 @@ from agent.config import ModelEntry, ToolEntry, ToolGroup
 from agent.config.document import parse_document
 from agent.config.harness import AcpAgent, SubagentTypeConfig
 from agent.tools.assembly import load_tool
-from bot.config import AccessOverrides, Config, TelegramAccount, WebAccount, schema
+from bot.config import AccessOverrides, AppRule, Config, TelegramAccount, WebAccount, schema
 
 if TYPE_CHECKING:
     from .conftest import Folder
@@ -83,7 +83,7 @@ def test_the_examples_show_the_defaults(folder: Folder) -> None:
     data = parse_document(uncommented(EXAMPLE), "c.yaml").data
     shown = data["channels"]["telegram"]
     for name, field in TelegramAccount.model_fields.items():
-        if name not in {"name", "access", "bot_token", "base_url", "assistant_id"}:
+        if name not in {"name", "access", "apps", "bot_token", "base_url", "assistant_id"}:
             assert shown[name] == field.default, name
 
 
@@ -100,6 +100,7 @@ def test_every_key_is_in_it() -> None:
     assert data["acp_agents"]["codex"].keys() == AcpAgent.model_fields.keys()
     assert data["subagents"]["types"]["critic"].keys() == SubagentTypeConfig.model_fields.keys()
     assert data["channels"]["telegram"].keys() == TelegramAccount.model_fields.keys() - {"name"}
+    assert data["channels"]["telegram"]["apps"][0].keys() == AppRule.model_fields.keys()
     assert data["channels"]["telegram"]["access"].keys() == AccessOverrides.model_fields.keys()
     assert data["channels"]["telegram"].keys() > WebAccount.model_fields.keys() - {"name"}
 
