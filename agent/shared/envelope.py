@@ -1,8 +1,8 @@
 """Render and parse the envelope in which a message reaches the agent: its author, their role, and quotations.
 
 An envelope is a pair of `<message>` tags, with `<quotation>` tags for what the author forwarded, quoted or
-shared. Texts are escaped so that nothing in them can open or close such a tag, and attributes can't end early
-(docs/decisions/pass-messages-in-envelopes.md).
+shared, and for cards, polls and the like. Texts are escaped so that nothing in them can open or close such a
+tag, and attributes can't end early (docs/decisions/pass-messages-in-envelopes.md).
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ _SEPARATOR = " | "
 
 @dataclass(frozen=True, slots=True)
 class QuotedText:
-    """Text of somebody else in a message. `kind` is forward, quote, shared or reply (to the message that it
-    holds); `person` is the author as `platform:id`, "" if unknown; `files` are the names of the files that
-    came with it; `time` is when it was written, as text ("" if unknown).
+    """Content of a message that is not its author's own words. `kind` is forward, quote, shared, reply (to
+    the message that it holds), card or another one of `bot.domain.QuotationKind`; `person` is the author as
+    `platform:id`, "" if unknown; `files` are the names of the files that came with it; `time` is when it was
+    written, as text ("" if unknown).
     """
 
     kind: str

@@ -50,6 +50,7 @@ class RecordSettings:
 LONGEST_LINE = 1000
 LONGEST_QUOTATIONS = 5000
 """Maximum number of characters of all quotations in a message, unless the first alone is longer."""
+REPEATED_KINDS = frozenset({QuotationKind.REPLY, QuotationKind.THREAD_START})
 LONGEST_REPLY = 120
 """Maximum number of characters of a message that is replied to: most are in the same list."""
 # Limits of the messages before a turn: number, characters, and how far back (s).
@@ -107,7 +108,8 @@ def _format_message(one: RecordedMessage | HistoryMessage, platform: str, zone: 
     at = datetime.fromtimestamp(one.sent_at, zone).strftime("%Y-%m-%d %H:%M")
     parts = [
         at,
-        f"{_quote_text(one.sender.name or one.sender.id)} ({person_of(platform, one.sender)})",
+        f"{_quote_text(one.sender.name or one.sender.id)}{' [app]' if one.sender.is_bot else ''}"
+        f" ({person_of(platform, one.sender)})",
         *([_quote_text(_shorten(one.text))] if one.text or not one.quotations else []),
         *_format_quotations(one.quotations),
         *([one.link] if one.link else []),
@@ -128,11 +130,11 @@ def _format_quotations(quotations: Sequence[Quotation]) -> Iterator[str]:
 
 
 def _format_quotation(quotation: Quotation) -> str:
-    """Format what the sender forwarded, quoted or shared, so that it is not read as their own words."""
+    """Format content that is not the sender's own words, so that it is not read as such."""
     author = f" {_quote_text(quotation.author)}:" if quotation.author else ""
     files = "".join(f" [{name}]" for name in quotation.files)
     text = quotation.text
-    if quotation.kind is QuotationKind.REPLY and len(text) > LONGEST_REPLY:
+    if quotation.kind in REPEATED_KINDS and len(text) > LONGEST_REPLY:
         text = text[: LONGEST_REPLY - 1] + "…"
     return f"({quotation.kind.value}{author} {_quote_text(_shorten(text) + files)})"
 

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bot.domain import Quotation
+from bot.domain import Quotation, QuotationKind
 
 MARK = "> "
 LONGEST_FIRST_WORDS = 60
+LABELLED_KINDS = frozenset(
+    {
+        QuotationKind.TRANSCRIPT,
+        QuotationKind.POLL,
+        QuotationKind.CHECKLIST,
+        QuotationKind.LOCATION,
+        QuotationKind.CONTACT,
+        QuotationKind.STICKER,
+        QuotationKind.UNSUPPORTED,
+    }
+)
+"""Kinds of content whose text alone does not tell what it is."""
 
 
 def with_quotations(text: str, quotations: Iterable[Quotation]) -> str:
@@ -24,7 +36,9 @@ def first_words(text: str, quotations: Iterable[Quotation]) -> str:
 def quote_lines(quotation: Quotation) -> str:
     """Return a quotation as lines that start with `> `, the first one with its author if they are known."""
     files = [f"[{name}]" for name in quotation.files]
-    said = "\n".join(filter(None, [quotation.text.strip(), *files])) or "…"
+    label = f"[{quotation.kind.value}]" if quotation.kind in LABELLED_KINDS else ""
+    first = " ".join(filter(None, [label, quotation.text.strip()]))
+    said = "\n".join(filter(None, [first, *files])) or "…"
     author = quotation.author or quotation.author_id
     lines = f"{author}: {said}" if author else said
     return "\n".join(f"{MARK}{line}" for line in lines.splitlines())
