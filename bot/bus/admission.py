@@ -9,7 +9,7 @@ import structlog
 
 from bot.access import Permission, Role
 from bot.access.one_time_codes import GOOD_FOR, create_code
-from bot.bus.quotation_limits import count_characters, cut_quotations
+from bot.bus.quotation_limits import count_characters, cut_change, cut_quotations
 from bot.commands.registry import Registry
 from bot.domain import (
     CONTEXT_KINDS,
@@ -20,8 +20,9 @@ from bot.domain import (
     Origin,
     QuotationKind,
 )
-from bot.store.admission_types import Admission, InboxItem, Notice, RecordOnly, Verdict
-from bot.store.budgets import UsageLimit
+from bot.store.admission_types import AddressedEdit, Admission, InboxItem, Notice, RecordOnly, Verdict
+from bot.store.budgets import DAY, UsageLimit
+from bot.store.message_edits import edited_event_id
 from bot.store.people import Pairing
 from bot.wiring import AccountView
 
@@ -130,7 +131,7 @@ class AdmissionPolicy:
         budgets = self._account.limits_for(message.origin, role)
         return self._make_admission(shortened, Verdict.CHAT, budgets=budgets)
 
-    def _admit_change(self, happened: InboundChange) -> InboundChange | None:
+    def _admit_change(self, happened: InboundChange) -> InboundChange | AddressedEdit | None:
         """Admit a change. A person without access can delete messages, but not write by editing them; nor
         can an app.
         """
@@ -140,7 +141,21 @@ class AdmissionPolicy:
             return None
         if happened.origin.sender.id and self._account.policy.role_of(happened.origin) < Role.MEMBER:
             return None
-        return replace(happened, text=happened.text[: self._account.limits.characters])
+        change = cut_change(happened, self._account.limits.characters)
+        admission = self._admit_edited(change)
+        return change if admission is None else AddressedEdit(change, admission)
+
+    def _admit_edited(self, change: InboundChange) -> Admission | None:
+        """Admit an edited message that addresses the bot. The store knows whether it did so before, unless
+        that is so long ago that it has forgotten the message.
+        """
+        message = change.message
+        if message is None or message.clicked or not message.origin.sender.id:
+            return None
+        kept = self._account.retention_days * DAY
+        if message.origin.sender.is_bot or (kept and change.at - message.sent_at > kept):
+            return None
+        return self.admit_message(replace(message, event_id=edited_event_id(message.origin)))
 
     def _admit_stranger(self, message: InboundMessage, role: Role) -> Admission | None:
         """Tell a person without access how to get it, in private chats only: by a pairing code, or once a day

@@ -18,7 +18,7 @@ from bot.clock import Clock
 from bot.domain import InboundChange, InboundEvent, InboundMessage, Origin, TurnKind
 from bot.faults import Step, reach
 from bot.store import Database
-from bot.store.admission_types import Accepted, AppLimited, Refusal
+from bot.store.admission_types import Accepted, AddressedEdit, AppLimited, InboxItem, Refusal
 from bot.store.chat_migration import migrate_chat
 from bot.store.database import urgent
 from bot.store.inbox import accept_batch, load_cursor
@@ -207,7 +207,7 @@ class MessageBus:
             reach(Step.STORED)
         for turn in accepted:
             self._wake_turn(turn)
-        for change in [found for found in batch if isinstance(found, InboundChange)]:
+        for change in _list_changes(batch):
             for follower in self._followers:
                 follower(change)
         for limited in (one for one in taken if isinstance(one, AppLimited)):
@@ -233,6 +233,11 @@ class MessageBus:
             self._control.wake(turn.turn)
         for watcher in self._watchers:
             watcher(turn)
+
+
+def _list_changes(batch: Iterable[InboxItem]) -> list[InboundChange]:
+    found = (one.change if isinstance(one, AddressedEdit) else one for one in batch)
+    return [one for one in found if isinstance(one, InboundChange)]
 
 
 class AccountInbox:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.domain import CONTEXT_KINDS, InboundMessage, Quotation
+from bot.domain import CONTEXT_KINDS, InboundChange, InboundMessage, Quotation
 
 MAX_CONTEXT_CHARACTERS = 2000
 """Maximum number of characters of content that comes along, such as a message that is replied to: often the
@@ -22,14 +22,26 @@ def cut_quotations(message: InboundMessage, most: int) -> InboundMessage:
     """Return the message with what comes along cut to MAX_CONTEXT_CHARACTERS, and other quotations to what
     its author's words leave of `most` characters.
     """
-    room = most - len(message.text)
-    quotations: list[Quotation] = []
-    for one in message.quotations:
+    return replace(message, quotations=_cut_all(message.quotations, most - len(message.text)))
+
+
+def cut_change(change: InboundChange, most: int) -> InboundChange:
+    """Return an edit with its text cut to `most` characters, and its quotations like those of a message."""
+    text = change.text[:most] if change.text is not None else None
+    quotations = change.quotations
+    if quotations is not None:
+        quotations = _cut_all(quotations, most - len(text or ""))
+    return replace(change, text=text, quotations=quotations)
+
+
+def _cut_all(quotations: tuple[Quotation, ...], room: int) -> tuple[Quotation, ...]:
+    cut: list[Quotation] = []
+    for one in quotations:
         comes_along = one.kind in CONTEXT_KINDS
         text = _cut_text(one.text, MAX_CONTEXT_CHARACTERS if comes_along else room)
         room -= 0 if comes_along else len(text)
-        quotations.append(replace(one, text=text))
-    return replace(message, quotations=tuple(quotations))
+        cut.append(replace(one, text=text))
+    return tuple(cut)
 
 
 def _cut_text(text: str, most: int) -> str:

@@ -86,7 +86,17 @@ class RecordOnly:
     event: InboundEvent
 
 
-InboxItem = Admission | InboundChange | RecordOnly
+@dataclass(frozen=True, slots=True)
+class AddressedEdit:
+    """An edit after which a message addresses the bot: it starts a turn unless the message was accepted
+    before.
+    """
+
+    change: InboundChange
+    admission: Admission
+
+
+InboxItem = Admission | InboundChange | AddressedEdit | RecordOnly
 
 
 @dataclass(frozen=True, slots=True)

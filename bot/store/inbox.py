@@ -12,6 +12,7 @@ from typing import Any
 from bot.domain import Busy, InboundChange, InboundEvent, InboundMessage, Stopped, TurnKind
 from bot.store.admission_types import (
     Accepted,
+    AddressedEdit,
     Admission,
     AppLimited,
     InboxItem,
@@ -46,7 +47,7 @@ from bot.store.interrupts import (
     is_foreign,
     is_readable,
 )
-from bot.store.message_edits import apply_edit
+from bot.store.message_edits import apply_edit, edited_event_id, was_accepted
 from bot.store.new_turn import ADD_INBOUND, SET_INBOUND_TURN, open_notice, open_turn
 from bot.store.people import PairingOutcome, request_pairing, set_pairing_address
 from bot.store.record import apply_change, record_message
@@ -117,6 +118,8 @@ def accept_batch(
         elif isinstance(one, InboundChange):
             apply_edit(connection, one, now)
             apply_change(connection, one)
+        elif isinstance(one, AddressedEdit):
+            taken += _accept_edit(connection, one, now, queue_limit)
         elif one.is_by_app:
             taken += _accept_app(connection, one, now, queue_limit)
         elif (refusal := _reject_click(connection, one, queue_limit)) is not None:
@@ -160,7 +163,20 @@ def _rejection(connection: Connection, admission: Admission, row: Any, queue_lim
     return admission.texts("queue_full", limit=queue_limit) if queued >= queue_limit else None
 
 
+def _accept_edit(connection: Connection, edit: AddressedEdit, now: float, queue_limit: int) -> list[Accepted]:
+    """Answer a message that addresses the bot since it was edited; one that was accepted before is edited."""
+    apply_change(connection, edit.change)
+    if was_accepted(connection, edit.change.origin):
+        apply_edit(connection, edit.change, now)
+        return []
+    return _accept_one(connection, edit.admission, now, queue_limit)
+
+
 def _accept_one(connection: Connection, admission: Admission, now: float, queue_limit: int) -> list[Accepted]:
+    origin = admission.message.origin
+    overtaken = {"account": origin.account, "event_id": edited_event_id(origin)}
+    if not admission.message.clicked and connection.execute(FIND_EVENT, overtaken).first():
+        return []  # an edit was answered, which came first or in the place of this message
     told = _check_notice(connection, admission, now)
     inbound = None if told is None else _store(connection, told.message, now)
     if told is None or inbound is None:

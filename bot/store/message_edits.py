@@ -1,7 +1,8 @@
 """Edits and deletions by people: they change a turn that has not started; otherwise they are reported to the
 agent with the next turn.
 
-Nothing here opens a turn: an edit is never answered by itself, even one that adds a mention.
+An edit of an accepted message opens no turn. One that first makes a message address the bot does
+(`bot.store.inbox`), once: `edited_event_id` is the same for all edits of a message.
 """
 
 from __future__ import annotations
@@ -10,8 +11,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from bot.domain import ChangeNote, InboundChange, TurnKind, TurnState
-from bot.store.connection import Connection, decode_address, decode_sender, encode_address, sql
+from bot.domain import ChangeNote, InboundChange, Origin, TurnKind, TurnState
+from bot.store.connection import (
+    Connection,
+    decode_address,
+    decode_sender,
+    encode_address,
+    encode_quotations,
+    sql,
+)
 from bot.store.interrupts import SET_INBOUND_TEXT
 from bot.store.new_turn import SET_STATE
 
@@ -27,11 +35,19 @@ NEVER_BEGUN = frozenset({TurnState.CANCELLED.value, TurnState.EXPIRED.value})
 SET_ADDRESS = sql("UPDATE turns SET address = :address WHERE id = :id")
 # Find the stored message that an edit or a deletion refers to, with its turn.
 FIND_EDITED = sql(
-    """SELECT i.id, i.turn_id, i.text, i.changed_at, t.kind, t.state, t.run_id, t.thread_id, t.conversation_id
+    """SELECT i.id, i.turn_id, i.text, i.quotations, i.changed_at, t.kind, t.state, t.run_id, t.thread_id,
+    t.conversation_id
     FROM inbound i JOIN turns t ON t.id = i.turn_id JOIN conversations c ON c.id = t.conversation_id
     WHERE i.account = :account AND i.message_id = :message_id AND i.turn_id > 0 AND i.deleted = 0
     AND c.chat = :chat ORDER BY i.id DESC LIMIT 1"""
 )
+# Find whether a message was accepted, though it may be deleted by now.
+FIND_ACCEPTED = sql(
+    """SELECT i.id FROM inbound i JOIN turns t ON t.id = i.turn_id
+    JOIN conversations c ON c.id = t.conversation_id
+    WHERE i.account = :account AND i.message_id = :message_id AND i.turn_id > 0 AND c.chat = :chat LIMIT 1"""
+)
+SET_INBOUND_QUOTATIONS = sql("UPDATE inbound SET quotations = :quotations WHERE id = :id")
 # Insert an edit unless its event is known; returns its id.
 ADD_EDIT = sql(
     """INSERT INTO changes (account, event_id, inbound_id, conversation_id, thread_id, old_text, new_text,
@@ -68,6 +84,17 @@ EDITS_OF_TURN = sql(
 )
 
 
+def edited_event_id(origin: Origin) -> str:
+    """Return the event id of a message that addresses the bot since it was edited."""
+    return f"edited:{origin.chat}:{origin.message_id}"
+
+
+def was_accepted(connection: Connection, origin: Origin) -> bool:
+    """Check whether a message was accepted before."""
+    here = {"account": origin.account, "chat": origin.chat, "message_id": origin.message_id}
+    return connection.execute(FIND_ACCEPTED, here).first() is not None
+
+
 def apply_edit(connection: Connection, happened: InboundChange, now: float) -> None:
     """Apply an edit or a deletion to a stored message of a chat turn; ignore others."""
     origin = happened.origin
@@ -77,17 +104,22 @@ def apply_edit(connection: Connection, happened: InboundChange, now: float) -> N
     ).first()
     if row is None or row.kind != TurnKind.CHAT.value or happened.at < row.changed_at:
         return
-    if happened.text == row.text:
+    quotations = None if happened.quotations is None else encode_quotations(happened.quotations)
+    if happened.text == row.text and quotations in (None, row.quotations):
         return
     added = _add(connection, happened, row)
     if added is None:
         return
     gone = happened.text is None
     waiting = connection.execute(HOLD_TURN, {"id": row.turn_id, "gone": int(gone)}).first()
-    if waiting is not None or (row.state in NEVER_BEGUN and not row.run_id):
+    # Other content, such as the preview of a link, is no news for an agent that has read the message.
+    is_read = waiting is None and not (row.state in NEVER_BEGUN and not row.run_id)
+    if not is_read or happened.text == row.text:
         connection.execute(SETTLE_EDIT, {"id": added})
     if not gone:
         connection.execute(SET_INBOUND_TEXT, {"text": happened.text, "at": happened.at, "id": row.id})
+        if quotations is not None:
+            connection.execute(SET_INBOUND_QUOTATIONS, {"quotations": quotations, "id": row.id})
         return
     connection.execute(CLEAR_INBOUND, {"at": happened.at, "id": row.id})
     connection.execute(CLEAR_EDITS, {"inbound": row.id})

@@ -59,6 +59,10 @@ ADD_RECORDED = sql(
 UPDATE_RECORDED = sql(
     "UPDATE record SET text = :text WHERE account = :account AND chat = :chat AND message_id = :message_id"
 )
+UPDATE_RECORDED_QUOTATIONS = sql(
+    "UPDATE record SET quotations = :quotations WHERE account = :account AND chat = :chat"
+    " AND message_id = :message_id"
+)
 DELETE_RECORDED = sql(
     "DELETE FROM record WHERE account = :account AND chat = :chat AND message_id = :message_id"
 )
@@ -117,9 +121,7 @@ def record_message(connection: Connection, message: InboundMessage) -> None:
             "message_id": origin.message_id,
             "sender": encode_sender(origin.sender),
             "text": text[:LONGEST],
-            "quotations": encode_quotations(
-                [replace(one, text=one.text[:LONGEST]) for one in message.quotations]
-            ),
+            "quotations": _encode_shortened(message.quotations),
             "mentions": encode_mentions(message.mentions),
             "sent_at": message.sent_at,
             "link": message.link,
@@ -135,6 +137,13 @@ def apply_change(connection: Connection, happened: InboundChange) -> None:
         connection.execute(DELETE_RECORDED, here)
     else:
         connection.execute(UPDATE_RECORDED, {**here, "text": happened.text[:LONGEST]})
+    if happened.text is not None and happened.quotations is not None:
+        quotations = _encode_shortened(happened.quotations)
+        connection.execute(UPDATE_RECORDED_QUOTATIONS, {**here, "quotations": quotations})
+
+
+def _encode_shortened(quotations: tuple[Quotation, ...]) -> str:
+    return encode_quotations([replace(one, text=one.text[:LONGEST]) for one in quotations])
 
 
 def list_recorded(
