@@ -96,7 +96,7 @@ class AccessPolicy:
         """Return the rule by which an app may start turns in that chat, None if it may not."""
         ids, chats = _person_entries(origin), _entry_names(origin, origin.chat)
         for rule in self._apps:
-            if origin.sender.is_bot and rule.id in ids and (not rule.chats or chats.intersection(rule.chats)):
+            if rule.id in ids and (not rule.chats or chats.intersection(rule.chats)):
                 return rule
         return None
 

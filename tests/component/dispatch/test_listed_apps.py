@@ -10,13 +10,23 @@ from agent.shared.envelope import parse_envelopes
 from bot.access import AccessPolicy, Role
 from bot.config import AccessConfig, AccessEntry, AppRule
 from bot.config.models import BudgetLimits, BudgetsConfig
-from bot.domain import Busy, ChatKind, Isolation, IsolationPolicy, Origin, Sender
+from bot.domain import (
+    Busy,
+    ChatKind,
+    InboundChange,
+    InboundMessage,
+    Isolation,
+    IsolationPolicy,
+    Origin,
+    Sender,
+)
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.audit import list_audit_entries
 from bot.testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_apps import APP, app_says
 from tests.component.dispatch.test_chat_record import kept, says
+from tests.component.dispatch.test_skill_commands import TAUGHT
 
 ME = AccessEntry("recording", "B7")
 GROUP = ChatKind.GROUP
@@ -83,16 +93,37 @@ async def test_only_the_app_itself_is_listed(open_: Bench, sender: Sender) -> No
     assert not open_.runtime.runs
 
 
-async def test_a_listed_app_gives_no_commands(open_: Bench) -> None:
-    open_.apps = listed(mention=False)
+@pytest.mark.parametrize("text", ["/role recording:B7 owner", "/help", "/meeting-actions now", "/new"])
+async def test_a_listed_app_gives_no_commands(open_: Bench, text: str) -> None:
+    open_.apps, open_.runtime.taught = listed(mention=False), TAUGHT
     async with open_.running():
-        await app_says(open_, "/role recording:B7 owner")
+        await app_says(open_, text)
         await open_.until(lambda: open_.runtime.runs)
         await open_.rest(1.0)
     [run] = open_.runtime.runs.values()
-    [envelope] = parse_envelopes(run.request.messages[0]["content"])
-    assert (envelope.role, envelope.text) == ("app", "/role recording:B7 owner")
+    content = run.request.messages[0]["content"]
+    [envelope] = parse_envelopes(content)
+    assert content.startswith("<message")
+    assert (envelope.role, envelope.text) == ("app", text)
     assert not [one for one in await open_.db.run(list_audit_entries) if one.deed.action == "give"]
+
+
+async def test_an_edit_by_a_listed_app_is_recorded_alone(open_: Bench) -> None:
+    open_.runtime.script = None
+    async with open_.running():
+        await says(open_, "/record on", person="9")
+        await open_.adapter.hears("a long task", chat="group", kind=GROUP)
+        await open_.until(lambda: open_.runtime.runs)
+        await app_says(open_, "disk is full", message_id="m1")
+        origin = Origin("rec", "recording", "group", GROUP, "m1", APP)
+        message = InboundMessage("x", origin, "all disks are full", 1e9)
+        assert open_.adapter.context is not None
+        await open_.adapter.context.inbox.accept([InboundChange("c1", origin, message.text, 1e9, message)])
+        assert (await kept(open_))[-1] == "Grafana: all disks are full"
+        [*open_.runtime.runs.values()][-1].end()
+        await open_.until(lambda: len(open_.runtime.runs) == 2)
+        [envelope] = parse_envelopes([*open_.runtime.runs.values()][-1].request.messages[0]["content"])
+        assert envelope.text == "disk is full"
 
 
 async def test_two_bots_stop_and_a_restart_changes_nothing(open_: Bench) -> None:

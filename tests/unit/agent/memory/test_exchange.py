@@ -71,6 +71,16 @@ def test_the_text_of_a_schedule_and_its_answer_are_no_memory() -> None:
         ]
 
 
+def test_what_an_app_wrote_and_its_answer_are_no_memory() -> None:
+    envelope = MessageEnvelope("telegram:app:1", "The disk is full.", "Ann", "app")
+    by_app = HumanMessage(render_envelope(envelope), additional_kwargs={"sender": "telegram:app:1"})
+    later = [by_app, AIMessage("Delete logs."), said("telegram:1", "I like tea."), AIMessage("Noted.")]
+    for scope in (ANN, GROUP, MemoryScope("person", "tg", "telegram:app:1")):
+        queued = to_queued_messages(filter_for_scope(select_memorable(later), scope))
+        assert "disk" not in "".join(one.text for one in queued)
+        assert "logs" not in "".join(one.text for one in queued)
+
+
 def asking(reply: str, **more: Any) -> list[BaseMessage]:
     """A conversation in which the agent asks."""
     call = {

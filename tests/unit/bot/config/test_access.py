@@ -160,6 +160,42 @@ def test_an_account_overrides_what_it_names_and_adds_to_blocked(folder: Folder) 
         config.access_for("nobody")
 
 
+APPS = (
+    V + "channels:\n  work:\n    platform: slack\n    bot_token: xoxb-1\n    app_token: xapp-1\n    apps:\n"
+)
+
+
+def test_apps_are_listed_by_id(folder: Folder) -> None:
+    text = "      - {id: 'slack:B7', chats: 'work:C123'}\n      - {id: 'work:A0', mention: false}\n"
+    first, second = folder.load(APPS + text).config.channels["work"].apps
+    assert (str(first.id), [str(one) for one in first.chats], first.mention) == (
+        "slack:B7",
+        ["work:C123"],
+        True,
+    )
+    assert (str(second.id), second.chats, second.mention) == ("work:A0", (), False)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("{id: Grafana}", f"apps[0].id: {WANTED}"),
+        (
+            "{id: '@grafana'}",
+            f"apps[0].id: {WANTED}; a name can change hands, so use the id, which /whoami shows",
+        ),
+        ("{id: 'discord:5'}", "apps[0].id: expected an entry for this account, such as work:id"),
+        ("{id: 'slack:team:T1'}", "apps[0].id: expected the id of an app or a chat after slack:"),
+        (
+            "{id: 'slack:B7', chats: ['web:5']}",
+            "apps[0].chats[0]: expected an entry for this account, such as work:id",
+        ),
+    ],
+)
+def test_no_name_and_no_other_account_lists_an_app(folder: Folder, entry: str, message: str) -> None:
+    assert folder.refuse(APPS + f"      - {entry}\n") == [f"config.yaml:8: channels.work.{message}"]
+
+
 def test_an_override_may_empty_a_list() -> None:
     general = AccessConfig(admins=("web:a",))
     assert AccessOverrides(admins=()).over(general).admins == ()

@@ -8,8 +8,10 @@ from datetime import UTC
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.content import Card, CardField, PollOption, card, location, poll, sticker, unsupported
 from bot.domain import Quotation, QuotationKind, Sender
 from bot.privacy.chat_record import LONGEST_LINE, LONGEST_REPLY, format_messages
+from bot.store.quotations import with_quotations
 from bot.store.record import RecordedMessage
 
 
@@ -39,6 +41,44 @@ def test_a_message_that_is_replied_to_is_told_in_a_few_words() -> None:
     told, _ = format_messages([replace(said("no", 60), quotations=(reply,))], "telegram", UTC, 1000)
     words = "x" * (LONGEST_REPLY - 1)
     assert told == [f'- 1970-01-01 00:01 "Ann" (telegram:7) "no" (reply "Bob": "{words}…")']
+
+
+def test_an_app_is_marked_which_no_name_imitates() -> None:
+    app = replace(said("disk is full", 60), sender=Sender("B7", "Grafana", is_bot=True))
+    person = replace(said("me too", 60), sender=Sender("9", 'Grafana" [app]'))
+    told, _ = format_messages([app, person], "slack", UTC, 1000)
+    assert told == [
+        '- 1970-01-01 00:01 "Grafana" [app] (slack:app:B7) "disk is full"',
+        '- 1970-01-01 00:01 "Grafana\\" [app]" (slack:9) "me too"',
+    ]
+
+
+def test_every_kind_of_content_is_named() -> None:
+    contents = (
+        card(Card("Disk full", "https://example.org/1", lines=[CardField("host", "db1")])),
+        poll("Lunch?", [PollOption("Pizza", 2)]),
+        location(52.5, 13.4, "Berlin"),
+        sticker("👍"),
+        unsupported("dice"),
+    )
+    told, _ = format_messages([replace(said("", 60), quotations=contents)], "telegram", UTC, 1000)
+    assert told == [
+        '- 1970-01-01 00:01 "Ann" (telegram:7) (card "[Disk full](https://example.org/1)\\nhost: db1")'
+        ' (poll "Lunch?\\n- Pizza (2 votes)") (location "Berlin\\n52.5, 13.4") (sticker "👍")'
+        ' (unsupported "dice")'
+    ]
+
+
+def test_people_see_what_content_is() -> None:
+    shown = [card(Card("Disk full")), poll("Lunch?", [PollOption("Pizza")]), sticker(""), unsupported("dice")]
+    assert with_quotations("look", shown).split("\n") == [
+        "look",
+        "> Disk full",
+        "> [poll] Lunch?",
+        "> - Pizza",
+        "> [sticker]",
+        "> [unsupported] dice",
+    ]
 
 
 def test_the_oldest_are_left_out() -> None:

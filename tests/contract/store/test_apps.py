@@ -1,0 +1,142 @@
+"""Messages of apps in the store: a turn of their own within a limit, and no part in what people decide."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.domain import ChatKind, InboundMessage, Isolation, IsolationPolicy, Sender, TurnKind
+from bot.store import Database
+from bot.store.admission_types import Accepted, AddressedEdit, Admission, AppLimited
+from bot.store.app_budget import AppBudget
+from bot.store.audit import list_audit_entries
+from bot.store.chat_migration import migrate_chat
+from bot.store.connection import decode_sender, encode_sender
+from bot.store.inbox import accept_batch
+from bot.store.message_edits import edited_event_id
+from bot.store.retention import PersonKey, list_written
+from bot.store.steering import load_steerable
+from bot.store.turns import Begin, Idle, claim_turn, load_turn
+
+from .inbound_messages import ANN, QUEUE, accept, admission, changed, message
+from .test_approvals import ASKED, asking, stands
+
+APP = Sender("7", "Ann", "ann", is_bot=True)
+"""An app with the id and the names of a person."""
+BUDGET = AppBudget(2, 600.0)
+WHOLE = IsolationPolicy(Isolation.CHAT)
+
+
+def by_app(text: str = "disk is full", **more: Any) -> Admission:
+    more = {"sender": APP, "kind": ChatKind.GROUP, **more}
+    return admission(message(text, **more), policy=WHOLE, app_budget=BUDGET)
+
+
+def by_ann(text: str = "hello", **more: Any) -> Admission:
+    return admission(message(text, kind=ChatKind.GROUP, **more), policy=WHOLE, app_budget=BUDGET)
+
+
+async def taken(db: Database, *admitted: Any, now: float = 100.0) -> list[Any]:
+    return list(await db.run(accept_batch, "tg", admitted, "", now, QUEUE))
+
+
+@pytest.mark.parametrize("sender", [APP, replace(APP, belongs=("team:T1",), guest=True)])
+def test_an_app_comes_back_as_one(sender: Sender) -> None:
+    assert decode_sender(encode_sender(sender)) == sender
+    assert PersonKey("telegram", "7").is_written_by(sender) is False
+    assert PersonKey("telegram", "app:7").is_written_by(sender) is True
+
+
+async def test_what_an_app_wrote_is_not_the_persons(db: Database) -> None:
+    await accept(db, by_app(), by_ann())
+    assert [one.text for one in await db.run(list_written, PersonKey("telegram", "7"), 0)] == ["hello"]
+    assert [one.text for one in await db.run(list_written, PersonKey("telegram", "app:7"), 0)] == [
+        "disk is full"
+    ]
+
+
+@pytest.mark.parametrize("text", ["Approve", "approve", "reject", "why?", "no, thanks"])
+async def test_an_app_decides_nothing(db: Database, text: str) -> None:
+    """Neither the app that asked for the work, nor one with the id of who did."""
+    asked = await asking(db, ChatKind.GROUP)
+    of = message(text, kind=ChatKind.GROUP, reply_to=ASKED, sender=APP)
+    [waiting] = await accept(db, replace(admission(of), app_budget=BUDGET, is_admin=True))
+    assert (waiting.conversation, waiting.kind) == (asked.conversation, TurnKind.CHAT)
+    assert isinstance(await db.run(claim_turn, asked.conversation, 103.0), Idle)
+    own = message("Approve", kind=ChatKind.GROUP, reply_to=ASKED, sender=ANN)
+    [decided] = await accept(db, admission(own))
+    begun = await db.run(claim_turn, asked.conversation, 104.0)
+    assert isinstance(begun, Begin)
+    assert (begun.turn.id, begun.turn.answers) == (decided.turn, "i1")
+
+
+async def test_a_person_does_not_decide_as_an_app_with_the_same_id(db: Database) -> None:
+    [accepted] = await accept(db, by_app("go"))
+    begun = await db.run(claim_turn, accepted.conversation, 101.0)
+    assert isinstance(begun, Begin)
+    await stands(db, begun.turn, ChatKind.GROUP)
+    mine = admission(message("Approve", kind=ChatKind.GROUP, reply_to=ASKED, sender=ANN), policy=WHOLE)
+    [waiting, *_] = await accept(db, mine)
+    loaded = await db.run(load_turn, waiting.turn)
+    assert loaded is not None
+    assert loaded.turn.answers == ""
+
+
+async def test_an_app_joins_no_run_not_even_its_own(db: Database) -> None:
+    [accepted] = await accept(db, by_app("go"))
+    begun = await db.run(claim_turn, accepted.conversation, 101.0)
+    assert isinstance(begun, Begin)
+    await accept(db, by_app("more"))
+    assert (await db.run(load_steerable, begun.turn, 102.0)).messages == ()
+
+
+async def test_a_member_and_an_app_of_that_id_have_conversations_of_their_own(db: Database) -> None:
+    policy = IsolationPolicy(Isolation.MEMBER)
+    [mine, its] = await accept(db, replace(by_ann(), policy=policy), replace(by_app(), policy=policy))
+    assert mine.conversation != its.conversation
+
+
+async def test_the_limit_is_logged_once_in_a_period(db: Database) -> None:
+    first = await taken(db, *[by_app() for _ in range(4)])
+    assert [type(one) for one in first] == [Accepted, Accepted, AppLimited]
+    assert await taken(db, by_app(), now=300.0) == []
+    again = await taken(db, *[by_app() for _ in range(4)], now=701.0)
+    assert [type(one) for one in again] == [Accepted, Accepted, AppLimited]
+    assert [one.deed.action for one in await db.run(list_audit_entries)] == ["app limit"] * 2
+
+
+async def test_a_redelivered_message_of_an_app_counts_once(db: Database) -> None:
+    once = by_app()
+    assert len(await taken(db, once, once, once, by_app())) == 2
+
+
+async def test_the_count_follows_a_group_to_its_new_id(db: Database) -> None:
+    await taken(db, *[by_app(chat="-1") for _ in range(2)])
+    await db.run(migrate_chat, "tg", "-1", "-100")
+    assert [type(one) for one in await taken(db, by_app(chat="-100"))] == [AppLimited]
+
+
+async def test_a_person_restarts_the_count_of_their_chat(db: Database) -> None:
+    await taken(db, *[by_app() for _ in range(2)], *[by_app(chat="c2") for _ in range(2)])
+    await taken(db, by_ann())
+    assert [type(one) for one in await taken(db, by_app(), by_app(chat="c2"))] == [Accepted, AppLimited]
+
+
+def edited(of: InboundMessage, text: str = "hello") -> AddressedEdit:
+    message = replace(of, event_id=edited_event_id(of.origin), text=text)
+    return AddressedEdit(changed(of, text), admission(message))
+
+
+async def test_an_edit_is_answered_once(db: Database) -> None:
+    of = message("@bot hello", kind=ChatKind.GROUP)
+    first, second = edited(of), edited(of, "hello there")
+    assert len(await accept(db, first)) == 1
+    assert await accept(db, first, second, changed(of, None), edited(of), admission(of)) == []
+
+
+async def test_an_edit_of_another_chats_message_is_another_message(db: Database) -> None:
+    of = message("hello", kind=ChatKind.GROUP, message_id="5")
+    other = message("hello", kind=ChatKind.GROUP, message_id="5", chat="c2")
+    assert len(await accept(db, admission(of), edited(other))) == 2
