@@ -70,7 +70,7 @@ APPROVAL_MUTATIONS = (
         "one's own request",
         "a link of another account makes nobody another admin",
         "bot/store/interrupts.py",
-        'sender.id.removeprefix(f"{platform}:") if sender.account else sender.id',
+        'sender.id.removeprefix(f"{platform}:") if sender.account else sender.key',
         "sender.id",
         "tests/contract/store/test_approvals.py::test_who_asked_stays_who_asked_in_the_console",
     ),
