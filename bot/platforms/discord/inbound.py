@@ -76,7 +76,7 @@ class DiscordInbound:
         """Convert a message of a person or an app, or a notice; None for the bot's own. Raises Malformed."""
         author = get_object(message, "author")
         kind = get_int(message, "type")
-        if kind == THREAD_STARTER and self._grew_from_own(message):
+        if kind == THREAD_STARTER and self._tells_of_own(message):
             self.note_own_thread(place.id)
             return None
         if snowflake(author, "id") == self._me:
@@ -278,12 +278,16 @@ class DiscordInbound:
         role = self._known.places.find_bot_role(place.guild)
         if role and f"<@&{role}>" in text and role in get_strings(message, "mention_roles"):
             return True
-        if get_int(message, "type") == REPLY and _find_answered_author(message) == me:
-            return True
-        return own_thread
+        is_reply = get_int(message, "type") == REPLY
+        return own_thread or (is_reply and self._tells_of_own(message, place))
 
-    def _grew_from_own(self, message: Json) -> bool:
-        return _find_answered_author(message) == self._me
+    def _tells_of_own(self, message: Json, place: CachedChannel | None = None) -> bool:
+        """Return whether a message refers to one of the bot; False if that can't be read."""
+        try:
+            replied = self._find_referred(message, place) or {}
+            return get_object(replied, "author").get("id") == self._me
+        except Malformed:
+            return False
 
 
 def _read_notice(message: Json, names: MessageNames) -> Quotation:
@@ -304,13 +308,5 @@ def _find_answered(message: Json, channel: str = "") -> str:
     """Return the id of the message that is replied to, "" if there is none or it can't be read."""
     try:
         return refers_to(message, channel)
-    except Malformed:
-        return ""
-
-
-def _find_answered_author(message: Json) -> str:
-    """Return the id of the author of the message that is replied to, "" if it can't be read."""
-    try:
-        return get_string(get_object(get_object(message, "referenced_message"), "author"), "id")
     except Malformed:
         return ""

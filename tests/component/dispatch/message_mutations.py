@@ -62,6 +62,14 @@ MESSAGE_MUTATIONS = (
     ),
     Mutation(
         "forwarded commands",
+        "Discord: what a webhook posts is no person's",
+        "bot/platforms/discord/inbound.py",
+        'is_bot=bool(author.get("bot") or author.get("system") or "webhook_id" in event)',
+        'is_bot=bool(author.get("bot") or author.get("system"))',
+        "tests/platforms/discord/test_inbound.py::test_apps_are_told_apart_and_the_bot_itself_is_ignored",
+    ),
+    Mutation(
+        "forwarded commands",
         "Discord: a message of another channel is not read for a reply",
         "bot/platforms/discord/names.py",
         'return number if not channel or reference.get("channel_id") in (None, channel) else ""',

@@ -222,6 +222,17 @@ async def test_a_reply_is_read_although_discord_left_it_out(running: Running, sh
     assert late.quotations == (Quotation(QuotationKind.REPLY, "[deleted message]"),)
 
 
+async def test_a_reply_to_the_bot_is_meant_although_discord_left_it_out(
+    running: Running, shelf: Shelf
+) -> None:
+    chat = running.emulator.people.make_group()
+    posted = await running.adapter.send(says("answer", group(chat)))
+    reference = {"type": 0, "channel_id": str(chat), "message_id": posted}
+    running.emulator.people.says("why?", chat=chat, extra={"type": 19, "message_reference": reference})
+    [message] = await shelf.until(1)
+    assert (message.addressed, message.quotations) == (True, ())
+
+
 async def test_a_message_of_another_channel_is_not_fetched_for_a_reply(
     running: Running, shelf: Shelf
 ) -> None:
