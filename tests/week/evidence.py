@@ -91,6 +91,12 @@ def contents(request: RunRequest) -> str:
     return "\n".join(without_envelopes(message["content"]) for message in request.messages)
 
 
+def words_of_people(request: RunRequest) -> str:
+    """What a run was told of people's messages, without what it is told of its own answers."""
+    messages = [one for one in request.messages if "lc_source" not in one["additional_kwargs"]]
+    return "\n".join(without_envelopes(message["content"]) for message in messages)
+
+
 def senders(request: RunRequest) -> set[str]:
     """Whose messages a run was given, as `platform:id`; notes of the service are nobody's."""
     extras = [message["additional_kwargs"] for message in request.messages]

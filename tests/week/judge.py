@@ -14,7 +14,7 @@ from bot.domain import Stopped
 from bot.schedules.scheduled_runs import RETRY_AFTER
 from bot.store.scheduled_runs import attempt_of
 from bot.testing.adapter import Shown
-from tests.week.evidence import OPEN, Evidence, contents, rows_of, senders, words
+from tests.week.evidence import OPEN, Evidence, contents, rows_of, senders, words, words_of_people
 from tests.week.plan import Deed
 from tests.week.platforms import Platform
 from tests.week.team import team
@@ -199,7 +199,9 @@ def kept_apart(of: Evidence) -> Iterator[str]:
 
 
 def forgotten(of: Evidence) -> Iterator[str]:
-    """What somebody has taken back is given to no run that is asked for later."""
+    """What somebody has taken back is given to no run that is asked for later, but for the words of the agent
+    in an answer that was stopped.
+    """
     gone: dict[str, float] = {}
     for (platform, event), act in of.stage.crowd.meant.items():
         at = of.stage.platforms[platform].accepted.get(event)
@@ -208,7 +210,7 @@ def forgotten(of: Evidence) -> Iterator[str]:
     for run, request in of.stage.agent.requests.items():
         # A run that was asked for may be created later, while the agent is away.
         since = of.stage.agent.created[run] - 150.0
-        told = {found[0] for found in KEY.finditer(contents(request))}
+        told = {found[0] for found in KEY.finditer(words_of_people(request))}
         late = [key for key in told if gone.get(key, since) < since]
         yield f"{run} was told {late}" if late else ""
 
