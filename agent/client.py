@@ -236,6 +236,10 @@ class AgentClient(SkillCalls):
         """Delete an upload (`OperationResult`). Raises BadIdentifier or FileMissing."""
         return self._loop.run(self._files.delete(thread_id, filename)).model_dump()
 
+    def transcribe_upload(self, thread_id: str, filename: str) -> Json:
+        """Transcribe a recording (`RecordingTranscript`). Raises BadIdentifier or FileMissing."""
+        return self._loop.run(self._files.transcribe(thread_id, filename)).model_dump()
+
     def get_artifact(self, thread_id: str, path: str) -> tuple[bytes, str]:
         """Return a thread file's content and MIME type. Raises BadIdentifier or FileMissing."""
         return self._loop.run(self._files.artifact(thread_id, path))

@@ -7,6 +7,8 @@
     │   └── ModelCallFailed       the provider did not answer; fields `category`, `retryable`, `retry_after`
     ├── ToolUnavailable           a configured tool can't be created; field `name`
     ├── GuardrailUnavailable      the guardrail provider cannot be created
+    ├── TranscriberUnavailable    the transcriber cannot be created
+    ├── RecordingRefused          a recording that can't be transcribed
     ├── ProfileError              a custom agent cannot be used; field `name`
     │   ├── ProfileUnknown        no custom agent has this name; field `known`
     │   └── ProfileBroken         its files can't be used
@@ -98,6 +100,14 @@ class GuardrailUnavailable(AgentError):
     def __init__(self, message: str, *, at: tuple[str | int, ...] = ()) -> None:
         self.at = at
         super().__init__(message)
+
+
+class TranscriberUnavailable(AgentError):
+    """The transcriber cannot be created; the text says what is missing."""
+
+
+class RecordingRefused(AgentError):
+    """A recording can't be transcribed: too large, too long or in an unknown format."""
 
 
 class ProfileError(AgentError):

@@ -87,11 +87,18 @@ def check_document(
     return check_section(model, document, env, problems, idle=_idle_sections(document)), warnings
 
 
+_LOCAL_SECTIONS = frozenset({"models", "checkpointer", "tools", "guardrails", "transcriber"})
+
+
 def _idle_sections(document: ConfigDocument) -> frozenset[str]:
     """Return the sections that don't apply because the runtime is another server."""
     runtime = document.data.get("runtime")
     is_remote = isinstance(runtime, dict) and runtime.get("url") is not None
-    return frozenset({"models", "checkpointer", "tools", "guardrails"}) if is_remote else frozenset()
+    return (
+        frozenset({"models", "checkpointer", "tools", "guardrails", "transcriber"})
+        if is_remote
+        else frozenset()
+    )
 
 
 def _reject_unknown_keys(document: ConfigDocument, known: AbstractSet[str], problems: Problems) -> None:

@@ -23,6 +23,7 @@ from agent.config.harness import (
     check_agent_names,
 )
 from agent.config.run_limits import ModelPrice, RunLimitsConfig
+from agent.config.transcriber import TranscriberConfig
 from agent.config.types import (
     Count,
     ExtraKeys,
@@ -199,6 +200,9 @@ class AgentConfig(Section):
     )
     acp_agents: Mapping[str, AcpAgent] = Field(
         default_factory=dict, description="External (ACP) agents, by name."
+    )
+    transcriber: TranscriberConfig = Field(
+        default_factory=TranscriberConfig, description="Transcripts of voice messages."
     )
     limits: LimitsConfig = Field(
         default_factory=LimitsConfig, description="Limits for runs, messages and files."

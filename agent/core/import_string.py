@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 from collections.abc import Mapping
@@ -73,6 +74,19 @@ def import_object(use: str) -> Any:
         raise ImportStringError(ImportProblem.NAME, use=use, module=module, name=name) from None
     except Exception as error:
         raise _broken_module(module, error) from error
+
+
+def check_arguments(found: Any, settings: Mapping[str, Any]) -> str:
+    """Name the settings that a class does not take, or those that it lacks; "" if there are none."""
+    taken = inspect.signature(found).parameters.values()
+    named = {one.name: one for one in taken if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in taken)
+    unknown = [] if takes_any else [key for key in settings if key not in named]
+    missing = [key for key, one in named.items() if one.default is one.empty and key not in settings]
+    if not unknown and not missing:
+        return ""
+    wrong = f"unknown key {', '.join(unknown)}" if unknown else f"missing key {', '.join(missing)}"
+    return f"{wrong}; known: {', '.join(named) or 'none'}"
 
 
 def _missing_module(use: str, module: str, error: ModuleNotFoundError) -> ImportStringError:

@@ -122,6 +122,13 @@ class UploadResult(ResultModel):
     message: str
 
 
+class RecordingTranscript(ResultModel):
+    """What is said in a recording. `text` is null if there is no transcript; `note` says why."""
+
+    text: str | None
+    note: str | None = None
+
+
 class UploadList(ListPage):
     """The uploads of a thread."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -12,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from agent.config.errors import format_key
-from agent.core.import_string import ImportStringError, import_object
+from agent.core.import_string import ImportStringError, check_arguments, import_object
 from agent.core.run_context import RunContext
 from agent.errors import GuardrailUnavailable
 
@@ -159,7 +158,7 @@ def load_guardrail(use: str, settings: Mapping[str, Any] | None = None) -> Guard
 def _make_provider(use: str, found: Any, settings: Mapping[str, Any]) -> Any:
     at: tuple[str | int, ...] = ()
     try:
-        if problem := _check_arguments(found, settings):
+        if problem := check_arguments(found, settings):
             raise SettingsError(problem)
         return found(**settings)
     except SettingsError as error:
@@ -182,16 +181,3 @@ def _format_detail(detail: ErrorDetails) -> str:
     else:
         what = detail["msg"] if kind.endswith(("_type", "_parsing")) else f"invalid ({kind})"
     return ": ".join(filter(None, (format_key(detail["loc"]), what)))
-
-
-def _check_arguments(found: Any, settings: Mapping[str, Any]) -> str:
-    """Name unknown or missing keys; empty if there are none."""
-    taken = inspect.signature(found).parameters.values()
-    named = {one.name: one for one in taken if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
-    takes_any = any(one.kind is one.VAR_KEYWORD for one in taken)
-    unknown = [] if takes_any else [key for key in settings if key not in named]
-    missing = [key for key, one in named.items() if one.default is one.empty and key not in settings]
-    if not unknown and not missing:
-        return ""
-    wrong = f"unknown key {', '.join(unknown)}" if unknown else f"missing key {', '.join(missing)}"
-    return f"{wrong}; known: {', '.join(named) or 'none'}"

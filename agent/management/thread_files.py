@@ -13,12 +13,14 @@ from agent.core.schemas import (
     ErasedFiles,
     FileErasureRequest,
     OperationResult,
+    RecordingTranscript,
     UploadInfo,
     UploadList,
     UploadResult,
 )
 from agent.runtime.message_erasure import ErasureTarget
 from agent.shared.text_masking import TextMask
+from agent.transcription.service import TranscriptionService
 from agent.uploads.erasure import erase_files
 from agent.uploads.folders import ThreadFolders, open_artifact
 from agent.uploads.store import UploadLimits, UploadStore
@@ -33,6 +35,7 @@ class ThreadFiles:
     def __init__(self, home: Path, source: ModelSource) -> None:
         self._folders = ThreadFolders(home)
         self._source = source
+        self._transcripts = TranscriptionService(home, source)
 
     async def upload(self, thread_id: str, files: Sequence[Path]) -> UploadResult:
         """Copy local files into the uploads, all or none. Raises FileError, also for a folder."""
@@ -49,6 +52,10 @@ class ThreadFiles:
         """Delete one upload. Raises BadIdentifier or FileMissing."""
         await UploadStore(self._folders).delete(thread_id, filename)
         return OperationResult(success=True, message=f"{filename} was deleted.")
+
+    async def transcribe(self, thread_id: str, filename: str) -> RecordingTranscript:
+        """Transcribe an upload, once. Raises BadIdentifier or FileMissing."""
+        return await self._transcripts.transcribe(thread_id, filename)
 
     async def artifact(self, thread_id: str, path: str) -> tuple[bytes, str]:
         """Return content and MIME type of a file. Raises BadIdentifier or FileMissing."""

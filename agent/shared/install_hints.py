@@ -9,9 +9,11 @@ from pathlib import Path
 
 _EXTRAS: Mapping[str, str] = {
     "langchain_openai": "openai",
+    "openai": "openai",
     "langchain_anthropic": "anthropic",
     "langchain_ollama": "ollama",
     "xllamacpp": "local-model",
+    "faster_whisper": "voice",
     "lxml": "web",
     "html_to_markdown": "web",
     "trafilatura": "web",

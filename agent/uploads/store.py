@@ -26,6 +26,7 @@ from agent.uploads.documents.kinds import explain_unsupported, kind_of
 from agent.uploads.documents.records import DocumentRecord, DocumentRecords
 from agent.uploads.documents.report import DocumentPicture, Report
 from agent.uploads.folders import FOLDER_MODE, UPLOADS, ThreadFolders, create_unique, put_private
+from agent.uploads.recordings import TranscriptRecords
 
 RECEIPTS_FOLDER = "uploads-once"
 _COPY_CHUNK = 1 << 20
@@ -276,7 +277,7 @@ class UploadStore:
         )
 
     async def delete(self, thread_id: str, filename: str) -> None:
-        """Delete an upload with its Markdown and images. Raises BadIdentifier or FileMissing."""
+        """Delete an upload with its Markdown, images and transcript. Raises BadIdentifier or FileMissing."""
         await asyncio.to_thread(self.delete_now, thread_id, filename)
 
     def _list(self, thread_id: str) -> list[UploadInfo]:
@@ -309,6 +310,7 @@ class UploadStore:
             if part in files:
                 files[part].unlink(missing_ok=True)
         self._records.remove(thread_id, name)
+        TranscriptRecords(self._folders).remove(thread_id, name)
 
 
 def describe(thread_id: str, path: Path, record: DocumentRecord | None = None) -> UploadInfo:

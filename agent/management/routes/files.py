@@ -18,6 +18,7 @@ from agent.core.schemas import (
     ErasedFiles,
     FileErasureRequest,
     OperationResult,
+    RecordingTranscript,
     UploadList,
     UploadResult,
 )
@@ -80,6 +81,7 @@ class FileRoutes:
         router.post("/uploads", openapi_extra=_UPLOAD_BODY)(self.upload_files)
         router.get("/uploads/list")(self.list_uploads)
         router.delete("/uploads/{filename}")(self.delete_upload)
+        router.post("/uploads/{filename}/transcript")(self.transcribe_upload)
         router.get("/artifacts/{path:path}", response_class=BytesResponse)(self.get_artifact)
         router.delete("")(self.delete_thread_data)
         router.add_api_route(
@@ -117,6 +119,13 @@ class FileRoutes:
     async def delete_upload(self, thread_id: str, filename: str) -> OperationResult:
         """Delete an upload."""
         return await self._files.delete(thread_id, filename)
+
+    async def transcribe_upload(self, thread_id: str, filename: str) -> RecordingTranscript:
+        """Transcribe an uploaded recording.
+
+        It is transcribed only once; later requests return the stored transcript.
+        """
+        return await self._files.transcribe(thread_id, filename)
 
     async def get_artifact(self, thread_id: str, path: str, download: str = "") -> Response:
         """Return a file of a thread.

@@ -12,6 +12,7 @@ from agent.testing.conformance.journal import JournalSuite
 from agent.testing.conformance.memory import MemorySuite
 from agent.testing.conformance.sandbox import SandboxSuite
 from agent.testing.conformance.subagents import SubagentSuite
+from agent.testing.conformance.transcribers import TranscriberSuite
 from agent.testing.conformance.uploads import UploadSuite
 
 __all__ = [
@@ -21,5 +22,6 @@ __all__ = [
     "SandboxAttackSuite",
     "SandboxSuite",
     "SubagentSuite",
+    "TranscriberSuite",
     "UploadSuite",
 ]

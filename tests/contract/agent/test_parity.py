@@ -44,6 +44,7 @@ METHODS = {
     "POST /api/threads/{thread_id}/uploads": "upload_files",
     "GET /api/threads/{thread_id}/uploads/list": "list_uploads",
     "DELETE /api/threads/{thread_id}/uploads/{filename}": "delete_upload",
+    "POST /api/threads/{thread_id}/uploads/{filename}/transcript": "transcribe_upload",
     "GET /api/threads/{thread_id}/artifacts/{path:path}": "get_artifact",
     "DELETE /api/threads/{thread_id}": "delete_thread_data",
     "POST /api/threads/{thread_id}/suggestions": "get_suggestions",

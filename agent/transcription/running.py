@@ -1,0 +1,71 @@
+"""Call a transcriber: a few at a time, with a time limit and a retry."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from weakref import WeakKeyDictionary
+
+import structlog
+
+from agent.errors import ModelCallFailed, RecordingRefused, redact_line
+from agent.transcription.interface import Recording, SpokenText, Transcriber
+
+log = structlog.get_logger(__name__)
+Sleep = Callable[[float], Awaitable[None]]
+MAX_PARALLEL = 2
+DELAY = 1.0
+"""Seconds before the second attempt unless the service asks for more."""
+MAX_CHARACTERS = 20_000
+"""Maximum length of a transcript, about twenty minutes of speech; the rest is cut off."""
+TOO_SLOW = "transcribing it took longer than {seconds:g} s"
+_rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+
+async def transcribe(
+    transcriber: Transcriber, recording: Recording, seconds: float, sleep: Sleep = asyncio.sleep
+) -> str:
+    """Return the text of a recording, at most `MAX_CHARACTERS` of it.
+
+    Raises RecordingRefused, which says why there is no text, even if it took longer than `seconds`.
+    """
+    room = _rooms.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(MAX_PARALLEL))
+    try:
+        async with asyncio.timeout(seconds), room:
+            found = await _call_twice(transcriber, recording, seconds, sleep)
+    except TimeoutError:
+        raise RecordingRefused(TOO_SLOW.format(seconds=seconds)) from None
+    except ModelCallFailed as error:
+        raise RecordingRefused(str(error).rstrip(".")) from error
+    text = found.text.strip()
+    log.info("recording_transcribed", seconds=found.seconds, characters=len(text))
+    return text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 1]}…"
+
+
+async def _call_twice(
+    transcriber: Transcriber, recording: Recording, seconds: float, sleep: Sleep
+) -> SpokenText:
+    """Call the transcriber, and again after a temporary failure that passes within the time limit."""
+    try:
+        return await _call(transcriber, recording)
+    except ModelCallFailed as error:
+        delay = DELAY if error.retry_after is None else error.retry_after
+        log.warning("transcription_failed", category=str(error.category), detail=str(error))
+        if not error.retryable or delay >= seconds:
+            raise
+    await sleep(delay)
+    return await _call(transcriber, recording)
+
+
+async def _call(transcriber: Transcriber, recording: Recording) -> SpokenText:
+    try:
+        found = await transcriber.transcribe(recording)
+    except (ModelCallFailed, RecordingRefused, TimeoutError):
+        raise
+    except Exception as error:  # noqa: BLE001 - supervisor: a foreign class may raise anything; it is named
+        detail = redact_line(f"{type(error).__name__}: {error}")
+        log.warning("transcriber_failed", detail=detail)
+        raise RecordingRefused(f"the transcriber failed ({type(error).__name__})") from None
+    if not isinstance(found, SpokenText):
+        raise RecordingRefused("the transcriber returned no transcript")
+    return found

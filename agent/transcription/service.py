@@ -1,0 +1,93 @@
+"""Transcribe uploads, each at most once."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from agent.catalog.source import ModelSource
+from agent.config.transcriber import TranscriberConfig
+from agent.core.paths import check_name, check_thread_id
+from agent.core.schemas import RecordingTranscript
+from agent.errors import FileMissing, RecordingRefused, TranscriberUnavailable
+from agent.transcription.containers import find_container
+from agent.transcription.interface import Recording, Transcriber
+from agent.transcription.loading import load_transcriber
+from agent.transcription.running import Sleep, transcribe
+from agent.uploads.folders import ThreadFolders
+from agent.uploads.recordings import TranscriptRecord, TranscriptRecords, digest_of
+from agent.uploads.store import UploadStore
+
+MAX_BYTES = 100_000_000
+"""Largest recording in bytes, whatever the transcriber takes: it is read into memory."""
+NONE_CONFIGURED = "no transcriber is configured; an admin can set transcriber in the configuration"
+UNKNOWN_FORMAT = "its audio format is unknown"
+NO_SPEECH = "no speech was recognized in it"
+
+
+class TranscriptionService:
+    """Transcribes the uploads in a data directory with the configured transcriber.
+
+    A transcript is stored with the upload and deleted with it. Two requests for the same upload at the same
+    time share the work, which goes on if a client hangs up. Failures are not stored.
+    """
+
+    def __init__(self, home: Path, source: ModelSource, *, sleep: Sleep = asyncio.sleep) -> None:
+        self._folders = ThreadFolders(home)
+        self._source = source
+        self._sleep = sleep
+        self._records = TranscriptRecords(self._folders)
+        self._running: dict[tuple[str, str], asyncio.Task[str]] = {}
+        self._loaded: tuple[TranscriberConfig, Transcriber | None] | None = None
+
+    async def transcribe(self, thread_id: str, filename: str) -> RecordingTranscript:
+        """Return the transcript of an upload, or why there is none. Raises BadIdentifier or FileMissing."""
+        key = check_thread_id(thread_id), check_name(filename)
+        work = self._running.get(key)
+        if work is None:
+            work = self._running[key] = asyncio.create_task(self._find_or_make(*key))
+            work.add_done_callback(lambda done: self._end(key, done))
+        try:
+            text = await asyncio.shield(work)
+        except (RecordingRefused, TranscriberUnavailable) as error:
+            return RecordingTranscript(text=None, note=str(error))
+        return RecordingTranscript(text=text or None, note=None if text else NO_SPEECH)
+
+    def _end(self, key: tuple[str, str], done: asyncio.Task[str]) -> None:
+        self._running.pop(key, None)
+        if not done.cancelled():
+            done.exception()  # nobody may wait for it any more
+
+    async def _find_or_make(self, thread_id: str, name: str) -> str:
+        content = await self._read(thread_id, name)
+        digest = await asyncio.to_thread(digest_of, content)
+        known = await asyncio.to_thread(self._records.read, thread_id, name, digest)
+        if known is not None:
+            return known
+        config = (await self._source.config()).transcriber
+        transcriber = await self._load(config)
+        if transcriber is None:
+            raise RecordingRefused(NONE_CONFIGURED)
+        container = find_container(content)
+        if container is None:
+            raise RecordingRefused(UNKNOWN_FORMAT)
+        recording = Recording(content, container)
+        text = await transcribe(transcriber, recording, config.timeout_seconds, self._sleep)
+        record = TranscriptRecord(digest=digest, text=text)
+        await asyncio.to_thread(self._records.write, thread_id, name, record)
+        return text
+
+    async def _read(self, thread_id: str, name: str) -> bytes:
+        store = UploadStore(self._folders)
+        content = await store.read(thread_id, name, limit=MAX_BYTES)
+        if content is not None:
+            return content
+        if any(one.filename == name for one in await store.list_uploads(thread_id)):
+            raise RecordingRefused(f"it is larger than {MAX_BYTES // 1_000_000} MB")
+        raise FileMissing("Upload not found.")
+
+    async def _load(self, config: TranscriberConfig) -> Transcriber | None:
+        """Return the transcriber of this configuration, which is created once."""
+        if self._loaded is None or self._loaded[0] != config:
+            self._loaded = config, await asyncio.to_thread(load_transcriber, config)
+        return self._loaded[1]

@@ -1,0 +1,61 @@
+"""Transcripts of uploads, in `threads/{thread_id}/recordings/{name}.json`, out of reach of sandboxes.
+
+All functions block.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from agent.uploads.folders import ThreadFolders, put_private
+
+FOLDER = "recordings"
+
+
+class TranscriptRecord(BaseModel):
+    """A transcript, "" if nobody speaks. `digest` is the SHA-256 of the recording, whose name another file
+    may get after it was deleted.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    digest: str
+    text: str
+
+
+def digest_of(content: bytes) -> str:
+    """Return the digest of a recording."""
+    return hashlib.sha256(content).hexdigest()
+
+
+class TranscriptRecords:
+    """The transcripts of all threads, by the name of the upload."""
+
+    def __init__(self, folders: ThreadFolders) -> None:
+        self._folders = folders
+
+    def read(self, thread_id: str, name: str, digest: str) -> str | None:
+        """Return the transcript of a recording, None without one."""
+        with suppress(OSError, ValidationError):
+            record = TranscriptRecord.model_validate_json(self._path(thread_id, name).read_bytes())
+            return record.text if record.digest == digest else None
+        return None
+
+    def write(self, thread_id: str, name: str, record: TranscriptRecord) -> None:
+        """Store a transcript unless the upload was deleted meanwhile. Raises OSError."""
+        upload = self._folders.area(thread_id, "uploads") / name
+        if upload.is_file():
+            put_private(self._path(thread_id, name), record.model_dump_json())
+        if not upload.is_file():
+            self.remove(thread_id, name)
+
+    def remove(self, thread_id: str, name: str) -> None:
+        """Delete a transcript if it exists."""
+        self._path(thread_id, name).unlink(missing_ok=True)
+
+    def _path(self, thread_id: str, name: str) -> Path:
+        return self._folders.thread(thread_id) / FOLDER / f"{name}.json"
