@@ -14,6 +14,8 @@ from bot.domain import Quotation, QuotationKind
 
 MAX_CARD_CHARACTERS = 8000
 """Maximum length in characters of the text of a card; the rest is cut off."""
+MAX_TRANSCRIPT_CHARACTERS = 20_000
+"""Maximum length in characters of a transcript, about twenty minutes of speech; the rest is cut off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,11 @@ def card_text(card: Card) -> str:
     title = link_text(CardLink(card.title, card.url)) if card.url else card.title
     lines = [card.author, title, *map(_card_line, card.lines), card.footer]
     text = "\n".join(line for line in (one.strip() for one in lines) if line)
-    return text if len(text) <= MAX_CARD_CHARACTERS else f"{text[: MAX_CARD_CHARACTERS - 1]}…"
+    return _cut(text, MAX_CARD_CHARACTERS)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _card_line(line: str | CardField | CardLink) -> str:
@@ -139,8 +145,14 @@ def sticker(description: str) -> Quotation:
 
 
 def transcript(text: str, file: str) -> Quotation:
-    """Build the transcript of a recording that is attached as `file`."""
+    """Build the transcript of the author's own recording, which is attached as `file`."""
+    text = _cut(text, MAX_TRANSCRIPT_CHARACTERS)
     return Quotation(QuotationKind.TRANSCRIPT, text, files=(file,) if file else ())
+
+
+def transcript_line(text: str, file: str) -> str:
+    """Return the transcript of a recording in a forwarded or quoted message, as a part of its text."""
+    return f"[transcript of {file}] {_cut(text, MAX_TRANSCRIPT_CHARACTERS)}"
 
 
 def notice(text: str) -> Quotation:

@@ -191,6 +191,12 @@ def lacks_own_words(text: str, quotations: tuple[Quotation, ...]) -> bool:
     return any(one.kind not in CONTEXT_KINDS for one in quotations) and not text.strip()
 
 
+def says_nothing(text: str, quotations: tuple[Quotation, ...]) -> bool:
+    """Return whether a message holds neither its author's own words nor the transcript of their voice."""
+    speaks = any(one.kind is QuotationKind.TRANSCRIPT for one in quotations)
+    return lacks_own_words(text, quotations) and not speaks
+
+
 class MentionKind(StrEnum):
     """Kind of what a text mentions."""
 
@@ -246,6 +252,11 @@ class InboundMessage:
     def is_quotation_only(self) -> bool:
         """Return whether the author wrote nothing of their own."""
         return lacks_own_words(self.text, self.quotations)
+
+    @property
+    def says_nothing(self) -> bool:
+        """Return whether the author neither wrote nor said anything of their own: it answers no question."""
+        return says_nothing(self.text, self.quotations)
 
     @property
     def unsupported(self) -> str:
@@ -341,6 +352,11 @@ class TurnMessage:
     def is_quotation_only(self) -> bool:
         """Return whether the author wrote nothing of their own."""
         return lacks_own_words(self.text, self.quotations)
+
+    @property
+    def says_nothing(self) -> bool:
+        """Return whether the author neither wrote nor said anything of their own: it answers no question."""
+        return says_nothing(self.text, self.quotations)
 
 
 @dataclass(frozen=True, slots=True)

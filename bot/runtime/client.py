@@ -28,6 +28,7 @@ from bot.runtime.interface import (
     StoredUpload,
     ThreadAnswer,
     TokenUsage,
+    UploadTranscript,
 )
 from bot.runtime.responses import raise_for_status, read_error_detail, translated_errors
 from bot.runtime.skill_installer import SkillInstaller
@@ -36,6 +37,8 @@ from bot.runtime.skill_installer import SkillInstaller
 READ_TIMEOUT = 30.0
 # A document is read before the answer comes; the runtime gives up after a minute.
 UPLOAD_TIMEOUT = 90.0
+# The runtime gives up after five minutes at most.
+TRANSCRIPT_TIMEOUT = 330.0
 # A thread is rewritten, or a database, after at most 20 s of waiting for runs.
 ERASE_TIMEOUT = httpx.Timeout(300.0, connect=5.0)
 # Listing runs of a thread by metadata looks at the newest ones only.
@@ -193,6 +196,18 @@ class LangGraphRuntime:
             raise_for_status(response)
         stored = response.json()["files"][0]
         return StoredUpload(str(stored["filename"]), str(stored.get("path") or ""), len(data), stored)
+
+    async def transcribe_upload(self, thread_id: str, filename: str) -> UploadTranscript:
+        place = f"/api/threads/{quote(thread_id, safe='')}/uploads/{quote(filename, safe='')}/transcript"
+        timeout = httpx.Timeout(TRANSCRIPT_TIMEOUT, connect=5.0)
+        with translated_errors():
+            try:
+                response = await self._management_client().post(place, timeout=timeout)
+            except httpx.ReadTimeout:
+                return UploadTranscript("", "the agent did not answer in time")
+            raise_for_status(response)
+        found = response.json()
+        return UploadTranscript(str(found.get("text") or ""), str(found.get("note") or ""))
 
     async def read_artifact(self, thread_id: str, path: str, limit: int) -> tuple[bytes, str]:
         url = f"/api/threads/{quote(thread_id, safe='')}/artifacts/{quote(path.lstrip('/'))}"

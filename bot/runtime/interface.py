@@ -299,6 +299,14 @@ class StoredUpload:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class UploadTranscript:
+    """The transcript of an uploaded recording; "" if there is none, and `note` says why."""
+
+    text: str
+    note: str = ""
+
+
 class CompactionState(StrEnum):
     """How a request to summarize a thread ended.
 
@@ -395,6 +403,10 @@ class AgentRuntime(Protocol):
         self, thread_id: str, filename: str, content: AsyncIterable[bytes], key: str
     ) -> StoredUpload:
         """Upload a file to the thread; repeated uploads with the same key are stored once."""
+        ...
+
+    async def transcribe_upload(self, thread_id: str, filename: str) -> UploadTranscript:
+        """Return what is said in an upload. The runtime transcribes it at most once."""
         ...
 
     async def read_artifact(self, thread_id: str, path: str, limit: int) -> tuple[bytes, str]:

@@ -281,7 +281,7 @@ def _find_waiting_reason(admission: Admission, place: ConversationRoute) -> str:
     """Return the key of the text that tells why a message waits, "" if nothing holds it up."""
     if place.approval is not None:
         return "approval_waits"
-    return "quotation_waits" if place.question and admission.message.is_quotation_only else ""
+    return "quotation_waits" if place.question and admission.message.says_nothing else ""
 
 
 def _refusal(
@@ -346,11 +346,12 @@ def _click(
 
 def _decides(connection: Connection, admission: Admission, place: ConversationRoute) -> bool:
     """Check whether a message decides the open approval. Until the interrupt can be read, only an offered
-    answer does, since other words may be about something else. What somebody forwards is not their decision.
+    answer does, since other words may be about something else. What somebody forwards is not their decision,
+    nor is what they say in a voice message: its transcript may be wrong.
     """
     approval = place.approval
     message, is_admin, rules = admission.message, admission.is_admin, admission.approvals
-    if message.is_quotation_only or approval is None:
+    if approval is None or not message.text.strip():
         return False
     if not approval.decided_by(message, is_admin=is_admin, rules=rules):
         return False

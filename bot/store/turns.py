@@ -245,7 +245,7 @@ def _needs_own_words(connection: Connection, row: Any, settings: Any) -> bool:
     if decode_approval(settings) is not None:
         return True
     left = [message for message in _load_messages(connection, row.id) if not message.deleted]
-    return bool(left) and all(message.is_quotation_only or message.sender.is_bot for message in left)
+    return bool(left) and all(message.says_nothing or message.sender.is_bot for message in left)
 
 
 def load_turn(connection: Connection, turn: int) -> Resume | None:

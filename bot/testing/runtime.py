@@ -32,6 +32,7 @@ from bot.runtime.interface import (
     TextDelta,
     ThreadAnswer,
     TokenUsage,
+    UploadTranscript,
 )
 from bot.testing.skill_changes import ScriptedSkillChanges
 
@@ -79,6 +80,8 @@ class ScriptedRuntime:
     used: dict[str, TokenUsage] = field(default_factory=dict)
     remembered: dict[str, dict[str, str]] | None = field(default_factory=dict)
     uploads: list[tuple[str, str, bytes]] = field(default_factory=list)
+    transcripts: dict[str, UploadTranscript] | None = field(default_factory=dict)
+    transcribed: list[str] = field(default_factory=list)
     artifacts: dict[str, bytes] = field(default_factory=dict)
     offered: Sequence[ModelInfo] | None = (
         make_model("small", default=True),
@@ -211,6 +214,14 @@ class ScriptedRuntime:
         self._reachable()
         self.uploads.append((thread_id, filename, data))
         return StoredUpload(filename, f"/mnt/user-data/uploads/{filename}", len(data))
+
+    async def transcribe_upload(self, thread_id: str, filename: str) -> UploadTranscript:
+        """Return the transcript of this file; without any the note of an agent without a transcriber."""
+        self._reachable()
+        if self.transcripts is None:
+            raise RuntimeRefused(404, "not here")
+        self.transcribed.append(filename)
+        return self.transcripts.get(filename, UploadTranscript("", "no transcriber is configured"))
 
     async def read_artifact(self, thread_id: str, path: str, limit: int) -> tuple[bytes, str]:
         self._reachable()

@@ -24,6 +24,7 @@ from bot.access import Role
 from bot.commands.extensions import find_skill, split_command
 from bot.dispatch.pacing import Backoff
 from bot.dispatch.run.upload import AttachmentUploader
+from bot.dispatch.run.voice import VoiceTranscripts
 from bot.domain import (
     ChangeNote,
     ChatKind,
@@ -39,6 +40,7 @@ from bot.domain import (
 from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
 from bot.privacy.blocked_people import BlockedPeople
 from bot.runtime.interface import StoredUpload
+from bot.store import Database
 from bot.store.scheduled_runs import attempt_of
 from bot.texts import Texts
 
@@ -84,9 +86,12 @@ class AgentMessages:
     time zone of the chat.
     """
 
-    def __init__(self, uploader: AttachmentUploader, texts: Texts, role_of: RoleOf, zone: tzinfo) -> None:
+    def __init__(
+        self, uploader: AttachmentUploader, db: Database, texts: Texts, role_of: RoleOf, zone: tzinfo
+    ) -> None:
         self._uploader = uploader
         self._texts = texts
+        self._transcripts = VoiceTranscripts(uploader, db, texts)
         self._role_of = role_of
         self._blocked = BlockedPeople(
             lambda sender: role_of(uploader.turn, sender) is Role.BLOCKED, texts("quotation_blocked")
@@ -94,16 +99,17 @@ class AgentMessages:
         self._zone = zone
         self._skills = RequestedSkills(uploader, texts)
 
-    async def build_message(self, message: TurnMessage, identity: str) -> dict[str, Any]:
+    async def build_message(self, stored: TurnMessage, identity: str) -> dict[str, Any]:
         """Return a message with this id in the agent's format. Raises RuntimeUnreachable."""
         turn = self._uploader.turn
-        message = self._blocked.hide_quoted(message)
+        message = self._blocked.hide_quoted(stored)
         is_app = message.sender.is_bot
         skill, words = (None, message.text) if is_app else await self._skills.resolve_request(message.text)
         note = self._texts("note_skill", name=skill.name, path=skill.path) if skill else ""
-        files, lost = await self._upload_files(message, identity)
+        uploads, lost = await self._upload_files(message, identity)
+        message, untold = await self._transcripts.add(message, stored, uploads)
         text = self._render(message, words)
-        content = "\n\n".join(filter(None, [note, *lost, text]))
+        content = "\n\n".join(filter(None, [note, *lost, *untold, text]))
         # The sender is needed because the agent's memory of a person must only use that person's own words.
         extra: dict[str, Any] = {SENDER: person_of(turn.platform, message.sender)}
         if skill:
@@ -111,8 +117,8 @@ class AgentMessages:
             extra[REQUESTED_SKILL] = skill.path
         if attempt_of(message.event_id):
             extra[SCHEDULED] = True
-        if files:
-            extra["files"] = files
+        if uploads:
+            extra["files"] = [_file_entry(one) for one in uploads.values()]
         return {"type": "human", "content": content, "id": identity, "additional_kwargs": extra}
 
     def _render(self, message: TurnMessage, words: str) -> str:
@@ -154,13 +160,15 @@ class AgentMessages:
 
     async def _upload_files(
         self, message: TurnMessage, identity: str
-    ) -> tuple[list[dict[str, Any]], list[str]]:
-        """Upload the files of a message. Return them, and a note for each that could not be fetched."""
-        files: list[dict[str, Any]] = []
+    ) -> tuple[dict[int, StoredUpload], list[str]]:
+        """Upload the files of a message. Return them by position, and a note for each that could not be
+        fetched.
+        """
+        files: dict[int, StoredUpload] = {}
         lost: list[str] = []
         for number, attachment in enumerate(message.attachments):
             try:
-                files.append(_file_entry(await self._uploader.upload(attachment, f"{identity}-{number}")))
+                files[number] = await self._uploader.upload(attachment, f"{identity}-{number}")
             except RuntimeUnreachable:
                 raise  # fail the whole turn: the author can retry it, with its file
             except (DeliveryError, RuntimeProblem) as error:

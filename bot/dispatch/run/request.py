@@ -112,6 +112,7 @@ def message_number(turn: Turn, identity: str) -> int:
 
 async def build_run_request(
     uploader: AttachmentUploader,
+    db: Database,
     texts: Texts,
     roles: Sequence[str],
     role_of: RoleOf,
@@ -128,7 +129,7 @@ async def build_run_request(
     Raises RuntimeUnreachable.
     """
     turn = uploader.turn
-    builder = AgentMessages(uploader, texts, role_of, zone)
+    builder = AgentMessages(uploader, db, texts, role_of, zone)
     messages = [
         await builder.build_message(message, identity)
         for message, identity in zip(turn.messages, message_ids(turn), strict=True)
@@ -212,7 +213,7 @@ class Steering:
         self._uploader = uploader
         self._db = db
         self._texts = texts
-        self._builder = AgentMessages(uploader, texts, role_of, zone)
+        self._builder = AgentMessages(uploader, db, texts, role_of, zone)
         self._known: dict[str, TurnMessage] = {}
         self._waiting: dict[str, TurnMessage] = {}
         self._inbox: dict[str, TurnMessage] = {}

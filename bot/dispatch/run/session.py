@@ -290,6 +290,7 @@ class RunSession:
         facts, history = await asyncio.gather(self._describe_chat(), self._read_chat_history())
         return await build_run_request(
             AttachmentUploader(self._runs.turn, self._channel, self._runtime, self._clock),
+            self._db,
             self._texts,
             self._roles,
             self._role_of,

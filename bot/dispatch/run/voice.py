@@ -1,0 +1,121 @@
+"""Have recordings of a turn's messages transcribed, each once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import orjson
+import structlog
+
+from agent.shared.envelope import escape_text
+from bot.content import transcript_line
+from bot.dispatch.pacing import Backoff
+from bot.dispatch.run.upload import AttachmentUploader
+from bot.domain import CONTEXT_KINDS, Attachment, AttachmentKind, Quotation, QuotationKind, TurnMessage
+from bot.errors import RuntimeProblem, RuntimeUnreachable
+from bot.runtime.interface import StoredUpload, UploadTranscript
+from bot.store import Database
+from bot.store.transcripts import SpokenFile, add_transcripts, store_transcripts
+from bot.texts import Texts
+
+log = structlog.get_logger(__name__)
+PATIENCE = 20.0
+"""Seconds for which a transcript waits for an unreachable runtime; the answer goes on without it."""
+_OWN_FORM = frozenset({QuotationKind.TRANSCRIPT, QuotationKind.CARD})
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceTranscripts:
+    """Asks the agent for transcripts and stores them."""
+
+    uploader: AttachmentUploader
+    db: Database
+    texts: Texts
+
+    async def add(
+        self, message: TurnMessage, stored: TurnMessage, uploads: Mapping[int, StoredUpload]
+    ) -> tuple[TurnMessage, Sequence[str]]:
+        """Return a message with the transcripts that the platform did not provide, and a note for each
+        recording without one. `message` is what the agent may read of the `stored` one; `uploads` are those
+        of its attachments, by position.
+        """
+        spoken: list[SpokenFile] = []
+        notes: list[str] = []
+        for at, quotation in _list_untranscribed(message):
+            if at not in uploads:
+                continue
+            file = message.attachments[at].filename
+            found = await self._ask(uploads[at].filename)
+            if found.text:
+                spoken.append(SpokenFile(file, found.text, quotation))
+            else:
+                notes.append(self._note(file, found.note))
+        if not spoken:
+            return message, notes
+        await self.db.run(store_transcripts, self.uploader.turn, stored, spoken)
+        return replace(message, quotations=add_transcripts(message.quotations, spoken)), notes
+
+    async def _ask(self, name: str) -> UploadTranscript:
+        """Return the transcript of an upload. The answer goes on without one, so every failure is a note."""
+        turn, tries = self.uploader.turn, Backoff(self.uploader.clock, PATIENCE)
+        while True:
+            try:
+                return await self.uploader.runtime.transcribe_upload(turn.thread_id, name)
+            except RuntimeUnreachable as problem:
+                try:
+                    await tries.pause(problem)
+                except RuntimeUnreachable:
+                    return UploadTranscript("", str(problem))
+            except RuntimeProblem as problem:
+                log.warning("transcript_refused", turn=turn.id, problem=str(problem))
+                return UploadTranscript("", self.texts("transcript_unavailable"))
+
+    def _note(self, file: str, reason: str) -> str:
+        name = orjson.dumps(file).decode()
+        return escape_text(self.texts("transcript_missing", name=name, reason=reason))
+
+
+def _list_untranscribed(message: TurnMessage) -> list[tuple[int, int]]:
+    """Return the positions of voice messages without a transcript, each with that of its quotation (-1: it is
+    the author's own).
+    """
+    known = Counter(
+        name for one in message.quotations if one.kind is QuotationKind.TRANSCRIPT for name in one.files
+    )
+    found: list[tuple[int, int]] = []
+    for at, attachment in enumerate(message.attachments):
+        if attachment.kind is not AttachmentKind.VOICE:
+            continue
+        holder = _find_holder(message, at)
+        if holder >= 0:
+            if not _has_line(message.quotations[holder], attachment):
+                found.append((at, holder))
+        elif known[attachment.filename]:
+            known[attachment.filename] -= 1
+        else:
+            found.append((at, -1))
+    return found
+
+
+def _find_holder(message: TurnMessage, at: int) -> int:
+    """Return the position of the quotation that an attachment belongs to, -1 if it is the author's own. The
+    author's own come first, and can have the same names.
+    """
+    holders = [
+        (name, position)
+        for position, one in enumerate(message.quotations)
+        if one.kind not in CONTEXT_KINDS and one.kind not in _OWN_FORM
+        for name in one.files
+    ]
+    name = message.attachments[at].filename
+    mine = [position for file, position in holders if file == name]
+    same = [index for index, one in enumerate(message.attachments) if one.filename == name]
+    back = len(same) - same.index(at)
+    return mine[-back] if back <= len(mine) else -1
+
+
+def _has_line(quotation: Quotation, attachment: Attachment) -> bool:
+    start = transcript_line("", attachment.filename)
+    return any(line.startswith(start) for line in quotation.text.splitlines())

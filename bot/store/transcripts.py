@@ -1,0 +1,74 @@
+"""Transcripts of recordings, stored with the message and the chat's record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bot.content import transcript, transcript_line
+from bot.domain import Quotation, Turn, TurnMessage
+from bot.store.connection import Connection, decode_quotations, encode_quotations, sql
+from bot.store.record import LONGEST
+
+# Read the quotations of a message whose files were not deleted.
+QUOTATIONS_OF_INBOUND = sql(
+    "SELECT quotations FROM inbound WHERE id = :id AND deleted = 0 AND attachments <> ''"
+)
+SET_INBOUND_QUOTATIONS = sql("UPDATE inbound SET quotations = :quotations WHERE id = :id")
+QUOTATIONS_OF_RECORDED = sql(
+    """SELECT quotations FROM record WHERE account = :account AND chat = :chat AND message_id = :message_id"""
+)
+SET_RECORDED_QUOTATIONS = sql(
+    """UPDATE record SET quotations = :quotations WHERE account = :account AND chat = :chat
+    AND message_id = :message_id"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenFile:
+    """The transcript of an attachment. `quotation` is the position of the quotation that the file belongs to
+    (-1: it is the author's own).
+    """
+
+    file: str
+    text: str
+    quotation: int = -1
+
+
+def add_transcripts(quotations: Sequence[Quotation], spoken: Sequence[SpokenFile]) -> tuple[Quotation, ...]:
+    """Return the quotations with transcripts: of the author's own recordings as quotations, of others within
+    the quotation that holds the recording, so that it is hidden and erased with it.
+    """
+    found = list(quotations)
+    for one in spoken:
+        if one.quotation < 0:
+            found.append(transcript(one.text, one.file))
+            continue
+        holder = found[one.quotation]
+        text = "\n".join(filter(None, [holder.text, transcript_line(one.text, one.file)]))
+        found[one.quotation] = replace(holder, text=text)
+    return tuple(found)
+
+
+def store_transcripts(
+    connection: Connection, turn: Turn, message: TurnMessage, spoken: Sequence[SpokenFile]
+) -> None:
+    """Add transcripts to a message of a turn and to the chat's record. A message that was changed or erased
+    since it was loaded stays as it is.
+    """
+    row = connection.execute(QUOTATIONS_OF_INBOUND, {"id": message.id}).first()
+    if row is None or decode_quotations(row.quotations) != message.quotations:
+        return
+    whole = encode_quotations(add_transcripts(message.quotations, spoken))
+    connection.execute(SET_INBOUND_QUOTATIONS, {"quotations": whole, "id": message.id})
+    here = {
+        "account": turn.address.account,
+        "chat": turn.address.chat,
+        "message_id": message.message_id,
+    }
+    recorded = connection.execute(QUOTATIONS_OF_RECORDED, here).first()
+    known = decode_quotations(recorded.quotations) if recorded is not None else ()
+    if recorded is None or len(known) != len(message.quotations):
+        return
+    cut = [replace(one, text=one.text[:LONGEST]) for one in add_transcripts(known, spoken)]
+    connection.execute(SET_RECORDED_QUOTATIONS, {**here, "quotations": encode_quotations(cut)})
