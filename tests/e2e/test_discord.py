@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -120,6 +121,62 @@ async def test_each_thread_is_a_conversation(emulator: DiscordEmulator, service:
         await answered(emulator, thread, lambda texts: len(texts) == 1)
     assert answers(emulator, chat) == []
     assert len(await service.db.run(list_conversations, "discord")) == 2
+
+
+async def test_the_agent_reads_an_alert_and_the_reply_below_it(
+    emulator: DiscordEmulator, service: BotService
+) -> None:
+    people = emulator.people
+    chat = people.make_group("incidents")
+    card = {
+        "title": "Checkout latency is high",
+        "url": "https://grafana.example.com/d/checkout",
+        "fields": [{"name": "Region", "value": "eu-north-1"}],
+    }
+    alert = people.posts(chat=chat, name="Grafana", embeds=[card], webhook=True)
+    thread = people.starts_thread(chat, alert.id, "Checkout", user=PERSON + 1)
+    people.says("same as on Monday", chat=thread, user=PERSON + 1, name="Ben")
+    people.says(f"{me(emulator)} what is this?", chat=thread, name="Ada")
+    [text] = await answered(emulator, thread, lambda texts: len(texts) == 1)
+    parts = ("Grafana", "Checkout latency is high", "https://grafana.example.com/d/checkout", "eu-north-1")
+    assert [part for part in (*parts, "Ben", "same as on Monday", "what is this?") if part not in text] == []
+
+
+async def test_the_agent_reads_every_kind_of_content_in_a_thread(
+    emulator: DiscordEmulator, service: BotService
+) -> None:
+    people, ben = emulator.people, PERSON + 1
+    guild = people.make_guild()
+    chat, alerts = people.make_channel(guild, "ops"), people.make_channel(guild, "alerts")
+    role, thread = people.make_role(guild, "On-call"), people.make_thread(chat)
+    forwarded = people.posts(chat=alerts, embeds=[{"title": "Certificate expires"}])
+    first = people.says(f"ask <@&{role}> in <#{alerts}>", chat=thread, user=ben, name="Ben")
+    people.says("noted", chat=thread, reply_to=first.id, name="Ada")
+    people.says("look", chat=thread, filename="rack.txt", data=b"red")
+    people.records_voice(chat=thread)
+    people.sends_sticker("Quokka salutes", chat=thread)
+    people.asks_poll("When do we migrate?", ["Saturday night", "Never"], chat=thread)
+    people.passes_on(alerts, forwarded.id, to=thread)
+    people.posts(chat=thread, components=[{"type": 10, "content": "## Deployment failed"}])
+    people.posts("Roll back?", chat=thread, components=[button_row("Keep 8.1")])
+    people.pins(thread, first.id, user=ben)
+    people.joins(thread, user=ben)
+    people.says("odd", chat=thread, extra={"components": [{"type": 99}]})
+    people.says(f"{me(emulator)} what happened?", chat=thread, name="Ada")
+    texts = await answered(emulator, thread, lambda texts: bool(texts) and "what happened?" in texts[-1])
+    text = "\n".join(texts)
+    expected = (
+        "ask @On-call in #alerts", "noted", "rack.txt", "voice-message.ogg", "Quokka salutes",
+        "When do we migrate?", "Saturday night", "#alerts", "Certificate expires", "Deployment failed",
+        "Roll back?", "Keep 8.1", "Ben pinned a message", "Ben joined the server", "component of type 99",
+    )  # fmt: skip
+    assert [part for part in expected if part not in text] == []
+
+
+def button_row(label: str) -> dict[str, Any]:
+    """A row of one button of another app."""
+    button = {"type": 2, "style": 2, "label": label, "custom_id": "act:1"}
+    return {"type": 1, "components": [button]}
 
 
 async def test_commands_are_registered_and_answered_in_their_own_answer(
