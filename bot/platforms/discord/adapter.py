@@ -24,6 +24,7 @@ from bot.platforms.discord.channel_cache import ChannelCache
 from bot.platforms.discord.components import MAX_CHOICES, DiscordClickAnswers
 from bot.platforms.discord.cursor import read_cursor
 from bot.platforms.discord.errors import DiscordLimited
+from bot.platforms.discord.events import DiscordCounts
 from bot.platforms.discord.files import DiscordFiles
 from bot.platforms.discord.gateway import GatewayClient, HeartbeatWatchdog
 from bot.platforms.discord.history import DiscordBackfill, DiscordThreads
@@ -32,7 +33,7 @@ from bot.platforms.discord.interactions import CommandUses
 from bot.platforms.discord.lookups import DiscordLookups
 from bot.platforms.discord.names import DiscordIdentity, KnownNames
 from bot.platforms.discord.outbound import DiscordOutbound
-from bot.platforms.discord.receiver import DiscordCounts, DiscordReceiver
+from bot.platforms.discord.receiver import DiscordReceiver
 from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord
 from bot.platforms.discord.snowflake import snowflake

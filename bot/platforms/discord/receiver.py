@@ -11,7 +11,6 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 import structlog
 
@@ -23,6 +22,7 @@ from bot.platforms.connection import AccountHealth
 from bot.platforms.discord.channel_cache import CachedChannel, ChannelCache
 from bot.platforms.discord.components import DiscordClick, DiscordClickAnswers
 from bot.platforms.discord.cursor import DiscordCursor
+from bot.platforms.discord.events import DiscordCounts, GapFill, GatewayEvent
 from bot.platforms.discord.gateway import Reader
 from bot.platforms.discord.history import DiscordBackfill
 from bot.platforms.discord.inbound import DiscordInbound
@@ -48,35 +48,6 @@ OVERLAP = 10.0
 """Seconds before the last stored message from which a gap is read: channels are not in step."""
 STORE_PAUSE, LONGEST_PAUSE = 0.5, 15.0
 _QUEUED = ("MESSAGE_UPDATE", "MESSAGE_DELETE", "INTERACTION_CREATE")
-
-
-@dataclass(slots=True)
-class DiscordCounts:
-    """Numbers of received events, for tests and diagnosis."""
-
-    events: int = 0
-    messages: int = 0
-    filled: int = 0
-    gaps: int = 0
-    edits: int = 0
-    ignored: int = 0
-    malformed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Event:
-    """A message, interaction or change as it came; `name` is the gateway's."""
-
-    name: str
-    data: Json
-
-
-@dataclass(frozen=True, slots=True)
-class _Fill:
-    """Read the direct messages (`guild` "") or a server's channels from an id on."""
-
-    guild: str
-    since: int
 
 
 class DiscordReceiver:
@@ -108,7 +79,7 @@ class DiscordReceiver:
         self._clock = context.clock
         self._health = health
         self._cursor = cursor
-        self._queue: deque[_Event | _Fill] = deque()
+        self._queue: deque[GatewayEvent | GapFill] = deque()
         self._arrived = asyncio.Event()
         self._idle = asyncio.Event()
         self._waiting: set[str] = set()
@@ -139,7 +110,7 @@ class DiscordReceiver:
             self._arrived.clear()
             while self._queue:
                 head = self._queue[0]
-                if isinstance(head, _Fill):
+                if isinstance(head, GapFill):
                     self._queue.popleft()
                     await self._fill_gap(head)
                 else:
@@ -172,13 +143,13 @@ class DiscordReceiver:
         """Start a new session: Discord does not send the events since the old one."""
         self._held = self._gap_start()
         self._waiting = {snowflake(guild, "id") for guild in get_objects(data, "guilds")}
-        self._enqueue(_Fill("", self._held))
+        self._enqueue(GapFill("", self._held))
 
     def _on_guild(self, data: Json) -> None:
         guild = self._places.put_guild(data)
         since = self._held if guild in self._waiting else self._out.pop(guild, 0)
         if since:
-            self._enqueue(_Fill(guild, since))
+            self._enqueue(GapFill(guild, since))
 
     def _on_guild_deleted(self, data: Json) -> None:
         guild = snowflake(data, "id")
@@ -191,20 +162,20 @@ class DiscordReceiver:
 
     def _on_message(self, data: Json) -> None:
         self._places.note_message(snowflake(data, "channel_id"), snowflake(data, "id"))
-        self._enqueue(_Event("MESSAGE_CREATE", data))
+        self._enqueue(GatewayEvent("MESSAGE_CREATE", data))
 
     def _queue_reader(self, name: str) -> Reader:
-        return lambda data: self._enqueue(_Event(name, data))
+        return lambda data: self._enqueue(GatewayEvent(name, data))
 
     def _on_bulk_delete(self, data: Json) -> None:
         """Many at once are one after another."""
         for number in get_strings(data, "ids"):
-            self._enqueue(_Event("MESSAGE_DELETE", {**data, "id": number}))
+            self._enqueue(GatewayEvent("MESSAGE_DELETE", {**data, "id": number}))
 
     def _gap_start(self) -> int:
         return self._held if self._waiting else self._cursor.seen
 
-    def _enqueue(self, item: _Event | _Fill) -> None:
+    def _enqueue(self, item: GatewayEvent | GapFill) -> None:
         if len(self._queue) >= QUEUE:
             self._drop_queue()
         self._queue.append(item)
@@ -216,7 +187,7 @@ class DiscordReceiver:
         since = self._gap_start()
         self._queue.clear()
         log.warning("discord.overflow", account=self._account)
-        self._queue.extend(_Fill(guild, since) for guild in ("", *self._places.guilds))
+        self._queue.extend(GapFill(guild, since) for guild in ("", *self._places.guilds))
 
     async def _store_batch(self) -> None:
         """Store the next messages in one go."""
@@ -238,15 +209,15 @@ class DiscordReceiver:
         if batch:
             reach(Step.ACKNOWLEDGED)
 
-    def _take_events(self) -> list[_Event]:
+    def _take_events(self) -> list[GatewayEvent]:
         """Take the next events of the queue, up to the next gap."""
-        taken: list[_Event] = []
-        while self._queue and len(taken) < BATCH and isinstance(head := self._queue[0], _Event):
+        taken: list[GatewayEvent] = []
+        while self._queue and len(taken) < BATCH and isinstance(head := self._queue[0], GatewayEvent):
             taken.append(head)
             self._queue.popleft()
         return taken
 
-    async def _find_place(self, event: _Event) -> tuple[_Event, CachedChannel] | None:
+    async def _find_place(self, event: GatewayEvent) -> tuple[GatewayEvent, CachedChannel] | None:
         """Return an event with its channel, None if it can't be read."""
         try:
             return event, await self._find_channel(event.data)
@@ -256,7 +227,7 @@ class DiscordReceiver:
 
     def _convert(
         self,
-        event: _Event,
+        event: GatewayEvent,
         place: CachedChannel,
         batch: list[InboundEvent],
         used: list[str | DiscordClick],
@@ -278,7 +249,7 @@ class DiscordReceiver:
         return number if event.name == "MESSAGE_CREATE" else 0
 
     def _convert_event(
-        self, event: _Event, place: CachedChannel, used: list[str | DiscordClick]
+        self, event: GatewayEvent, place: CachedChannel, used: list[str | DiscordClick]
     ) -> InboundEvent | None:
         if event.name == "MESSAGE_CREATE":
             return self._inbound.convert(event.data, place)
@@ -331,7 +302,7 @@ class DiscordReceiver:
             self.counts.messages += sum(isinstance(one, InboundMessage) for one in batch)
             return refused
 
-    async def _fill_gap(self, fill: _Fill) -> None:
+    async def _fill_gap(self, fill: GapFill) -> None:
         """Read a gap; the messages in it are stored like any others."""
         since = max(0, fill.since - (int(OVERLAP * 1000) << 22))
         channels = (
