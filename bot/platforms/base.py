@@ -40,8 +40,8 @@ class Inbox(Protocol):
 
         The adapter acknowledges to the platform after this returns, never before. Raises StoreError where
         storing fails now: the account keeps running, and delivers the events again or lets the platform do
-        so. A change is one that a person made; what the platform does to a message by itself (link previews),
-        and what happens to the bot's own messages, is not reported.
+        so. A change is one of somebody else's message: an edit, a deletion, or previews that the platform
+        adds later (the same text, other quotations).
         """
         ...
 

@@ -31,6 +31,7 @@ from bot.platforms.slack.errors import CALL_ERRORS, DEAD_TOKEN, refusal_name
 from bot.platforms.slack.events import SlackCounts, SlackReceiver, SlackWebhook
 from bot.platforms.slack.files import SlackFiles
 from bot.platforms.slack.inbound import SlackIdentity
+from bot.platforms.slack.lookups import SlackLookups
 from bot.platforms.slack.outbound import SlackOutbound
 from bot.platforms.slack.socket import SlackSocket
 from bot.platforms.slack.streams import SlackStreams
@@ -137,7 +138,7 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
             health.identity = f"@{identity.name}"
             scopes = self._read_scopes(me, health)
             groups = SlackUserGroups(client, context.clock, granted=GROUPS_SCOPE in scopes)
-            directory = SlackDirectory(client, identity.user, identity.team, context.clock, groups)
+            directory = SlackDirectory(client, identity.user, identity.teams, context.clock, groups)
             async with open_task_group() as group:
                 watch = CredentialWatch(self._refuse_token)
                 group.create_task(watch.run(), name=f"slack-refused:{self.name}")
@@ -155,8 +156,16 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
                         answer = outbound.refuse_click(click, refusal)
                     group.create_task(answer, name=f"slack-click:{click.ts}")
 
+                lookups = SlackLookups(client, directory, groups, context.clock)
                 events = SlackReceiver(
-                    self.name, identity, context.inbox, directory, health, answer_click, signing_secret
+                    self.name,
+                    identity,
+                    context.inbox,
+                    directory,
+                    health,
+                    lookups,
+                    answer_click,
+                    signing_secret,
                 )
                 self.counts = events.counts
                 receiver: SlackSocket | SlackWebhook
@@ -165,7 +174,7 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
                 else:
                     receiver = SlackWebhook(signing_secret, events, health)
                 files = SlackFiles(client, calls, outbound)
-                threads = SlackThreads(calls, directory, identity)
+                threads = SlackThreads(calls, directory, lookups, identity)
                 yield SlackSession(client, events, outbound, files, threads, receiver, directory)
         finally:
             await client.close()
@@ -219,5 +228,7 @@ def _read_identity(me: AsyncSlackResponse) -> SlackIdentity:
     user, team = me.get("user_id"), me.get("team_id")
     if not isinstance(user, str) or not isinstance(team, str):
         raise AccountLost("Slack's answer to auth.test is not that of the Web API")
-    url = str(me.get("url") or "")
-    return SlackIdentity(user, str(me.get("bot_id") or ""), team, str(me.get("user") or ""), url)
+    bot, name, url, enterprise = (
+        str(me.get(key) or "") for key in ("bot_id", "user", "url", "enterprise_id")
+    )
+    return SlackIdentity(user, bot, team, name, url, enterprise)

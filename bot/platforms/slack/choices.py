@@ -13,13 +13,19 @@ LABEL_LIMIT = 75
 """Characters on a button (docs.slack.dev/reference/block-kit/block-elements/button-element)."""
 VALUE_LIMIT = 2000
 """Characters of its value (same page)."""
+BLOCK_ID_LIMIT = 255
+"""Characters of the id of a block (docs.slack.dev/reference/block-kit/blocks/actions-block)."""
 FALLBACK_LIMIT = 3000
+_PLACE = "roebot"
 ACTION = "roebot:choice"
 
 
 @dataclass(frozen=True, slots=True)
 class SlackClick:
-    """A button that somebody pressed, and the message that it stood in; `response_url` answers them alone."""
+    """A button that somebody pressed, and the message that it stood in; `response_url` answers them alone.
+
+    `alone`: only they see the message, so it can be changed by the response URL alone.
+    """
 
     chat: str
     ts: str
@@ -28,10 +34,35 @@ class SlackClick:
     text: str
     blocks: tuple[Json, ...]
     response_url: str = ""
+    alone: bool = False
 
 
-def button_blocks(choices: Sequence[str]) -> list[Json]:
-    """Build the block of buttons, none without choices."""
+@dataclass(frozen=True, slots=True)
+class ButtonPlace:
+    """Place of buttons that one person sees. Slack reports it with a click, but not the message itself.
+
+    `message` is the id of the message as it was returned when it was posted ("" if it has its own ts).
+    """
+
+    topic: str = ""
+    message: str = ""
+
+    @property
+    def block_id(self) -> str:
+        """The place as the id of a block, "" if it is too long."""
+        found = f"{_PLACE}|{self.message}|{self.topic}"
+        return found if len(found) <= BLOCK_ID_LIMIT else ""
+
+
+def read_place(block_id: str) -> ButtonPlace:
+    """Return the place that the id of a block tells."""
+    kind, _, rest = block_id.partition("|")
+    message, _, topic = rest.rpartition("|")
+    return ButtonPlace(topic, message) if kind == _PLACE else ButtonPlace()
+
+
+def button_blocks(choices: Sequence[str], place: ButtonPlace | None = None) -> list[Json]:
+    """Build the block of buttons, none without choices; `place` is for messages that one person sees."""
     if not choices:
         return []
     elements = [
@@ -43,14 +74,15 @@ def button_blocks(choices: Sequence[str]) -> list[Json]:
         }
         for index, choice in enumerate(choices[:MAX_CHOICES])
     ]
-    return [{"type": "actions", "elements": elements}]
+    placed = {"block_id": place.block_id} if place is not None and place.block_id else {}
+    return [{"type": "actions", **placed, "elements": elements}]
 
 
-def message_content(text: str, choices: Sequence[str]) -> Json:
+def message_content(text: str, choices: Sequence[str], place: ButtonPlace | None = None) -> Json:
     """Build the content of a message: Markdown alone, or as a block above its buttons."""
     if not choices:
         return {"markdown_text": text}
-    blocks = [{"type": "markdown", "text": text}, *button_blocks(choices)]
+    blocks = [{"type": "markdown", "text": text}, *button_blocks(choices, place)]
     return {"text": text[:FALLBACK_LIMIT], "blocks": blocks}
 
 

@@ -20,6 +20,7 @@ from bot.platforms.http import ANSWER_SECONDS, CONNECT_SECONDS, UPLOAD_SECONDS, 
 from bot.platforms.payload import Json
 from bot.platforms.slack.choices import (
     FALLBACK_LIMIT,
+    ButtonPlace,
     SlackClick,
     answered_blocks,
     button_blocks,
@@ -152,7 +153,7 @@ class SlackWebApi:
             channel=address.chat,
             user=message.alone,
             thread_ts=address.topic if address.topic not in ("", address.reply_to) else None,
-            **message_content(message.text, message.choices),
+            **message_content(message.text, message.choices, ButtonPlace(address.topic)),
         )
         return _read_ts(await self.await_call(call, posting=True), "message_ts")
 

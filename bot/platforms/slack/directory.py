@@ -18,8 +18,10 @@ from bot.platforms.slack.errors import CALL_ERRORS, refusal_name
 log = structlog.get_logger(__name__)
 
 REMEMBERED = 4096
-LOOKUP_SECONDS = 1.5
-"""Maximum duration of a lookup: Slack waits 3 s for the acknowledgement of an event."""
+LOOKUP_SECONDS = 1.2
+"""Maximum duration of a lookup: Slack waits 3 s for the acknowledgement of an event, which may take two of
+them one after the other.
+"""
 PERSON_SECONDS = 3600.0
 """Lifetime of a cached person (s)."""
 GROUPS_SCOPE = "usergroups:read"
@@ -40,22 +42,32 @@ class SlackUserGroups:
         self._clock = clock
         self._granted = granted
         self._members: dict[str, tuple[str, ...]] = {}
+        self._handles: dict[str, str] = {}
         self._next = 0.0
         self._asking = asyncio.Lock()
 
     async def find_groups(self, user: str) -> tuple[str, ...]:
         """Return the ids of a person's groups, as far as they are known."""
+        await self._refresh()
+        return self._members.get(user, ())
+
+    async def find_handle(self, group: str) -> str:
+        """Return the name by which a group is mentioned, "" if it is unknown."""
+        await self._refresh()
+        return self._handles.get(group, "")
+
+    async def _refresh(self) -> None:
         if self._granted and self._clock.now() >= self._next:
             async with self._asking:
                 if self._clock.now() >= self._next:
                     await self._reload()
-        return self._members.get(user, ())
 
     async def _reload(self) -> None:
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
                 answer = await self._client.web.usergroups_list(include_users=True)
-            self._members = read_memberships(answer.data if isinstance(answer.data, dict) else {})
+            data = answer.data if isinstance(answer.data, dict) else {}
+            self._members, self._handles = read_memberships(data), read_handles(data)
             self._next = self._clock.now() + GROUPS_SECONDS
         except (*CALL_ERRORS, Malformed) as error:
             log.info("slack.usergroups_unknown", reason=type(error).__name__)
@@ -73,6 +85,12 @@ def read_memberships(answer: Json) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def read_handles(answer: Json) -> dict[str, str]:
+    """Return the name by which each group is mentioned."""
+    groups = get_objects(answer, "usergroups")
+    return {get_string(one, "id"): get_string(one, "handle") or get_string(one, "name") for one in groups}
+
+
 @dataclass(frozen=True, slots=True)
 class SlackPerson:
     """A person as Slack describes them; an unknown one counts as a guest of no workspace."""
@@ -84,15 +102,18 @@ class SlackPerson:
 
 
 class SlackDirectory:
-    """Caches lookups for one account; all of them can be repeated after a restart."""
+    """Caches lookups for one account; all of them can be repeated after a restart.
+
+    `teams` are the bot's workspace and the organization that it belongs to: their people are no guests.
+    """
 
     def __init__(
-        self, client: SlackClient, bot: str, team: str, clock: Clock, groups: SlackUserGroups
+        self, client: SlackClient, bot: str, teams: frozenset[str], clock: Clock, groups: SlackUserGroups
     ) -> None:
         self._client = client
         self._groups = groups
         self._bot = bot
-        self._team = team
+        self._teams = teams
         self._clock = clock
         self._people: RecentValues[SlackPerson] = RecentValues(REMEMBERED)
         self._threads: RecentValues[bool] = RecentValues(REMEMBERED)
@@ -104,11 +125,14 @@ class SlackDirectory:
 
     async def find_sender(self, user: str, name: str = "") -> Sender:
         """Return a person with name, workspaces and groups, as far as Slack answers in time."""
-        known = await self._fetch_person(user)
+        known, groups = await asyncio.gather(self._fetch_person(user), self._groups.find_groups(user))
         teams = tuple(f"team:{team}" for team in known.teams)
-        groups = await self._groups.find_groups(user)
         belongs = (*teams, *(f"usergroup:{group}" for group in groups))
         return Sender(user, name or known.name, belongs=belongs, guest=known.guest)
+
+    async def find_name(self, user: str) -> str:
+        """Return the name of a person, "" if Slack does not tell in time."""
+        return (await self._fetch_person(user)).name
 
     async def _fetch_person(self, user: str) -> SlackPerson:
         now = self._clock.now()
@@ -121,7 +145,7 @@ class SlackDirectory:
         except CALL_ERRORS as error:
             log.info("slack.person_unknown", reason=refusal_name(error) or type(error).__name__)
             return known or SlackPerson()
-        found = read_person(answer.get("user"), self._team, now)
+        found = read_person(answer.get("user"), self._teams, now)
         self._people.put(user, found)
         return found
 
@@ -140,7 +164,8 @@ class SlackDirectory:
         return read_channel(answer.get("channel"))
 
     async def is_own_thread(self, chat: str, thread: str) -> bool:
-        """Return True for a thread that the bot or a mention of it opened: its messages address the bot.
+        """Return True for a thread that the bot or somebody's mention of it opened: its messages address the
+        bot. A mention by an app does not count.
 
         Raises the errors of the call.
         """
@@ -152,7 +177,8 @@ class SlackDirectory:
             answer = await self._client.web.conversations_replies(channel=chat, ts=thread, limit=1)
         messages = answer.get("messages") or []
         root = messages[0] if messages and isinstance(messages[0], dict) else {}
-        begun = root.get("user") == self._bot or f"<@{self._bot}" in str(root.get("text", ""))
+        called = f"<@{self._bot}" in str(root.get("text", "")) and not root.get("bot_id")
+        begun = root.get("user") == self._bot or called
         self._threads.put(key, begun)
         return begun
 
@@ -208,15 +234,18 @@ def read_channel(channel: object) -> ChatDescription:
     return ChatDescription(f"#{name}", people if type(people) is int else 0, visibility)
 
 
-def read_person(user: object, team: str, now: float) -> SlackPerson:
-    """Read a user object of `users.info`; members of an organization belong to all their workspaces
-    (`enterprise_user`).
+def read_person(user: object, teams: frozenset[str], now: float) -> SlackPerson:
+    """Read a user object of `users.info`. Members of an organization belong to it and to all their workspaces
+    (`enterprise_user`); who shares none of `teams` is from another organization.
     """
     person: Json = user if isinstance(user, dict) else {}
-    teams = [person.get("team_id"), *(_get_dict(person, "enterprise_user").get("teams") or ())]
-    theirs = tuple(dict.fromkeys(one for one in teams if isinstance(one, str) and one))
+    member = _get_dict(person, "enterprise_user")
+    workspaces = member.get("teams")
+    listed = workspaces if isinstance(workspaces, list) else []
+    named = [person.get("team_id"), *listed, member.get("enterprise_id")]
+    theirs = tuple(dict.fromkeys(one for one in named if isinstance(one, str) and one))
     limited = any(person.get(key) for key in ("is_restricted", "is_ultra_restricted", "is_stranger"))
-    return SlackPerson(_display_name(person), theirs, limited or team not in theirs, now)
+    return SlackPerson(_display_name(person), theirs, limited or teams.isdisjoint(theirs), now)
 
 
 def _display_name(person: Json) -> str:

@@ -19,13 +19,15 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain import ChatKind, InboundChange, InboundMessage
+from bot.domain import ChatKind, InboundChange, InboundMessage, Sender
 from bot.platforms.base import Inbox, WebhookAnswer, WebhookRequest
 from bot.platforms.connection import AccountHealth
-from bot.platforms.payload import Malformed
+from bot.platforms.payload import Json, Malformed, get_object
 from bot.platforms.slack.choices import SlackClick
 from bot.platforms.slack.directory import SlackDirectory
-from bot.platforms.slack.inbound import Ignored, SlackIdentity, SlackInbound, SlackMessage
+from bot.platforms.slack.inbound import Ignored, SlackIdentity, SlackInbound, SlackMessage, find_team
+from bot.platforms.slack.lookups import SlackLookups
+from bot.platforms.slack.names import SlackNames
 
 log = structlog.get_logger(__name__)
 
@@ -61,6 +63,7 @@ class SlackReceiver:
         inbox: Inbox,
         places: SlackDirectory,
         health: AccountHealth,
+        lookups: SlackLookups,
         answer_click: Callable[[SlackClick, str | None], None],
         signing_secret: str = "",
     ) -> None:
@@ -70,6 +73,7 @@ class SlackReceiver:
         self._inbound = SlackInbound(account, identity)
         self._inbox = inbox
         self._places = places
+        self._lookups = lookups
         self._health = health
         self._answer_click = answer_click
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -130,8 +134,9 @@ class SlackReceiver:
         """Store the content of a payload. An error means that Slack gets no acknowledgement."""
         self.counts.events += 1
         self._health.mark_live()
+        names = self._inbound.make_names()
         try:
-            event = self._inbound.read(body)
+            event = self._inbound.read(body, names)
         except Malformed as error:
             self.counts.malformed += 1
             log.warning("slack.event_skipped", account=self._account, reason=str(error))
@@ -144,47 +149,81 @@ class SlackReceiver:
         async with order:
             if isinstance(event, InboundChange):
                 self.counts.edits += 1
-                await self._inbox.accept([await self._with_editor(event)])
+                await self._inbox.accept([await self._complete_change(event, body, names)])
                 return
-            message = await self._complete_message(event)
+            message = await self._complete_message(event, body, names)
             refused = await self._inbox.accept([message])
         self.counts.messages += 1
         if event.click is not None:
             self._answer_click(event.click, refused.get(message.event_id))
 
-    async def _complete_message(self, event: SlackMessage) -> InboundMessage:
+    async def _complete_message(self, event: SlackMessage, body: Json, names: SlackNames) -> InboundMessage:
         message = event.message
         if event.thread and await self._is_in_own_thread(message.origin.chat, event.thread):
             message = replace(message, addressed=True)
-        origin = message.origin
-        if not message.addressed and not self._inbox.records(origin.chat):
+        if not message.addressed and not self._inbox.records(message.origin.chat):
             return message
-        if not message.addressed:
-            sender = await self._places.find_sender(origin.sender.id, origin.sender.name)
-            return replace(message, origin=replace(origin, sender=sender))
-        if event.in_direct_chat:
-            origin = replace(
-                origin, chat=await self._places.find_direct_chat(origin.sender.id) or origin.chat
+        found, sender = await asyncio.gather(
+            self._with_names(body, names), self._find_sender(message.origin.sender)
+        )
+        if isinstance(found, SlackMessage):
+            named = found.message
+            sender = replace(sender, name=sender.name or named.origin.sender.name)
+            message = replace(
+                message,
+                text=named.text,
+                attachments=named.attachments,
+                quotations=named.quotations,
+                mentions=named.mentions,
             )
+        message = replace(message, origin=replace(message.origin, sender=sender))
+        return await self._place_message(event, message) if message.addressed else message
+
+    async def _place_message(self, event: SlackMessage, message: InboundMessage) -> InboundMessage:
+        """Note where the answer goes, and to whom."""
+        origin = message.origin
+        if event.in_direct_chat:
+            direct = await self._places.find_direct_chat(origin.sender.id)
+            message = replace(message, origin=replace(origin, chat=direct or origin.chat))
         if event.response_url:
             self._places.note_response_url(origin.message_id, event.response_url)
-        if origin.topic:
+        if origin.topic and not origin.sender.is_bot:
             self._places.note_asker(
                 origin.chat, origin.topic, origin.sender.id, event.team or self._identity.team
             )
             if origin.chat_kind is ChatKind.GROUP and origin.topic == origin.message_id:
                 self._places.note_own_thread(origin.chat, origin.topic)
-        sender = await self._places.find_sender(origin.sender.id, origin.sender.name)
-        message = replace(message, origin=replace(origin, sender=sender))
         if event.response_url and self._inbox.alone(message):
             self._places.note_private_answer(origin.message_id)
         return message
 
-    async def _with_editor(self, changed: InboundChange) -> InboundChange:
-        if changed.text is None or not changed.origin.sender.id:
+    async def _complete_change(self, changed: InboundChange, body: Json, names: SlackNames) -> InboundChange:
+        origin = changed.origin
+        if changed.text is None or (origin.sender.is_bot and not self._inbox.records(origin.chat)):
             return changed
-        sender = await self._places.find_sender(changed.origin.sender.id)
-        return replace(changed, origin=replace(changed.origin, sender=sender))
+        found, sender = await asyncio.gather(self._with_names(body, names), self._find_sender(origin.sender))
+        changed = found if isinstance(found, InboundChange) else changed
+        sender = replace(sender, name=sender.name or changed.origin.sender.name)
+        message = changed.message
+        if message is not None:
+            message = replace(message, origin=replace(message.origin, sender=sender))
+            team = find_team(get_object(get_object(body, "event"), "message"), body)
+            message = await self._place_message(SlackMessage(message, team), message)
+        return replace(changed, origin=replace(changed.origin, sender=sender), message=message)
+
+    async def _with_names(self, body: Json, names: SlackNames) -> SlackMessage | InboundChange | Ignored:
+        """Read a payload again with the names that were missing; Ignored where there is nothing new."""
+        return self._inbound.read(body, names) if await self._lookups.complete(names) else Ignored()
+
+    async def _find_sender(self, sender: Sender) -> Sender:
+        """Return a person with name, workspaces and groups; an app stays as its message describes it, a guest
+        if it is from another organization.
+        """
+        if sender.is_bot or not sender.id:
+            ours = {f"team:{team}" for team in self._identity.teams}
+            teams = {one for one in sender.belongs if one.startswith("team:")}
+            return replace(sender, guest=bool(teams) and ours.isdisjoint(teams))
+        return await self._places.find_sender(sender.id, sender.name)
 
     async def _is_in_own_thread(self, chat: str, thread: str) -> bool:
         try:

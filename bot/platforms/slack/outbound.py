@@ -13,7 +13,13 @@ from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.payload import Json
-from bot.platforms.slack.choices import FALLBACK_LIMIT, SlackClick, button_blocks
+from bot.platforms.slack.choices import (
+    FALLBACK_LIMIT,
+    ButtonPlace,
+    SlackClick,
+    answered_blocks,
+    button_blocks,
+)
 from bot.platforms.slack.client import SlackClient, SlackWebApi, StreamOver, read_key
 from bot.platforms.slack.directory import SlackDirectory
 from bot.platforms.slack.errors import CALL_ERRORS
@@ -121,6 +127,11 @@ class SlackOutbound:
 
     async def show_choice(self, click: SlackClick) -> None:
         """Show the choice in place of the buttons; a failure does not affect the answer."""
+        if click.alone:
+            text = f"✓ {click.choice[:FALLBACK_LIMIT]}"
+            body = {"replace_original": True, "text": text, "blocks": answered_blocks(click)}
+            await self._respond(click, body)
+            return
         async with self._signs.claim_marker(f"{click.chat}:{click.ts}") as due:
             if not due:
                 return
@@ -132,13 +143,18 @@ class SlackOutbound:
 
     async def refuse_click(self, click: SlackClick, reason: str) -> None:
         """Tell the person who clicked, and nobody else, that the click does not count; the buttons stay."""
-        if not reason or not self._client.trusted(click.response_url):
+        if reason:
+            body = {"response_type": "ephemeral", "replace_original": False, "text": reason}
+            await self._respond(click, body)
+
+    async def _respond(self, click: SlackClick, body: Json) -> None:
+        """Post to the response URL of a click; a failure does not affect the answer."""
+        if not self._client.trusted(click.response_url):
             return
-        body = {"response_type": "ephemeral", "replace_original": False, "text": reason}
         try:
             await self._client.respond(click.response_url, body)
         except CALL_ERRORS as error:
-            log.info("slack.click_not_refused", reason=type(error).__name__)
+            log.info("slack.click_not_answered", reason=type(error).__name__)
 
     async def _post(self, message: OutboundMessage) -> str:
         alone = bool(message.alone) or self._places.is_answered_privately(message.address.reply_to)
@@ -293,15 +309,16 @@ class SlackOutbound:
         url = self._places.find_response_url(message.address.reply_to)
         if not url or not self._client.trusted(url):
             return ""
-        text = _as_whole(message).text
-        blocks = [{"type": "markdown", "text": text}, *button_blocks(message.choices)]
+        text, posted = _as_whole(message).text, f"response:{message.key}"
+        place = ButtonPlace(message.address.topic, posted)
+        blocks = [{"type": "markdown", "text": text}, *button_blocks(message.choices, place)]
         body = {"response_type": "ephemeral", "text": text[:FALLBACK_LIMIT], "blocks": blocks}
         body = {**body, **self._web_api.unfurl}
         try:
             status = await self._client.respond(url, body)
         except CALL_ERRORS as problem:
             raise self._web_api.to_delivery_error(problem, posting=True) from None
-        return f"response:{message.key}" if status == 200 else ""
+        return posted if status == 200 else ""
 
 
 def _as_whole(message: OutboundMessage) -> OutboundMessage:

@@ -13,6 +13,7 @@ SERVICE_CALLS = "tests/component/dispatch/test_service_calls.py"
 STORED = "tests/contract/store/test_quotations.py"
 TELEGRAM = "tests/platforms/telegram/test_quotations.py"
 QUOTED = "tests/component/dispatch/test_quotations.py"
+SLACK_APPS = "tests/platforms/slack/test_apps.py"
 STOPPED = "tests/component/dispatch/test_stopped_answers.py"
 APPS, LISTED = "tests/component/dispatch/test_apps.py", "tests/component/dispatch/test_listed_apps.py"
 APPS_STORED = "tests/contract/store/test_apps.py"
@@ -95,10 +96,34 @@ MESSAGE_MUTATIONS = (
     Mutation(
         "forwarded commands",
         "Slack: a shared message is a quotation",
-        "bot/platforms/slack/inbound.py",
-        "                *read_quotations(event, self._identity.user),",
-        "",
+        "bot/platforms/slack/messages.py",
+        "        *author.quotations,\n        *read_attachments(message, names),",
+        "        *author.quotations,",
         "tests/platforms/slack/test_shared_messages.py::test_a_shared_message_is_a_quotation",
+    ),
+    Mutation(
+        "forwarded commands",
+        "Slack: a card that mentions the bot does not call it",
+        "bot/platforms/slack/messages.py",
+        "read_block_card(others if whole else blocks, names)",
+        "read_block_card(others if whole else blocks, author)",
+        f"{SLACK_APPS}::test_an_app_calls_the_bot_by_its_text_alone",
+    ),
+    Mutation(
+        "forwarded commands",
+        "Slack: what an app posts in somebody's name is the app's",
+        "bot/platforms/slack/messages.py",
+        'Sender(bot_id or get_string(message, "user"), name',
+        'Sender(get_string(message, "user") or bot_id, name',
+        f"{SLACK_APPS}::test_a_post_in_somebodys_name_is_the_apps",
+    ),
+    Mutation(
+        "forwarded commands",
+        "Slack: the words behind a link to a message are not the writer's",
+        "bot/platforms/slack/names.py",
+        "        return url\n",
+        "        return title\n",
+        f"{SLACK_APPS}::test_the_words_behind_a_link_to_a_message_are_not_the_writers",
     ),
     Mutation(
         "forwarded answers",

@@ -12,10 +12,12 @@ from bot.errors import DeliveryError
 from bot.platforms.slack.choices import (
     LABEL_LIMIT,
     MAX_CHOICES,
+    ButtonPlace,
     SlackClick,
     answered_blocks,
     button_blocks,
     message_content,
+    read_place,
 )
 
 from .conftest import PERSON, Running, answer_to, eventually, final, frame
@@ -142,6 +144,55 @@ async def test_a_refusal_goes_to_slack_or_nowhere(running: Running, url: str) ->
     click = SlackClick(address.chat, ts, PERSON, CHOICES[0], "Where to?", (), url)
     await running.adapter.session.outbound.refuse_click(click, "Not yours.")
     assert len(running.shown()) == 1
+
+
+async def test_a_question_that_one_person_sees_is_answered_and_settled(running: Running) -> None:
+    people = running.emulator.people
+    team = people.make_channel("team")
+    root = people.says("lunch?", channel=team)
+    people.says("pizza", channel=team, thread=root.ts)
+    await running.shelf.until(2)
+    address = await running.asked("@roebot where?", channel=team, thread=root.ts)
+    sent = await running.adapter.send(replace(final("Where to?", address), choices=CHOICES, alone=PERSON))
+    [seen] = [one for one in running.shown(team) if one["visible_to"]]
+    people.clicks(team, seen["ts"], CHOICES[1], action_id="roebot:choice:1")
+    message = (await running.shelf.until(4))[3]
+    assert (message.text, message.clicked, message.origin.reply_to) == (CHOICES[1], True, sent)
+    assert answer_to(message).topic == root.ts
+    await eventually(lambda: [] in [labels(one) for one in running.shown(team)])
+    [seen] = [one for one in running.shown(team) if one["visible_to"]]
+    assert seen["blocks"][-1]["elements"][0]["text"].startswith("✓ Paris")
+
+
+async def test_an_unthreaded_question_that_one_person_sees_keeps_its_thread(running: Running) -> None:
+    team = running.emulator.people.make_channel("team")
+    address = await running.asked("@roebot where?", channel=team)
+    await running.adapter.send(replace(final("Where to?", address), choices=CHOICES, alone=PERSON))
+    [seen] = running.shown(team)
+    assert seen["thread_ts"] == ""
+    running.emulator.people.clicks(team, seen["ts"], CHOICES[0], action_id="roebot:choice:0")
+    assert answer_to((await running.shelf.until(2))[1]).topic == address.topic
+
+
+async def test_a_question_below_a_command_is_answered(running: Running) -> None:
+    team = running.emulator.people.make_channel("team")
+    running.shelf.private.add("/where")
+    running.emulator.people.commands("where", channel=team)
+    [asked] = await running.shelf.until(1)
+    sent = await running.adapter.send(replace(final("Where to?", answer_to(asked)), choices=CHOICES))
+    [seen] = running.shown(team)
+    running.emulator.people.clicks(team, seen["ts"], CHOICES[0], action_id="roebot:choice:0")
+    message = (await running.shelf.until(2))[1]
+    assert (message.text, message.origin.reply_to) == (CHOICES[0], sent)
+
+
+@pytest.mark.parametrize("block_id", ["", "x", "roebot", "roebot||", "other|a|b", "roebot|response:1:0|1.5"])
+def test_the_place_of_a_button_is_read_or_unknown(block_id: str) -> None:
+    place = read_place(block_id)
+    known = block_id == "roebot|response:1:0|1.5"
+    assert place == (ButtonPlace("1.5", "response:1:0") if known else ButtonPlace())
+    assert not known or place.block_id == block_id
+    assert ButtonPlace("1" * 300).block_id == ""
 
 
 async def test_as_many_buttons_as_slack_takes(running: Running) -> None:

@@ -30,8 +30,9 @@ async def test_a_file_is_fetched_whole(running: Running) -> None:
 
 async def test_a_file_of_a_shared_channel_is_asked_for(running: Running) -> None:
     shared = running.emulator.people.make_channel("shared", shared=True)
+    running.shelf.recorded.add(shared)
     attachment = await received(running, data=b"theirs", channel=shared)
-    assert attachment.filename == attachment.ref and attachment.size == -1
+    assert (attachment.filename, attachment.size) == ("a.txt", 6)
     assert await content(running, attachment) == b"theirs"
 
 

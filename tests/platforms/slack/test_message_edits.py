@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain import ChatKind, InboundChange
+from bot.domain import ChatKind, InboundChange, Quotation, QuotationKind
 from bot.platforms.slack.inbound import Ignored, SlackIdentity, SlackInbound
 
 from .conftest import PERSON, Running, eventually
@@ -78,13 +78,27 @@ async def test_an_edit_that_cannot_be_stored_comes_again(running: Running) -> No
     await eventually(lambda: running.shelf.changes)
 
 
-async def test_the_preview_of_a_link_is_no_edit(running: Running) -> None:
+async def test_the_preview_of_a_link_leaves_the_text(running: Running) -> None:
     said = running.emulator.people.says("see https://example.org/")
     await running.shelf.until(1)
-    running.emulator.people.previews(said.channel, said.ts)
-    running.emulator.people.says("next")
-    await running.shelf.until(2)
-    assert running.shelf.changes == []
+    running.emulator.people.previews(said.channel, said.ts, "Example", "/allow")
+    await eventually(lambda: running.shelf.changes)
+    [change] = running.shelf.changes
+    assert (change.text, change.message) == ("see https://example.org/", None)
+    assert change.quotations == (Quotation(QuotationKind.PREVIEW, "Example\n/allow"),)
+
+
+async def test_an_edit_that_adds_a_mention_brings_the_message(running: Running) -> None:
+    team = running.emulator.people.make_channel("team")
+    said = running.emulator.people.says("deploy it", channel=team)
+    running.emulator.people.edits(team, said.ts, "@roebot deploy it")
+    running.emulator.people.edits(team, said.ts, "@roebot deploy it now")
+    await eventually(lambda: len(running.shelf.changes) == 2)
+    called, corrected = running.shelf.changes
+    assert called.message is not None and called.message.addressed
+    assert (called.message.event_id, called.message.text) == (f"{team}:{said.ts}", "deploy it")
+    assert called.message.origin.sender.belongs, "the person is known, as for any message"
+    assert (corrected.text, corrected.message) == ("deploy it now", None)
 
 
 async def test_the_bots_own_messages_are_no_matter(running: Running) -> None:
@@ -98,14 +112,27 @@ async def test_the_bots_own_messages_are_no_matter(running: Running) -> None:
     assert running.shelf.changes == []
 
 
-def test_an_edit_of_an_edited_message_with_a_preview_is_no_edit() -> None:
+def test_what_slack_adds_to_an_edited_message_is_no_edit() -> None:
     before = wrote("same", edited={"user": "U1", "ts": "6.0"})
-    after = {**before, "attachments": [{"id": 1}]}
-    assert SlackInbound("sl", US).read(changed(message=after, previous_message=before)) == Ignored()
+    assert (
+        SlackInbound("sl", US).read(changed(message={**before, "team": "T1"}, previous_message=before))
+        == Ignored()
+    )
 
 
-@pytest.mark.parametrize("more", [{"bot_id": "B9"}, {"user": "UBOT"}, {"subtype": "bot_message"}])
-def test_what_other_programs_wrote_is_no_matter(more: dict[str, Any]) -> None:
+@pytest.mark.parametrize("more", [{"bot_id": "B9"}, {"bot_id": "B9", "subtype": "bot_message"}])
+def test_what_other_programs_wrote_changes_too(more: dict[str, Any]) -> None:
+    before, after = wrote("a", **more), wrote("b", edited={"user": "U1", "ts": "6.0"}, **more)
+    inbound = SlackInbound("sl", US)
+    change = inbound.read(changed(message=after, previous_message=before))
+    assert isinstance(change, InboundChange)
+    assert (change.text, change.origin.sender.is_bot, change.origin.sender.id) == ("b", True, "B9")
+    gone = inbound.read(changed("message_deleted", previous_message=before, deleted_ts="5.000001"))
+    assert isinstance(gone, InboundChange) and gone.text is None
+
+
+@pytest.mark.parametrize("more", [{"user": "UBOT"}, {"bot_id": "BBOT"}])
+def test_what_the_bot_wrote_is_no_matter(more: dict[str, Any]) -> None:
     before, after = wrote("a", **more), wrote("b", edited={"user": "U1", "ts": "6.0"}, **more)
     inbound = SlackInbound("sl", US)
     assert inbound.read(changed(message=after, previous_message=before)) == Ignored()

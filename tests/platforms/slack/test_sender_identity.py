@@ -12,7 +12,7 @@ from bot.testing.emulators.slack import SlackEmulator
 
 from .conftest import PERSON, Running, eventually
 
-TEAM = "T0EMULATE"
+TEAM, ORG = "T0EMULATE", "E0EMULATE"
 
 
 async def heard(running: Running, **more: Any) -> Sender:
@@ -69,6 +69,15 @@ async def test_what_was_said_of_somebody_is_believed_for_an_hour(by_hand: Runnin
         ({"team_id": TEAM, "is_ultra_restricted": True}, (TEAM,), True),
         ({"team_id": "T2"}, ("T2",), True),
         ({"team_id": "T2", "enterprise_user": {"teams": ["T2", TEAM]}}, ("T2", TEAM), False),
+        ({"team_id": "T2", "enterprise_user": {"enterprise_id": ORG, "teams": ["T2"]}}, ("T2", ORG), False),
+        ({"team_id": "T2", "enterprise_user": {"enterprise_id": "E2", "teams": ["T2"]}}, ("T2", "E2"), True),
+        (
+            {"team_id": "T2", "enterprise_user": {"enterprise_id": ORG}, "is_restricted": True},
+            ("T2", ORG),
+            True,
+        ),
+        ({"team_id": ORG}, (ORG,), False),
+        ({"team_id": TEAM, "enterprise_user": {"teams": "T2"}}, (TEAM,), False),
         ({"team_id": TEAM, "is_stranger": True}, (TEAM,), True),
         ({"team_id": 5, "enterprise_user": {"teams": [None]}}, (), True),
         ({}, (), True),
@@ -77,5 +86,5 @@ async def test_what_was_said_of_somebody_is_believed_for_an_hour(by_hand: Runnin
     ],
 )
 def test_what_slack_says_of_people(user: object, teams: tuple[str, ...], *, guest: bool) -> None:
-    found = read_person(user, TEAM, 0.0)
+    found = read_person(user, frozenset({TEAM, ORG}), 0.0)
     assert (found.teams, found.guest) == (teams, guest)

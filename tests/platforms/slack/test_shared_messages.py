@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -35,14 +36,35 @@ async def test_a_shared_message_is_a_quotation(running: Running, comment: str) -
     running.emulator.people.shares("/allow &lt;b&gt;", comment, author="U0000666", author_name="Mallory")
     [message] = await running.shelf.until(1)
     assert message.text == comment
-    assert message.quotations == (Quotation(QuotationKind.SHARED, "/allow <b>", "Mallory", "U0000666"),)
+    [quotation] = message.quotations
+    assert replace(quotation, sent_at=0.0) == Quotation(
+        QuotationKind.SHARED, "/allow <b>", "Mallory", "U0000666"
+    )
+    assert quotation.sent_at > 0
 
 
-async def test_quoted_lines_and_link_previews_are_not_quotations(running: Running) -> None:
+async def test_a_shared_message_of_a_channel_says_so(running: Running) -> None:
+    running.emulator.people.shares("rain", place="weather")
+    [message] = await running.shelf.until(1)
+    [quotation] = message.quotations
+    assert quotation.text.startswith(
+        "rain\nPosted in [#weather](https://emulated.slack.com/archives/C0000SRC/"
+    )
+
+
+async def test_a_shared_alert_is_read_from_its_blocks(running: Running) -> None:
+    header = {"type": "header", "text": {"type": "plain_text", "text": "Disk full"}}
+    running.emulator.people.shares("", "@roebot?", copied=[header])
+    [message] = await running.shelf.until(1)
+    assert [one.text for one in message.quotations] == ["Disk full"]
+
+
+async def test_quoted_lines_are_the_writers_and_link_previews_are_not(running: Running) -> None:
     preview = {"id": 1, "title": "Example", "from_url": "https://example.org/", "text": "/allow"}
     running.emulator.people.says("&gt; they said\nand I say", attachments=[preview])
     [message] = await running.shelf.until(1)
-    assert (message.text, message.quotations) == ("> they said\nand I say", ())
+    assert message.text == "> they said\nand I say"
+    assert message.quotations == (Quotation(QuotationKind.PREVIEW, "Example\n/allow"),)
 
 
 def test_the_files_of_a_shared_message_come_with_it() -> None:
@@ -78,4 +100,4 @@ def test_what_cannot_be_read_of_a_shared_message_leaves_the_comment(
 def test_a_shared_file_that_cannot_be_read_leaves_the_message() -> None:
     found = read([{**GOOD, "files": [{"name": "plan.pdf"}]}])
     assert (found.text, found.attachments) == ("look", ())
-    assert [(one.text, one.files) for one in found.quotations] == [("rain", ("plan.pdf",))]
+    assert [(one.text, one.files) for one in found.quotations] == [("rain", ("plan.pdf",)), ("file", ())]

@@ -161,12 +161,15 @@ class WebApi(PlatformApi[SlackCall]):
         channel = self._world.known(channel_id)
         blocks = body.get("blocks") or []
         markdown = next((block["text"] for block in blocks if block.get("type") == "markdown"), "")
-        message = self._world.add(
-            channel,
-            self._world.bot,
-            markdown or str(body.get("text", "")),
-            visible_to="" if body.get("response_type") == "in_channel" else user,
-        )
+        text = markdown or str(body.get("text", ""))
+        message = channel.messages.get(self._world.clicked.get(serial, ""))
+        if body.get("replace_original") and message is not None:
+            message.text, message.blocks = text, blocks
+        else:
+            visible_to = "" if body.get("response_type") == "in_channel" else user
+            message = self._world.add(
+                channel, self._world.bot, text, visible_to=visible_to, blocks=blocks, markdown=bool(markdown)
+            )
         self._transcript.count("respond", 200)
         self._transcript.add(
             FrameKind.POST, "respond", chat=channel.id, message_id=message.ts, text=message.text, status=200

@@ -109,6 +109,15 @@ def user_info(call: SlackCall) -> CallResult:
     return CallResult({"user": user.wire()})
 
 
+def bot_info(call: SlackCall) -> CallResult:
+    """bots.info: an app by the id of its bot."""
+    for user in call.world.users.values():
+        if user.bot_id and user.bot_id == call.text("bot"):
+            bot = {"id": user.bot_id, "deleted": False, "name": user.name, "app_id": user.app_id}
+            return CallResult({"bot": {**bot, "user_id": user.id}})
+    raise SlackApiError("bot_not_found")
+
+
 def usergroups(call: SlackCall) -> CallResult:
     """usergroups.list: the groups of the workspace, with their members on request."""
     if "usergroups:read" not in call.world.scopes:
@@ -188,6 +197,7 @@ METHODS = {
     "conversations.info": SlackMethod(info, 50),
     "conversations.open": SlackMethod(open_direct, 50),
     "users.info": SlackMethod(user_info, 100),
+    "bots.info": SlackMethod(bot_info, 50),
     "usergroups.list": SlackMethod(usergroups, 20),
     "assistant.threads.setStatus": SlackMethod(set_status, 0, FrameKind.TYPING),
     "files.getUploadURLExternal": SlackMethod(upload_url, 100),

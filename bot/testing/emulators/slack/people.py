@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from bot.testing.emulators.slack.envelopes import Envelope
+from bot.testing.emulators.slack.apps import SlackApps
+from bot.testing.emulators.slack.cards import rich_text, shared_message, subtitles
 from bot.testing.emulators.slack.state import (
     CHANNEL,
     GROUP,
@@ -15,26 +14,18 @@ from bot.testing.emulators.slack.state import (
     MPIM,
     SlackChannel,
     SlackChatMessage,
-    SlackUser,
 )
 from bot.testing.emulators.slack.wire import message_wire
-from bot.testing.emulators.slack.workspace import APP_ID, SlackWorkspace
+from bot.testing.emulators.slack.workspace import APP_ID
 from bot.testing.emulators.transcript import FrameKind
 
-Put = Callable[[str, dict[str, Any]], Envelope]
-Record = Callable[..., object]
 PERSON = "U0000001"
+EXCERPT = 200
+"""Characters of a transcript in the event of its message; the size is not published."""
 
 
-class SlackPeople:
-    """Performs actions and delivers the events that the app would get."""
-
-    def __init__(self, world: SlackWorkspace, put: Put, record: Record, origin: Callable[[], str]) -> None:
-        self._world = world
-        self._put = put
-        self._record = record
-        self._origin = origin
-        self.first_mention = True
+class SlackPeople(SlackApps):
+    """Performs actions of people and apps, and delivers the events that the bot would get."""
 
     def make_channel(
         self, name: str = "general", *, private: bool = False, group: bool = False, shared: bool = False
@@ -70,26 +61,30 @@ class SlackPeople:
         mime: str = "text/plain",
         subtype: str = "",
         attachments: Sequence[dict[str, Any]] = (),
+        blocks: Sequence[dict[str, Any]] = (),
     ) -> SlackChatMessage:
         """Send a message as a person; `channel` "" is the direct message with the bot, `thread` the root's
         ts.
 
         "@roebot" becomes a mention; in a channel that gives `message` and `app_mention`. A file is `data`
-        with a name, or several are `files` with `data`, `filename` and `mime`.
+        with a name, or several are `files` with `data`, `filename`, `mime` and `details` of the file object.
+        The words come as rich text too, as Slack's own clients write them, unless there are `blocks`.
         """
         sender = self._world.user(user, name, team)
         place = self._world.channels[channel] if channel else self._world.private(sender)
         place.members.add(sender.id)
-        mention = f"<@{self._world.bot.id}>"
-        written = re.sub(r"@roebot\b", mention, text)
+        written = self._mention(text)
         given = [*files, {"data": data, "filename": filename, "mime": mime}] if filename else [*files]
         stored = [self._world.store(f["filename"], f.get("mime", mime), f["data"]) for f in given]
+        for file, one in zip(stored, given, strict=True):
+            file.details = one.get("details", {})
         kind = subtype or ("file_share" if stored else "")
         more = {"thread_ts": thread, "files": stored, "subtype": kind, "attachments": [*attachments]}
+        more["blocks"] = [*blocks] or rich_text(written)
         message = self._world.add(place, sender, written, **more)
         self._record(FrameKind.PERSON, "says", chat=place.id, message_id=message.ts, text=message.text)
         if place.bot_in:
-            self._deliver_message(place, message, mentioned=mention in written and place.kind != IM)
+            self._deliver_message(place, message, mentioned=place.kind != IM and self._is_mentioned(message))
         return message
 
     def shares(
@@ -99,30 +94,33 @@ class SlackPeople:
         *,
         author: str = "U0000666",
         author_name: str = "Mallory",
+        place: str = "",
+        copied: Sequence[dict[str, Any]] = (),
         **message: Any,
     ) -> SlackChatMessage:
-        """Share a message of somebody else with a comment ("Forward message"); `message` are further
-        arguments of `says`.
+        """Share a message of somebody else with a comment ("Forward message"). `place` is the channel that it
+        is from ("": a private conversation), `copied` are its blocks; `message` are further arguments of
+        `says`.
         """
         ts = self._world.ts()
-        shared = {
-            "id": 1,
-            "ts": ts,
-            "channel_id": "C0000SRC",
-            "channel_team": self._world.team,
-            "is_msg_unfurl": True,
-            "is_share": True,
-            "author_id": author,
-            "author_name": author_name,
-            "author_subname": author_name,
-            "author_link": f"https://emulated.slack.com/team/{author}",
-            "from_url": f"https://emulated.slack.com/archives/C0000SRC/p{ts.replace('.', '')}",
-            "fallback": f"[November 25th, 2026 9:00 AM] {author_name}: {text}",
-            "text": text,
-            "mrkdwn_in": ["text"],
-            "footer": "Posted in #elsewhere",
-        }
+        shared = shared_message(
+            self._mention(text), ts, author, author_name, place, copied, team=self._world.team
+        )
         return self.says(comment, attachments=[shared], **message)
+
+    def speaks(self, transcript: str = "", **message: Any) -> SlackChatMessage:
+        """Record a voice message; Slack's transcript is still in progress where it is "". `message` are
+        further arguments of `says`.
+        """
+        details: dict[str, Any] = {"subtype": "slack_audio", "duration_ms": 4000}
+        details["transcription"] = {"status": "processing"}
+        if transcript:
+            vtt = self._world.store("audio_message.vtt", "text/vtt", subtitles(transcript).encode())
+            preview = {"content": transcript[:EXCERPT], "has_more": len(transcript) > EXCERPT}
+            details["transcription"] = {"status": "complete", "preview": preview}
+            details["vtt"] = f"{self._origin()}{vtt.path}"
+        clip = {"data": b"speech", "filename": "audio_message.m4a", "mime": "audio/mp4", "details": details}
+        return self.says(files=[clip], **message)
 
     def says_many(self, messages: Sequence[dict[str, Any]]) -> list[SlackChatMessage]:
         """Send several messages without a pause; each is a dict of arguments of `says`."""
@@ -133,17 +131,21 @@ class SlackPeople:
         place = self._world.channels[channel]
         message = place.messages[ts]
         before = message_wire(message, place, self._origin())
-        text = re.sub(r"@roebot\b", f"<@{self._world.bot.id}>", text)
+        text = self._mention(text)
+        message.blocks = rich_text(text)
         message.text, message.edits, message.edited_by = text, message.edits + 1, message.user.id
         after = message_wire(message, place, self._origin())
         self._changed(place, "message_changed", message=after, previous_message=before)
         return message
 
-    def previews(self, channel: str, ts: str) -> None:
+    def previews(self, channel: str, ts: str, title: str = "Example", text: str = "") -> None:
         """Add the preview of a link, which Slack sends as an edit although nobody edited."""
         place = self._world.channels[channel]
-        before = message_wire(place.messages[ts], place, self._origin())
-        after = {**before, "attachments": [{"id": 1, "title": "Example", "from_url": "https://example.org/"}]}
+        message = place.messages[ts]
+        before = message_wire(message, place, self._origin())
+        shown = {"id": 1, "title": title, "text": text, "from_url": "https://example.org/"}
+        message.attachments = [*message.attachments, shown]
+        after = message_wire(message, place, self._origin())
         self._changed(place, "message_changed", message=after, previous_message=before)
 
     def deletes(self, channel: str, ts: str) -> None:
@@ -182,26 +184,34 @@ class SlackPeople:
         return payload
 
     def clicks(self, channel: str, ts: str, value: str, *, user: str = PERSON, action_id: str = "x") -> str:
-        """Press a button of a message; return the id of the trigger."""
+        """Press a button of a message; return the id of the trigger. A message that one person sees does not
+        come with it.
+        """
         place = self._world.channels[channel]
         message = place.messages[ts]
         serial = self._world.serial()
+        alone = bool(message.visible_to)
+        self._world.clicked[str(serial)] = ts
+        shown = {} if alone else {"message": message_wire(message, place, self._origin())}
+        container = {"type": "message", "message_ts": ts, "channel_id": channel, "is_ephemeral": alone}
+        blocks = (one for one in message.blocks if _has_action(one, action_id))
+        block_id = next((one["block_id"] for one in blocks if "block_id" in one), "b")
         trigger = f"{serial}.{self._world.team}.trigger"
         payload = {
             "type": "block_actions",
             "team": {"id": self._world.team},
             "user": {"id": user, "name": self._world.user(user).name, "team_id": self._world.team},
             "api_app_id": APP_ID,
-            "container": {"type": "message", "message_ts": ts, "channel_id": channel},
+            "container": container,
             "trigger_id": trigger,
             "channel": {"id": channel, "name": place.name},
-            "message": message_wire(message, place, self._origin()),
+            **shown,
             "response_url": f"{self._origin()}/respond/{channel}/{user}/{serial}",
             "actions": [
                 {
                     "type": "button",
                     "action_id": action_id,
-                    "block_id": "b",
+                    "block_id": block_id,
                     "value": value,
                     "action_ts": self._world.ts(),
                 }
@@ -234,60 +244,23 @@ class SlackPeople:
         if message.user is self._world.bot:
             self._deliver_message(place, message, mentioned=False)
 
-    def other_bot_says(self, text: str, *, channel: str) -> SlackChatMessage:
-        """Send a message as another app."""
-        place = self._world.channels[channel]
-        other = SlackUser("U0OTHERBOT", "other", self._world.team, is_bot=True)
-        message = self._world.add(place, other, re.sub(r"@roebot\b", f"<@{self._world.bot.id}>", text))
-        self._deliver_message(place, message, mentioned="<@" in message.text, bot_id="B0OTHER")
+    def joins(self, channel: str, *, user: str = PERSON, name: str = "") -> SlackChatMessage:
+        """Add a person to a channel, of which Slack writes a message."""
+        person, place = self._world.user(user, name), self._world.channels[channel]
+        place.members.add(person.id)
+        text = f"<@{person.id}> has joined the channel"
+        message = self._world.add(place, person, text, subtype="channel_join")
+        self._deliver_message(place, message, mentioned=False)
         return message
 
-    def event(self, event: dict[str, Any], **more: Any) -> Envelope:
-        """Deliver an event, wrapped as the Events API does."""
-        serial = self._world.serial()
-        team = self._world.team
-        payload = {
-            "token": "emulated",
-            "team_id": team,
-            "context_team_id": team,
-            "api_app_id": APP_ID,
-            "event": event,
-            "type": "event_callback",
-            "event_id": f"Ev0{serial:08d}",
-            "event_time": int(time.time()),
-            "authorizations": [
-                {"enterprise_id": None, "team_id": team, "user_id": self._world.bot.id, "is_bot": True}
-            ],
-            "is_ext_shared_channel": False,
-            **more,
-        }
-        return self._put("events_api", payload)
+    def renames(self, user: str, name: str) -> None:
+        """Change the name of a person."""
+        self._world.user(user).name = name
 
-    def _changed(self, place: SlackChannel, subtype: str, **content: Any) -> None:
-        ts = self._world.ts()
-        self.event(
-            {
-                "type": "message",
-                "subtype": subtype,
-                "channel": place.id,
-                "channel_type": place.kind,
-                "ts": ts,
-                "event_ts": ts,
-                **content,
-            }
-        )
+    def makes_guest(self, user: str) -> None:
+        """Make a person a guest of the workspace."""
+        self._world.user(user).is_guest = True
 
-    def _deliver_message(
-        self, place: SlackChannel, message: SlackChatMessage, *, mentioned: bool, bot_id: str = ""
-    ) -> None:
-        wire = message_wire(message, place, self._origin())
-        wire |= {"channel": place.id, "event_ts": message.ts}
-        if place.shared and message.user.team != self._world.team:
-            wire |= {"user_team": message.user.team, "source_team": message.user.team}
-        if bot_id:
-            wire["bot_id"] = bot_id
-        events = [{**wire, "channel_type": place.kind}]
-        if mentioned:
-            events.insert(0 if self.first_mention else 1, {**wire, "type": "app_mention"})
-        for event in events:
-            self.event(event, is_ext_shared_channel=place.shared)
+
+def _has_action(block: dict[str, Any], action_id: str) -> bool:
+    return any(one.get("action_id") == action_id for one in block.get("elements", ()))

@@ -10,7 +10,7 @@ IM, MPIM, CHANNEL, GROUP = "im", "mpim", "channel", "group"
 
 @dataclass(slots=True)
 class SlackUser:
-    """A person or a bot."""
+    """A person or a bot; `bot_id` and `app_id` are those of an app."""
 
     id: str
     name: str
@@ -18,6 +18,8 @@ class SlackUser:
     is_bot: bool = False
     is_guest: bool = False
     is_stranger: bool = False
+    bot_id: str = ""
+    app_id: str = ""
 
     def wire(self) -> dict[str, Any]:
         """The `user` object."""
@@ -36,7 +38,9 @@ class SlackUser:
 
 @dataclass(slots=True)
 class SlackFile:
-    """An uploaded file; `path` is its private address, which needs a token."""
+    """An uploaded file; `path` is its private address, which needs a token, `details` are further keys of the
+    file object.
+    """
 
     id: str
     name: str
@@ -44,6 +48,7 @@ class SlackFile:
     data: bytes
     title: str = ""
     complete: bool = False
+    details: dict[str, Any] = field(default_factory=dict)
 
     @property
     def path(self) -> str:
@@ -64,7 +69,7 @@ class Stream:
 @dataclass(slots=True)
 class SlackChatMessage:
     """One message; `text` is Markdown if `markdown` is set, else mrkdwn. `tasks` are by id, with `plan` as
-    the title above them.
+    the title above them. `username` is the name under which an app posts it.
     """
 
     ts: str
@@ -85,6 +90,7 @@ class SlackChatMessage:
     tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
     plan: str = ""
     unfurls: bool = True
+    username: str = ""
 
 
 @dataclass(slots=True)

@@ -23,6 +23,7 @@ def file_wire(file: SlackFile, origin: str, *, brief: bool = False) -> dict[str,
         "mode": "hosted",
         "url_private": address,
         "url_private_download": address,
+        **file.details,
     }
 
 
@@ -38,9 +39,12 @@ def message_wire(
         "team": message.user.team,
     }
     if message.user.is_bot:
-        wire |= {"bot_id": BOT_ID, "app_id": APP_ID}
+        wire |= _app_wire(message)
     if message.subtype:
         wire["subtype"] = message.subtype
+    if message.subtype == "bot_message":
+        # An incoming webhook: neither its person nor its app is described.
+        del wire["user"], wire["bot_profile"]
     if message.blocks:
         wire["blocks"] = message.blocks
     if message.files:
@@ -53,6 +57,15 @@ def message_wire(
     if metadata and message.metadata:
         wire["metadata"] = message.metadata
     return wire | _thread(message, channel)
+
+
+def _app_wire(message: SlackChatMessage) -> dict[str, Any]:
+    """Build what tells the app of a message, as messages of apps have it today."""
+    user = message.user
+    bot_id, app_id = user.bot_id or BOT_ID, user.app_id or APP_ID
+    profile = {"id": bot_id, "app_id": app_id, "name": user.name, "deleted": False, "team_id": user.team}
+    wire: dict[str, Any] = {"bot_id": bot_id, "app_id": app_id, "bot_profile": profile}
+    return wire | ({"username": message.username} if message.username else {})
 
 
 def _thread(message: SlackChatMessage, channel: SlackChannel) -> dict[str, Any]:

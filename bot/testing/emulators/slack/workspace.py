@@ -45,6 +45,8 @@ class SlackWorkspace:
     previews: LinkPreviews = field(default_factory=LinkPreviews)
     usergroups: dict[str, list[str]] = field(default_factory=dict)
     """Members of each user group."""
+    clicked: dict[str, str] = field(default_factory=dict)
+    """The message of each click by the serial number of its response URL."""
     _serial: int = 0
     _last: int = 0
 
@@ -59,6 +61,17 @@ class SlackWorkspace:
         elif name:
             user.name = name
         return user
+
+    def app(self, name: str) -> SlackUser:
+        """Return the bot of another app, created on first use."""
+        for user in self.users.values():
+            if user.is_bot and user.name == name:
+                return user
+        number = f"{self.serial():07d}"
+        bot = SlackUser(f"U9{number}", name, self.team, is_bot=True)
+        bot.bot_id, bot.app_id = f"B{number}", f"A{number}"
+        self.users[bot.id] = bot
+        return bot
 
     def private(self, user: SlackUser) -> SlackChannel:
         """Return the direct message with a person, created on first use."""

@@ -1,0 +1,121 @@
+"""Looks up what payloads name by id: people, channels, user groups, apps and files.
+
+Slack waits three seconds for the acknowledgement of an event, so all lookups of a payload run side by side,
+in bounded number and time. One that fails leaves the id or nothing in its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from bot.clock import Clock
+from bot.core.recent_values import RecentValues
+from bot.platforms.http import CHUNK
+from bot.platforms.payload import Json, Malformed, get_string
+from bot.platforms.slack.client import SlackClient
+from bot.platforms.slack.directory import LOOKUP_SECONDS, SlackDirectory, SlackUserGroups
+from bot.platforms.slack.errors import CALL_ERRORS, refusal_name
+from bot.platforms.slack.names import Lookup, LookupKind, SlackNames
+
+log = structlog.get_logger(__name__)
+
+MAX_LOOKUPS = 20
+"""Lookups of one payload; more names stay unknown in it."""
+MAX_HISTORY_LOOKUPS = 60
+"""Lookups of a thread's history, which delays no acknowledgement."""
+APP_SECONDS = 3600.0
+"""Lifetime of the name of an app (s)."""
+UNKNOWN_SECONDS = 60.0
+"""Seconds without another lookup after one that found nothing."""
+MAX_TRANSCRIPT = 256 * 1024
+_REMEMBERED = 4096
+
+
+class SlackLookups:
+    """The lookups of one account."""
+
+    def __init__(
+        self, client: SlackClient, places: SlackDirectory, groups: SlackUserGroups, clock: Clock
+    ) -> None:
+        self._client = client
+        self._places = places
+        self._groups = groups
+        self._clock = clock
+        self._apps: RecentValues[tuple[str, float]] = RecentValues(_REMEMBERED)
+        self._unknown: RecentValues[float] = RecentValues(_REMEMBERED)
+
+    async def complete(self, names: SlackNames, most: int = MAX_LOOKUPS) -> bool:
+        """Look up what is missing, and return True where anything was found."""
+        now = self._clock.now()
+        wanted = [one for one in names.missing if now >= (self._unknown.get(f"{one.kind}:{one.id}") or 0.0)]
+        wanted = wanted[:most]
+        if not wanted:
+            return False
+        found = await asyncio.gather(*map(self._find, wanted))
+        for one, value in zip(wanted, found, strict=True):
+            if not value:
+                self._unknown.put(f"{one.kind}:{one.id}", now + UNKNOWN_SECONDS)
+        pairs = list(zip(wanted, found, strict=True))
+        files = {one.id: value for one, value in pairs if isinstance(value, dict) and value}
+        shown = {one: value for one, value in pairs if isinstance(value, str) and value}
+        names.files, names.names = {**names.files, **files}, {**names.names, **shown}
+        return bool(files or shown)
+
+    async def _find(self, wanted: Lookup) -> str | Json:
+        """Return a name without `@` and `#`, or the description of a file; "" if it is not found in time."""
+        try:
+            async with asyncio.timeout(LOOKUP_SECONDS):
+                return await self._ask(wanted)
+        except (*CALL_ERRORS, Malformed) as error:
+            reason = refusal_name(error) or type(error).__name__
+            log.info("slack.name_unknown", kind=wanted.kind.value, reason=reason)
+            return ""
+
+    async def _ask(self, wanted: Lookup) -> str | Json:
+        if wanted.kind is LookupKind.PERSON:
+            return await self._places.find_name(wanted.id)
+        if wanted.kind is LookupKind.CHANNEL:
+            return (await self._places.describe_channel(wanted.id)).title
+        if wanted.kind is LookupKind.GROUP:
+            return await self._groups.find_handle(wanted.id)
+        if wanted.kind is LookupKind.APP:
+            return await self._find_app(wanted.id)
+        if wanted.kind is LookupKind.TRANSCRIPT:
+            return await self._fetch_transcript(wanted.id)
+        file = (await self._client.web.files_info(file=wanted.id)).get("file")
+        return file if isinstance(file, dict) else ""
+
+    async def _find_app(self, bot_id: str) -> str:
+        known = self._apps.get(bot_id)
+        if known is not None and self._clock.now() < known[1]:
+            return known[0]
+        bot = (await self._client.web.bots_info(bot=bot_id)).get("bot")
+        name = get_string(bot, "name") if isinstance(bot, dict) else ""
+        self._apps.put(bot_id, (name, self._clock.now() + APP_SECONDS))
+        return name
+
+    async def _fetch_transcript(self, address: str) -> str:
+        """Return the words of a recording, cut to MAX_TRANSCRIPT bytes of subtitles."""
+        if not self._client.trusted(address):
+            return ""
+        async with self._client.download(address) as response:
+            if response.status != 200 or response.content_type == "text/html":
+                return ""
+            data = bytearray()
+            async for chunk in response.content.iter_chunked(CHUNK):
+                data += chunk
+                if len(data) >= MAX_TRANSCRIPT:
+                    break
+        return read_subtitles(data[:MAX_TRANSCRIPT].decode(errors="replace"))
+
+
+def read_subtitles(text: str) -> str:
+    """Return the words of subtitles (www.w3.org/TR/webvtt1): the lines of each cue after its times."""
+    words: list[str] = []
+    for cue in text.replace("\r\n", "\n").split("\n\n"):
+        lines = cue.split("\n")
+        times = next((number for number, line in enumerate(lines) if "-->" in line), len(lines))
+        words += [line.removeprefix("- ").strip() for line in lines[times + 1 :]]
+    return " ".join(filter(None, words))

@@ -1,0 +1,143 @@
+"""Names of people, channels, user groups and apps that a payload mentions by id, and what is only known by
+the id of a file or the address of a transcript.
+
+A payload is converted twice where names are missing: the first pass tells which ones (`SlackNames.missing`),
+the directory looks them up, and the second pass finds them. The conversion itself makes no calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from bot.content import Card, CardLink, card_text, link_text, preview
+from bot.domain import Mention, MentionKind, Quotation, QuotationKind
+from bot.platforms.payload import Json, get_string
+
+BOT_MARK = "\x00"
+"""Stands for the bot's own mention while its author's text is read."""
+
+
+class LookupKind(StrEnum):
+    """Kind of what a payload names by its id."""
+
+    PERSON = "person"
+    CHANNEL = "channel"
+    GROUP = "group"
+    APP = "app"
+    FILE = "file"
+    TRANSCRIPT = "transcript"
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Something that is only known by its id, in Slack's spelling (a transcript by its address)."""
+
+    kind: LookupKind
+    id: str
+
+
+@dataclass(slots=True)
+class SlackNames:
+    """What is known for reading one payload, and what is missing; `bot` and `bot_name` are the bot's own.
+
+    `names` are without `@` and `#`, `files` as `files.info` describes them.
+    """
+
+    bot: str
+    bot_name: str = ""
+    names: Mapping[Lookup, str] = field(default_factory=dict)
+    files: Mapping[str, Json] = field(default_factory=dict)
+    missing: dict[Lookup, None] = field(default_factory=dict)
+
+    def find(self, kind: LookupKind, key: str) -> str:
+        """Return a name, "" if it is unknown."""
+        wanted = Lookup(kind, key)
+        if wanted not in self.names:
+            self.missing[wanted] = None
+        return self.names.get(wanted, "")
+
+    def find_file(self, file_id: str) -> Json:
+        """Return the description of a file, empty if it is unknown."""
+        if file_id not in self.files:
+            self.missing[Lookup(LookupKind.FILE, file_id)] = None
+        return self.files.get(file_id, {})
+
+    def find_person(self, user: str) -> str:
+        """Return a person's name, "" if it is unknown."""
+        return self.bot_name if user == self.bot and self.bot_name else self.find(LookupKind.PERSON, user)
+
+    def show_person(self, user: str, label: str = "") -> str:
+        """Return a mention of a person; the label or id stands in for an unknown name."""
+        return f"@{self.find_person(user) or label.lstrip('@') or user}"
+
+    def show_channel(self, channel: str, label: str = "") -> str:
+        """Return a mention of a channel."""
+        name = label.lstrip("#") or self.find(LookupKind.CHANNEL, channel).lstrip("#")
+        return f"#{name or channel}"
+
+    def show_group(self, group: str, label: str = "") -> str:
+        """Return a mention of a user group."""
+        name = label.lstrip("@") or self.find(LookupKind.GROUP, group)
+        return f"@{name or group}"
+
+    def show_reference(self, element: Json) -> str:
+        """Return a reference of rich text to a message, file or object: its title with its address."""
+        return link_text(CardLink(read_title(element), get_string(element, "url")))
+
+
+@dataclass(slots=True)
+class AuthorNames:
+    """Reads what an author wrote themselves, which `SlackNames` doesn't: who is mentioned, and whether the
+    bot is. What a reference shows of something else becomes a quotation, since the author did not write it.
+    """
+
+    names: SlackNames
+    mentions: dict[Mention, None] = field(default_factory=dict)
+    quotations: list[Quotation] = field(default_factory=list)
+    people: list[str] = field(default_factory=list)
+
+    @property
+    def named(self) -> bool:
+        """Return True where the bot is mentioned."""
+        return self.names.bot in self.people
+
+    @property
+    def other(self) -> bool:
+        """Return True where somebody else is mentioned first."""
+        return bool(self.people) and self.people[0] != self.names.bot
+
+    def show_person(self, user: str, label: str = "") -> str:
+        self.people.append(user)
+        if user == self.names.bot:
+            return BOT_MARK
+        return self._mention(MentionKind.PERSON, self.names.show_person(user, label), user)
+
+    def show_channel(self, channel: str, label: str = "") -> str:
+        return self._mention(MentionKind.CHANNEL, self.names.show_channel(channel, label), channel)
+
+    def show_group(self, group: str, label: str = "") -> str:
+        return self._mention(MentionKind.ROLE, self.names.show_group(group, label), group)
+
+    def show_reference(self, element: Json) -> str:
+        url, title = get_string(element, "url"), read_title(element)
+        if get_string(element, "type") == "message_mention":
+            author = get_string(element, "author_id")
+            name = self.names.find_person(author) if author else ""
+            self.quotations.append(Quotation(QuotationKind.SHARED, title, name, author))
+        elif card_text(Card(title=title, url=url)):
+            self.quotations.append(preview(Card(title=title, url=url)))
+        return url
+
+    def _mention(self, kind: MentionKind, shown: str, key: str) -> str:
+        self.mentions[Mention(kind, shown[1:], key)] = None
+        return shown
+
+
+Names = SlackNames | AuthorNames
+
+
+def read_title(element: Json) -> str:
+    """Return the title that Slack shows for a reference."""
+    return get_string(element, "text") or get_string(element, "label")
