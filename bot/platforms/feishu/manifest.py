@@ -15,12 +15,12 @@ SCOPES = (
     ("im:message:send_as_bot", "send messages"),
     ("im:message.p2p_msg:readonly", "read what people write to the bot"),
     ("im:message.group_at_msg:readonly", "read messages in groups that mention the bot"),
-    ("im:message:readonly", "see whose message was replied to, and fetch attachments"),
+    ("im:message:readonly", "read messages that were replied to or forwarded, and fetch attachments"),
     ("im:message:recall", "recall the bot's own messages"),
     ("im:resource", "send and fetch pictures and files"),
     ("cardkit:card:write", "show answers as they are written"),
     ("contact:user.base:readonly", "see people's names (optional)"),
-    ("im:chat:readonly", "see what groups are called, for the agent (optional)"),
+    ("im:chat:readonly", "see what groups are called, and who joins them, for the agent (optional)"),
     ("contact:user.department:readonly", "see their departments, for access by department (optional)"),
     (
         "im:message.group_msg",
@@ -33,6 +33,9 @@ EVENTS = (
     ("im.message.updated_v1", "a message was edited"),
     ("im.message.recalled_v1", "a message was recalled"),
     ("im.chat.access_event.bot_p2p_chat_entered_v1", "someone opened the chat with the bot"),
+    ("im.chat.member.user.added_v1", "someone joined a group (optional)"),
+    ("im.chat.member.user.deleted_v1", "someone left a group (optional)"),
+    ("im.chat.updated_v1", "a group was renamed (optional)"),
     ("application.bot.menu_v6", "someone chose an item from the bot's menu (optional)"),
 )
 """What the app subscribes to; `card.action.trigger` is a callback, in the second tab of the same page."""
